@@ -1,1 +1,41 @@
-//! model
+//! The words, ids, units and tables that every part of Culprit shares.
+//!
+//! Data flows one way: something runs in a *place*; the recorder, an importer or a probe turns it
+//! into the rows declared here; the recording file keeps them; the engine turns rows into times,
+//! trees and comparisons; rules turn those into [`Finding`]s. This crate holds the nouns of that
+//! sentence and no verbs: it reads no file, no clock and no environment.
+//!
+//! Each table is one file under `tables/`, declared once with its columns' meaning and unit; the
+//! file format, its documentation and SQL all follow from that declaration.
+
+mod cause;
+mod column;
+mod filter;
+mod finding;
+mod ids;
+mod label;
+mod loss;
+mod meta;
+mod metric;
+mod recording;
+mod tables;
+mod text;
+mod time;
+
+pub use cause::Cause;
+pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
+pub use filter::Filter;
+pub use finding::{Evidence, Finding, Severity, Where};
+pub use ids::{FrameId, ModuleId, Pid, ProcessId, StackId, ThreadId, Tid};
+pub use label::{Label, UnknownLabel};
+pub use loss::{LossKind, LossOrigin, LossSeverity};
+pub use meta::{ClockPair, Meta, Rung};
+pub use metric::Metric;
+pub use recording::{Recording, TABLES};
+pub use tables::{
+    Basis, Counter, Fault, FaultKind, Frame, Interval, Loss, Mapping, Mark, MarkKind, Module,
+    Observation, Process, Sample, SampleKind, Stack, Switch, SwitchKind, Thread, WakeSource,
+    Wakeup, WakeupKind, counter_names,
+};
+pub use text::Text;
+pub use time::{Nanos, Time};

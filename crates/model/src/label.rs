@@ -1,0 +1,108 @@
+//! Closed lists of words: an enum in memory, its word in files, JSON, filters and prose.
+
+use thiserror::Error;
+
+/// A closed list of words. The words are part of the public interface and never change.
+pub trait Label: Copy + Sized + 'static {
+    /// Every word, in declaration order; the position is the code.
+    const WORDS: &'static [&'static str];
+    /// Every value, in the same order.
+    const ALL: &'static [Self];
+
+    /// The position in [`Label::WORDS`].
+    fn code(self) -> u8;
+
+    /// The word.
+    fn word(self) -> &'static str {
+        Self::WORDS[usize::from(self.code())]
+    }
+
+    /// The value whose word is `word`, if there is one.
+    fn from_word(word: &str) -> Option<Self> {
+        let at = Self::WORDS.iter().position(|w| *w == word)?;
+        Self::ALL.get(at).copied()
+    }
+}
+
+/// A word that is in no closed list of the kind that was wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{word}` is no {kind}; known: {known}")]
+#[non_exhaustive]
+pub struct UnknownLabel {
+    /// What was being read: `cause`, `metric`, ...
+    pub kind: &'static str,
+    /// The word that was found.
+    pub word: String,
+    /// Every known word, joined by commas.
+    pub known: String,
+}
+
+/// Declares an enum whose values have words.
+macro_rules! labels {
+    ($(#[$doc:meta])* $name:ident ($kind:literal) { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant,)+ }
+
+        /// The first word: what a missing cell of a nullable column is stored as.
+        impl Default for $name {
+            fn default() -> Self {
+                <Self as $crate::label::Label>::ALL[0]
+            }
+        }
+
+        impl $crate::label::Label for $name {
+            const WORDS: &'static [&'static str] = &[$($word,)+];
+            const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            fn code(self) -> u8 {
+                self as u8
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad($crate::label::Label::word(*self))
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::label::UnknownLabel;
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                $crate::label::Label::from_word(word).ok_or_else(|| $crate::label::UnknownLabel {
+                    kind: $kind,
+                    word: word.to_owned(),
+                    known: <Self as $crate::label::Label>::WORDS.join(", "),
+                })
+            }
+        }
+
+        impl $crate::column::Cell for $name {
+            const TYPE: $crate::column::ColumnType =
+                $crate::column::ColumnType::Label(<Self as $crate::label::Label>::WORDS);
+            const UNIT: &'static str = "";
+
+            fn gather<'a>(cells: impl Iterator<Item = &'a Self>) -> $crate::column::ColumnData {
+                $crate::column::ColumnData::label(
+                    cells.map(|c| $crate::label::Label::code(*c)).collect(),
+                    <Self as $crate::label::Label>::WORDS,
+                )
+            }
+
+            fn scatter(
+                column: $crate::column::ColumnData,
+            ) -> Result<Vec<Self>, $crate::column::ShapeError> {
+                let all = <Self as $crate::label::Label>::ALL;
+                column.into_codes(<Self as $crate::label::Label>::WORDS)?
+                    .into_iter()
+                    .map(|code| {
+                        all.get(usize::from(code)).copied().ok_or($crate::column::ShapeError::Code {
+                            kind: $kind,
+                            code,
+                        })
+                    })
+                    .collect()
+            }
+        }
+    };
+}
+pub(crate) use labels;

@@ -1,0 +1,166 @@
+//! The closed list of everything that can be missing from a recording.
+//!
+//! Every drop, truncation and guess is a row of the `losses` table of one of these kinds; the kind
+//! fixes the severity, the origin and the advice, so no loss reaches a user without a next step.
+
+use crate::label::{Label, labels};
+
+labels! {
+    /// How bad a loss is.
+    LossSeverity ("loss severity") {
+        /// Nothing is missing; a fact about how the evidence was gathered.
+        Info = "info",
+        /// Detail is missing; no claim changes.
+        Notice = "notice",
+        /// Evidence is missing; claims that rest on it are weaker.
+        Loss = "loss",
+        /// A whole kind of evidence is missing.
+        Error = "error",
+    }
+}
+
+labels! {
+    /// Where a loss arose.
+    LossOrigin ("loss origin") {
+        /// While recording: only a new recording can bring it back.
+        Recording = "recording",
+        /// While analysing: more input (symbol files) can bring it back.
+        Analysis = "analysis",
+    }
+}
+
+labels! {
+    /// What was lost, cut or guessed.
+    LossKind ("loss") {
+        /// Switch records that the kernel dropped because a ring was full: time accounting has a hole.
+        SwitchesLost = "switches-lost",
+        /// Sample records (stacks, wakeups, faults) that the kernel dropped because a ring was full.
+        SamplesLost = "samples-lost",
+        /// The kernel throttled sampling.
+        SamplingThrottled = "sampling-throttled",
+        /// Switch-outs that have no stack.
+        StacksMissing = "stacks-missing",
+        /// User stacks that end before the thread's start function.
+        StacksTruncated = "stacks-truncated",
+        /// Executable mappings whose file could not be opened.
+        ModulesUnreadable = "modules-unreadable",
+        /// Modules without a symbol table.
+        SymbolsMissing = "symbols-missing",
+        /// Kernel addresses that could not be named.
+        KernelSymbolsMissing = "kernel-symbols-missing",
+        /// Addresses in memory that belongs to no known file (generated code without a map).
+        AddressesUnknown = "addresses-unknown",
+        /// Addresses that generated code reused, so that a name may be wrong.
+        NamesAmbiguous = "names-ambiguous",
+        /// Wakers could not be recorded.
+        WakersMissing = "wakers-missing",
+        /// Kernel stacks could not be recorded: causes come from polling, or not at all.
+        KernelStacksMissing = "kernel-stacks-missing",
+        /// The oldest part was dropped to stay within the size that the user set.
+        OldestDropped = "oldest-dropped",
+        /// The recorder was killed: everything since its last flush is missing.
+        RecorderKilled = "recorder-killed",
+        /// A part of the file is damaged.
+        FileDamaged = "file-damaged",
+        /// The disk was full: recording ended early.
+        DiskFull = "disk-full",
+        /// Some threads could not be attached to.
+        ThreadsNotAttached = "threads-not-attached",
+        /// The on-CPU or run-queue sums differ from the kernel's own accounting.
+        AccountingDiffers = "accounting-differs",
+        /// Records whose content made no sense.
+        RecordsMalformed = "records-malformed",
+        /// Smaller rings than wanted: locked memory is limited.
+        RingsSmall = "rings-small",
+    }
+}
+
+impl LossKind {
+    /// How bad this kind is.
+    #[must_use]
+    pub const fn severity(self) -> LossSeverity {
+        match self {
+            Self::SwitchesLost | Self::RecorderKilled | Self::FileDamaged | Self::DiskFull => {
+                LossSeverity::Error
+            }
+            Self::KernelStacksMissing
+            | Self::SamplesLost
+            | Self::StacksMissing
+            | Self::ThreadsNotAttached
+            | Self::RecordsMalformed
+            | Self::OldestDropped
+            | Self::WakersMissing
+            | Self::KernelSymbolsMissing => LossSeverity::Loss,
+            Self::SamplingThrottled
+            | Self::StacksTruncated
+            | Self::ModulesUnreadable
+            | Self::SymbolsMissing
+            | Self::AddressesUnknown
+            | Self::NamesAmbiguous
+            | Self::AccountingDiffers => LossSeverity::Notice,
+            Self::RingsSmall => LossSeverity::Info,
+        }
+    }
+
+    /// Where this kind arises.
+    #[must_use]
+    pub const fn origin(self) -> LossOrigin {
+        match self {
+            Self::SymbolsMissing
+            | Self::AddressesUnknown
+            | Self::NamesAmbiguous
+            | Self::FileDamaged => LossOrigin::Analysis,
+            _ => LossOrigin::Recording,
+        }
+    }
+
+    /// What the user can do about it; a row's detail may say more.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::SwitchesLost | Self::SamplesLost => {
+                "record fewer processes, or give the recorder real-time priority and larger rings (run as root)"
+            }
+            Self::SamplingThrottled => "lower -F, or raise kernel.perf_event_max_sample_rate",
+            Self::StacksMissing => {
+                "see samples-lost and rights-missing; the time itself is accounted for"
+            }
+            Self::StacksTruncated => {
+                "record with --stacks dwarf, or build with -fno-omit-frame-pointer"
+            }
+            Self::ModulesUnreadable => {
+                "run the recorder as root, so that it may open files through /proc/PID/root"
+            }
+            Self::SymbolsMissing => {
+                "install the debug symbols of the module, or keep the unstripped file"
+            }
+            Self::KernelSymbolsMissing => {
+                "sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1, or run as root"
+            }
+            Self::AddressesUnknown => {
+                "let the runtime write a perf map (node --perf-basic-prof, python -X perf, jcmd PID Compiler.perfmap)"
+            }
+            Self::NamesAmbiguous => "prefer jitdump over perf maps: it has times",
+            Self::WakersMissing => "run as root or with CAP_PERFMON and a readable tracefs",
+            Self::KernelStacksMissing => "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON",
+            Self::OldestDropped => "raise --max-mib",
+            Self::RecorderKilled => "end a recording with Ctrl-C",
+            Self::FileDamaged => "copy the file again from where it was recorded",
+            Self::DiskFull => "free space, or write with -o to another disk, or use --max-mib",
+            Self::ThreadsNotAttached => "run as root, or record from the start of the command",
+            Self::AccountingDiffers => {
+                "see the residuals in the report; steal time and lost records are the usual reasons"
+            }
+            Self::RecordsMalformed => "please report this with the recording",
+            Self::RingsSmall => {
+                "raise kernel.perf_event_mlock_kb or the locked-memory limit (ulimit -l)"
+            }
+        }
+    }
+
+    /// Every kind.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        Self::ALL
+    }
+}

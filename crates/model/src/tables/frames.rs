@@ -1,0 +1,25 @@
+//! Places in code.
+
+use crate::column::table;
+use crate::ids::ModuleId;
+use crate::text::Text;
+
+table! {
+    /// A place in code, at one inline level: an address whose function inlined two others gives
+    /// three frames. Ordered by first use.
+    Frame in "frames" {
+        /// Where the code is from; none when the address belongs to nothing known.
+        module: Option<ModuleId>,
+        /// Demangled name without hash suffix; `?` without a symbol.
+        function: Text,
+        /// Address in the module, as its own symbol table counts (not moved by relocation): of the
+        /// instruction itself for a leaf, of the call for a caller. None for interpreted frames.
+        address: Option<u64>,
+        /// Source file, if line information knows it.
+        file: Option<Text>,
+        /// Line in it: of the instruction, or of the call.
+        line: Option<u32>,
+        /// True when this function was inlined into the next frame towards the root.
+        inlined: bool,
+    }
+}
