@@ -1,0 +1,4 @@
+//! Rules of the workspace as ordinary tests; they live here because every build has this crate.
+
+mod arrows;
+mod documents;
