@@ -196,7 +196,11 @@ impl ColumnData {
         }
     }
 
-    pub(crate) fn into_codes(self, words: &'static [&'static str]) -> Result<Vec<u8>, ShapeError> {
+    /// The positions of a column of words.
+    ///
+    /// # Errors
+    /// When it holds something else.
+    pub fn into_codes(self, words: &'static [&'static str]) -> Result<Vec<u8>, ShapeError> {
         match self.values {
             Values::Label { codes, .. } => Ok(codes),
             other => Err(ShapeError::mismatch(ColumnType::Label(words), &other)),
@@ -301,7 +305,10 @@ pub trait Row: Sized {
 }
 
 /// Takes the next column and checks that it has `length` values (all of them, unless nullable).
-pub(crate) fn take<T: Cell>(
+///
+/// # Errors
+/// When there is no further column, or it has another shape.
+pub fn take<T: Cell>(
     columns: &mut std::vec::IntoIter<ColumnData>,
     length: usize,
 ) -> Result<std::vec::IntoIter<T>, ShapeError> {
@@ -318,6 +325,25 @@ pub(crate) fn take<T: Cell>(
 }
 
 /// Declares a table: the row type, its columns and their meaning, in one place.
+///
+/// Every column's type is a [`Cell`](crate::Cell). The recording's own tables are declared with it
+/// in this crate; other crates may declare tables of their own, such as a recorder's scratch data.
+///
+/// ```
+/// culprit_model::table! {
+///     /// One block of a disk. Ordered by number.
+///     Block in "blocks" {
+///         /// Its number.
+///         number: u64,
+///         /// Bytes in use; none when unknown.
+///         used: Option<u32>,
+///     }
+/// }
+/// use culprit_model::Row as _;
+/// let rows = vec![Block { number: 7, used: None }];
+/// assert_eq!(Block::rows(Block::columns(&rows)), Ok(rows));
+/// ```
+#[macro_export]
 macro_rules! table {
     ($(#[doc = $doc:literal])+ $row:ident in $table:literal {
         $($(#[doc = $cdoc:literal])+ $column:ident: $type:ty,)+
@@ -326,29 +352,29 @@ macro_rules! table {
         #[derive(Debug, Clone, PartialEq)]
         pub struct $row { $($(#[doc = $cdoc])+ pub $column: $type,)+ }
 
-        impl $crate::column::Row for $row {
-            const TABLE: $crate::column::Table = $crate::column::Table {
+        impl $crate::Row for $row {
+            const TABLE: $crate::Table = $crate::Table {
                 name: $table,
                 doc: concat!($($doc, "\n"),+),
-                columns: &[$($crate::column::Column {
+                columns: &[$($crate::Column {
                     name: stringify!($column),
-                    ty: <$type as $crate::column::Cell>::TYPE,
-                    nullable: <$type as $crate::column::Cell>::NULLABLE,
-                    unit: <$type as $crate::column::Cell>::UNIT,
+                    ty: <$type as $crate::Cell>::TYPE,
+                    nullable: <$type as $crate::Cell>::NULLABLE,
+                    unit: <$type as $crate::Cell>::UNIT,
                     doc: concat!($($cdoc, "\n"),+),
                 },)+],
             };
 
-            fn columns(rows: &[Self]) -> Vec<$crate::column::ColumnData> {
-                vec![$(<$type as $crate::column::Cell>::gather(rows.iter().map(|r| &r.$column)),)+]
+            fn columns(rows: &[Self]) -> Vec<$crate::ColumnData> {
+                vec![$(<$type as $crate::Cell>::gather(rows.iter().map(|r| &r.$column)),)+]
             }
 
             fn rows(
-                columns: Vec<$crate::column::ColumnData>,
-            ) -> Result<Vec<Self>, $crate::column::ShapeError> {
+                columns: Vec<$crate::ColumnData>,
+            ) -> Result<Vec<Self>, $crate::ShapeError> {
                 let length = columns.first().map_or(0, |c| c.values.len());
                 let mut columns = columns.into_iter();
-                $(let mut $column = $crate::column::take::<$type>(&mut columns, length)?;)+
+                $(let mut $column = $crate::take_column::<$type>(&mut columns, length)?;)+
                 let mut rows = Vec::with_capacity(length);
                 while let ($(Some($column),)+) = ($($column.next(),)+) {
                     rows.push(Self { $($column,)+ });

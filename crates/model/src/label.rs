@@ -37,7 +37,29 @@ pub struct UnknownLabel {
     pub known: String,
 }
 
-/// Declares an enum whose values have words.
+impl UnknownLabel {
+    /// `word`, which is none of `known`, where a word of `kind` was wanted.
+    #[must_use]
+    pub fn new(kind: &'static str, word: &str, known: &[&str]) -> Self {
+        Self { kind, word: word.to_owned(), known: known.join(", ") }
+    }
+}
+
+/// Declares an enum whose values have words: a [`Label`] that is a [`Cell`](crate::Cell) too.
+///
+/// ```
+/// culprit_model::labels! {
+///     /// Which way a door is.
+///     Door ("door") {
+///         /// One can pass.
+///         Open = "open",
+///         /// One cannot.
+///         Shut = "shut",
+///     }
+/// }
+/// assert_eq!("shut".parse(), Ok(Door::Shut));
+/// ```
+#[macro_export]
 macro_rules! labels {
     ($(#[$doc:meta])* $name:ident ($kind:literal) { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -47,11 +69,11 @@ macro_rules! labels {
         /// The first word: what a missing cell of a nullable column is stored as.
         impl Default for $name {
             fn default() -> Self {
-                <Self as $crate::label::Label>::ALL[0]
+                <Self as $crate::Label>::ALL[0]
             }
         }
 
-        impl $crate::label::Label for $name {
+        impl $crate::Label for $name {
             const WORDS: &'static [&'static str] = &[$($word,)+];
             const ALL: &'static [Self] = &[$(Self::$variant,)+];
             fn code(self) -> u8 {
@@ -61,41 +83,39 @@ macro_rules! labels {
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad($crate::label::Label::word(*self))
+                f.pad($crate::Label::word(*self))
             }
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::label::UnknownLabel;
+            type Err = $crate::UnknownLabel;
             fn from_str(word: &str) -> Result<Self, Self::Err> {
-                $crate::label::Label::from_word(word).ok_or_else(|| $crate::label::UnknownLabel {
-                    kind: $kind,
-                    word: word.to_owned(),
-                    known: <Self as $crate::label::Label>::WORDS.join(", "),
+                $crate::Label::from_word(word).ok_or_else(|| {
+                    $crate::UnknownLabel::new($kind, word, <Self as $crate::Label>::WORDS)
                 })
             }
         }
 
-        impl $crate::column::Cell for $name {
-            const TYPE: $crate::column::ColumnType =
-                $crate::column::ColumnType::Label(<Self as $crate::label::Label>::WORDS);
+        impl $crate::Cell for $name {
+            const TYPE: $crate::ColumnType =
+                $crate::ColumnType::Label(<Self as $crate::Label>::WORDS);
             const UNIT: &'static str = "";
 
-            fn gather<'a>(cells: impl Iterator<Item = &'a Self>) -> $crate::column::ColumnData {
-                $crate::column::ColumnData::label(
-                    cells.map(|c| $crate::label::Label::code(*c)).collect(),
-                    <Self as $crate::label::Label>::WORDS,
+            fn gather<'a>(cells: impl Iterator<Item = &'a Self>) -> $crate::ColumnData {
+                $crate::ColumnData::label(
+                    cells.map(|c| $crate::Label::code(*c)).collect(),
+                    <Self as $crate::Label>::WORDS,
                 )
             }
 
             fn scatter(
-                column: $crate::column::ColumnData,
-            ) -> Result<Vec<Self>, $crate::column::ShapeError> {
-                let all = <Self as $crate::label::Label>::ALL;
-                column.into_codes(<Self as $crate::label::Label>::WORDS)?
+                column: $crate::ColumnData,
+            ) -> Result<Vec<Self>, $crate::ShapeError> {
+                let all = <Self as $crate::Label>::ALL;
+                column.into_codes(<Self as $crate::Label>::WORDS)?
                     .into_iter()
                     .map(|code| {
-                        all.get(usize::from(code)).copied().ok_or($crate::column::ShapeError::Code {
+                        all.get(usize::from(code)).copied().ok_or($crate::ShapeError::Code {
                             kind: $kind,
                             code,
                         })

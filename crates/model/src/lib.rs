@@ -23,6 +23,8 @@ mod text;
 mod time;
 
 pub use cause::Cause;
+#[doc(hidden)]
+pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
 pub use filter::Filter;
 pub use finding::{Evidence, Finding, Severity, Where};
