@@ -22,7 +22,10 @@ mod address;
 mod demangle;
 mod error;
 mod image;
+mod jit;
 mod kernel;
+mod unwind;
+mod vdso;
 
 pub use address::{Avma, CodeAddress, FileOffset, Svma};
 pub use demangle::demangle;
@@ -31,4 +34,7 @@ pub use image::{
     BuildId, DebugFiles, FileIdentity, FunctionRange, ImageCache, ImageKey, ModuleImage,
     NameSource, Problem, SymbolFrame, SymbolStack,
 };
+pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};
+pub use unwind::{Arch, Outcome, Registers, StackDump, Truncation, UnwindSpace, Unwinder, Unwound};
+pub use vdso::{VDSO_NAME, vdso_image};

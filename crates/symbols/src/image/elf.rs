@@ -172,6 +172,16 @@ impl Elf {
         })
     }
 
+    /// Where in the file an address is loaded from: offset, and bytes from there to the segment's end.
+    pub(crate) fn loaded_bytes(&self, address: u64) -> Option<(u64, u64)> {
+        let loads = self.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0);
+        loads.into_iter().find_map(|segment| {
+            let within = address.checked_sub(segment.address)?;
+            let left = segment.file_size.checked_sub(within).filter(|&left| left > 0)?;
+            Some((segment.offset.checked_add(within)?, left))
+        })
+    }
+
     /// As [`svma`](Self::svma), for the start of an executable mapping. The kernel maps whole pages, so the
     /// offset may lie up to a page before the segment's first byte.
     pub(crate) fn mapping_svma(&self, offset: FileOffset) -> Option<Svma> {

@@ -28,12 +28,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use cache::ImageCache;
 pub use debug_file::DebugFiles;
 pub use elf::BuildId;
+pub(crate) use elf::Elf;
 pub use source::FileIdentity;
+pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
 
+use crate::unwind::UnwindTables;
 use crate::{Avma, Error, FileOffset, Svma};
-use elf::Elf;
-use source::Source;
 use symbolize::Resolver;
 use symtab::SymbolTable;
 
@@ -75,6 +76,7 @@ pub struct ModuleImage {
     tables: Vec<SymbolTable>,
     /// Debug link of the main file: name and CRC-32 of the debug file.
     debug_link: Option<(String, u32)>,
+    unwind: Arc<UnwindTables>,
     resolver: Mutex<Resolver>,
     problems: Vec<Problem>,
 }
@@ -117,6 +119,10 @@ impl ModuleImage {
         }
         let mut problems = Vec::new();
         let tables = symbol_tables(&elf, &source, &mut problems);
+        let unwind = UnwindTables::read(&elf, &source).unwrap_or_else(|error| {
+            problems.push(Problem { part: "unwind", reason: error.to_string() });
+            UnwindTables::none()
+        });
         let debug_link = debug_file::debug_link(&elf, &source);
         Ok(Self {
             path: source.path().to_owned(),
@@ -124,6 +130,7 @@ impl ModuleImage {
             build_id,
             tables,
             debug_link,
+            unwind: Arc::new(unwind),
             resolver: Mutex::new(Resolver::new(&elf, source)),
             elf,
             problems,
@@ -196,11 +203,20 @@ impl ModuleImage {
         self.tables.iter().any(|table| !table.is_empty())
     }
 
+    /// Whether the file has unwind information; without it stacks are followed by frame pointers.
+    pub fn has_unwind_information(&self) -> bool {
+        !self.unwind.is_empty()
+    }
+
+    pub(crate) fn unwind_tables(&self) -> &Arc<UnwindTables> {
+        &self.unwind
+    }
+
     /// Bytes that the image holds (tables, unwind sections, debug sections and names, as far as read).
     pub fn memory_bytes(&self) -> usize {
         let resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let tables: usize = self.tables.iter().map(SymbolTable::memory_bytes).sum();
-        tables + resolver.memory_bytes()
+        tables + self.unwind.memory_bytes() + resolver.memory_bytes()
     }
 
     /// Reads the debug sections now and closes the file; otherwise the first question does so.

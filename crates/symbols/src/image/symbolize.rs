@@ -108,8 +108,9 @@ impl ModuleImage {
         hits().find(|hit| hit.exact).or_else(|| hits().next())
     }
 
-    fn unnamed_function(&self, _address: Svma) -> Option<FunctionRange> {
-        None
+    fn unnamed_function(&self, address: Svma) -> Option<FunctionRange> {
+        let extent = self.unwind_tables().function(address.0)?;
+        Some(FunctionRange { start: Svma(extent.start), end: Svma(extent.end) })
     }
 }
 

@@ -1,0 +1,27 @@
+//! Offline stack unwinding: registers and a copy of the stack in, code addresses out.
+//!
+//! ```text
+//! ModuleImage --> UnwindTables   one per file: .eh_frame, .eh_frame_hdr, .debug_frame
+//! UnwindSpace                    one per process: which file is mapped where (Arc, cheap to clone for fork)
+//! Unwinder                       one per worker: decoded rows, shared by all processes
+//! ```
+//!
+//! Rows are decoded with gimli once per code address *of the file* and kept in a compact, deduplicated
+//! form, so that a hundred processes that sleep in the same libc function decode one row.
+//!
+//! Why not the framehop crate alone: it keeps only the stack and frame pointer. Frames whose address lies
+//! in another register (`_dl_runtime_resolve`, `rbx`), behind a memory read (signal trampolines, realigned
+//! functions such as `getaddrinfo`) are beyond it, and it then follows the frame pointer without saying
+//! so. Here such frames are unwound, a signal's interrupted instruction is told from a return address, and
+//! an end that was not reached has a reason. The tests run both on the same stacks.
+
+mod registers;
+mod row;
+mod space;
+mod tables;
+mod unwinder;
+
+pub use registers::{Arch, Registers};
+pub use space::UnwindSpace;
+pub(crate) use tables::UnwindTables;
+pub use unwinder::{Outcome, StackDump, Truncation, Unwinder, Unwound};

@@ -1,0 +1,273 @@
+//! The walk from the innermost frame outwards.
+//!
+//! Invariants: each step moves up the stack (or leaves a signal's stack), so every walk ends; a frame that
+//! is only a guess is counted; a walk that did not reach the outermost frame says why and where.
+
+use gimli::UnwindContext;
+use rustc_hash::FxHashMap;
+
+use super::registers::Registers;
+use super::row::Row;
+use super::space::UnwindSpace;
+use super::tables::NoRow;
+use crate::{Avma, CodeAddress};
+
+/// Most frames of one stack: a 64 KiB dump (the kernel's limit) holds at most this many return addresses.
+const MOST_FRAMES: usize = 8192;
+
+/// Most remembered addresses; at some 24 bytes each this is 24 MiB. A program with more distinct return
+/// addresses than that starts over and decodes again.
+const MOST_CACHED: usize = 1 << 20;
+
+/// A copy of a thread's stack.
+#[derive(Clone, Copy, Debug)]
+pub struct StackDump<'a> {
+    /// Address of the first byte: the stack pointer when the copy was made.
+    pub base: Avma,
+    /// The bytes, upwards from `base`.
+    pub bytes: &'a [u8],
+}
+
+impl StackDump<'_> {
+    /// The eight bytes at an address, if they were copied.
+    pub(super) fn read(&self, address: u64) -> Result<u64, Truncation> {
+        let at = address.checked_sub(self.base.0).and_then(|at| usize::try_from(at).ok());
+        let bytes = at.and_then(|at| self.bytes.get(at..)?.first_chunk::<8>());
+        bytes
+            .map(|bytes| u64::from_le_bytes(*bytes))
+            .ok_or(Truncation::StackEnd { address: Avma(address) })
+    }
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The outermost frame of the thread was reached.
+    Complete,
+    /// The walk stopped before; the frames so far are good.
+    Truncated(Truncation),
+}
+
+/// Why a walk stopped early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Truncation {
+    /// Memory was needed that the copy does not hold: the stack is deeper than the dump.
+    #[error("the copied stack ends before {address}")]
+    StackEnd {
+        /// The address that was needed.
+        address: Avma,
+    },
+    /// The frame's row needs a register whose value was lost on the way or never recorded.
+    #[error("register {register} (DWARF number) is not known here")]
+    RegisterUnknown {
+        /// Its DWARF number.
+        register: u8,
+    },
+    /// The unwind information is damaged or uses something unknown.
+    #[error("the unwind information of this address cannot be used")]
+    BadRow,
+    /// No unwind information, and the frame pointer leads nowhere.
+    #[error("no unwind information for this address, and its frame pointer leads nowhere")]
+    NoRow,
+    /// The caller's frame does not lie above the callee's.
+    #[error("the caller's frame does not lie above this one")]
+    NoProgress,
+    /// More frames than a copied stack can hold.
+    #[error("more than {MOST_FRAMES} frames")]
+    TooDeep,
+}
+
+/// The result of a walk, beside the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unwound {
+    /// Whether the outermost frame was reached.
+    pub outcome: Outcome,
+    /// Frames found by following the frame pointer, because nothing better was known: generated code and
+    /// code without unwind entries. A function that keeps no frame pointer may be missing among them.
+    pub by_frame_pointer: u32,
+}
+
+/// Decoded rows and scratch memory. One per thread of the analysis; knows nothing of processes.
+#[derive(Debug, Default)]
+pub struct Unwinder {
+    context: Context,
+    rows: Vec<Row>,
+    row_numbers: FxHashMap<Row, u32>,
+    /// By file and address in it.
+    known: FxHashMap<(u32, u64), Result<u32, NoRow>>,
+}
+
+/// gimli's scratch memory, which has no `Debug`.
+#[derive(Default)]
+struct Context(UnwindContext<usize>);
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Context")
+    }
+}
+
+impl Unwinder {
+    /// An unwinder that has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Walks a stack and appends its frames to `sink`, innermost first. The first is an instruction
+    /// pointer, the others are return addresses, but for the frame that a signal interrupted.
+    pub fn unwind(
+        &mut self,
+        space: &UnwindSpace,
+        mut registers: Registers,
+        stack: StackDump<'_>,
+        sink: &mut Vec<CodeAddress>,
+    ) -> Unwound {
+        let mut here = CodeAddress::InstructionPointer(Avma(registers.instruction_pointer));
+        let mut by_frame_pointer = 0;
+        let first = sink.len();
+        sink.push(here);
+        let outcome = loop {
+            let before = registers;
+            let leaf = sink.len() == first + 1;
+            match self.step(space, here, &mut registers, &stack) {
+                Ok(Step::Outermost) => break Outcome::Complete,
+                Ok(Step::Caller { kind, guessed }) => {
+                    if registers.instruction_pointer == 0 {
+                        // Hand-made stacks (coroutines, `makecontext`) end with a zero return address.
+                        break Outcome::Complete;
+                    }
+                    if kind == Kind::Call && !advanced(&before, &registers, leaf) {
+                        break Outcome::Truncated(Truncation::NoProgress);
+                    }
+                    by_frame_pointer += u32::from(guessed);
+                    here = kind.address(registers.instruction_pointer);
+                }
+                Err(reason) => break Outcome::Truncated(reason),
+            }
+            if sink.len() - first >= MOST_FRAMES {
+                break Outcome::Truncated(Truncation::TooDeep);
+            }
+            sink.push(here);
+        };
+        Unwound { outcome, by_frame_pointer }
+    }
+
+    fn step(
+        &mut self,
+        space: &UnwindSpace,
+        here: CodeAddress,
+        registers: &mut Registers,
+        stack: &StackDump<'_>,
+    ) -> Result<Step, Truncation> {
+        let lookup = here.lookup().0;
+        let Some(range) = space.find(lookup) else {
+            return frame_pointer_step(space, registers, stack);
+        };
+        let Some(tables) =
+            range.tables.as_ref().filter(|tables| tables.arch == Some(registers.arch()))
+        else {
+            return frame_pointer_step(space, registers, stack);
+        };
+        let module_address = lookup.wrapping_sub(range.bias);
+        let known = self.known.get(&(tables.id, module_address)).copied();
+        let number = known.unwrap_or_else(|| {
+            let row = tables.row(module_address, &mut self.context.0);
+            self.remember((tables.id, module_address), row)
+        });
+        match number {
+            Ok(number) => {
+                let row = self.rows.get(number as usize).ok_or(Truncation::BadRow)?;
+                let kind = if row.signal { Kind::Signal } else { Kind::Call };
+                let more = row.step(registers, stack)?;
+                Ok(if more { Step::Caller { kind, guessed: false } } else { Step::Outermost })
+            }
+            Err(NoRow::NotCovered) => frame_pointer_step(space, registers, stack),
+            Err(NoRow::Malformed) => Err(Truncation::BadRow),
+        }
+    }
+
+    fn remember(&mut self, key: (u32, u64), row: Result<Row, NoRow>) -> Result<u32, NoRow> {
+        if self.known.len() >= MOST_CACHED {
+            self.known.clear();
+            self.row_numbers.clear();
+            self.rows.clear();
+        }
+        let number = row.map(|row| {
+            let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+            *self.row_numbers.entry(row).or_insert_with_key(|row| {
+                self.rows.push(row.clone());
+                next
+            })
+        });
+        self.known.insert(key, number);
+        number
+    }
+
+    /// Distinct rows and remembered addresses, for reports on memory and sharing.
+    pub fn cached(&self) -> (usize, usize) {
+        (self.rows.len(), self.known.len())
+    }
+}
+
+/// What one step found.
+enum Step {
+    Caller { kind: Kind, guessed: bool },
+    Outermost,
+}
+
+/// How a frame came to be below its caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Call,
+    Signal,
+}
+
+impl Kind {
+    fn address(self, instruction_pointer: u64) -> CodeAddress {
+        match self {
+            Self::Call => CodeAddress::ReturnAddress(Avma(instruction_pointer)),
+            Self::Signal => CodeAddress::InstructionPointer(Avma(instruction_pointer)),
+        }
+    }
+}
+
+/// Whether a caller lies above its callee. Only a leaf may leave the stack pointer as it was (ARM, where
+/// the return address needs no memory); anything else would allow a walk without end.
+fn advanced(callee: &Registers, caller: &Registers, leaf: bool) -> bool {
+    match (callee.stack_pointer(), caller.stack_pointer()) {
+        (Some(below), Some(above)) => {
+            above > below
+                || (leaf
+                    && above == below
+                    && caller.instruction_pointer != callee.instruction_pointer)
+        }
+        _ => false,
+    }
+}
+
+/// Follows the frame pointer: `[frame pointer]` is the caller's frame pointer, the return address stands
+/// above it, on both machines. Believed only when the return address lies in known code.
+fn frame_pointer_step(
+    space: &UnwindSpace,
+    registers: &mut Registers,
+    stack: &StackDump<'_>,
+) -> Result<Step, Truncation> {
+    let arch = registers.arch();
+    let frame = registers.frame_pointer().ok_or(Truncation::NoRow)?;
+    if frame == 0 {
+        // Both ABIs mark the outermost frame so.
+        return Ok(Step::Outermost);
+    }
+    if frame % 8 != 0
+        || registers.stack_pointer().is_some_and(|stack_pointer| frame < stack_pointer)
+    {
+        return Err(Truncation::NoRow);
+    }
+    let caller_frame = stack.read(frame)?;
+    let return_address = arch.code_address(stack.read(frame.wrapping_add(8))?);
+    if return_address != 0 && space.find(return_address.saturating_sub(1)).is_none() {
+        return Err(Truncation::NoRow);
+    }
+    *registers = Registers::new(arch, return_address, frame.wrapping_add(16), caller_frame);
+    Ok(Step::Caller { kind: Kind::Call, guessed: true })
+}
