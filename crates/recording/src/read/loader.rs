@@ -1,0 +1,136 @@
+//! Loads tables one after the other, each against the ones that it points into.
+
+use culprit_model::{ColumnData, Loss, LossKind, Row, Table, Text, Values};
+
+use crate::read::archive::{Archive, Piece};
+use crate::read::check::{Repairs, is_pointed_to, repair};
+use crate::spool::Folder;
+use crate::table::{Decoded, decode};
+
+/// Loads tables of one file. Those that others point into come first.
+#[derive(Debug)]
+pub(crate) struct Loader<'a> {
+    archive: &'a Archive,
+    /// Rows of the tables loaded so far.
+    pub(crate) counts: Vec<(&'static str, usize)>,
+    /// What was left out so far.
+    pub(crate) losses: Vec<Loss>,
+}
+
+impl<'a> Loader<'a> {
+    pub(crate) fn new(archive: &'a Archive, counts: Vec<(&'static str, usize)>) -> Self {
+        Self { archive, counts, losses: Vec::new() }
+    }
+
+    /// Every row of a table that can be vouched for.
+    pub(crate) fn load<R: Row>(&mut self) -> Vec<R> {
+        let table = R::TABLE;
+        let pieces = self.archive.pieces(table.name);
+        if pieces.is_empty() && self.archive.finished {
+            self.damaged(1, format!("the table `{}` is not in the file", table.name));
+        }
+        let kept_for_ever = |piece: &Piece<'_>| {
+            piece.part.as_ref().is_some_and(|part| part.folder != Folder::Events)
+        };
+        let pointed_to = is_pointed_to(table.name) || pieces.iter().any(kept_for_ever);
+        let mut columns = self.read_pieces(&table, &pieces, pointed_to);
+        let mut repairs = repair(&table, &mut columns, &self.counts, pointed_to);
+        // Parts of one table may overlap in time; only a finished file promises order.
+        repairs.sorted &= self.archive.finished;
+        self.note(table.name, &repairs);
+        let rows = R::rows(columns).unwrap_or_else(|e| {
+            self.damaged(1, format!("the table `{}` cannot be read: {e}", table.name));
+            Vec::new()
+        });
+        self.counts.push((table.name, rows.len()));
+        rows
+    }
+
+    /// The columns of all pieces together.
+    fn read_pieces(
+        &mut self,
+        table: &Table,
+        pieces: &[Piece<'_>],
+        pointed_to: bool,
+    ) -> Vec<ColumnData> {
+        let mut all: Option<Vec<ColumnData>> = None;
+        let mut expected = None;
+        for piece in pieces {
+            let number = piece.part.as_ref().map(|part| (part.folder, part.number));
+            let gap = expected.is_some_and(|next| pointed_to && number != Some(next));
+            let read = if gap {
+                Err("the part before it is missing".to_owned())
+            } else {
+                self.read_piece(table, piece)
+            };
+            match read {
+                Ok(decoded) => append(&mut all, decoded.columns),
+                Err(why) => {
+                    self.damaged(1, format!("`{}` cannot be read: {why}", piece.name()));
+                    // Handles into the parts behind it would name other rows.
+                    if pointed_to {
+                        break;
+                    }
+                }
+            }
+            expected = match number {
+                Some((Folder::Latest, _)) | None => None,
+                Some((folder, number)) => Some((folder, number.saturating_add(1))),
+            };
+        }
+        all.unwrap_or_else(|| empty(table))
+    }
+
+    fn read_piece(&self, table: &Table, piece: &Piece<'_>) -> Result<Decoded, String> {
+        let bytes = self.archive.read_piece(piece)?;
+        decode(table, bytes).map_err(|e| e.to_string())
+    }
+
+    /// Records repairs as a loss.
+    pub(crate) fn note(&mut self, table: &str, repairs: &Repairs) {
+        if let Some(what) = repairs.describe() {
+            let count = repairs.cleared + repairs.dropped;
+            self.damaged(count.max(1), format!("in the table `{table}` {what}"));
+        }
+    }
+
+    fn damaged(&mut self, count: u64, detail: String) {
+        let detail = Text::from(detail);
+        self.losses.push(Loss { kind: LossKind::FileDamaged, count, from: None, to: None, detail });
+    }
+}
+
+fn append(all: &mut Option<Vec<ColumnData>>, more: Vec<ColumnData>) {
+    let Some(all) = all else {
+        *all = Some(more);
+        return;
+    };
+    for (column, more) in all.iter_mut().zip(more) {
+        extend(column, more);
+    }
+}
+
+/// Adds the rows of one column below another's; both are of the same declaration.
+fn extend(column: &mut ColumnData, more: ColumnData) {
+    let (rows, more_rows) = (column.values.len(), more.values.len());
+    if column.valid.is_some() || more.valid.is_some() {
+        let valid = column.valid.get_or_insert_with(|| vec![true; rows]);
+        match more.valid {
+            Some(more) => valid.extend(more),
+            None => valid.extend(std::iter::repeat_n(true, more_rows)),
+        }
+    }
+    match (&mut column.values, more.values) {
+        (Values::Bool(all), Values::Bool(more)) => all.extend(more),
+        (Values::U32(all), Values::U32(more)) => all.extend(more),
+        (Values::U64(all), Values::U64(more)) => all.extend(more),
+        (Values::I64(all), Values::I64(more)) => all.extend(more),
+        (Values::Text(all), Values::Text(more)) => all.extend(more),
+        (Values::Label { codes: all, .. }, Values::Label { codes: more, .. }) => all.extend(more),
+        _ => unreachable!("both were decoded for the same column"),
+    }
+}
+
+fn empty(table: &Table) -> Vec<ColumnData> {
+    table.columns.iter().map(|column| crate::table::missing(column.ty, 0)).collect()
+}

@@ -1,0 +1,18 @@
+//! One table as one Parquet file in memory: [`encode`] and [`decode`] are inverse.
+//!
+//! | column holds | Parquet type |
+//! |---|---|
+//! | `Bool` | `BOOLEAN` |
+//! | `U32` | `INT32`, unsigned 32 |
+//! | `U64` | `INT64`, unsigned 64 |
+//! | `I64` | `INT64` |
+//! | `Text`, `Label` | `BYTE_ARRAY`, string |
+//!
+//! A nullable column is `OPTIONAL`. The table's and its columns' meaning and unit stand in the
+//! file's key-value metadata, so that a lone table still explains itself.
+
+mod decode;
+mod encode;
+
+pub(crate) use decode::{Decoded, decode, missing};
+pub(crate) use encode::{Docs, encode};
