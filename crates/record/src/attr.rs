@@ -1,0 +1,268 @@
+//! What we ask the kernel to record: one typed description per event.
+//!
+//! A description says what fires, what a record holds, whom it watches and which stream it goes
+//! to; [`EventSpec::attr`] turns it into the kernel's structure. The field order of a sample is
+//! fixed by the kernel (`PERF_RECORD_SAMPLE` in perf_event_open(2)) and `decode` follows the same
+//! [`Fields`], so writer and reader cannot disagree. The set was chosen by measurement: see
+//! docs/recorder-cost.md of this crate.
+
+use perf_event_open_sys::bindings as sys;
+use perf_event_open_sys::bindings::perf_event_attr;
+
+/// A stream of records: each has its own ring on each CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Stream {
+    /// New executable mappings. Wakes the reader at once, so that files are opened while their
+    /// process lives.
+    Maps,
+    /// Stacks, clock samples, wakeups, faults: big records that may be lost.
+    Samples,
+    /// Switches, forks, exits, names: small records that carry the time accounting.
+    Accounting,
+}
+
+impl Stream {
+    /// Every stream, in the order in which records of equal time are handled: a stack is taken
+    /// just before the switch record that it belongs to.
+    pub(crate) const ALL: [Self; 3] = [Self::Maps, Self::Samples, Self::Accounting];
+
+    /// Whether records carry the number of their event; streams of one event kind need not.
+    pub(crate) const fn identified(self) -> bool {
+        matches!(self, Self::Samples)
+    }
+}
+
+/// What an event is for; the handler of its records is chosen by this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// Executable mappings.
+    Maps,
+    /// Switches, forks, exits, names.
+    Accounting,
+    /// Never fires: owns a ring that other events write into.
+    Anchor,
+    /// The stack at each switch out, by frame pointers.
+    SwitchStack,
+    /// A dump of the user stack at some switches out, for unwinding by DWARF.
+    SwitchDump,
+    /// The CPU clock.
+    Clock,
+    /// `sched_waking` outside interrupts: the current thread is the waker.
+    WakingThread,
+    /// `sched_waking` in an interrupt: the kernel stack tells which.
+    WakingInterrupt,
+    /// `sched_wakeup` that follows its waking on another CPU.
+    Wakeup,
+    /// `sched_wakeup_new`: a created thread gets onto a run queue for the first time.
+    WakeupNew,
+    /// A page fault that had to read.
+    MajorFault,
+    /// Any other page fault, sampled.
+    MinorFault,
+}
+
+/// What makes the kernel take a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A software event, by its `PERF_COUNT_SW_` number.
+    Software(u32),
+    /// A tracepoint, by the number in its `id` file.
+    Tracepoint(u64),
+}
+
+/// How often a record is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rate {
+    /// Every N-th event (for the clock: every N ns).
+    Every(u64),
+    /// About N records a second and CPU; the kernel adapts.
+    PerSecond(u64),
+}
+
+/// Which optional parts a sample has; identifier, thread and time are always there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Fields {
+    /// The address that was touched.
+    pub(crate) address: bool,
+    /// How many events the record stands for.
+    pub(crate) period: bool,
+    /// Kernel and user addresses by frame pointers.
+    pub(crate) callchain: bool,
+    /// The tracepoint's own record.
+    pub(crate) raw: bool,
+    /// User registers, a set of `PERF_REG_` bits; zero for none.
+    pub(crate) registers: u64,
+    /// Bytes of user stack to copy; zero for none.
+    pub(crate) stack_bytes: u32,
+}
+
+/// Whom an event watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// The recorded threads.
+    Target,
+    /// All that runs on the CPU; filtered later.
+    Machine,
+}
+
+/// One event, opened once per CPU and per attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EventSpec {
+    /// What it is for.
+    pub(crate) role: Role,
+    /// What fires it.
+    pub(crate) source: Source,
+    /// How often.
+    pub(crate) rate: Rate,
+    /// What a record holds.
+    pub(crate) fields: Fields,
+    /// Whom it watches.
+    pub(crate) watch: Watch,
+    /// Whether it may look into the kernel.
+    pub(crate) kernel: bool,
+    /// Whether the user part of the call chain is left out.
+    pub(crate) kernel_chain_only: bool,
+    /// A tracepoint's filter.
+    pub(crate) filter: Option<&'static str>,
+}
+
+/// What the running kernel can do beyond the oldest one that we support.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Features {
+    /// Count lost records per event (`PERF_FORMAT_LOST`, Linux 6.0).
+    pub(crate) lost_count: bool,
+    /// Build ids in mapping records (Linux 5.12).
+    pub(crate) build_id: bool,
+}
+
+/// What is the same for every event of an attachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttrOptions {
+    /// Fill of the ring, in bytes, that wakes the reader.
+    pub(crate) watermark: u32,
+    /// Follow the threads that the watched one creates; never for machine-wide events.
+    pub(crate) inherit: bool,
+    /// What the kernel can do.
+    pub(crate) features: Features,
+}
+
+/// Registers that the unwinder needs besides the stack: instruction, stack and frame pointer, and
+/// on ARM the link register (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
+#[cfg(target_arch = "x86_64")]
+pub(crate) const UNWIND_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+#[cfg(target_arch = "aarch64")]
+pub(crate) const UNWIND_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+
+/// The stack pointer alone: tells two calls of the same blocking function apart.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const STACK_POINTER: u64 = 1 << 7;
+#[cfg(target_arch = "aarch64")]
+pub(crate) const STACK_POINTER: u64 = 1 << 31;
+
+/// The architecture's bit for `PERF_SAMPLE_REGS_ABI_64`.
+pub(crate) const REGISTERS_64: u64 = sys::PERF_SAMPLE_REGS_ABI_64 as u64;
+
+impl EventSpec {
+    /// An event that never fires, to own a ring.
+    pub(crate) fn anchor() -> Self {
+        Self {
+            role: Role::Anchor,
+            source: Source::Software(sys::PERF_COUNT_SW_DUMMY),
+            rate: Rate::Every(1),
+            fields: Fields::default(),
+            watch: Watch::Target,
+            kernel: false,
+            kernel_chain_only: false,
+            filter: None,
+        }
+    }
+
+    /// The stream that the event's records go to.
+    pub(crate) const fn stream(&self) -> Stream {
+        match self.role {
+            Role::Maps => Stream::Maps,
+            Role::Accounting => Stream::Accounting,
+            _ => Stream::Samples,
+        }
+    }
+
+    /// The kernel's structure.
+    pub(crate) fn attr(&self, options: AttrOptions) -> perf_event_attr {
+        let mut attr = perf_event_attr {
+            size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(u32::MAX),
+            ..perf_event_attr::default()
+        };
+        match self.source {
+            Source::Software(number) => {
+                attr.type_ = sys::PERF_TYPE_SOFTWARE;
+                attr.config = u64::from(number);
+            }
+            Source::Tracepoint(id) => {
+                attr.type_ = sys::PERF_TYPE_TRACEPOINT;
+                attr.config = id;
+            }
+        }
+        match self.rate {
+            Rate::Every(period) => attr.sample_period = period,
+            Rate::PerSecond(frequency) => {
+                attr.sample_freq = frequency;
+                attr.set_freq(1);
+            }
+        }
+        attr.sample_type = self.fields.sample_type(self.stream());
+        attr.sample_regs_user = self.fields.registers;
+        attr.sample_stack_user = self.fields.stack_bytes;
+        if options.features.lost_count {
+            attr.read_format = u64::from(sys::PERF_FORMAT_LOST);
+        }
+        attr.set_disabled(1);
+        attr.set_inherit(u64::from(options.inherit && self.watch == Watch::Target));
+        attr.set_exclude_kernel(u64::from(!self.kernel));
+        attr.set_exclude_hv(1);
+        attr.set_exclude_idle(u64::from(self.role == Role::Clock));
+        attr.set_exclude_callchain_user(u64::from(self.kernel_chain_only));
+        attr.set_sample_id_all(1);
+        // CLOCK_MONOTONIC: comparable with jitdump and with logs (through the recorded pairs).
+        attr.set_use_clockid(1);
+        attr.clockid = libc::CLOCK_MONOTONIC;
+        attr.set_watermark(1);
+        attr.wakeup_watermark = options.watermark;
+        self.side_band(&mut attr, options.features);
+        attr
+    }
+
+    /// Asks for the records that are not samples.
+    fn side_band(&self, attr: &mut perf_event_attr, features: Features) {
+        match self.role {
+            Role::Maps => {
+                attr.set_mmap(1);
+                attr.set_mmap2(1);
+                attr.set_build_id(u64::from(features.build_id));
+            }
+            Role::Accounting => {
+                attr.set_context_switch(1);
+                attr.set_task(1);
+                attr.set_comm(1);
+                attr.set_comm_exec(1);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Fields {
+    /// The kernel's bits for a sample of these fields in `stream`.
+    pub(crate) fn sample_type(self, stream: Stream) -> u64 {
+        let optional = [
+            (stream.identified(), sys::PERF_SAMPLE_IDENTIFIER),
+            (self.address, sys::PERF_SAMPLE_ADDR),
+            (self.period, sys::PERF_SAMPLE_PERIOD),
+            (self.callchain, sys::PERF_SAMPLE_CALLCHAIN),
+            (self.raw, sys::PERF_SAMPLE_RAW),
+            (self.registers != 0, sys::PERF_SAMPLE_REGS_USER),
+            (self.stack_bytes != 0, sys::PERF_SAMPLE_STACK_USER),
+        ];
+        let wanted = optional.iter().filter(|(on, _)| *on).map(|(_, bit)| u64::from(*bit));
+        u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME) | wanted.sum::<u64>()
+    }
+}

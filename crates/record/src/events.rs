@@ -1,0 +1,199 @@
+//! Which events a recording uses: the event set of each rung, as data.
+//!
+//! The set is the cheapest one that was found to give exact times, a stack at every switch out
+//! and wakers (docs/recorder-cost.md): switch records in a ring of their own; one
+//! context-switches sample a switch; `sched_waking` split by a filter on the interrupt bits, so
+//! that only wakeups from interrupts pay for a stack; `sched_wakeup` only where it happens on
+//! another CPU than its waking.
+
+use perf_event_open_sys::bindings as sys;
+
+use crate::attr::{EventSpec, Fields, Rate, Role, STACK_POINTER, Source, UNWIND_REGISTERS, Watch};
+use crate::ladder::WakerPoints;
+
+/// How user stacks are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stacks {
+    /// Frame pointers at every switch and clock sample, and enough dumps of the user stack to
+    /// repair what frame pointers lose.
+    #[default]
+    Auto,
+    /// Frame pointers only: smallest, and nothing of the user's memory is copied.
+    FramePointers,
+    /// As `Auto` with more and larger dumps, for programs built without frame pointers.
+    Dwarf,
+}
+
+/// What the plan has settled about the events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventChoice<'a> {
+    /// Whether the kernel may be looked into.
+    pub(crate) kernel: bool,
+    /// Clock samples a second of CPU time.
+    pub(crate) frequency: u32,
+    /// How user stacks are found.
+    pub(crate) stacks: Stacks,
+    /// Whether thread wakeups carry the waker's stack.
+    pub(crate) waker_stacks: bool,
+    /// The wakeup tracepoints, where they may be used.
+    pub(crate) wakers: Option<&'a WakerPoints>,
+}
+
+/// Bits of `common_flags` for hard and soft interrupts (TRACE_FLAG_HARDIRQ 0x8, TRACE_FLAG_SOFTIRQ
+/// 0x10; include/linux/trace_events.h).
+pub(crate) const INTERRUPT_FLAGS: u32 = 0x18;
+const IN_THREAD: &str = "!(common_flags & 24)";
+const IN_INTERRUPT: &str = "common_flags & 24";
+
+/// A wakeup that was queued to another CPU arrives there in an interrupt, or in the idle loop when
+/// that CPU polls; any other `sched_wakeup` follows its `sched_waking` at once and tells nothing.
+const DEFERRED: &str = "common_flags & 24 || common_pid == 0";
+
+/// Bytes of user stack in a dump, and dumps a second and CPU at switches. Measured: 250 dumps of
+/// 8 KiB add nothing visible to a switch at 130,000 a second; 2,000 of 16 KiB fill a ring of
+/// 8 MiB in a quarter of a second, which the reader keeps up with.
+const AUTO_DUMP: (u32, u64) = (8 << 10, 250);
+const DWARF_DUMP: (u32, u64) = (16 << 10, 2_000);
+
+/// Minor faults recorded a second and CPU; the others are counted in the period of the next one.
+const MINOR_FAULTS: u64 = 500;
+
+impl EventChoice<'_> {
+    /// The events, the stream's first owner of each ring first.
+    pub(crate) fn events(&self) -> Vec<EventSpec> {
+        let chain = Fields { callchain: true, ..Fields::default() };
+        let mut events = vec![
+            self.target(Role::Maps, sys::PERF_COUNT_SW_DUMMY, Fields::default()),
+            self.target(Role::Accounting, sys::PERF_COUNT_SW_DUMMY, Fields::default()),
+            EventSpec { rate: self.clock_rate(), ..self.clock(chain) },
+        ];
+        if self.kernel {
+            events.extend(self.switch_events(chain));
+        }
+        let touched = Fields { address: true, ..chain };
+        events.push(self.target(Role::MajorFault, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ, touched));
+        events.push(EventSpec {
+            rate: Rate::PerSecond(MINOR_FAULTS),
+            ..self.target(
+                Role::MinorFault,
+                sys::PERF_COUNT_SW_PAGE_FAULTS_MIN,
+                Fields { period: true, ..touched },
+            )
+        });
+        if let Some(points) = self.wakers {
+            events.extend(self.waker_events(points));
+        }
+        events
+    }
+
+    fn dump(&self) -> Option<(Fields, u64)> {
+        let (stack_bytes, rate) = match self.stacks {
+            Stacks::FramePointers => return None,
+            Stacks::Auto => AUTO_DUMP,
+            Stacks::Dwarf => DWARF_DUMP,
+        };
+        Some((Fields { registers: UNWIND_REGISTERS, stack_bytes, ..Fields::default() }, rate))
+    }
+
+    fn clock_rate(&self) -> Rate {
+        Rate::Every(1_000_000_000 / u64::from(self.frequency.max(1)))
+    }
+
+    fn clock(&self, chain: Fields) -> EventSpec {
+        let dump = self.dump().map(|(dump, _)| dump).unwrap_or_default();
+        let fields = Fields { callchain: chain.callchain, ..dump };
+        self.target(Role::Clock, sys::PERF_COUNT_SW_CPU_CLOCK, fields)
+    }
+
+    fn switch_events(&self, chain: Fields) -> Vec<EventSpec> {
+        let switches = sys::PERF_COUNT_SW_CONTEXT_SWITCHES;
+        let Some((dump, rate)) = self.dump() else {
+            return vec![self.target(Role::SwitchStack, switches, chain)];
+        };
+        // The stack pointer tells which of the dumps a frame-pointer chain belongs to.
+        let keyed = Fields { registers: STACK_POINTER, ..chain };
+        vec![
+            self.target(Role::SwitchStack, switches, keyed),
+            EventSpec {
+                rate: Rate::PerSecond(rate),
+                ..self.target(Role::SwitchDump, switches, dump)
+            },
+        ]
+    }
+
+    fn waker_events(&self, points: &WakerPoints) -> Vec<EventSpec> {
+        let point = |role, id, filter| EventSpec {
+            source: Source::Tracepoint(id),
+            fields: Fields { raw: true, ..Fields::default() },
+            watch: Watch::Machine,
+            kernel: true,
+            filter,
+            ..self.target(role, 0, Fields::default())
+        };
+        let (waking, wakeup) = (points.waking.id, points.wakeup.id);
+        let mut in_thread = point(Role::WakingThread, waking, Some(IN_THREAD));
+        in_thread.fields.callchain = self.waker_stacks;
+        let mut in_interrupt = point(Role::WakingInterrupt, waking, Some(IN_INTERRUPT));
+        in_interrupt.fields.callchain = true;
+        in_interrupt.kernel_chain_only = true;
+        vec![
+            in_thread,
+            in_interrupt,
+            point(Role::Wakeup, wakeup, Some(DEFERRED)),
+            point(Role::WakeupNew, points.wakeup_new.id, None),
+        ]
+    }
+
+    fn target(&self, role: Role, counter: u32, fields: Fields) -> EventSpec {
+        EventSpec {
+            role,
+            source: Source::Software(counter),
+            rate: Rate::Every(1),
+            fields,
+            watch: Watch::Target,
+            kernel: self.kernel,
+            kernel_chain_only: false,
+            filter: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(choice: EventChoice<'_>) -> Vec<Role> {
+        choice.events().iter().map(|event| event.role).collect()
+    }
+
+    const USER: EventChoice<'static> = EventChoice {
+        kernel: false,
+        frequency: 999,
+        stacks: Stacks::Auto,
+        waker_stacks: false,
+        wakers: None,
+    };
+
+    #[test]
+    fn without_kernel_rights_no_event_looks_into_the_kernel() {
+        let events = USER.events();
+        assert!(events.iter().all(|event| !event.kernel));
+        // It would open, and deliver nothing: the event fires in the kernel.
+        assert!(!roles(USER).contains(&Role::SwitchStack));
+    }
+
+    #[test]
+    fn frame_pointers_alone_copy_no_user_memory() {
+        let choice = EventChoice { kernel: true, stacks: Stacks::FramePointers, ..USER };
+        assert!(choice.events().iter().all(|event| event.fields.stack_bytes == 0));
+        assert!(!roles(choice).contains(&Role::SwitchDump));
+    }
+
+    #[test]
+    fn the_first_event_of_each_stream_of_the_target_comes_before_the_machines() {
+        let events = EventChoice { kernel: true, ..USER }.events();
+        let first_machine = events.iter().position(|event| event.watch == Watch::Machine);
+        let last_target = events.iter().rposition(|event| event.watch == Watch::Target);
+        assert!(first_machine.is_none() || first_machine > last_target);
+    }
+}

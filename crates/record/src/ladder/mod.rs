@@ -1,0 +1,210 @@
+//! What the kernel lets us record, found by trying.
+//!
+//! A sysctl, a capability, a seccomp profile and the pid namespace all have a say, and no file
+//! sums them up; so each rung is tried with a real event that is closed again at once
+//! ([`Rights::probe`]). Why a rung is missing is then looked up ([`Limits::read`]), and the two
+//! together make sentences that name the value found and the command that lifts it ([`explain`]).
+//! Sources: perf_event_open(2), kernel/events/core.c `perf_event_open`, RECORDING notes 8.2.
+
+mod words;
+
+use std::io;
+use std::path::Path;
+
+use perf_event_open_sys::bindings as sys;
+
+use crate::attr::{AttrOptions, EventSpec, Features, Fields, Rate, Role, Source, Watch};
+use crate::error::Error;
+use crate::sys::{Scope, open_event};
+use crate::tracefs::{Tracefs, Tracepoint};
+
+pub(crate) use words::{explain, refusal};
+
+/// What may be opened. An error is the kernel's own answer.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    /// Events on a whole CPU, and so on cgroups.
+    pub(crate) machine: Result<(), Errno>,
+    /// Events of own threads that look into the kernel.
+    pub(crate) kernel: Result<(), Errno>,
+    /// Events of own threads in user code.
+    pub(crate) user: Result<(), Errno>,
+    /// The scheduler's wakeup tracepoints on a whole CPU.
+    pub(crate) wakers: Result<WakerPoints, Errno>,
+    /// What the kernel can do.
+    pub(crate) features: Features,
+}
+
+/// An error number; kept as such because the words depend on what else is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) i32);
+
+impl From<io::Error> for Errno {
+    fn from(error: io::Error) -> Self {
+        Self(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+/// The tracepoints that tell who made whom ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WakerPoints {
+    /// In the waker's context.
+    pub(crate) waking: Tracepoint,
+    /// On the run queue.
+    pub(crate) wakeup: Tracepoint,
+    /// A created thread, on the run queue for the first time.
+    pub(crate) wakeup_new: Tracepoint,
+}
+
+impl Rights {
+    /// Tries every rung on the CPU `cpu`.
+    pub(crate) fn probe(cpu: u32) -> Self {
+        let features = probe_features(cpu);
+        let options = AttrOptions { watermark: 1, inherit: false, features };
+        let try_open = |spec: &EventSpec, scope: Scope<'_>| -> Result<(), Errno> {
+            open_event(&mut spec.attr(options), scope, cpu)?;
+            Ok(())
+        };
+        let own = Scope::Thread(0);
+        let machine = try_open(&trial(Role::SwitchStack, true), Scope::Machine);
+        let kernel = try_open(&trial(Role::SwitchStack, true), own);
+        let user = try_open(&trial(Role::Accounting, false), own);
+        let wakers = waker_points().map_err(Errno::from).and_then(|points| {
+            try_open(&tracepoint_trial(&points.waking), Scope::Machine).map(|()| points)
+        });
+        Self { machine, kernel, user, wakers, features }
+    }
+}
+
+fn trial(role: Role, kernel: bool) -> EventSpec {
+    EventSpec {
+        role,
+        source: Source::Software(if role == Role::Accounting {
+            sys::PERF_COUNT_SW_DUMMY
+        } else {
+            sys::PERF_COUNT_SW_CONTEXT_SWITCHES
+        }),
+        rate: Rate::Every(1),
+        fields: Fields { callchain: role != Role::Accounting, ..Fields::default() },
+        watch: Watch::Target,
+        kernel,
+        kernel_chain_only: false,
+        filter: None,
+    }
+}
+
+fn tracepoint_trial(point: &Tracepoint) -> EventSpec {
+    EventSpec {
+        source: Source::Tracepoint(point.id),
+        fields: Fields { raw: true, ..Fields::default() },
+        watch: Watch::Machine,
+        ..trial(Role::WakingThread, true)
+    }
+}
+
+/// Newer abilities make an old kernel answer EINVAL; each is tried on a harmless event.
+fn probe_features(cpu: u32) -> Features {
+    let works = |features| {
+        let options = AttrOptions { watermark: 1, inherit: false, features };
+        let mut attr = trial(Role::Maps, false).attr(options);
+        attr.config = u64::from(sys::PERF_COUNT_SW_DUMMY);
+        open_event(&mut attr, Scope::Thread(0), cpu).is_ok()
+    };
+    Features {
+        lost_count: works(Features { lost_count: true, build_id: false }),
+        build_id: works(Features { lost_count: false, build_id: true }),
+    }
+}
+
+fn waker_points() -> io::Result<WakerPoints> {
+    let tracefs = Tracefs::open()?;
+    let point = |name| tracefs.tracepoint("sched", name);
+    Ok(WakerPoints {
+        waking: point("sched_waking")?,
+        wakeup: point("sched_wakeup")?,
+        wakeup_new: point("sched_wakeup_new")?,
+    })
+}
+
+/// What may stand behind a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Limits {
+    /// `kernel.perf_event_paranoid`; none without perf events in the kernel.
+    pub(crate) paranoid: Option<i32>,
+    /// True when a seccomp filter is in force, as in most containers.
+    pub(crate) seccomp: bool,
+    /// True when our effective user is root of its namespace.
+    pub(crate) root: bool,
+    /// CAP_PERFMON or CAP_SYS_ADMIN is effective (in our own user namespace).
+    pub(crate) perfmon: bool,
+}
+
+/// Numbers of capabilities, include/uapi/linux/capability.h.
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+
+impl Limits {
+    /// Reads the limits in force for this process.
+    pub(crate) fn read() -> Self {
+        let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        Self::parse(paranoid.as_deref(), &status)
+    }
+
+    fn parse(paranoid: Option<&str>, status: &str) -> Self {
+        let value = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line.and_then(|rest| rest.strip_prefix(':')).map(str::trim).unwrap_or_default()
+        };
+        let capabilities = u64::from_str_radix(value("CapEff"), 16).unwrap_or(0);
+        let has = |number: u32| capabilities >> number & 1 == 1;
+        Self {
+            paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
+            seccomp: value("Seccomp") == "2",
+            root: value("Uid").split_whitespace().nth(1) == Some("0"),
+            perfmon: has(CAP_PERFMON) || has(CAP_SYS_ADMIN),
+        }
+    }
+}
+
+/// The CPUs that are online, by number.
+///
+/// # Errors
+/// When sysfs cannot be read.
+pub(crate) fn online_cpus() -> Result<Vec<u32>, Error> {
+    let path = Path::new("/sys/devices/system/cpu/online");
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    Ok(parse_cpu_list(&text))
+}
+
+/// `0-3,8,10-11`
+fn parse_cpu_list(text: &str) -> Vec<u32> {
+    let ranges = text.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+    });
+    ranges.flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_are_read() {
+        assert_eq!(parse_cpu_list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
+        assert_eq!(parse_cpu_list("0\n"), [0]);
+        assert_eq!(parse_cpu_list("\n"), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn limits_are_read_from_the_kernels_files() {
+        let status = "Name:\tculprit\nUid:\t0\t0\t0\t0\nCapEff:\t0000004000000000\nSeccomp:\t2\n";
+        let limits = Limits::parse(Some("2\n"), status);
+        let expected = Limits { paranoid: Some(2), seccomp: true, root: true, perfmon: true };
+        assert_eq!(limits, expected);
+        let user = Limits::parse(None, "Uid:\t1000\t1000\t1000\t1000\nSeccomp:\t0\n");
+        assert_eq!(user, Limits::default());
+    }
+}

@@ -1,0 +1,52 @@
+//! Where records come from, behind one trait.
+//!
+//! The kernel's perf events are one source ([`crate::perf`]); saved bytes are another, for tests
+//! without rights; eBPF may become a third. Whatever it is, it delivers chunks of perf records of
+//! the streams that `attr` names, on the clock CLOCK_MONOTONIC.
+
+use std::io;
+use std::time::Duration;
+
+use crate::attr::{Role, Stream};
+use crate::decode::EventShapes;
+use crate::order::Chunk;
+
+/// What woke the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ready {
+    /// New mappings: open their files now, their process may not live long.
+    Maps,
+    /// A ring is half full, or the time is up: read everything.
+    All,
+}
+
+/// Records that a source dropped, by what they were for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dropped {
+    /// What the lost records were for.
+    pub(crate) role: Role,
+    /// How many.
+    pub(crate) count: u64,
+}
+
+/// A source of records.
+pub(crate) trait EventSource: Send {
+    /// What samples look like.
+    fn shapes(&self) -> EventShapes;
+
+    /// Waits until there is something to read, at most `timeout`.
+    fn wait(&mut self, timeout: Duration) -> io::Result<Ready>;
+
+    /// Appends the unread records of `streams` to `out`, in buffers taken from `spare`.
+    fn drain(&mut self, streams: &[Stream], spare: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>);
+
+    /// Ends recording; what was recorded can still be drained.
+    fn stop(&mut self);
+
+    /// The true number of lost records, known once the source has stopped. None where the kernel
+    /// does not count them: then the records in the rings are all there is to know.
+    fn dropped(&mut self) -> Option<Vec<Dropped>>;
+
+    /// Bytes of ring memory.
+    fn memory_bytes(&self) -> usize;
+}

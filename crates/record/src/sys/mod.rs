@@ -1,0 +1,98 @@
+//! The kernel's door: `perf_event_open`, the ioctls of its descriptors, and real-time priority.
+//!
+//! Together with [`ring`] this is the only unsafe code of the crate. Everything here is a thin,
+//! typed wrapper around one system call; what is opened and why is decided in `attr` and `plan`.
+//! Sources: perf_event_open(2), sched_setscheduler(2), include/uapi/linux/perf_event.h.
+
+mod ring;
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use perf_event_open_sys as perf;
+use perf_event_open_sys::bindings::perf_event_attr;
+
+pub(crate) use ring::MappedRing;
+
+/// What an event watches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scope<'a> {
+    /// One thread, and with `inherit` those that it creates.
+    Thread(i32),
+    /// The processes of a cgroup and of the cgroups below it.
+    Cgroup(BorrowedFd<'a>),
+    /// Everything on the CPU.
+    Machine,
+}
+
+/// Opens one event on one CPU; the descriptor closes on exec.
+///
+/// # Errors
+/// Whatever the kernel answers; the ladder turns it into words.
+pub(crate) fn open_event(
+    attr: &mut perf_event_attr,
+    scope: Scope<'_>,
+    cpu: u32,
+) -> io::Result<OwnedFd> {
+    let cpu = i32::try_from(cpu).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+    let close = u64::from(perf::bindings::PERF_FLAG_FD_CLOEXEC);
+    let cgroup = u64::from(perf::bindings::PERF_FLAG_PID_CGROUP);
+    let (pid, flags) = match scope {
+        Scope::Thread(tid) => (tid, close),
+        Scope::Cgroup(dir) => (dir.as_raw_fd(), close | cgroup),
+        Scope::Machine => (-1, close),
+    };
+    // SAFETY: `attr` is a live, fully initialised structure whose `size` field is its size.
+    let fd = unsafe { perf::perf_event_open(attr, pid, cpu, -1, flags) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just returned this descriptor and nobody else holds it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends the records of `event` into the ring that was mapped on `target` (same CPU only).
+pub(crate) fn redirect(event: BorrowedFd<'_>, target: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: both descriptors are open; the argument is a plain descriptor number.
+    check(unsafe { perf::ioctls::SET_OUTPUT(event.as_raw_fd(), target.as_raw_fd()) })
+}
+
+/// Lets a tracepoint event fire only where `filter` holds (Documentation/trace/events.rst).
+pub(crate) fn set_filter(event: BorrowedFd<'_>, filter: &CStr) -> io::Result<()> {
+    let text = filter.as_ptr().cast_mut();
+    // SAFETY: the kernel copies the NUL-terminated text and does not write to it.
+    check(unsafe { perf::ioctls::SET_FILTER(event.as_raw_fd(), text) })
+}
+
+/// Starts an event.
+pub(crate) fn enable(event: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the argument is a plain number.
+    check(unsafe { perf::ioctls::ENABLE(event.as_raw_fd(), 0) })
+}
+
+/// Stops an event; what it wrote stays in its ring.
+pub(crate) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the argument is a plain number.
+    check(unsafe { perf::ioctls::DISABLE(event.as_raw_fd(), 0) })
+}
+
+/// The number that the kernel writes into each record of this event and of its inherited copies.
+pub(crate) fn event_id(event: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut id = 0;
+    // SAFETY: `id` is a live u64 that the kernel fills.
+    check(unsafe { perf::ioctls::ID(event.as_raw_fd(), &raw mut id) })?;
+    Ok(id)
+}
+
+/// Gives the calling thread the lowest real-time priority, not inherited by what it starts.
+pub(crate) fn be_realtime() -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: pid 0 is the calling thread and `param` is a live structure.
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const param) })
+}
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
