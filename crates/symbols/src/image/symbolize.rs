@@ -1,9 +1,10 @@
 //! Answering "what code is at this address": symbol table and debug information together.
 //!
 //! The symbol table knows every linked function and its true extent; DWARF knows what was inlined and
-//! the lines. The outermost frame is therefore named by the symbol (`read`, not libc's internal
-//! `__GI___libc_read`), the inlined ones by DWARF. Where they only differ in a compiler's clone suffix
-//! (`work.cold`, `work.constprop.0`) DWARF's name is taken, so that one source function is one row.
+//! the lines. A C function is therefore named by its symbol (`read`, not libc's internal
+//! `__GI___libc_read`) and everything inlined by DWARF. DWARF also names the outermost function where it
+//! has a mangled name (linkers give one address several of those), and where a symbol only adds a
+//! compiler's clone suffix (`work.cold`, `work.constprop.0`), so that one source function is one row.
 
 use std::sync::{Arc, PoisonError};
 
@@ -23,7 +24,7 @@ pub enum NameSource {
     Symbol,
     /// A symbol without size: the address lies between it and the next one. A guess.
     UnsizedSymbol,
-    /// Debug information only.
+    /// Debug information, alone or preferred to the symbol.
     Debug,
     /// No name; [`SymbolStack::function`] may still tell functions apart.
     None,
@@ -75,19 +76,13 @@ impl ModuleImage {
         let hit = self.symbol(address);
         let mut resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let mut frames = resolver.frames(address);
-        let debug_named = frames.last().is_some_and(|outer| outer.mangled.is_some());
+        let debug_name = frames.last().and_then(|outer| outer.mangled.clone());
+        let source = choose(hit.as_ref(), debug_name.as_deref());
         if frames.is_empty() {
             frames.push(SymbolFrame::default());
         }
-        let source = match &hit {
-            Some(hit) if hit.exact => NameSource::Symbol,
-            _ if debug_named => NameSource::Debug,
-            Some(_) => NameSource::UnsizedSymbol,
-            None => NameSource::None,
-        };
         if let (Some(hit), Some(outer)) = (&hit, frames.last_mut())
-            && source != NameSource::Debug
-            && !is_clone_of(hit.name, outer.mangled.as_deref())
+            && matches!(source, NameSource::Symbol | NameSource::UnsizedSymbol)
         {
             let name = resolver.names.function(hit.name);
             outer.function = Some(name.readable);
@@ -102,10 +97,14 @@ impl ModuleImage {
         }
     }
 
-    /// The symbol at an address: the first table that is sure, else the first that guesses.
+    /// The symbol at an address: the first table that is sure, else the first that guesses, unless an
+    /// unwind entry says that another function begins after the guessed one.
     fn symbol(&self, address: Svma) -> Option<SymbolHit<'_>> {
         let hits = || self.tables.iter().filter_map(|table| table.lookup(address.0));
-        hits().find(|hit| hit.exact).or_else(|| hits().next())
+        hits().find(|hit| hit.exact).or_else(|| {
+            let entry = self.unwind_tables().function(address.0);
+            hits().find(|hit| entry.as_ref().is_none_or(|entry| entry.start <= hit.range.start))
+        })
     }
 
     fn unnamed_function(&self, address: Svma) -> Option<FunctionRange> {
@@ -114,12 +113,28 @@ impl ModuleImage {
     }
 }
 
-/// Whether a symbol is the named function or a part that the compiler split off: `work` and `work.cold`.
-fn is_clone_of(symbol: &[u8], function: Option<&str>) -> bool {
-    let Some(rest) = function.and_then(|function| symbol.strip_prefix(function.as_bytes())) else {
-        return false;
+/// Which of the two names of an outermost function to show.
+fn choose(symbol: Option<&SymbolHit<'_>>, debug: Option<&str>) -> NameSource {
+    let prefer_debug = |symbol: &SymbolHit<'_>, debug: &str| {
+        !symbol.exact || is_mangled(debug) || is_clone(symbol.name, debug)
     };
-    rest.is_empty() || rest.starts_with(b".")
+    match (symbol, debug) {
+        (None, None) => NameSource::None,
+        (None, Some(_)) => NameSource::Debug,
+        (Some(symbol), Some(debug)) if prefer_debug(symbol, debug) => NameSource::Debug,
+        (Some(symbol), _) if symbol.exact => NameSource::Symbol,
+        (Some(_), _) => NameSource::UnsizedSymbol,
+    }
+}
+
+fn is_mangled(name: &str) -> bool {
+    name.starts_with("_Z") || name.starts_with("_R")
+}
+
+/// Whether a symbol is the function or a part that the compiler split off: `work` and `work.cold`.
+fn is_clone(symbol: &[u8], function: &str) -> bool {
+    let rest = symbol.strip_prefix(function.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
 }
 
 /// The part of an image that changes with questions: debug information once read, names once made.
