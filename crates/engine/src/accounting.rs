@@ -1,0 +1,146 @@
+//! Our sums against the kernel's own: how well a recording's time adds up.
+//!
+//! Two oracles. A thread's intervals must tile its life, so their sum equals it. And
+//! `/proc/PID/task/TID/schedstat` keeps on-CPU and run-queue time per thread; the difference of two
+//! snapshots must equal our intervals clipped to the time between them.
+
+use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
+
+/// Sums may differ from the kernel's by this share of on-CPU time before it is called a loss. The
+/// kernel's own tracing work between the two switch records of a thread costs about a microsecond,
+/// 0.1 % at a thousand switches a second.
+pub const CPU_TOLERANCE: f64 = 0.005;
+/// The same for run-queue time, whose start (the wakeup) and end are recorded on two CPUs.
+pub const RUN_QUEUE_TOLERANCE: f64 = 0.01;
+/// Differences below this do not matter: reading all snapshots takes some milliseconds.
+pub const SLACK: Nanos = Nanos(10_000_000);
+
+/// One of our sums beside the number that it should equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sum {
+    /// Ours.
+    pub ours: Nanos,
+    /// The oracle's.
+    pub theirs: Nanos,
+}
+
+impl Sum {
+    /// How far ours is from theirs: negative when ours is less.
+    #[must_use]
+    pub fn difference_ns(&self) -> i64 {
+        let clamp = |n: Nanos| i64::try_from(n.0).unwrap_or(i64::MAX);
+        clamp(self.ours) - clamp(self.theirs)
+    }
+
+    /// The difference as a share of theirs; 0 when theirs is 0.
+    #[must_use]
+    pub fn residual(&self) -> f64 {
+        let size = Nanos(self.difference_ns().unsigned_abs()).share_of(self.theirs);
+        if self.difference_ns() < 0 { -size } else { size }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.ours += other.ours;
+        self.theirs += other.theirs;
+    }
+}
+
+/// One thread's sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadSums {
+    /// Which thread.
+    pub thread: ThreadId,
+    /// All intervals against the thread's life.
+    pub life: Sum,
+    /// On-CPU intervals against schedstat; none without two snapshots.
+    pub cpu: Option<Sum>,
+    /// Runnable intervals against schedstat; none without two snapshots.
+    pub run_queue: Option<Sum>,
+}
+
+/// Every recorded thread's sums and their totals.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Accounting {
+    /// One entry a recorded thread, in the order of the `threads` table.
+    pub threads: Vec<ThreadSums>,
+    /// All threads' lives.
+    pub life: Sum,
+    /// On-CPU time of the threads that have snapshots.
+    pub cpu: Sum,
+    /// Run-queue time of the threads that have snapshots.
+    pub run_queue: Sum,
+    /// How many threads have snapshots.
+    pub checked: usize,
+    /// Time in rows that lost switch records touch.
+    pub uncertain: Nanos,
+}
+
+impl Accounting {
+    /// True when a total differs from the kernel's by more than the tolerances of this module.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let beyond = |sum: &Sum, tolerance| {
+            sum.difference_ns().unsigned_abs() > SLACK.0 && sum.residual().abs() > tolerance
+        };
+        beyond(&self.cpu, CPU_TOLERANCE) || beyond(&self.run_queue, RUN_QUEUE_TOLERANCE)
+    }
+
+    /// The loss row that a difference deserves, if it does.
+    pub(crate) fn losses(&self) -> Option<Loss> {
+        self.differs().then(|| Loss {
+            kind: LossKind::AccountingDiffers,
+            count: self.checked as u64,
+            from: None,
+            to: None,
+            detail: Text::from(format!(
+                "on-CPU {} against {} of the kernel, run queue {} against {}",
+                self.cpu.ours, self.cpu.theirs, self.run_queue.ours, self.run_queue.theirs
+            )),
+        })
+    }
+}
+
+/// Adds up a recording whose intervals are built. Linear in intervals.
+#[must_use]
+pub fn accounting(recording: &Recording) -> Accounting {
+    let mut sums = Accounting::default();
+    let mut rest = recording.intervals.as_slice();
+    for (at, thread) in recording.threads.iter().enumerate().filter(|(_, t)| t.recorded) {
+        let id = ThreadId::from_index(at);
+        rest = &rest[rest.partition_point(|row| row.thread < id)..];
+        let (own, later) = rest.split_at(rest.partition_point(|row| row.thread <= id));
+        rest = later;
+        let mut entry = ThreadSums {
+            thread: id,
+            life: Sum {
+                ours: own.iter().map(|row| row.duration).sum(),
+                theirs: recording.thread_end(id).since(thread.start),
+            },
+            cpu: None,
+            run_queue: None,
+        };
+        if let (Some(from), Some(to)) = (thread.sched_from, thread.sched_to) {
+            let ours = |wanted: fn(Cause) -> bool| -> Nanos {
+                own.iter()
+                    .filter(|row| wanted(row.cause))
+                    .map(|row| clipped(row.start, row.duration, from, to))
+                    .sum()
+            };
+            entry.cpu = thread.sched_cpu.map(|theirs| Sum { ours: ours(Cause::is_cpu), theirs });
+            entry.run_queue =
+                thread.sched_wait.map(|theirs| Sum { ours: ours(Cause::is_runnable), theirs });
+        }
+        sums.life.add(entry.life);
+        sums.cpu.add(entry.cpu.unwrap_or_default());
+        sums.run_queue.add(entry.run_queue.unwrap_or_default());
+        sums.checked += usize::from(entry.cpu.is_some());
+        sums.uncertain += own.iter().filter(|row| row.uncertain).map(|row| row.duration).sum();
+        sums.threads.push(entry);
+    }
+    sums
+}
+
+/// How much of a stretch lies between two times.
+pub(crate) fn clipped(start: Time, duration: Nanos, from: Time, to: Time) -> Nanos {
+    (start + duration).min(to).since(start.max(from))
+}

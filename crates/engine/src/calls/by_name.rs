@@ -1,0 +1,98 @@
+//! One row a name: what ended at it, and what passed through it.
+
+use culprit_model::{Text, Time};
+
+use super::names::NameId;
+use super::tree::{CallTree, NodeId};
+use super::when::When;
+
+/// All nodes of one name together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameRow {
+    /// The name's number in its tree.
+    pub id: NameId,
+    /// The name.
+    pub name: Text,
+    /// Value that ended at the name, in the metric's unit.
+    pub exc: u64,
+    /// Rows that ended at it.
+    pub exc_count: u64,
+    /// Value that passed through it or ended there. A stack that holds the name several times
+    /// counts once.
+    pub inc: u64,
+    /// Rows that passed through it or ended there.
+    pub count: u64,
+    /// The part of `exc` that folding moved here.
+    pub fold: u64,
+    /// The rows that folding moved here.
+    pub fold_count: u64,
+    /// When the first row begins.
+    pub first: Time,
+    /// When the last row ends.
+    pub last: Time,
+}
+
+/// One row a name that stands in the tree, the root left out; by falling exclusive value, then by
+/// falling inclusive value, then by name. Linear in nodes.
+#[must_use]
+pub fn by_name(tree: &CallTree) -> Vec<NameRow> {
+    let mut rows: Vec<Option<NameRow>> = vec![None; tree.names.len()];
+    for at in outermost(tree) {
+        let node = tree.node(at);
+        let row = rows[node.name.index()].get_or_insert_with(|| NameRow {
+            id: node.name,
+            name: tree.names.text(node.name).clone(),
+            exc: 0,
+            exc_count: 0,
+            inc: 0,
+            count: 0,
+            fold: 0,
+            fold_count: 0,
+            first: node.first,
+            last: node.last,
+        });
+        row.inc += node.total;
+        row.count += node.count;
+        row.first = row.first.min(node.first);
+        row.last = row.last.max(node.last);
+    }
+    for (at, own) in &tree.owns {
+        if let Some(row) = &mut rows[tree.node(*at).name.index()] {
+            row.exc += own.value;
+            row.exc_count += own.count;
+            row.fold += own.fold;
+            row.fold_count += own.fold_count;
+        }
+    }
+    let mut rows: Vec<NameRow> = rows.into_iter().flatten().collect();
+    rows.sort_by(|a, b| {
+        (b.exc.cmp(&a.exc)).then(b.inc.cmp(&a.inc)).then_with(|| a.name.cmp(&b.name))
+    });
+    rows
+}
+
+impl CallTree {
+    /// A name's inclusive value by time.
+    #[must_use]
+    pub fn when_named(&self, name: NameId) -> When {
+        let mut when = When::default();
+        for at in outermost(self).filter(|at| self.node(*at).name == name) {
+            when.add(&self.when(at));
+        }
+        when
+    }
+}
+
+/// Every node without an ancestor of the same name, except the root.
+fn outermost(tree: &CallTree) -> impl Iterator<Item = NodeId> + '_ {
+    // Preorder: an ancestor of the same name is one whose subtree has not ended yet.
+    let mut open_until = vec![0_usize; tree.names.len()];
+    tree.nodes.iter().enumerate().skip(1).filter_map(move |(at, node)| {
+        let until = &mut open_until[node.name.index()];
+        if at < *until {
+            return None;
+        }
+        *until = at + node.size as usize;
+        Some(NodeId::at(at))
+    })
+}

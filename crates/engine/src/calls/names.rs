@@ -1,0 +1,59 @@
+//! Names of call-tree nodes as small numbers: equal text, equal number.
+
+use culprit_model::Text;
+use rustc_hash::FxHashMap;
+
+/// A name in a [`Names`] table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(u32);
+
+impl NameId {
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Every name of a call tree, each once, in the order of first use.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    texts: Vec<Text>,
+    ids: FxHashMap<Text, NameId>,
+}
+
+impl Names {
+    /// The number of a name, new or known.
+    pub(super) fn intern(&mut self, name: &str) -> NameId {
+        if let Some(known) = self.find(name) {
+            return known;
+        }
+        let id = NameId(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
+        let text = Text::from(name);
+        self.texts.push(text.clone());
+        self.ids.insert(text, id);
+        id
+    }
+
+    /// The number of a known name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NameId> {
+        self.ids.get(&Text::from(name)).copied()
+    }
+
+    /// The name's text.
+    #[must_use]
+    pub fn text(&self, id: NameId) -> &Text {
+        &self.texts[id.index()]
+    }
+
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// True when there is no name.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}

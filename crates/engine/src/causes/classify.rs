@@ -1,0 +1,231 @@
+//! Decides once per stack why a thread that left the CPU there was off it.
+//!
+//! Stacks are a prefix tree whose parents come before their children, and the innermost rule wins:
+//! so one pass over the tree settles every stack from its caller's verdict and its own frame, in
+//! time linear in frames and stacks. An exception boundary throws the caller's verdict away:
+//!
+//! ```text
+//! tcp_recvmsg               names: net
+//!   _copy_to_iter
+//!     asm_exc_page_fault    boundary: verdict dropped, context any
+//!       lock_mm_and_find_vma          context memory map
+//!         rwsem_down_read_slowpath    names, under memory map: memory   <- the cause
+//! ```
+//!
+//! Only kernel frames take part: a program may call its own functions `do_wait`.
+
+use std::sync::LazyLock;
+
+use culprit_model::{Cause, Frame, Recording, StackId};
+use rustc_hash::FxHashMap;
+
+use super::names::source_name;
+use super::rules::{CONTEXTS, Context, EXCEPTIONS, RULES, Rule, SCHEDULER, Strength};
+
+/// The name of the module whose frames are the kernel's.
+pub const KERNEL_MODULE: &str = "[kernel]";
+
+/// Why a thread was off the CPU at a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict {
+    /// The cause; [`Cause::Other`] where no rule applies.
+    pub cause: Cause,
+    /// The rule that decided; none where no rule applies.
+    pub rule: Option<&'static Rule>,
+}
+
+/// The verdict of every stack of one recording.
+#[derive(Debug, Clone)]
+pub struct Causes {
+    nodes: Vec<Node>,
+}
+
+/// What is known of one stack.
+#[derive(Debug, Clone, Copy, Default)]
+struct Node {
+    /// The innermost rule that names the wait.
+    named: Option<&'static Rule>,
+    /// The innermost rule that hints at it.
+    hinted: Option<&'static Rule>,
+    /// The rule of a frame from which only the scheduler was called.
+    left: Option<&'static Rule>,
+    /// What the nearest caller that says so was doing.
+    context: Context,
+    /// Whether this frame is the kernel's.
+    kernel: bool,
+    /// The innermost frame outside the kernel.
+    user: Option<StackId>,
+}
+
+/// What one frame says, whatever stack it stands on.
+#[derive(Debug, Clone, Default)]
+struct FrameFacts {
+    rules: Vec<&'static Rule>,
+    context: Option<Context>,
+    exception: bool,
+    scheduler: bool,
+    kernel: bool,
+}
+
+impl Causes {
+    /// Settles every stack of a recording. Linear in frames and stacks.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        let facts: Vec<FrameFacts> =
+            recording.frames.iter().map(|frame| MATCHER.facts(recording, frame)).collect();
+        let mut nodes: Vec<Node> = Vec::with_capacity(recording.stacks.len());
+        let silent = FrameFacts::default();
+        for (at, stack) in recording.stacks.iter().enumerate() {
+            let caller = stack.parent.and_then(|p| nodes.get(p.index())).copied();
+            let facts = facts.get(stack.frame.index()).unwrap_or(&silent);
+            nodes.push(settle(caller.unwrap_or_default(), facts, StackId::from_index(at)));
+        }
+        Self { nodes }
+    }
+
+    /// Why a thread that left the CPU at this stack without being pushed off it was waiting.
+    #[must_use]
+    pub fn wait(&self, stack: StackId) -> Verdict {
+        let node = self.nodes.get(stack.index());
+        let rule = node.and_then(|node| node.left.or(node.named).or(node.hinted));
+        Verdict { cause: rule.map_or(Cause::Other, |rule| rule.cause), rule }
+    }
+
+    /// True when a thread pushed off the CPU at this stack was, by the functions on it, held back
+    /// by its cgroup's quota.
+    #[must_use]
+    pub fn throttles(&self, stack: StackId) -> bool {
+        let left = self.nodes.get(stack.index()).and_then(|node| node.left);
+        left.is_some_and(|rule| rule.cause == Cause::RunnableQuota)
+    }
+
+    /// True when the innermost frame is the kernel's.
+    #[must_use]
+    pub fn in_kernel(&self, stack: StackId) -> bool {
+        self.nodes.get(stack.index()).is_some_and(|node| node.kernel)
+    }
+
+    /// True when a thread that left the CPU at this stack was about to run user code, so that the
+    /// time before was user time.
+    #[must_use]
+    pub fn returning_to_user(&self, stack: StackId) -> bool {
+        self.nodes.get(stack.index()).is_some_and(|node| node.left.is_some())
+    }
+
+    /// The stack up to its innermost frame outside the kernel; none for one of the kernel alone.
+    #[must_use]
+    pub fn user_part(&self, stack: StackId) -> Option<StackId> {
+        self.nodes.get(stack.index()).and_then(|node| node.user)
+    }
+}
+
+/// One step of the walk from the root to the leaf.
+fn settle(caller: Node, facts: &FrameFacts, own: StackId) -> Node {
+    let kernel = caller.kernel || facts.kernel;
+    if !kernel {
+        return Node { user: Some(own), ..Node::default() };
+    }
+    let mut node = Node { kernel, ..caller };
+    if facts.exception {
+        node = Node { kernel, user: caller.user, ..Node::default() };
+    }
+    if let Some(context) = facts.context {
+        node.context = context;
+    }
+    if !facts.scheduler {
+        node.left = None;
+    }
+    let fits = |rule: &&Rule| rule.under == Context::Any || rule.under == node.context;
+    if let Some(rule) = facts.rules.iter().copied().find(fits) {
+        match rule.strength {
+            Strength::Names => (node.named, node.hinted) = (Some(rule), None),
+            Strength::Hints => node.hinted = Some(rule),
+            Strength::Leaves => node.left = Some(rule),
+        }
+    }
+    node
+}
+
+/// The tables by name, made at first use.
+static MATCHER: LazyLock<Matcher> = LazyLock::new(Matcher::new);
+
+/// Finds the rules of a name.
+struct Matcher {
+    exact: FxHashMap<&'static str, Entry>,
+    prefixes: Vec<(&'static str, Entry)>,
+}
+
+/// Everything that the tables say about one name.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    rules: Vec<&'static Rule>,
+    context: Option<Context>,
+    exception: bool,
+    scheduler: bool,
+}
+
+impl Matcher {
+    fn new() -> Self {
+        let mut matcher = Self { exact: FxHashMap::default(), prefixes: Vec::new() };
+        for rule in RULES.into_iter().flatten() {
+            matcher.each(rule.functions, |entry| entry.rules.push(rule));
+        }
+        for (context, functions) in CONTEXTS {
+            matcher.each(functions, |entry| entry.context = Some(*context));
+        }
+        matcher.each(EXCEPTIONS, |entry| entry.exception = true);
+        matcher.each(SCHEDULER, |entry| entry.scheduler = true);
+        matcher
+    }
+
+    fn each(&mut self, functions: &'static [&'static str], note: impl Fn(&mut Entry)) {
+        for function in functions {
+            match function.strip_suffix('*') {
+                None => note(self.exact.entry(function).or_default()),
+                Some(prefix) => {
+                    let known = self.prefixes.iter().position(|(p, _)| *p == prefix);
+                    let at = known.unwrap_or_else(|| {
+                        self.prefixes.push((prefix, Entry::default()));
+                        self.prefixes.len() - 1
+                    });
+                    note(&mut self.prefixes[at].1);
+                }
+            }
+        }
+    }
+
+    /// Everything that the tables say about a function: by its whole name, then by its prefixes.
+    fn entry(&self, name: &str) -> Entry {
+        let mut found = self.exact.get(name).cloned().unwrap_or_default();
+        for (prefix, entry) in &self.prefixes {
+            if name.starts_with(prefix) {
+                found.rules.extend(&entry.rules);
+                found.context = found.context.or(entry.context);
+                found.exception |= entry.exception;
+                found.scheduler |= entry.scheduler;
+            }
+        }
+        found
+    }
+
+    fn facts(&self, recording: &Recording, frame: &Frame) -> FrameFacts {
+        let module = frame.module.and_then(|m| recording.modules.get(m.index()));
+        let kernel = module.is_some_and(|m| m.name.as_str() == KERNEL_MODULE);
+        let entry = self.entry(source_name(&frame.function));
+        FrameFacts {
+            rules: entry.rules,
+            context: entry.context,
+            exception: entry.exception,
+            scheduler: entry.scheduler,
+            kernel,
+        }
+    }
+}
+
+/// The verdict on a single kernel function, where only that is known (`/proc/PID/wchan`).
+pub(super) fn function_verdict(function: &str) -> Verdict {
+    let entry = MATCHER.entry(source_name(function));
+    let applies = |rule: &&Rule| rule.under == Context::Any && rule.strength != Strength::Leaves;
+    let rule = entry.rules.iter().copied().find(applies);
+    Verdict { cause: rule.map_or(Cause::Other, |rule| rule.cause), rule }
+}
