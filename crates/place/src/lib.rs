@@ -1,1 +1,42 @@
-//! place
+//! Where a command runs: the host, a sandbox, a container. The only door to processes and to
+//! foreign file systems.
+//!
+//! [`open`] turns a [`PlaceSpec`] into a [`Place`]; a place holds a [`Command`] just before its
+//! first instruction ([`Held`]), so that events can be armed on its [`Cgroup`] or its process; then
+//! it runs ([`Running`]) and ends ([`Exit`]). [`procfs`] and [`PlaceFacts`] look at processes and
+//! places from outside.
+//!
+//! What is made here is undone here: by dropping the value, or after a crash by the next run's
+//! sweep, which knows our things by their names and whether their maker lives.
+
+mod cgroup;
+mod command;
+mod error;
+mod facts;
+mod held;
+mod host;
+mod mounts;
+mod owner;
+mod place;
+pub mod procfs;
+mod spawn;
+mod spec;
+mod streams;
+mod sweep;
+
+pub use cgroup::{
+    Cgroup, CounterReader, Counters, CpuCounters, IoCounters, MemoryCounters, Position, Pressure,
+};
+pub use command::{Command, Exit, Group, Signal, Stdio};
+pub use culprit_model::{Pid, Tid};
+pub use error::{Error, Result};
+pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
+pub use held::{Held, Running};
+pub use mounts::{Mount, mount_of, mounts};
+pub use place::{Place, Settings, open};
+pub use spawn::Stage;
+pub use spec::{
+    ContainerOptions, EngineKind, Image, Memory, NanoCpus, Network, PlaceSpec, Publish, SpecError,
+    Volume,
+};
+pub use sweep::{Swept, sweep};

@@ -1,0 +1,375 @@
+//! What the kernel counts for a cgroup, wherever its files lie: v1 trees of their own, or v2.
+//!
+//! Every number is optional: a controller may be off, a file missing on this kernel, a limit not
+//! set. Sources: `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/`, `scheduler/sched-bwc.rst`,
+//! `accounting/psi.rst`.
+
+use std::path::{Path, PathBuf};
+
+use culprit_model::{Pid, counter_names};
+
+use super::hierarchy::{Hierarchies, Membership};
+use crate::error::Result;
+
+/// One reading of a cgroup. Counters count from the cgroup's making; limits and sizes are gauges.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// CPU time and quota.
+    pub cpu: CpuCounters,
+    /// Memory and its limit.
+    pub memory: MemoryCounters,
+    /// Block I/O.
+    pub io: IoCounters,
+    /// Time in which members waited for a resource (pressure stall information).
+    pub pressure: Pressure,
+}
+
+/// CPU time and quota of a cgroup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuCounters {
+    /// CPU time used, ns.
+    pub usage_ns: Option<u64>,
+    /// Enforcement periods that have begun while there was something to run.
+    pub periods: Option<u64>,
+    /// Periods in which the quota ran out.
+    pub throttled_periods: Option<u64>,
+    /// Time held back, ns, summed over CPUs.
+    pub throttled_ns: Option<u64>,
+    /// CPU time allowed in a period, ns; none without a quota.
+    pub quota_ns: Option<u64>,
+    /// The period, ns.
+    pub period_ns: Option<u64>,
+}
+
+/// Memory of a cgroup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryCounters {
+    /// In use, page cache included, bytes.
+    pub usage_bytes: Option<u64>,
+    /// The limit, bytes; none without one.
+    pub limit_bytes: Option<u64>,
+    /// How often the limit was hit and memory had to be reclaimed.
+    pub limit_hits: Option<u64>,
+    /// Processes that were killed for want of memory.
+    pub oom_kills: Option<u64>,
+}
+
+/// Block I/O of a cgroup, over all devices.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoCounters {
+    /// Bytes read from devices.
+    pub read_bytes: Option<u64>,
+    /// Bytes written to devices.
+    pub write_bytes: Option<u64>,
+    /// Requests that read.
+    pub reads: Option<u64>,
+    /// Requests that wrote.
+    pub writes: Option<u64>,
+}
+
+/// Time in which at least one member (`some`) or all (`full`) waited for a resource, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Waited for a CPU.
+    pub cpu_some_ns: Option<u64>,
+    /// Some waited for memory.
+    pub memory_some_ns: Option<u64>,
+    /// All waited for memory.
+    pub memory_full_ns: Option<u64>,
+    /// Some waited for I/O.
+    pub io_some_ns: Option<u64>,
+    /// All waited for I/O.
+    pub io_full_ns: Option<u64>,
+}
+
+impl Counters {
+    /// The numbers that are there, under the names that recordings give them.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = [
+            (counter_names::CPU_NS, self.cpu.usage_ns),
+            (counter_names::QUOTA_PERIODS, self.cpu.periods),
+            (counter_names::QUOTA_THROTTLED, self.cpu.throttled_periods),
+            (counter_names::QUOTA_THROTTLED_NS, self.cpu.throttled_ns),
+            (counter_names::QUOTA_NS, self.cpu.quota_ns),
+            (counter_names::QUOTA_PERIOD_NS, self.cpu.period_ns),
+            (counter_names::MEMORY_BYTES, self.memory.usage_bytes),
+            (counter_names::MEMORY_LIMIT_BYTES, self.memory.limit_bytes),
+            (counter_names::MEMORY_LIMIT_HITS, self.memory.limit_hits),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
+}
+
+/// The folders in which a cgroup's files lie; read as often as wanted.
+#[derive(Debug, Clone, Default)]
+pub struct CounterReader {
+    cpu: Option<PathBuf>,
+    cpuacct: Option<PathBuf>,
+    memory: Option<PathBuf>,
+    blkio: Option<PathBuf>,
+    v2: Option<PathBuf>,
+}
+
+impl CounterReader {
+    /// The cgroups that a process is in, one a tree.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoProcess`] when it has ended.
+    pub fn of_process(pid: Pid) -> Result<Self> {
+        let (trees, memberships) = (Hierarchies::mounted()?, Membership::of(pid)?);
+        let v1 = |controller| trees.folder_of(trees.v1(controller)?, &memberships);
+        Ok(Self {
+            cpu: v1("cpu"),
+            cpuacct: v1("cpuacct"),
+            memory: v1("memory"),
+            blkio: v1("blkio"),
+            v2: trees.v2().and_then(|tree| trees.folder_of(tree, &memberships)),
+        })
+    }
+
+    /// The trees that these folders lie in.
+    pub(super) fn of_folders(folders: &[PathBuf]) -> Result<Self> {
+        let trees = Hierarchies::mounted()?;
+        let lies_in = |tree: &super::hierarchy::Hierarchy| {
+            folders.iter().find(|f| f.starts_with(tree.point())).cloned()
+        };
+        let v1 = |controller| trees.v1(controller).and_then(lies_in);
+        Ok(Self {
+            cpu: v1("cpu"),
+            cpuacct: v1("cpuacct"),
+            memory: v1("memory"),
+            blkio: v1("blkio"),
+            v2: trees.v2().and_then(lies_in),
+        })
+    }
+
+    /// Reads everything that is there.
+    #[must_use]
+    pub fn read(&self) -> Counters {
+        Counters {
+            cpu: self.cpu(),
+            memory: self.memory(),
+            io: self.io(),
+            pressure: self.pressure(),
+        }
+    }
+
+    fn cpu(&self) -> CpuCounters {
+        let v2 = Folder(self.v2.as_deref());
+        let v1 = Folder(self.cpu.as_deref());
+        if self.cpu.is_none() {
+            let (quota_ns, period_ns) =
+                v2.word("cpu.max").map_or((None, None), |line| quota(&line));
+            return CpuCounters {
+                usage_ns: v2.keyed("cpu.stat", "usage_usec").map(micros),
+                periods: v2.keyed("cpu.stat", "nr_periods"),
+                throttled_periods: v2.keyed("cpu.stat", "nr_throttled"),
+                throttled_ns: v2.keyed("cpu.stat", "throttled_usec").map(micros),
+                quota_ns,
+                period_ns,
+            };
+        }
+        CpuCounters {
+            usage_ns: Folder(self.cpuacct.as_deref()).number("cpuacct.usage"),
+            periods: v1.keyed("cpu.stat", "nr_periods"),
+            throttled_periods: v1.keyed("cpu.stat", "nr_throttled"),
+            throttled_ns: v1.keyed("cpu.stat", "throttled_time"),
+            // -1, which is no number here, is no quota.
+            quota_ns: v1.number("cpu.cfs_quota_us").map(micros),
+            period_ns: v1.number("cpu.cfs_period_us").map(micros),
+        }
+    }
+
+    fn memory(&self) -> MemoryCounters {
+        let v2 = Folder(self.v2.as_deref());
+        let v1 = Folder(self.memory.as_deref());
+        if self.memory.is_none() {
+            return MemoryCounters {
+                usage_bytes: v2.number("memory.current"),
+                limit_bytes: v2.number("memory.max"),
+                limit_hits: v2.keyed("memory.events", "max"),
+                oom_kills: v2.keyed("memory.events", "oom_kill"),
+            };
+        }
+        MemoryCounters {
+            usage_bytes: v1.number("memory.usage_in_bytes"),
+            limit_bytes: v1.number("memory.limit_in_bytes").filter(|bytes| *bytes < V1_UNLIMITED),
+            limit_hits: v1.number("memory.failcnt"),
+            oom_kills: v1.keyed("memory.oom_control", "oom_kill"),
+        }
+    }
+
+    fn io(&self) -> IoCounters {
+        let v1 = Folder(self.blkio.as_deref());
+        if self.blkio.is_none() {
+            let v2 = Folder(self.v2.as_deref());
+            let sum = |key| v2.text("io.stat").map(|text| sum_pairs(&text, key));
+            return IoCounters {
+                read_bytes: sum("rbytes"),
+                write_bytes: sum("wbytes"),
+                reads: sum("rios"),
+                writes: sum("wios"),
+            };
+        }
+        let (bytes, requests) =
+            ("blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_serviced_recursive");
+        let sum = |file, key| v1.text(file).map(|text| sum_columns(&text, key));
+        IoCounters {
+            read_bytes: sum(bytes, "Read"),
+            write_bytes: sum(bytes, "Write"),
+            reads: sum(requests, "Read"),
+            writes: sum(requests, "Write"),
+        }
+    }
+
+    fn pressure(&self) -> Pressure {
+        let v2 = Folder(self.v2.as_deref());
+        let total = |file, line| v2.text(file).and_then(|text| stall(&text, line));
+        Pressure {
+            cpu_some_ns: total("cpu.pressure", "some"),
+            memory_some_ns: total("memory.pressure", "some"),
+            memory_full_ns: total("memory.pressure", "full"),
+            io_some_ns: total("io.pressure", "some"),
+            io_full_ns: total("io.pressure", "full"),
+        }
+    }
+}
+
+/// What v1 shows for no limit is the largest number of whole pages; no machine has that much.
+const V1_UNLIMITED: u64 = 1 << 62;
+
+const fn micros(us: u64) -> u64 {
+    us.saturating_mul(1_000)
+}
+
+/// A cgroup's folder in one tree, where there is one.
+#[derive(Clone, Copy)]
+struct Folder<'a>(Option<&'a Path>);
+
+impl Folder<'_> {
+    fn text(self, file: &str) -> Option<String> {
+        std::fs::read_to_string(self.0?.join(file)).ok()
+    }
+
+    fn word(self, file: &str) -> Option<String> {
+        self.text(file).map(|text| text.trim().to_owned())
+    }
+
+    /// The one number of a file; `max` and -1 are none.
+    fn number(self, file: &str) -> Option<u64> {
+        self.word(file)?.parse().ok()
+    }
+
+    /// The number on the line `key number`.
+    fn keyed(self, file: &str, key: &str) -> Option<u64> {
+        let text = self.text(file)?;
+        text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+    }
+}
+
+/// `max 100000` or `50000 100000`, in microseconds: the quota and the period, in ns.
+fn quota(line: &str) -> (Option<u64>, Option<u64>) {
+    let mut words = line.split_ascii_whitespace().map(|w| w.parse().ok().map(micros));
+    (words.next().flatten(), words.next().flatten())
+}
+
+/// `8:0 rbytes=1 wbytes=2 ...`, one line a device: the sum of a key.
+fn sum_pairs(text: &str, key: &str) -> u64 {
+    let pairs = text.split_ascii_whitespace().filter_map(|w| w.split_once('='));
+    pairs.filter(|(k, _)| *k == key).filter_map(|(_, v)| v.parse::<u64>().ok()).sum()
+}
+
+/// `8:0 Read 1`, one line a device and kind: the sum of a kind.
+fn sum_columns(text: &str, kind: &str) -> u64 {
+    let lines = text.lines().map(|l| l.split_ascii_whitespace().collect::<Vec<_>>());
+    let of_kind = lines.filter(|words| words.get(1) == Some(&kind));
+    of_kind.filter_map(|words| words.get(2)?.parse::<u64>().ok()).sum()
+}
+
+/// `some avg10=0.00 ... total=12` in microseconds: the total of a line, in ns.
+fn stall(text: &str, line: &str) -> Option<u64> {
+    let line = text.lines().find(|l| l.starts_with(line))?;
+    line.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")?.parse().ok()).map(micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CounterReader, Counters, stall, sum_columns, sum_pairs};
+    use std::path::Path;
+
+    fn write(folder: &Path, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_v2_folder_tells_everything() {
+        let dir = tempfile::tempdir().unwrap();
+        write(
+            dir.path(),
+            &[
+                ("cpu.stat", "usage_usec 7\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\n"),
+                ("cpu.max", "50000 100000\n"),
+                ("memory.current", "4096\n"),
+                ("memory.max", "max\n"),
+                ("memory.events", "low 0\nmax 9\noom 1\noom_kill 1\n"),
+                (
+                    "io.stat",
+                    "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n8:16 rbytes=10 wbytes=0 rios=1 wios=0\n",
+                ),
+                ("memory.pressure", "some avg10=0.00 total=11\nfull avg10=0.00 total=12\n"),
+            ],
+        );
+        let read = CounterReader { v2: Some(dir.path().into()), ..CounterReader::default() }.read();
+        assert_eq!((read.cpu.usage_ns, read.cpu.throttled_ns), (Some(7_000), Some(5_000)));
+        assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (Some(50_000_000), Some(100_000_000)));
+        assert_eq!((read.memory.usage_bytes, read.memory.limit_bytes), (Some(4096), None));
+        assert_eq!((read.memory.limit_hits, read.memory.oom_kills), (Some(9), Some(1)));
+        assert_eq!((read.io.read_bytes, read.io.reads), (Some(11), Some(4)));
+        assert_eq!((read.pressure.memory_full_ns, read.pressure.io_some_ns), (Some(12_000), None));
+    }
+
+    #[test]
+    fn v1_folders_tell_the_same_things_in_their_own_words() {
+        let dir = tempfile::tempdir().unwrap();
+        write(
+            dir.path(),
+            &[
+                ("cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_time 5\n"),
+                ("cpu.cfs_quota_us", "-1\n"),
+                ("cpu.cfs_period_us", "100000\n"),
+                ("cpuacct.usage", "70\n"),
+                ("memory.usage_in_bytes", "4096\n"),
+                ("memory.limit_in_bytes", "9223372036854771712\n"),
+                ("memory.failcnt", "9\n"),
+                ("memory.oom_control", "under_oom 0\noom_kill 1\n"),
+            ],
+        );
+        let here = Some(dir.path().to_path_buf());
+        let reader = CounterReader {
+            cpu: here.clone(),
+            cpuacct: here.clone(),
+            memory: here,
+            ..CounterReader::default()
+        };
+        let read = reader.read();
+        assert_eq!((read.cpu.usage_ns, read.cpu.throttled_ns), (Some(70), Some(5)));
+        assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (None, Some(100_000_000)));
+        assert_eq!((read.memory.limit_bytes, read.memory.limit_hits), (None, Some(9)));
+        assert_eq!(read.io.read_bytes, None);
+    }
+
+    #[test]
+    fn only_what_is_there_is_named() {
+        assert_eq!(Counters::default().named().count(), 0);
+        assert_eq!(CounterReader::default().read(), Counters::default());
+    }
+
+    #[test]
+    fn sums_run_over_devices() {
+        assert_eq!(sum_pairs("8:0 rbytes=5 \n8:1 rbytes=6", "rbytes"), 11);
+        assert_eq!(sum_columns("8:0 Read 5\n8:0 Write 1\n8:1 Read 6\nTotal 12", "Read"), 11);
+        assert_eq!(stall("some total=3\nfull total=x", "full"), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! Control groups: what a recording of a whole place is armed on, and whose counters tell of quota
+//! and limits.
+//!
+//! A cgroup of ours is made before the command starts, in the tree that carries perf events, and
+//! events armed on it see every process of the command from its first instruction. It sets no
+//! limit and enables no controller, so that being in it changes nothing: below our own cgroup for
+//! commands of ours, at the top of the tree for an engine's containers (engines name a parent from
+//! the top).
+
+mod counters;
+mod hierarchy;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use culprit_model::Pid;
+
+use crate::error::{Error, Result};
+use crate::owner::{Owner, PREFIX};
+
+pub use counters::{CounterReader, Counters, CpuCounters, IoCounters, MemoryCounters, Pressure};
+use hierarchy::{Hierarchies, Membership};
+
+/// Where a new cgroup is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// Below the cgroup that we are in, so that its members share our limits and our weight.
+    BelowOurs,
+    /// At the top of the tree, where an engine can be told to put a container below it.
+    Top,
+}
+
+/// A control group in the tree that carries perf events.
+///
+/// One that we made is removed when this value is dropped; processes still in it go to the cgroup
+/// above it.
+#[derive(Debug)]
+pub struct Cgroup {
+    /// The folder in the perf tree first, then those in other trees that were asked for.
+    folders: Vec<PathBuf>,
+    /// The folder in the perf tree, opened.
+    dir: File,
+    made: bool,
+}
+
+impl Cgroup {
+    /// Makes a cgroup with a name of its own, in the perf tree only.
+    ///
+    /// # Errors
+    /// [`Error::NoPerfCgroup`] without a tree; [`Error::Cgroup`] when it may not be made.
+    pub fn create(position: Position) -> Result<Self> {
+        Self::create_in(position, &[])
+    }
+
+    /// Makes a cgroup in the perf tree and, where they are separate, in the v1 trees that count
+    /// CPU, memory and I/O, so that the command's own use can be told from ours.
+    ///
+    /// # Errors
+    /// As [`Cgroup::create`].
+    pub fn create_counting(position: Position) -> Result<Self> {
+        Self::create_in(position, &["cpu", "cpuacct", "memory", "blkio"])
+    }
+
+    fn create_in(position: Position, controllers: &[&str]) -> Result<Self> {
+        let trees = Hierarchies::mounted()?;
+        let ours = Membership::of(Pid(std::process::id()))?;
+        // A slice to systemd, which as an engine's cgroup driver takes no other name; any folder
+        // will do where it is not.
+        let name = format!("{}.slice", Owner::ours()?.fresh_name());
+        let above = |tree: &hierarchy::Hierarchy| match position {
+            Position::Top => Some(tree.point().to_path_buf()),
+            Position::BelowOurs => trees.folder_of(tree, &ours),
+        };
+        let perf = above(trees.perf()?).ok_or(Error::NoPerfCgroup)?.join(&name);
+        make(&perf)?;
+        // From here on a failure removes what was made.
+        let mut group = Self { dir: open_folder(&perf)?, folders: vec![perf], made: true };
+        for folder in controllers.iter().filter_map(|c| above(trees.v1(c)?)) {
+            let folder = folder.join(&name);
+            if !group.folders.contains(&folder) {
+                make(&folder)?;
+                group.folders.push(folder);
+            }
+        }
+        Ok(group)
+    }
+
+    /// The cgroup that a process is in. It is not ours: nothing of it is removed.
+    ///
+    /// # Errors
+    /// [`Error::NoProcess`] when the process has ended; [`Error::NoPerfCgroup`] when its cgroup
+    /// cannot be seen from here.
+    pub fn of_process(pid: Pid) -> Result<Self> {
+        let trees = Hierarchies::mounted()?;
+        let folder =
+            trees.folder_of(trees.perf()?, &Membership::of(pid)?).ok_or(Error::NoPerfCgroup)?;
+        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: false })
+    }
+
+    /// An existing cgroup, by its path in the perf tree (`/docker/1234...`) or by its folder.
+    ///
+    /// # Errors
+    /// [`Error::Cgroup`] when there is none.
+    pub fn open(path: &Path) -> Result<Self> {
+        let trees = Hierarchies::mounted()?;
+        let tree = trees.perf()?;
+        let by_folder = path.starts_with(tree.point()).then(|| path.to_path_buf());
+        let folder = by_folder.or_else(|| tree.folder(path)).ok_or(Error::NoPerfCgroup)?;
+        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: false })
+    }
+
+    /// The folder's descriptor, as `perf_event_open` takes it with PERF_FLAG_PID_CGROUP.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// The folder in the perf tree.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folders.first().map(PathBuf::as_path).unwrap_or(Path::new(""))
+    }
+
+    /// The name that an engine is given as the parent of a container's cgroup, for a cgroup made
+    /// at [`Position::Top`]: a path for engines that write the tree themselves, a slice's name for
+    /// those that ask systemd.
+    #[must_use]
+    pub fn engine_parent(&self, systemd: bool) -> String {
+        let name = self.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if systemd { name } else { format!("/{name}") }
+    }
+
+    /// Puts a process (all its threads) into the cgroup; what it makes afterwards is born there.
+    ///
+    /// # Errors
+    /// [`Error::Cgroup`] when that is not allowed.
+    pub fn add(&self, pid: Pid) -> Result<()> {
+        self.folders.iter().try_for_each(|folder| {
+            move_to(folder, pid)
+                .map_err(|source| cgroup_error(format!("add process {pid} to"), folder, source))
+        })
+    }
+
+    /// The processes in this cgroup and those below it, sorted.
+    ///
+    /// # Errors
+    /// [`Error::Cgroup`] when it is gone.
+    pub fn members(&self) -> Result<Vec<Pid>> {
+        let mut found =
+            members(self.folder()).map_err(|e| cgroup_error("list".into(), self.folder(), e))?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// What counts the CPU, memory and I/O of this cgroup, in whichever trees do. A cgroup that
+    /// exists only in the perf tree is counted by the nearest that its members are in; ask
+    /// [`CounterReader::of_process`] for one of them.
+    ///
+    /// # Errors
+    /// When the mounts cannot be read.
+    pub fn counters(&self) -> Result<CounterReader> {
+        CounterReader::of_folders(&self.folders)
+    }
+
+    /// Removes what was made, saying so when it could not be.
+    ///
+    /// # Errors
+    /// [`Error::Cgroup`] when the kernel refuses, for example because a container is still below.
+    pub fn remove(mut self) -> Result<()> {
+        self.remove_now()
+    }
+
+    fn remove_now(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.made) {
+            return Ok(());
+        }
+        self.folders.iter().rev().try_for_each(|folder| remove_folder(folder))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `remove`; what stays here is swept by the next run.
+        let _swept_later = self.remove_now();
+    }
+}
+
+fn cgroup_error(doing: String, path: &Path, source: io::Error) -> Error {
+    Error::Cgroup { doing, path: path.to_path_buf(), source }
+}
+
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir(folder).map_err(|e| cgroup_error("create".into(), folder, e))
+}
+
+fn open_folder(folder: &Path) -> Result<File> {
+    File::open(folder).map_err(|e| cgroup_error("open".into(), folder, e))
+}
+
+fn move_to(folder: &Path, pid: Pid) -> io::Result<()> {
+    File::options()
+        .write(true)
+        .open(folder.join("cgroup.procs"))?
+        .write_all(pid.to_string().as_bytes())
+}
+
+fn members(folder: &Path) -> io::Result<Vec<Pid>> {
+    let text = std::fs::read_to_string(folder.join("cgroup.procs"))?;
+    let mut found: Vec<Pid> = text.lines().filter_map(|l| l.parse().ok()).map(Pid).collect();
+    for below in folders_in(folder) {
+        found.extend(members(&below)?);
+    }
+    Ok(found)
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let folders = entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+    folders.map(|e| e.path()).collect()
+}
+
+/// Removes a cgroup and what is below it; processes in it go to the cgroup above. A process that
+/// forks meanwhile makes it busy again, hence the tries.
+fn remove_folder(folder: &Path) -> Result<()> {
+    let above = folder.parent().unwrap_or(Path::new("/"));
+    let mut result = Ok(());
+    for _ in 0..8 {
+        for below in folders_in(folder) {
+            remove_folder(&below)?;
+        }
+        // Those that end before they are moved need no moving; a refusal shows in rmdir.
+        let own = members(folder).unwrap_or_default();
+        let _stuck: Vec<_> = own.into_iter().filter(|pid| move_to(above, *pid).is_err()).collect();
+        result = match std::fs::remove_dir(folder) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => return Ok(()),
+        };
+    }
+    result.map_err(|e| cgroup_error("remove".into(), folder, e))
+}
+
+/// Removes the cgroups that runs which are no more have left, in every tree. Returns how many, and
+/// what went wrong.
+pub(crate) fn sweep() -> (usize, Vec<Error>) {
+    let trees = match Hierarchies::mounted() {
+        Ok(trees) => trees,
+        Err(error) => return (0, vec![error]),
+    };
+    let mut left = Vec::new();
+    for tree in trees.all() {
+        abandoned(tree.point(), &mut left);
+    }
+    let (gone, failed): (Vec<_>, Vec<_>) =
+        left.iter().map(|f| remove_folder(f)).partition(Result::is_ok);
+    (gone.len(), failed.into_iter().filter_map(Result::err).collect())
+}
+
+fn abandoned(folder: &Path, found: &mut Vec<PathBuf>) {
+    for below in folders_in(folder) {
+        let name = below.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.starts_with(PREFIX) {
+            abandoned(&below, found);
+        } else if Owner::of_name(name.trim_end_matches(".slice")).is_some_and(|o| !o.is_alive()) {
+            found.push(below);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! Everything that can go wrong between a command and its place, as one enum.
+//!
+//! A variant is named for what was being attempted and carries the values. What the reader can do
+//! about it is data ([`Error::hints`]), not part of the sentence. [`Error::is_refusal`] tells the
+//! machine's refusals (no right, no engine) from bad input, because the program's exit status does.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::command::Signal;
+use crate::spawn::Stage;
+use crate::spec::{EngineKind, SpecError};
+use culprit_model::Pid;
+
+/// What this crate's functions return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a place could not be made, used or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text does not name a place.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+
+    /// A command without a program.
+    #[error("no command was given")]
+    NoCommand,
+
+    /// An argument, variable or path that cannot be handed to the kernel.
+    #[error("cannot pass {what} to the kernel: it contains a NUL byte")]
+    Nul {
+        /// Which kind of text it is.
+        what: &'static str,
+    },
+
+    /// The process could not be made.
+    #[error("cannot make a process for `{program}`: {source}")]
+    Fork {
+        /// The program that was to run in it.
+        program: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// The process was made, but did not get as far as its command.
+    #[error("cannot {stage} `{program}`: {source}")]
+    Start {
+        /// The program as it was given.
+        program: String,
+        /// How far the process got.
+        stage: Stage,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// The end of a process could not be waited for.
+    #[error("cannot wait for process {pid}: {source}")]
+    Wait {
+        /// The process.
+        pid: Pid,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// A signal could not be sent.
+    #[error("cannot send {signal} to process {pid}: {source}")]
+    Signal {
+        /// The signal.
+        signal: Signal,
+        /// The process.
+        pid: Pid,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// No process has this number (any more).
+    #[error("no process {pid}")]
+    NoProcess {
+        /// The number.
+        pid: Pid,
+    },
+
+    /// A file or folder could not be used.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    File {
+        /// What was being done: a verb such as `read` or `create`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// A line of one of the kernel's text files is not as its manual says.
+    #[error("cannot understand `{path}`: {why}")]
+    Kernel {
+        /// The file.
+        path: String,
+        /// What was expected.
+        why: &'static str,
+    },
+
+    /// No cgroup hierarchy carries perf events.
+    #[error("no cgroup hierarchy with perf events is mounted")]
+    NoPerfCgroup,
+
+    /// A cgroup could not be made or changed.
+    #[error("cannot {doing} cgroup `{}`: {source}", path.display())]
+    Cgroup {
+        /// A verb such as `create` or `add process 12 to`.
+        doing: String,
+        /// The cgroup's folder.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// The sandbox could not be built.
+    #[error("cannot build the sandbox: {step}: {source}")]
+    Sandbox {
+        /// The step that was refused, in words.
+        step: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+
+    /// No engine answers.
+    #[error("no {engine} engine answers: {why}")]
+    EngineUnavailable {
+        /// Which engine was asked.
+        engine: EngineKind,
+        /// The sockets that were tried and what each said.
+        why: String,
+    },
+
+    /// The engine answered with an error.
+    #[error("{engine} cannot {doing}: {why}")]
+    Engine {
+        /// Which engine.
+        engine: EngineKind,
+        /// What was asked of it.
+        doing: String,
+        /// Its own words.
+        why: String,
+    },
+
+    /// The image is not on this machine; Culprit never fetches one.
+    #[error("{engine} has no local image `{image}`")]
+    ImageMissing {
+        /// Which engine was asked.
+        engine: EngineKind,
+        /// The image's name as it was given.
+        image: String,
+        /// The names of the images that are there, sorted.
+        local: Vec<String>,
+    },
+
+    /// No engine knows this container.
+    #[error("no container `{name}`: {why}")]
+    ContainerMissing {
+        /// The name or id as it was given.
+        name: String,
+        /// What each engine said.
+        why: String,
+    },
+
+    /// The container exists and does not run.
+    #[error("container `{name}` is not running (it is {state})")]
+    ContainerStopped {
+        /// The name or id as it was given.
+        name: String,
+        /// Its state in the engine's word.
+        state: String,
+    },
+
+    /// A place cannot do what was asked of it.
+    #[error("{place} cannot {what}")]
+    Unsupported {
+        /// The place.
+        place: String,
+        /// What it cannot do.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// A failed use of a file.
+    pub(crate) fn file(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        Self::File { doing, path: path.into(), source: source.into() }
+    }
+
+    /// Whether the machine refused (rights, a missing engine), rather than the input being wrong.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Spec(_)
+            | Self::NoCommand
+            | Self::Nul { .. }
+            | Self::NoProcess { .. }
+            | Self::ImageMissing { .. }
+            | Self::ContainerMissing { .. }
+            | Self::ContainerStopped { .. }
+            | Self::Unsupported { .. } => false,
+            Self::Start { source, .. } | Self::File { source, .. } => {
+                source.kind() == io::ErrorKind::PermissionDenied
+            }
+            _ => true,
+        }
+    }
+
+    /// What the reader can do about it: one sentence each, without full stop; may be empty.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Spec(error) => error.hint().into_iter().collect(),
+            Self::Start { program, stage, source } => start_hints(program, *stage, source),
+            Self::NoPerfCgroup => vec![
+                "as root: `mount -t cgroup2 none /sys/fs/cgroup` (or give a process tree with `--pid`)".into(),
+            ],
+            Self::Cgroup { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                vec!["a cgroup of its own needs root, or a cgroup that was delegated to you".into()]
+            }
+            Self::Sandbox { source, .. } => sandbox_hints(source),
+            Self::EngineUnavailable { engine, .. } => vec![
+                engine.start_hint().into(),
+                "`sandbox` gives an overlay file system and namespaces without an engine".into(),
+            ],
+            Self::ImageMissing { engine, local, .. } => image_hints(*engine, local),
+            Self::ContainerStopped { name, .. } => vec![format!("start it first: `docker start {name}`")],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn start_hints(program: &str, stage: Stage, source: &io::Error) -> Vec<String> {
+    match (stage, source.raw_os_error()) {
+        (Stage::Execute, Some(libc::ENOENT)) if !program.contains('/') => {
+            vec![format!("is `{program}` installed there, and in `PATH`?")]
+        }
+        (Stage::Execute, Some(libc::ENOEXEC)) => {
+            vec![format!(
+                "a script needs a first line such as `#!/bin/sh`, or run it as `sh {program}`"
+            )]
+        }
+        (Stage::Execute, Some(libc::EACCES)) => {
+            vec![format!("`chmod +x {program}` makes it a program")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn sandbox_hints(source: &io::Error) -> Vec<String> {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => vec![
+            "without root the sandbox needs user namespaces: `sysctl kernel.unprivileged_userns_clone=1`, and on Ubuntu \
+             `sysctl kernel.apparmor_restrict_unprivileged_userns=0`"
+                .into(),
+            "inside a container they need `--security-opt seccomp=unconfined` or `--cap-add SYS_ADMIN`".into(),
+        ],
+        Some(libc::ENOSPC) => vec!["`sysctl user.max_user_namespaces` or `user.max_mnt_namespaces` is too low".into()],
+        _ => Vec::new(),
+    }
+}
+
+fn image_hints(engine: EngineKind, local: &[String]) -> Vec<String> {
+    let images = match local {
+        [] => "there are no local images".to_owned(),
+        some => format!("local images: {}", some.join(", ")),
+    };
+    vec![
+        images,
+        format!(
+            "`{engine}:@host` runs this machine's own programs in a container, without an image"
+        ),
+    ]
+}

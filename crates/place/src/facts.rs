@@ -1,0 +1,216 @@
+//! What is to be known about a place before its times are compared with another's: file systems,
+//! limits, filters.
+//!
+//! Everything is read from outside through one process that lives in the place (`/proc/PID/...`),
+//! so that no program of ours has to run inside.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use culprit_model::Pid;
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, fstatfs, openat2, statx};
+
+use crate::cgroup::CounterReader;
+use crate::error::{Error, Result};
+use crate::mounts::{Mount, mount_of, mounts};
+use crate::procfs::{root_of, status_field};
+use crate::spec::PlaceSpec;
+
+/// `f_type` of overlayfs, OVERLAYFS_SUPER_MAGIC in `linux/magic.h`.
+pub const OVERLAY_MAGIC: u64 = 0x794c_7630;
+
+/// A place as its commands find it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceFacts {
+    /// Its name.
+    pub place: PlaceSpec,
+    /// Where commands work, as they name it.
+    pub work_dir: PathBuf,
+    /// The file system of the work folder; `None` before an engine has made it.
+    pub work: Option<FileSystem>,
+    /// The file system of the root.
+    pub root: Option<FileSystem>,
+    /// Release of the kernel, `6.18.1`.
+    pub kernel: String,
+    /// CPUs that its commands may use.
+    pub cpus: u32,
+    /// CPU quota of the nearest limited cgroup, as (time, period) in ns; `None` without one.
+    pub cpu_quota_ns: Option<(u64, u64)>,
+    /// Memory limit of its cgroup, bytes; `None` without one.
+    pub memory_limit_bytes: Option<u64>,
+    /// Filter on system calls.
+    pub seccomp: Seccomp,
+    /// What else is out of the ordinary: one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The file system that a folder lies on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its type's name: `ext4`, `overlay`, `tmpfs`.
+    pub kind: String,
+    /// Its type's number (`statfs(2)` `f_type`), by which programs such as tail know it.
+    pub magic: u64,
+    /// Where it is mounted, as the place names it.
+    pub mount_point: PathBuf,
+    /// What is mounted there.
+    pub source: String,
+    /// Options of the mount, then those of the file system.
+    pub options: Vec<String>,
+}
+
+impl FileSystem {
+    /// Whether it is an overlay of layers.
+    #[must_use]
+    pub const fn is_overlay(&self) -> bool {
+        self.magic == OVERLAY_MAGIC
+    }
+
+    fn new(magic: u64, mount: Option<&Mount>) -> Self {
+        let word = |get: fn(&Mount) -> &String| {
+            mount.map_or_else(|| "unknown".to_owned(), |m| get(m).clone())
+        };
+        Self {
+            kind: word(|m| &m.fs_type),
+            magic,
+            mount_point: mount.map(|m| m.point.clone()).unwrap_or_default(),
+            source: word(|m| &m.source),
+            options: mount
+                .map(|m| [m.options.as_slice(), &m.super_options].concat())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Which filter a process's system calls pass through (`/proc/PID/status`, `Seccomp`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seccomp {
+    /// None.
+    Off,
+    /// Only read, write and exit.
+    Strict,
+    /// A program decides on every call, which costs time on every call.
+    Filter,
+    /// The kernel or the engine does not tell.
+    Unknown,
+}
+
+impl fmt::Display for Seccomp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::Strict => "strict",
+            Self::Filter => "filter",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+impl Seccomp {
+    pub(crate) fn of(pid: Pid) -> Result<Self> {
+        Ok(match status_field(pid, "Seccomp")?.as_deref() {
+            Some("0") => Self::Off,
+            Some("1") => Self::Strict,
+            Some("2") => Self::Filter,
+            _ => Self::Unknown,
+        })
+    }
+}
+
+impl PlaceFacts {
+    /// What `pid`, which lives in the place, sees; `work_dir` as it names it.
+    ///
+    /// # Errors
+    /// [`Error::NoProcess`] when it has ended; [`Error::File`] when we may not look or the work
+    /// folder is not there.
+    pub fn observe(place: &PlaceSpec, pid: Pid, work_dir: &Path) -> Result<Self> {
+        let limits = CounterReader::of_process(pid)?.read();
+        Ok(Self {
+            place: place.clone(),
+            work_dir: work_dir.to_path_buf(),
+            work: Some(file_system(pid, work_dir)?),
+            root: Some(file_system(pid, Path::new("/"))?),
+            kernel: kernel(),
+            cpus: cpus(pid)?,
+            cpu_quota_ns: limits.cpu.quota_ns.zip(limits.cpu.period_ns),
+            memory_limit_bytes: limits.memory.limit_bytes,
+            seccomp: Seccomp::of(pid)?,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// The file system on which a process finds `path`.
+///
+/// # Errors
+/// As [`PlaceFacts::observe`].
+pub fn file_system(pid: Pid, path: &Path) -> Result<FileSystem> {
+    let error = |e: rustix::io::Errno| Error::file("look at", path, e);
+    let root = root_of(pid)?;
+    let folder =
+        openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT);
+    let folder = folder.map_err(error)?;
+    // The type of f_type differs between machines, its bits do not.
+    let magic = u64::from_ne_bytes(fstatfs(&folder).map_err(error)?.f_type.to_ne_bytes());
+    let mounts = mounts(Some(pid))?;
+    // Kernels before 5.8 give no mount number; there the path must do.
+    let numbered =
+        statx(&folder, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok().map(|s| s.stx_mnt_id);
+    let mount = mounts.iter().find(|m| Some(m.id) == numbered).or_else(|| mount_of(&mounts, path));
+    Ok(FileSystem::new(magic, mount))
+}
+
+/// The running kernel's release.
+pub(crate) fn kernel() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// How many CPUs a process may use.
+pub(crate) fn cpus(pid: Pid) -> Result<u32> {
+    let list = status_field(pid, "Cpus_allowed_list")?.unwrap_or_default();
+    Ok(count_list(&list))
+}
+
+/// How many numbers a list such as `0-3,8` names.
+fn count_list(list: &str) -> u32 {
+    let count = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
+        Some(to.checked_sub(from)? + 1)
+    };
+    list.split(',').filter_map(count).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PlaceFacts, Seccomp, count_list, file_system};
+    use crate::spec::PlaceSpec;
+    use culprit_model::Pid;
+    use std::path::Path;
+
+    #[test]
+    fn lists_of_cpus_are_counted() {
+        for (list, count) in [("0-3,8", 5), ("0", 1), ("", 0), ("3-1", 0)] {
+            assert_eq!(count_list(list), count, "{list}");
+        }
+    }
+
+    #[test]
+    fn our_own_place_is_observed() {
+        let facts =
+            PlaceFacts::observe(&PlaceSpec::HOST, Pid(std::process::id()), Path::new("/proc"))
+                .unwrap();
+        let work = facts.work.unwrap();
+        assert_eq!((work.kind.as_str(), work.magic), ("proc", 0x9fa0));
+        assert_eq!(work.mount_point, Path::new("/proc"));
+        assert!(facts.cpus >= 1);
+        assert!(facts.kernel.contains('.'));
+        assert_ne!(facts.seccomp, Seccomp::Unknown);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = file_system(Pid(std::process::id()), Path::new("/no/such")).unwrap_err();
+        assert!(error.to_string().contains("/no/such"), "{error}");
+    }
+}

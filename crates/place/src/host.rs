@@ -1,0 +1,83 @@
+//! The machine itself: a command is a child of ours.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup::{Cgroup, Position};
+use crate::command::Command;
+use crate::error::{Error, Result};
+use crate::facts::PlaceFacts;
+use crate::held::Held;
+use crate::place::Place;
+use crate::spawn::{Inside, Launch, Program, hold};
+use crate::spec::PlaceSpec;
+use crate::streams::Streams;
+
+/// The host, with its work folder.
+#[derive(Debug)]
+pub(crate) struct Host {
+    spec: PlaceSpec,
+}
+
+impl Host {
+    pub(crate) fn new(dir: Option<PathBuf>) -> Self {
+        Self { spec: PlaceSpec::Host { dir } }
+    }
+
+    fn dir(&self) -> Option<&Path> {
+        match &self.spec {
+            PlaceSpec::Host { dir } => dir.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl Place for Host {
+    fn spec(&self) -> &PlaceSpec {
+        &self.spec
+    }
+
+    fn facts(&self) -> Result<PlaceFacts> {
+        let dir = match self.dir() {
+            Some(dir) => dir.to_path_buf(),
+            None => std::env::current_dir().map_err(|e| Error::file("find", ".", e))?,
+        };
+        PlaceFacts::observe(&self.spec, culprit_model::Pid(std::process::id()), &dir)
+    }
+
+    fn make_cgroup(&self) -> Result<Cgroup> {
+        Cgroup::create(Position::BelowOurs)
+    }
+
+    fn hold(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<Held> {
+        hold_child(command, self.dir(), None, cgroup)
+    }
+
+    fn remove(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Holds a child of ours that will run `command`, inside other namespaces where given.
+pub(crate) fn hold_child(
+    command: &Command,
+    work_dir: Option<&Path>,
+    inside: Option<Inside<'_>>,
+    cgroup: Option<&Cgroup>,
+) -> Result<Held> {
+    let dir = command.dir.as_deref().or(work_dir);
+    let program = Program::new(command, our_environment(), dir)?;
+    let streams = Streams::of(command)?;
+    let launch =
+        Launch { program: &program, stdio: streams.child_ends(), group: command.group, inside };
+    let held = hold(&launch)?;
+    if let Some(cgroup) = cgroup {
+        cgroup.add(held.pid())?;
+    }
+    Ok(Held::new(Box::new(held), streams.into_our_ends()))
+}
+
+/// What a command inherits. Not a setting of ours, so it is not read where settings are.
+pub(crate) fn our_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}

@@ -1,0 +1,100 @@
+//! What every place can do, whatever it is made of.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::cgroup::Cgroup;
+use crate::command::Command;
+use crate::error::Result;
+use crate::facts::PlaceFacts;
+use crate::held::Held;
+use crate::host::Host;
+use crate::spec::PlaceSpec;
+
+/// Somewhere commands run.
+///
+/// ```no_run
+/// use culprit_place::{Command, PlaceSpec, Settings, open};
+///
+/// # fn main() -> Result<(), culprit_place::Error> {
+/// let place = open(&PlaceSpec::HOST, &Settings::default())?;
+/// let cgroup = place.make_cgroup()?;
+/// let held = place.hold(&Command::new(["sleep", "1"]), Some(&cgroup))?;
+/// // Events are armed here; then:
+/// let exit = held.start()?.wait()?;
+/// assert!(exit.success());
+/// place.remove()?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait Place: fmt::Debug + Send + Sync {
+    /// Its name.
+    fn spec(&self) -> &PlaceSpec;
+
+    /// What is to be known about it before a command runs there.
+    ///
+    /// # Errors
+    /// When the kernel or the engine does not answer.
+    fn facts(&self) -> Result<PlaceFacts>;
+
+    /// A cgroup in which commands of this place can be recorded from their first instruction: a
+    /// new one, or for an existing container its own.
+    ///
+    /// # Errors
+    /// [`crate::Error::NoPerfCgroup`] or [`crate::Error::Cgroup`] where that takes more rights.
+    fn make_cgroup(&self) -> Result<Cgroup>;
+
+    /// Makes the process of a command, in the cgroup, and stops short of the command itself.
+    ///
+    /// # Errors
+    /// When the place cannot take the command as it is.
+    fn hold(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<Held>;
+
+    /// Removes everything that was made for the place. Dropping it does the same without telling.
+    ///
+    /// # Errors
+    /// When something could not be removed.
+    fn remove(self: Box<Self>) -> Result<()>;
+}
+
+/// What the caller decides about places as a whole.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The sockets on which Docker may answer, in the order to try.
+    pub docker_sockets: Vec<PathBuf>,
+    /// The sockets on which Podman may answer, in the order to try.
+    pub podman_sockets: Vec<PathBuf>,
+    /// A folder on a disk for what sandboxes write.
+    pub scratch: PathBuf,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let runtime = format!("/run/user/{}", rustix::process::getuid().as_raw());
+        Self {
+            docker_sockets: vec![
+                "/var/run/docker.sock".into(),
+                format!("{runtime}/docker.sock").into(),
+            ],
+            podman_sockets: vec![
+                "/run/podman/podman.sock".into(),
+                format!("{runtime}/podman/podman.sock").into(),
+            ],
+            // Kept over a reboot, as a container engine's layers are, and so on a disk, where
+            // `/tmp` may be memory.
+            scratch: "/var/tmp".into(),
+        }
+    }
+}
+
+/// Makes the place ready for commands.
+///
+/// # Errors
+/// When it cannot be had here: no right, no engine, no image, no such container.
+pub fn open(spec: &PlaceSpec, settings: &Settings) -> Result<Box<dyn Place>> {
+    let _ = settings;
+    match spec {
+        PlaceSpec::Host { dir } => Ok(Box::new(Host::new(dir.clone()))),
+        other => Err(crate::Error::Unsupported { place: other.to_string(), what: "be opened yet" }),
+    }
+}

@@ -1,0 +1,131 @@
+//! What `/proc` tells about processes and threads, as typed values.
+//!
+//! One function a file of `/proc`, one struct an answer; `proc(5)` names the fields. A process may
+//! end between two calls, so every answer may be [`Error::NoProcess`]; lists leave out what ended
+//! while they were made.
+
+mod maps;
+mod root;
+mod stat;
+mod tree;
+
+use std::io;
+
+use culprit_model::{Pid, Tid};
+
+use crate::error::{Error, Result};
+
+pub use maps::{Mapping, maps};
+pub use root::{open_in_root, root_of};
+pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
+pub use tree::{processes, threads, tree, with_threads};
+
+/// Reads a file of `/proc/PID`.
+pub(crate) fn read(pid: Pid, file: &str) -> Result<Vec<u8>> {
+    let path = format!("/proc/{pid}/{file}");
+    std::fs::read(&path).map_err(|e| gone(pid, path, e))
+}
+
+/// A process that ended shows as a missing file, or as ESRCH from one that was open.
+pub(crate) fn gone(pid: Pid, path: String, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) {
+        Error::NoProcess { pid }
+    } else {
+        Error::file("read", path, error)
+    }
+}
+
+fn thread_file(pid: Pid, tid: Tid, file: &str) -> Result<Vec<u8>> {
+    read(pid, &format!("task/{tid}/{file}"))
+}
+
+fn trimmed(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned()
+}
+
+/// A thread's name, at most 15 bytes.
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended.
+pub fn comm(pid: Pid, tid: Tid) -> Result<String> {
+    thread_file(pid, tid, "comm").map(|b| trimmed(&b))
+}
+
+/// A process's arguments; empty for kernel threads and the dead.
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended.
+pub fn command_line(pid: Pid) -> Result<Vec<String>> {
+    let bytes = read(pid, "cmdline")?;
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(bytes.split(|b| *b == 0).map(|a| String::from_utf8_lossy(a).into_owned()).collect())
+}
+
+/// The kernel function in which a thread waits; `None` while it runs or where it is not shown
+/// (`/proc/PID/task/TID/wchan`).
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended.
+pub fn wait_channel(pid: Pid, tid: Tid) -> Result<Option<String>> {
+    let name = trimmed(&thread_file(pid, tid, "wchan")?);
+    Ok(Some(name).filter(|n| !n.is_empty() && n != "0"))
+}
+
+/// The number of the system call that a thread is blocked in; `None` while it runs or is blocked
+/// outside a system call (`/proc/PID/task/TID/syscall`).
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended; [`Error::File`] where tracing it is not allowed.
+pub fn current_syscall(pid: Pid, tid: Tid) -> Result<Option<u32>> {
+    let text = trimmed(&thread_file(pid, tid, "syscall")?);
+    Ok(text.split(' ').next().and_then(|n| n.parse().ok()))
+}
+
+/// The value of a line `key:\tvalue` of `/proc/PID/status`.
+pub(crate) fn status_field(pid: Pid, key: &str) -> Result<Option<String>> {
+    let text = trimmed(&read(pid, "status")?);
+    Ok(text
+        .lines()
+        .find_map(|l| l.strip_prefix(key)?.strip_prefix(':').map(|v| v.trim().to_owned())))
+}
+
+/// A process's number in each pid namespace that it lives in, ours first, its own last.
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended.
+pub fn namespace_pids(pid: Pid) -> Result<Vec<Pid>> {
+    let field = status_field(pid, "NSpid")?.unwrap_or_default();
+    Ok(field.split_ascii_whitespace().filter_map(|n| n.parse().ok()).map(Pid).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Pid, Tid, comm, command_line, current_syscall, namespace_pids, stat, wait_channel,
+    };
+    use crate::error::Error;
+
+    fn us() -> Pid {
+        Pid(std::process::id())
+    }
+
+    #[test]
+    fn we_see_ourselves() {
+        assert!(command_line(us()).unwrap()[0].contains("culprit_place"));
+        assert_eq!(namespace_pids(us()).unwrap()[0], us());
+        let name = comm(us(), Tid(us().0)).unwrap();
+        assert_eq!(name, stat(us()).unwrap().comm);
+        assert!(wait_channel(us(), Tid(us().0)).is_ok());
+        assert!(current_syscall(us(), Tid(us().0)).is_ok());
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_called_so() {
+        let nobody = Pid(u32::MAX);
+        assert!(matches!(stat(nobody), Err(Error::NoProcess { pid }) if pid == nobody));
+        assert!(matches!(command_line(nobody), Err(Error::NoProcess { .. })));
+    }
+}

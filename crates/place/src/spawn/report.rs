@@ -1,0 +1,94 @@
+//! What a child tells its parent before it becomes its command: fixed twelve bytes through a pipe,
+//! small enough to be written in one piece (`pipe(7)`, PIPE_BUF) by a process that may not allocate.
+
+use std::fmt;
+
+use culprit_model::Pid;
+
+/// How far a process got on the way to its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Streams, signals, process group.
+    Prepare,
+    /// Going into the place's namespaces.
+    Enter,
+    /// Going into the working directory.
+    Directory,
+    /// Becoming the program.
+    Execute,
+}
+
+impl Stage {
+    const ALL: [Self; 4] = [Self::Prepare, Self::Enter, Self::Directory, Self::Execute];
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prepare => "prepare a process for",
+            Self::Enter => "enter the namespaces for",
+            Self::Directory => "enter the working directory of",
+            Self::Execute => "execute",
+        })
+    }
+}
+
+/// One message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Report {
+    /// A go-between made the process with this number.
+    Born(Pid),
+    /// The process waits for the word.
+    Ready,
+    /// It came to an end at this stage with this error number.
+    Failed(Stage, i32),
+}
+
+impl Report {
+    pub(super) const SIZE: usize = 12;
+
+    pub(super) fn to_bytes(self) -> [u8; Self::SIZE] {
+        let words: [u32; 3] = match self {
+            Self::Born(pid) => [1, pid.0, 0],
+            Self::Ready => [2, 0, 0],
+            Self::Failed(stage, errno) => [3, stage as u32, errno.unsigned_abs()],
+        };
+        let mut bytes = [0; Self::SIZE];
+        for (out, word) in bytes.chunks_exact_mut(4).zip(words) {
+            out.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// `None` for bytes that no child of ours writes.
+    pub(super) fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
+        let word =
+            |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+        match word(0) {
+            1 => Some(Self::Born(Pid(word(4)))),
+            2 => Some(Self::Ready),
+            3 => {
+                let stage = Stage::ALL.into_iter().find(|s| *s as u32 == word(4))?;
+                Some(Self::Failed(stage, i32::try_from(word(8)).ok()?))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Report, Stage};
+    use culprit_model::Pid;
+
+    #[test]
+    fn every_report_survives_the_pipe() {
+        let mut all = vec![Report::Born(Pid(4_000_000)), Report::Ready];
+        all.extend(Stage::ALL.map(|s| Report::Failed(s, libc::ENOENT)));
+        for report in all {
+            assert_eq!(Report::from_bytes(report.to_bytes()), Some(report));
+        }
+        assert_eq!(Report::from_bytes([0xff; Report::SIZE]), None);
+    }
+}

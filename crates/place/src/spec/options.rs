@@ -1,0 +1,265 @@
+//! The options of a container that is to be made: `volume=/src:/dst,net=host,cpus=0.5,...`.
+//!
+//! Quantities are kept exactly as the engine takes them (billionths of a CPU, bytes), so that what
+//! is printed is what was asked for.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::{SpecProblem, absolute};
+
+/// What a wrong option's hint says.
+pub(super) const KNOWN: &str = "options are volume=/src:/dst[:ro], net=host|bridge|none, publish=[HOSTPORT:]PORT, cpus=0.5, memory=512m, workdir=/dir, layer";
+
+/// How a container is made; every field may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ContainerOptions {
+    /// Bind mounts, in the order given.
+    pub volumes: Vec<Volume>,
+    /// The network; `None` is the engine's default, a bridge.
+    pub network: Option<Network>,
+    /// Ports reachable from outside, in the order given.
+    pub publish: Vec<Publish>,
+    /// CPU quota.
+    pub cpus: Option<NanoCpus>,
+    /// Memory limit.
+    pub memory: Option<Memory>,
+    /// The working directory inside the container; `None` is the image's.
+    pub workdir: Option<PathBuf>,
+    /// Work in a folder of its own on the container's writable layer, whatever the image says.
+    pub layer: bool,
+}
+
+/// A folder of the host that shows in the container.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Volume {
+    /// Absolute path on the host.
+    pub source: PathBuf,
+    /// Absolute path in the container.
+    pub target: PathBuf,
+    /// Whether the container may only read it.
+    pub read_only: bool,
+}
+
+/// How a container is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Network {
+    /// The host's own network.
+    Host,
+    /// A private network behind the engine's bridge.
+    Bridge,
+    /// Loopback only.
+    None,
+}
+
+/// A port of the container made reachable on the host's loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Publish {
+    /// Port on the host; `None` lets the engine choose.
+    pub host: Option<u16>,
+    /// Port in the container.
+    pub container: u16,
+}
+
+/// CPU time per wall time, in billionths of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NanoCpus(pub u64);
+
+/// A memory size in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Memory(pub u64);
+
+impl ContainerOptions {
+    pub(super) fn parse<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Self, SpecProblem> {
+        let mut options = Self::default();
+        for part in parts {
+            options.apply(part)?;
+        }
+        if options.layer && options.workdir.is_some() {
+            return Err(SpecProblem::LayerAndWorkdir);
+        }
+        Ok(options)
+    }
+
+    fn apply(&mut self, part: &str) -> Result<(), SpecProblem> {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        match key {
+            "volume" => self.volumes.push(Volume::parse(value)?),
+            "publish" => self.publish.push(Publish::parse(value)?),
+            "net" => once("net", &mut self.network, Network::parse(value)?)?,
+            "cpus" => once("cpus", &mut self.cpus, NanoCpus::parse(value)?)?,
+            "memory" => once("memory", &mut self.memory, Memory::parse(value)?)?,
+            "workdir" => once("workdir", &mut self.workdir, absolute(value)?)?,
+            "layer" if part == "layer" => self.layer = true,
+            _ => return Err(SpecProblem::UnknownOption(part.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn once<T>(option: &'static str, slot: &mut Option<T>, value: T) -> Result<(), SpecProblem> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(SpecProblem::Twice(option)),
+    }
+}
+
+fn wrong(option: &'static str, value: &str, form: &'static str) -> SpecProblem {
+    SpecProblem::Value { option, value: value.to_owned(), form }
+}
+
+impl fmt::Display for ContainerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for volume in &self.volumes {
+            write!(f, ",volume={volume}")?;
+        }
+        if let Some(network) = self.network {
+            write!(f, ",net={network}")?;
+        }
+        for publish in &self.publish {
+            write!(f, ",publish={publish}")?;
+        }
+        if let Some(cpus) = self.cpus {
+            write!(f, ",cpus={cpus}")?;
+        }
+        if let Some(memory) = self.memory {
+            write!(f, ",memory={memory}")?;
+        }
+        if let Some(workdir) = &self.workdir {
+            write!(f, ",workdir={}", workdir.display())?;
+        }
+        if self.layer { f.write_str(",layer") } else { Ok(()) }
+    }
+}
+
+impl Volume {
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let error = || wrong("volume", text, "volume=/src:/dst or volume=/src:/dst:ro");
+        let mut parts = text.split(':');
+        let mut path = || parts.next().ok_or_else(error).and_then(absolute);
+        let (source, target) = (path()?, path()?);
+        let read_only = match parts.next() {
+            None => false,
+            Some("ro") => true,
+            Some(_) => return Err(error()),
+        };
+        if parts.next().is_some() {
+            return Err(error());
+        }
+        Ok(Self { source, target, read_only })
+    }
+}
+
+impl fmt::Display for Volume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = if self.read_only { ":ro" } else { "" };
+        write!(f, "{}:{}{mode}", self.source.display(), self.target.display())
+    }
+}
+
+impl Network {
+    const ALL: [Self; 3] = [Self::Host, Self::Bridge, Self::None];
+
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let found = Self::ALL.into_iter().find(|n| n.as_str() == text);
+        found.ok_or_else(|| wrong("net", text, "net=host, net=bridge or net=none"))
+    }
+
+    /// The engine's word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Bridge => "bridge",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Publish {
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let port = |t: &str| match t.parse() {
+            Ok(0) | Err(_) => Err(wrong("publish", text, "publish=PORT or publish=HOSTPORT:PORT")),
+            Ok(port) => Ok(port),
+        };
+        Ok(match text.split_once(':') {
+            None => Self { host: None, container: port(text)? },
+            Some((host, container)) => {
+                Self { host: Some(port(host)?), container: port(container)? }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Publish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host {
+            None => write!(f, "{}", self.container),
+            Some(host) => write!(f, "{host}:{}", self.container),
+        }
+    }
+}
+
+impl NanoCpus {
+    const UNIT: u64 = 1_000_000_000;
+    const DIGITS: usize = 9;
+
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let error = || wrong("cpus", text, "cpus=0.5");
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || part.len() > Self::DIGITS || !digits(whole) || !digits(part) {
+            return Err(error());
+        }
+        let part: u64 = format!("{part:0<9}").parse().map_err(|_| error())?;
+        let whole: u64 = whole.parse().map_err(|_| error())?;
+        match whole.checked_mul(Self::UNIT).and_then(|w| w.checked_add(part)) {
+            None | Some(0) => Err(error()),
+            Some(nanos) => Ok(Self(nanos)),
+        }
+    }
+}
+
+impl fmt::Display for NanoCpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, part) = (self.0 / Self::UNIT, self.0 % Self::UNIT);
+        match part {
+            0 => write!(f, "{whole}"),
+            _ => write!(f, "{whole}.{}", format!("{part:09}").trim_end_matches('0')),
+        }
+    }
+}
+
+impl Memory {
+    const UNITS: [(char, u64); 3] = [('g', 1 << 30), ('m', 1 << 20), ('k', 1 << 10)];
+
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let unit = Self::UNITS
+            .into_iter()
+            .find(|(letter, _)| text.ends_with([*letter, letter.to_ascii_uppercase()]));
+        let (number, factor) = match unit {
+            None => (text, 1),
+            Some((_, factor)) => (&text[..text.len() - 1], factor),
+        };
+        let bytes = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor));
+        bytes
+            .filter(|b| *b > 0)
+            .map(Self)
+            .ok_or_else(|| wrong("memory", text, "memory=512m (or k, g, or bytes)"))
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Self::UNITS.into_iter().find(|(_, factor)| self.0.is_multiple_of(*factor)) {
+            None => write!(f, "{}", self.0),
+            Some((letter, factor)) => write!(f, "{}{letter}", self.0 / factor),
+        }
+    }
+}

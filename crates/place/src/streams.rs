@@ -1,0 +1,69 @@
+//! The files behind a command's three standard streams, opened before the process is made.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::command::{Command, Stdio};
+use crate::error::{Error, Result};
+use crate::held::Pipes;
+
+/// Which end of a pipe the command gets.
+#[derive(Clone, Copy)]
+enum Side {
+    Reads,
+    Writes,
+}
+
+/// The command's ends and ours. Dropping the value closes the command's ends on our side, so that
+/// the end of the command shows as the end of the pipe.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    theirs: [Option<Arc<File>>; 3],
+    ours: Pipes,
+}
+
+impl Streams {
+    pub(crate) fn of(command: &Command) -> Result<Self> {
+        let (stdin_theirs, stdin) = open(&command.stdin, Side::Reads)?;
+        let (stdout_theirs, stdout) = open(&command.stdout, Side::Writes)?;
+        let (stderr_theirs, stderr) = open(&command.stderr, Side::Writes)?;
+        Ok(Self {
+            theirs: [stdin_theirs, stdout_theirs, stderr_theirs],
+            ours: Pipes { stdin, stdout, stderr },
+        })
+    }
+
+    /// What becomes the command's descriptors 0, 1, 2; `None` where it keeps ours.
+    pub(crate) fn child_ends(&self) -> [Option<BorrowedFd<'_>>; 3] {
+        self.theirs.each_ref().map(|file| file.as_ref().map(|f| f.as_fd()))
+    }
+
+    pub(crate) fn into_our_ends(self) -> Pipes {
+        self.ours
+    }
+}
+
+type Ends = (Option<Arc<File>>, Option<File>);
+
+fn open(stdio: &Stdio, side: Side) -> Result<Ends> {
+    match stdio {
+        Stdio::Inherit => Ok((None, None)),
+        Stdio::File(file) => Ok((Some(Arc::clone(file)), None)),
+        Stdio::Null => {
+            let null = File::options().read(true).write(true).open("/dev/null");
+            Ok((Some(Arc::new(null.map_err(|e| Error::file("open", "/dev/null", e))?)), None))
+        }
+        Stdio::Pipe => {
+            let ends =
+                pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::file("make", "a pipe", e))?;
+            let (read, write) = (File::from(ends.0), File::from(ends.1));
+            Ok(match side {
+                Side::Reads => (Some(Arc::new(read)), Some(write)),
+                Side::Writes => (Some(Arc::new(write)), Some(read)),
+            })
+        }
+    }
+}

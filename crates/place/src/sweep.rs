@@ -1,0 +1,34 @@
+//! Removes what runs that were killed have left behind. Called at the start of every run.
+//!
+//! Only things of ours whose maker is known to be dead are touched (see [`crate::owner`]), and no
+//! process that a user started on the host is ended: one that is found in a cgroup of ours is
+//! moved out of it.
+
+use crate::cgroup;
+use crate::error::Error;
+use crate::place::Settings;
+
+/// What was found and removed.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// Cgroups, each tree counted for itself.
+    pub cgroups: usize,
+    /// What could not be removed; the rest was.
+    pub problems: Vec<Error>,
+}
+
+impl Swept {
+    /// Whether nothing was left, and nothing went wrong.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.cgroups == 0 && self.problems.is_empty()
+    }
+}
+
+/// Removes what dead runs have left. Never fails as a whole: each problem is told for itself.
+#[must_use]
+pub fn sweep(settings: &Settings) -> Swept {
+    let _ = settings;
+    let (cgroups, problems) = cgroup::sweep();
+    Swept { cgroups, problems }
+}
