@@ -5,7 +5,7 @@ use culprit_model::{ColumnData, Loss, LossKind, Row, Table, Text, Values};
 use crate::read::archive::{Archive, Piece};
 use crate::read::check::{Repairs, is_pointed_to, repair};
 use crate::spool::Folder;
-use crate::table::{Decoded, decode};
+use crate::table::decode;
 
 /// Loads tables of one file. Those that others point into come first.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl<'a> Loader<'a> {
                 self.read_piece(table, piece)
             };
             match read {
-                Ok(decoded) => append(&mut all, decoded.columns),
+                Ok(columns) => append(&mut all, columns),
                 Err(why) => {
                     self.damaged(1, format!("`{}` cannot be read: {why}", piece.name()));
                     // Handles into the parts behind it would name other rows.
@@ -81,9 +81,9 @@ impl<'a> Loader<'a> {
         all.unwrap_or_else(|| empty(table))
     }
 
-    fn read_piece(&self, table: &Table, piece: &Piece<'_>) -> Result<Decoded, String> {
+    fn read_piece(&self, table: &Table, piece: &Piece<'_>) -> Result<Vec<ColumnData>, String> {
         let bytes = self.archive.read_piece(piece)?;
-        decode(table, bytes).map_err(|e| e.to_string())
+        decode(table, &bytes).map_err(|e| e.to_string())
     }
 
     /// Records repairs as a loss.

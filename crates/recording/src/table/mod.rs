@@ -13,6 +13,13 @@
 
 mod decode;
 mod encode;
+mod footer;
+mod page;
+mod thrift;
+mod values;
 
-pub(crate) use decode::{Decoded, decode, missing};
+pub(crate) use decode::{decode, missing};
 pub(crate) use encode::{Docs, encode};
+
+#[cfg(test)]
+mod tests;
