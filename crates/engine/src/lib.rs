@@ -10,5 +10,6 @@ pub mod accounting;
 pub mod calls;
 pub mod causes;
 pub mod threads;
+pub mod wakers;
 
 pub use error::FilterError;

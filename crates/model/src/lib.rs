@@ -22,6 +22,8 @@ mod tables;
 mod text;
 mod time;
 
+pub mod notation;
+
 pub use cause::Cause;
 #[doc(hidden)]
 pub use column::take as take_column;

@@ -1,0 +1,127 @@
+//! Who ended a wait, and what that one had waited for.
+
+use culprit_model::{Cause, Interval, ProcessId, Recording, StackId, ThreadId, Time, WakeSource};
+
+use super::lives::{Lives, end};
+
+/// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
+/// inside one `do_exit` of the child.
+const EXIT_TO_WAKEUP_NS: u64 = 1_000_000;
+
+/// How far a chain is followed; longer ones are loops of unclear data.
+const MOST_LINKS: usize = 64;
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// A thread made it ready.
+    By {
+        /// Which.
+        thread: ThreadId,
+        /// Where it was; none where wakeups have no stacks.
+        stack: Option<StackId>,
+    },
+    /// The child process that it waited for ended; no waker was recorded.
+    ByExit {
+        /// The child's thread that ended last.
+        thread: ThreadId,
+    },
+    /// An interrupt: a timer, a disk, the network.
+    ByInterrupt(WakeSource),
+    /// The wait lasted to the thread's end.
+    Not,
+    /// Nothing tells.
+    Unknown,
+}
+
+impl Ended {
+    /// The thread that ended the wait, if one did.
+    #[must_use]
+    pub fn thread(self) -> Option<ThreadId> {
+        match self {
+            Self::By { thread, .. } | Self::ByExit { thread } => Some(thread),
+            Self::ByInterrupt(_) | Self::Not | Self::Unknown => None,
+        }
+    }
+}
+
+/// What ended the wait in a row of the `intervals` table.
+#[must_use]
+pub fn ended(recording: &Recording, wait: &Interval) -> Ended {
+    if let Some(thread) = wait.waker {
+        return Ended::By { thread, stack: wait.waker_stack };
+    }
+    match wait.woken_by {
+        Some(source) if source != WakeSource::Thread => return Ended::ByInterrupt(source),
+        _ => {}
+    }
+    if end(wait) >= recording.thread_end(wait.thread) {
+        return Ended::Not;
+    }
+    if wait.cause == Cause::Child {
+        let parent = recording.thread(wait.thread).process;
+        if let Some(thread) = child_that_ended(recording, parent, end(wait)) {
+            return Ended::ByExit { thread };
+        }
+    }
+    Ended::Unknown
+}
+
+/// The last thread of the child process whose end is the latest of those just before a time.
+fn child_that_ended(recording: &Recording, parent: ProcessId, time: Time) -> Option<ThreadId> {
+    let near = |ended: &Time| *ended <= time && time.since(*ended).0 <= EXIT_TO_WAKEUP_NS;
+    let children = recording.processes.iter().enumerate();
+    let (child, _) = children
+        .filter(|(_, process)| process.parent == Some(parent))
+        .filter_map(|(at, process)| Some((at, process.end.filter(near)?)))
+        .max_by_key(|(_, ended)| *ended)?;
+    let own = |thread: &culprit_model::Thread| thread.process.index() == child && thread.recorded;
+    let threads = recording.threads.iter().enumerate().filter(|(_, thread)| own(thread));
+    let last = threads.max_by_key(|(_, thread)| thread.end)?;
+    Some(ThreadId::from_index(last.0))
+}
+
+/// One link of a chain: a wait and what ended it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Row of the `intervals` table.
+    pub wait: usize,
+    /// What ended it.
+    pub ended: Ended,
+}
+
+/// The wait of a row, then the wait of the thread that ended it which took up most of that time,
+/// and so on: until the one that is waited for works for more than half of the time, or waits for
+/// what is no thread.
+#[must_use]
+pub fn chain(recording: &Recording, lives: &Lives, wait: usize) -> Vec<Link> {
+    let mut links: Vec<Link> = Vec::new();
+    let mut next = Some(wait);
+    while let Some(row) = next.and_then(|at| recording.intervals.get(at)) {
+        let at = next.unwrap_or_default();
+        if links.len() == MOST_LINKS || links.iter().any(|link| link.wait == at) {
+            break;
+        }
+        let ended = ended(recording, row);
+        links.push(Link { wait: at, ended });
+        next = ended.thread().and_then(|thread| main_wait(recording, lives, thread, row));
+    }
+    links
+}
+
+/// The wait of a thread that took up more than half of another wait's time.
+fn main_wait(
+    recording: &Recording,
+    lives: &Lives,
+    thread: ThreadId,
+    during: &Interval,
+) -> Option<usize> {
+    let range = lives.rows(thread);
+    let rows = &recording.intervals[range.clone()];
+    let from = rows.partition_point(|row| end(row) <= during.start);
+    let to = rows.partition_point(|row| row.start < end(during));
+    let overlap = |row: &Interval| end(row).min(end(during)).since(row.start.max(during.start));
+    let waits = (from..to).filter(|at| rows[*at].cause.is_blocked());
+    let longest = waits.max_by_key(|at| (overlap(&rows[*at]), std::cmp::Reverse(*at)))?;
+    (overlap(&rows[longest]).0 > during.duration.0 / 2).then_some(range.start + longest)
+}

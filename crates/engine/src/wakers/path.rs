@@ -1,0 +1,164 @@
+//! The critical path: a thread's life with each wait replaced by what was really waited for.
+//!
+//! The walk goes backwards. Time that the thread ran or was ready is its own. A wait that another
+//! thread ended is a window into that thread's life, walked the same way; what its life does not
+//! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
+//! own. So the segments tile the walked time, and each nanosecond is charged once.
+
+use culprit_model::{Nanos, Recording, ThreadId, Time};
+
+use super::chain::{Ended, ended};
+use super::lives::{Lives, end};
+
+/// Windows inside windows; real chains of waits are shorter.
+const DEEPEST: usize = 64;
+
+/// A stretch of the critical path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Row of the `intervals` table that is charged; none when the thread has no row there.
+    pub interval: Option<usize>,
+    /// From when.
+    pub from: Time,
+    /// Until when.
+    pub to: Time,
+    /// The wait that this stretch explains, as place in [`CriticalPath::waits`]; none when the
+    /// charged thread is the one whose path it is.
+    pub under: Option<usize>,
+    /// True for what the life of the thread that ended a wait leaves unexplained of it.
+    pub residue: bool,
+}
+
+impl Segment {
+    /// How long.
+    #[must_use]
+    pub fn length(&self) -> Nanos {
+        self.to.since(self.from)
+    }
+}
+
+/// A wait on the path that another thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathWait {
+    /// Row of the `intervals` table.
+    pub interval: usize,
+    /// The part of it that is on the path: from when.
+    pub from: Time,
+    /// Until when.
+    pub to: Time,
+    /// What ended it.
+    pub ended: Ended,
+    /// The wait that this one explains a part of, as place in [`CriticalPath::waits`].
+    pub under: Option<usize>,
+}
+
+/// What a thread's time between two instants was really spent on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CriticalPath {
+    /// Stretches in order of time; they tile the walked time.
+    pub segments: Vec<Segment>,
+    /// Waits that other threads ended, an outer one before those that explain it.
+    pub waits: Vec<PathWait>,
+}
+
+impl CriticalPath {
+    /// The waits around a segment, the innermost first.
+    pub fn around<'a>(&'a self, segment: &Segment) -> impl Iterator<Item = &'a PathWait> {
+        let mut next = segment.under;
+        std::iter::from_fn(move || {
+            let wait = self.waits.get(next?)?;
+            next = wait.under;
+            Some(wait)
+        })
+    }
+}
+
+/// One thread's life, walked backwards.
+struct Walk {
+    thread: ThreadId,
+    /// Where the walk ends.
+    from: Time,
+    /// Where it stands.
+    now: Time,
+    /// The wait that is explained.
+    under: Option<usize>,
+}
+
+/// The critical path of a thread between two instants. Linear in the rows that it passes, times the
+/// logarithm of a thread's rows for each wait followed.
+#[must_use]
+pub fn critical_path(
+    recording: &Recording,
+    lives: &Lives,
+    thread: ThreadId,
+    (from, to): (Time, Time),
+) -> CriticalPath {
+    let mut path = CriticalPath::default();
+    let mut open = vec![Walk { thread, from, now: to.max(from), under: None }];
+    while let Some(walk) = open.last_mut() {
+        if walk.now <= walk.from {
+            open.pop();
+            continue;
+        }
+        let Some(at) = lives.before(recording, walk.thread, walk.now) else {
+            leave(recording, lives, &mut path, walk);
+            continue;
+        };
+        let row = &recording.intervals[at];
+        let start = row.start.max(walk.from);
+        let stop = std::mem::replace(&mut walk.now, start);
+        let own = Segment {
+            interval: Some(at),
+            from: start,
+            to: stop,
+            under: walk.under,
+            residue: false,
+        };
+        let over = row.cause.is_blocked() && end(row) <= stop;
+        let ended = if over { ended(recording, row) } else { Ended::Unknown };
+        let under = walk.under;
+        let follows = ended
+            .thread()
+            .filter(|other| open.len() < DEEPEST && open.iter().all(|walk| walk.thread != *other));
+        let Some(other) = follows else {
+            path.segments.push(own);
+            continue;
+        };
+        path.waits.push(PathWait { interval: at, from: start, to: stop, ended, under });
+        let under = Some(path.waits.len() - 1);
+        let now = last_active(recording, lives, other, stop).clamp(start, stop);
+        if now < stop {
+            path.segments.push(Segment { from: now, residue: true, ..own });
+        }
+        open.push(Walk { thread: other, from: start, now, under });
+    }
+    path.segments.reverse();
+    path
+}
+
+/// Charges what is left of a walk whose thread has no row there: to the wait that it explains, or
+/// to nobody. A thread that lived earlier is picked up again at its end.
+fn leave(recording: &Recording, lives: &Lives, path: &mut CriticalPath, walk: &mut Walk) {
+    let rows = &recording.intervals[lives.rows(walk.thread)];
+    let last = rows.partition_point(|row| row.start < walk.now).checked_sub(1);
+    let ended = last.map_or(walk.from, |at| end(&rows[at])).clamp(walk.from, walk.now);
+    let waiter = walk.under.and_then(|at| path.waits.get(at)).copied();
+    path.segments.push(Segment {
+        interval: waiter.map(|wait| wait.interval),
+        from: ended,
+        to: walk.now,
+        under: waiter.and_then(|wait| wait.under),
+        residue: waiter.is_some(),
+    });
+    walk.now = ended;
+}
+
+/// When a waker was last seen able to act before a time: a waker acts on the CPU, so the part of a
+/// wait of its own that reaches past the wakeup is none of its doing.
+fn last_active(recording: &Recording, lives: &Lives, thread: ThreadId, time: Time) -> Time {
+    let row = lives.before(recording, thread, time).map(|at| &recording.intervals[at]);
+    match row.filter(|row| row.cause.is_blocked() && end(row) > time) {
+        Some(row) => row.start,
+        None => time,
+    }
+}

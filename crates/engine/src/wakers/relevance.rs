@@ -1,0 +1,240 @@
+//! Whose time counts: for each interval, how much of it somebody waited for.
+//!
+//! For a command that ran to its end the answer is its critical path, from the end of its first
+//! process backwards. A service has no end to start from; there, a thread's *home wait* (the place
+//! where it spends most of its waiting) is idleness, and what it does away from home is work for
+//! somebody, waits included: those are followed like a command's. A wait at home counts only as far
+//! as another thread's work waited for it.
+
+use std::cmp::Reverse;
+
+use culprit_model::{Cause, Nanos, Recording, StackId, ThreadId, Time};
+use rustc_hash::FxHashMap;
+
+use super::lives::Lives;
+use super::path::{CriticalPath, Segment, critical_path};
+
+/// A thread is idle when nothing of it counts and it ran less than this share of its life.
+const IDLE_CPU_SHARE: f64 = 0.05;
+
+/// A first thread that ends this long before its process left the others to finish. Threads that are
+/// killed when a process exits are gone within milliseconds.
+const LEFT_BEHIND: Nanos = Nanos(50_000_000);
+
+/// What the relevance was computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The critical path of a command, walked from its end.
+    Command {
+        /// The thread that it starts from: the first process's first thread.
+        thread: ThreadId,
+        /// The command's start.
+        from: Time,
+        /// The command's end.
+        to: Time,
+    },
+    /// Every thread's time away from its home wait.
+    Service,
+}
+
+/// For each interval, how much of it counts.
+#[derive(Debug, Clone)]
+pub struct Relevance {
+    /// What it was computed from.
+    pub scope: Scope,
+    /// The measured thing's wall time: the command's life, or the recording's length.
+    pub wall: Nanos,
+    /// The critical path of a command; for a service the paths of all waits away from home, one
+    /// after the other.
+    pub path: CriticalPath,
+    own: Vec<Nanos>,
+    waited: Vec<Nanos>,
+    idle: Vec<bool>,
+}
+
+impl Relevance {
+    /// Computes the relevance of every interval. Linear in intervals, times the logarithm of a
+    /// thread's rows for each wait that is followed.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        let lives = Lives::of(recording);
+        match command(recording, &lives) {
+            Some((thread, from, to)) => {
+                let path = critical_path(recording, &lives, thread, (from, to));
+                let scope = Scope::Command { thread, from, to };
+                Self::charge(recording, &lives, scope, to.since(from), path)
+            }
+            None => Self::of_service(recording, &lives),
+        }
+    }
+
+    /// The relevance of what one thread's time between two instants was spent on, for a range that
+    /// the user selected.
+    #[must_use]
+    pub fn of_range(recording: &Recording, thread: ThreadId, range: (Time, Time)) -> Self {
+        let lives = Lives::of(recording);
+        let path = critical_path(recording, &lives, thread, range);
+        let scope = Scope::Command { thread, from: range.0, to: range.1 };
+        Self::charge(recording, &lives, scope, range.1.since(range.0), path)
+    }
+
+    /// How much of an interval counts as its own: time on the path in which its thread was the one
+    /// that acted, or waited for what is no thread.
+    #[must_use]
+    pub fn own(&self, interval: usize) -> Nanos {
+        self.own.get(interval).copied().unwrap_or_default()
+    }
+
+    /// How much of a wait is on the path, whatever explains it: what the wait delayed.
+    #[must_use]
+    pub fn waited(&self, interval: usize) -> Nanos {
+        self.waited.get(interval).copied().unwrap_or_default()
+    }
+
+    /// True for a thread that nobody waited for and that hardly ran.
+    #[must_use]
+    pub fn is_idle(&self, thread: ThreadId) -> bool {
+        self.idle.get(thread.index()).copied().unwrap_or(true)
+    }
+
+    /// All time that counts. For a command that is its life.
+    #[must_use]
+    pub fn total(&self) -> Nanos {
+        self.own.iter().copied().sum()
+    }
+
+    fn charge(
+        recording: &Recording,
+        lives: &Lives,
+        scope: Scope,
+        wall: Nanos,
+        path: CriticalPath,
+    ) -> Self {
+        let mut own = vec![Nanos::ZERO; recording.intervals.len()];
+        let mut waited = own.clone();
+        for segment in &path.segments {
+            let Some(at) = segment.interval else { continue };
+            own[at] += segment.length();
+            if recording.intervals[at].cause.is_blocked() && !segment.residue {
+                waited[at] += segment.length();
+            }
+        }
+        for wait in &path.waits {
+            waited[wait.interval] += wait.to.since(wait.from);
+        }
+        let idle = idle_threads(recording, lives, &own);
+        Self { scope, wall, path, own, waited, idle }
+    }
+
+    fn of_service(recording: &Recording, lives: &Lives) -> Self {
+        let mut path = CriticalPath::default();
+        let mut own = vec![Nanos::ZERO; recording.intervals.len()];
+        for at in 0..recording.threads.len() {
+            let thread = ThreadId::from_index(at);
+            let home = home_wait(recording, lives, thread);
+            for at in lives.rows(thread) {
+                let row = &recording.intervals[at];
+                let at_home = Some((row.cause, row.stack)) == home;
+                if !row.cause.is_blocked() {
+                    own[at] = row.duration;
+                } else if !at_home {
+                    let range = (row.start, row.start + row.duration);
+                    extend(&mut path, critical_path(recording, lives, thread, range));
+                }
+            }
+        }
+        let wall = recording.meta.wall;
+        let mut relevance = Self::charge(recording, lives, Scope::Service, wall, path);
+        for ((charged, own), row) in relevance.own.iter_mut().zip(own).zip(&recording.intervals) {
+            *charged = (*charged).max(own).min(row.duration);
+        }
+        relevance.idle = idle_threads(recording, lives, &relevance.own);
+        relevance
+    }
+}
+
+/// The thread and the time from which a command's path is walked; none when it has not ended or its
+/// first process was not recorded.
+fn command(recording: &Recording, lives: &Lives) -> Option<(ThreadId, Time, Time)> {
+    let root = recording.meta.root_process?;
+    let process = recording.processes.get(root.index())?;
+    let span = recording.meta.command_span;
+    let end = process.end.or(span.map(|(_, to)| to))?;
+    let own = |(at, thread): (usize, &culprit_model::Thread)| {
+        let id = ThreadId::from_index(at);
+        (thread.process == root && !lives.rows(id).is_empty()).then_some(id)
+    };
+    let threads: Vec<ThreadId> = recording.threads.iter().enumerate().filter_map(own).collect();
+    let ended = |id: ThreadId| recording.thread_end(id).min(end);
+    let longest = threads.iter().copied().max_by_key(|id| (ended(*id), Reverse(*id)))?;
+    let first = threads.iter().copied().find(|id| recording.thread(*id).tid.0 == process.pid.0);
+    let left_behind = |id: &ThreadId| ended(longest).since(ended(*id)) > LEFT_BEHIND;
+    let thread = first.filter(|id| !left_behind(id)).unwrap_or(longest);
+    let start = span.map_or(process.start, |(from, _)| from);
+    let from = start.max(recording.thread(thread).start);
+    let to = end.min(recording.thread_end(thread));
+    (from < to).then_some((thread, from, to))
+}
+
+/// Where a thread waits for work: the cause and stack at which it spent most of its waiting, if the
+/// cause is one that work can end.
+fn home_wait(
+    recording: &Recording,
+    lives: &Lives,
+    thread: ThreadId,
+) -> Option<(Cause, Option<StackId>)> {
+    let mut sums: FxHashMap<(Cause, Option<StackId>), (Nanos, usize)> = FxHashMap::default();
+    for at in lives.rows(thread) {
+        let row = &recording.intervals[at];
+        if may_be_home(row.cause) {
+            let sum = sums.entry((row.cause, row.stack)).or_insert((Nanos::ZERO, at));
+            sum.0 += row.duration;
+        }
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, (total, first))| (*total, Reverse(*first)));
+    sums.last().map(|(place, _)| *place)
+}
+
+/// Whether a thread may stand by for work in such a wait. Disks, flushes, faults and memory answer
+/// a request of the thread itself.
+const fn may_be_home(cause: Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Net
+            | Cause::Lock
+            | Cause::Sleep
+            | Cause::Poll
+            | Cause::Pipe
+            | Cause::Ipc
+            | Cause::Child
+            | Cause::Notify
+            | Cause::Signal
+            | Cause::Stopped
+            | Cause::Other
+    )
+}
+
+fn idle_threads(recording: &Recording, lives: &Lives, own: &[Nanos]) -> Vec<bool> {
+    let idle = |at| {
+        let rows = lives.rows(ThreadId::from_index(at));
+        let blocked_counts =
+            rows.clone().any(|at| recording.intervals[at].cause.is_blocked() && own[at].0 > 0);
+        let sum = |wanted: fn(Cause) -> bool| -> Nanos {
+            let rows = recording.intervals[rows.clone()].iter();
+            rows.filter(|row| wanted(row.cause)).map(|row| row.duration).sum()
+        };
+        !blocked_counts && sum(Cause::is_cpu).share_of(sum(|_| true)) < IDLE_CPU_SHARE
+    };
+    (0..recording.threads.len()).map(idle).collect()
+}
+
+/// Appends a path; its places of waits move.
+fn extend(path: &mut CriticalPath, more: CriticalPath) {
+    let moved = path.waits.len();
+    let shift = |under: Option<usize>| under.map(|at| at + moved);
+    let segments = more.segments.into_iter();
+    path.segments.extend(segments.map(|s| Segment { under: shift(s.under), ..s }));
+    let waits = more.waits.into_iter();
+    path.waits.extend(waits.map(|w| super::path::PathWait { under: shift(w.under), ..w }));
+}
