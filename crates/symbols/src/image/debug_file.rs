@@ -24,28 +24,19 @@ const LARGEST_MINIDEBUG: u64 = 256 << 20;
 /// The decoder's memory, KiB: `xz -9` needs 64 MiB, the format allows 4 GiB.
 const XZ_MEMORY_KIB: u32 = 128 * 1024;
 
-/// Where a module's separate debug file may be, as paths in the target's file system.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DebugFiles {
-    /// Candidates, best first.
-    pub paths: Vec<PathBuf>,
-}
-
-impl DebugFiles {
-    pub(super) fn of(image: &ModuleImage) -> Self {
-        let mut paths: Vec<PathBuf> =
-            image.build_id().and_then(build_id_path).into_iter().collect();
-        if let Some((name, _)) = &image.debug_link {
-            let folder = Path::new(image.path()).parent().unwrap_or(Path::new("/"));
-            paths.push(folder.join(name));
-            paths.push(folder.join(".debug").join(name));
-            let below = folder.strip_prefix("/").unwrap_or(folder);
-            paths.push(Path::new(DEBUG_ROOT).join(below).join(name));
-        }
-        // A link that names the program itself (`objcopy --add-gnu-debuglink` on an unstripped one).
-        paths.retain(|path| path != Path::new(image.path()));
-        Self { paths }
+/// Where the module's separate debug file may be, best first.
+pub(super) fn candidates(image: &ModuleImage) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = image.build_id().and_then(build_id_path).into_iter().collect();
+    if let Some((name, _)) = &image.debug_link {
+        let folder = Path::new(image.path()).parent().unwrap_or(Path::new("/"));
+        paths.push(folder.join(name));
+        paths.push(folder.join(".debug").join(name));
+        let below = folder.strip_prefix("/").unwrap_or(folder);
+        paths.push(Path::new(DEBUG_ROOT).join(below).join(name));
     }
+    // A link that names the program itself (`objcopy --add-gnu-debuglink` on an unstripped one).
+    paths.retain(|path| path != Path::new(image.path()));
+    paths
 }
 
 fn build_id_path(id: &BuildId) -> Option<PathBuf> {
@@ -74,7 +65,7 @@ pub(super) fn attach(image: &mut ModuleImage, open: &mut dyn FnMut(&Path) -> Opt
     if complete && has_lines {
         return;
     }
-    for path in DebugFiles::of(image).paths {
+    for path in candidates(image) {
         let Some(file) = open(&path) else { continue };
         match attach_one(image, file, &path, open) {
             Ok(()) => return,

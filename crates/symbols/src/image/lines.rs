@@ -133,6 +133,9 @@ impl Lines {
         address: u64,
         mut visit: impl FnMut(LineFrame<'_>),
     ) -> Result<(), gimli::Error> {
+        if address == u64::MAX {
+            return Ok(()); // No code ends behind it, and addr2line adds one.
+        }
         self.0.with_dependent(|_, context| {
             // Split units (`-gsplit-dwarf`) are not loaded: their frames keep lines, names come from symbols.
             let mut frames = context.find_frames(address).skip_all_loads()?;

@@ -22,11 +22,10 @@ mod symbolize;
 mod symtab;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use cache::ImageCache;
-pub use debug_file::DebugFiles;
 pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use source::FileIdentity;
@@ -84,7 +83,7 @@ pub struct ModuleImage {
 impl ModuleImage {
     /// Reads a module from a file that is already open.
     ///
-    /// `path` is only for messages and for [`debug_files`](Self::debug_files). `expected` is the build id
+    /// `path` is only for messages and for [`debug_file_candidates`](Self::debug_file_candidates). `expected` is the build id
     /// that the mapping record carries, if it does. Cost: one read of the headers, symbol tables and
     /// unwind sections (libc: 0.6 MiB; a 100 MiB program: some 20 MiB).
     ///
@@ -146,9 +145,9 @@ impl ModuleImage {
         debug_file::attach(self, open);
     }
 
-    /// The paths that [`attach_debug_files`](Self::attach_debug_files) would ask for, best first.
-    pub fn debug_files(&self) -> DebugFiles {
-        DebugFiles::of(self)
+    /// The paths that [`attach_debug_files`](Self::attach_debug_files) asks for, best first.
+    pub fn debug_file_candidates(&self) -> Vec<PathBuf> {
+        debug_file::candidates(self)
     }
 
     /// The name that the caller gave.

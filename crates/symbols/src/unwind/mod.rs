@@ -15,6 +15,8 @@
 //! so. Here such frames are unwound, a signal's interrupted instruction is told from a return address, and
 //! an end that was not reached has a reason. The tests run both on the same stacks.
 
+mod expression;
+mod index;
 mod registers;
 mod row;
 mod space;

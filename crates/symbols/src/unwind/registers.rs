@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use crate::Avma;
+
 /// A machine that can be unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arch {
@@ -127,6 +129,11 @@ impl Registers {
         registers.stack_pointer().map(|_| registers)
     }
 
+    /// Where the frame stands.
+    pub fn instruction_pointer(&self) -> Avma {
+        Avma(self.instruction_pointer)
+    }
+
     /// The machine that these registers belong to.
     pub fn arch(&self) -> Arch {
         self.arch
@@ -160,9 +167,11 @@ impl Registers {
         }
     }
 
-    /// Forgets all but the registers in a set of bits.
-    pub(super) fn keep(&mut self, registers: u64) {
-        self.known &= registers;
+    /// Before a caller's registers are restored: what a callee may change is unknown, and the stack
+    /// pointer is the frame address.
+    pub(super) fn enter_caller(&mut self, frame: u64) {
+        self.known &= self.arch.preserved();
+        self.set(self.arch.stack_pointer(), frame);
     }
 
     pub(super) fn stack_pointer(&self) -> Option<u64> {
@@ -218,8 +227,12 @@ mod tests {
         assert_eq!(registers.get(3), None);
         registers.set(3, 9);
         assert_eq!(registers.get(3), Some(9));
-        registers.keep(Arch::X86_64.preserved());
-        assert_eq!((registers.get(3), registers.get(7)), (Some(9), None));
+        registers.set(0, 5);
+        registers.enter_caller(16);
+        assert_eq!(
+            (registers.get(0), registers.get(3), registers.get(7)),
+            (None, Some(9), Some(16))
+        );
         registers.forget(3);
         registers.set(200, 1);
         assert_eq!((registers.get(3), registers.get(200)), (None, None));

@@ -3,27 +3,13 @@
 //! gimli's rows borrow the section and are large (a rule per register number). This form is small, owns
 //! its expressions, can be compared, and is what the unwinder keeps. Source: DWARF 5, section 6.4.
 
-use gimli::{
-    CfaRule, EndianSlice, Evaluation, EvaluationResult, Location, RegisterRule, RunTimeEndian,
-    Value,
-};
-use gimli::{UnwindSection, UnwindTableRow};
+use gimli::{CfaRule, EndianSlice, RegisterRule, RunTimeEndian, UnwindSection, UnwindTableRow};
 
+use super::expression::Computation;
 use super::registers::{Arch, COUNT, Registers};
 use super::unwinder::{StackDump, Truncation};
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
-
-/// Most operations of one expression. Real ones (signal trampolines, lazy binding) have under ten; a
-/// loop in a hostile one would never end.
-const MOST_OPERATIONS: u32 = 256;
-
-/// Where the caller's stack pointer stood before the call (the canonical frame address).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Cfa {
-    Register { register: u8, offset: i64 },
-    Expression(Box<[u8]>),
-}
 
 /// Where a caller's register is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,18 +23,21 @@ pub(super) enum Rule {
     FramePlus(i64),
     Register(u8),
     /// In memory at the address that the expression computes.
-    At(Box<[u8]>),
+    At(Computation),
     /// What the expression computes.
-    Computed(Box<[u8]>),
+    Computed(Computation),
     Constant(u64),
 }
 
 /// One decoded row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Row {
-    pub(super) cfa: Cfa,
-    pub(super) return_address: Rule,
-    pub(super) registers: Box<[(u8, Rule)]>,
+    /// Where the caller's stack pointer stood before the call (the canonical frame address).
+    frame: Computation,
+    return_address: Rule,
+    registers: Box<[(u8, Rule)]>,
+    /// Whether a register's rule reads registers; then all must be evaluated before any is changed.
+    reads_registers: bool,
     /// The frame is a signal trampoline: its caller was interrupted, not calling.
     pub(super) signal: bool,
 }
@@ -64,13 +53,11 @@ impl Row {
     where
         S: UnwindSection<Slice<'a>>,
     {
-        let cfa = match row.cfa() {
+        let frame = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
-                Cfa::Register { register: u8::try_from(register.0).ok()?, offset: *offset }
+                Computation::Register { register: u8::try_from(register.0).ok()?, offset: *offset }
             }
-            CfaRule::Expression(expression) => {
-                Cfa::Expression(expression.get(section).ok()?.0.slice().into())
-            }
+            CfaRule::Expression(expression) => Computation::decode(expression.get(section).ok()?),
         };
         let mut registers = Vec::new();
         let mut return_rule = Rule::SameValue;
@@ -90,7 +77,9 @@ impl Row {
         {
             return_rule = Rule::Undefined;
         }
-        Some(Self { cfa, return_address: return_rule, registers: registers.into(), signal })
+        let reads_registers = registers.iter().any(|(_, rule)| !rule.is_of_frame());
+        let registers = registers.into();
+        Some(Self { frame, return_address: return_rule, registers, reads_registers, signal })
     }
 
     /// Turns the registers of a frame into those of its caller. `Ok(false)`: this was the outermost frame.
@@ -103,32 +92,74 @@ impl Row {
         if self.return_address == Rule::Undefined {
             return Ok(false);
         }
-        let frame = match &self.cfa {
-            Cfa::Register { register, offset } => {
-                let base = registers
-                    .get(*register)
-                    .ok_or(Truncation::RegisterUnknown { register: *register })?;
-                base.wrapping_add_signed(*offset)
-            }
-            Cfa::Expression(code) => evaluate(code, registers, stack, None)?,
-        };
-        let scope = Scope { frame, registers, stack };
-        let return_address = scope.value(arch.return_address(), &self.return_address)?;
-        let mut caller = *registers;
-        caller.keep(arch.preserved());
-        caller.set(arch.stack_pointer(), frame);
+        let frame = self.frame.run(registers, stack, None)?;
+        let return_address =
+            Scope { frame, registers, stack }.value(arch.return_address(), &self.return_address)?;
+        if self.reads_registers {
+            let callee = *registers;
+            self.restore(registers, &Scope { frame, registers: &callee, stack });
+        } else {
+            self.restore_from_frame(registers, frame, stack);
+        }
+        registers.instruction_pointer = arch.code_address(return_address);
+        Ok(true)
+    }
+
+    fn restore(&self, registers: &mut Registers, scope: &Scope<'_, '_>) {
+        registers.enter_caller(scope.frame);
         for (register, rule) in &self.registers {
-            // A register that cannot be recovered is unknown; only a frame that needs it fails.
-            match scope.value(*register, rule) {
-                Ok(value) => caller.set(*register, value),
-                Err(_) => caller.forget(*register),
+            assign(registers, *register, scope.value(*register, rule));
+        }
+    }
+
+    /// As [`restore`](Self::restore) for the usual row, without a copy of all registers.
+    fn restore_from_frame(&self, registers: &mut Registers, frame: u64, stack: &StackDump<'_>) {
+        let top = registers.stack_pointer();
+        registers.enter_caller(frame);
+        for (register, rule) in &self.registers {
+            match rule {
+                Rule::AtFrame(offset) => {
+                    let slot = frame.wrapping_add_signed(*offset);
+                    if !was_popped(slot, top) {
+                        assign(registers, *register, stack.read(slot));
+                    }
+                }
+                Rule::FramePlus(offset) => {
+                    registers.set(*register, frame.wrapping_add_signed(*offset));
+                }
+                Rule::Constant(value) => registers.set(*register, *value),
+                Rule::SameValue => {}
+                _ => registers.forget(*register),
             }
         }
-        caller.instruction_pointer = arch.code_address(return_address);
-        // In expressions of the caller the column stands for its own instruction pointer.
-        caller.set(arch.return_address(), return_address);
-        *registers = caller;
-        Ok(true)
+    }
+}
+
+/// Whether a register's slot lies below the stack pointer. Compilers do not mark in an epilogue which
+/// registers were popped already, to save space: the slot is dead then, and the register holds its value.
+fn was_popped(slot: u64, stack_pointer: Option<u64>) -> bool {
+    stack_pointer.is_some_and(|top| slot < top)
+}
+
+impl Rule {
+    /// Whether the frame address (and memory) alone decides.
+    fn is_of_frame(&self) -> bool {
+        matches!(
+            self,
+            Self::AtFrame(_)
+                | Self::FramePlus(_)
+                | Self::Constant(_)
+                | Self::Undefined
+                | Self::SameValue
+        )
+    }
+}
+
+/// Sets a caller's register. One that cannot be recovered is unknown; only a frame that needs it fails.
+fn assign(registers: &mut Registers, register: u8, value: Result<u64, Truncation>) {
+    match value {
+        Ok(value) => registers.set(register, value),
+        Err(_) => registers.forget(register),
     }
 }
 
@@ -148,10 +179,10 @@ where
         RegisterRule::ValOffset(offset) => Rule::FramePlus(*offset),
         RegisterRule::Register(register) => Rule::Register(u8::try_from(register.0).ok()?),
         RegisterRule::Expression(expression) => {
-            Rule::At(expression.get(section).ok()?.0.slice().into())
+            Rule::At(Computation::decode(expression.get(section).ok()?))
         }
         RegisterRule::ValExpression(expression) => {
-            Rule::Computed(expression.get(section).ok()?.0.slice().into())
+            Rule::Computed(Computation::decode(expression.get(section).ok()?))
         }
         RegisterRule::Constant(value) => Rule::Constant(*value),
         _ => return None,
@@ -170,57 +201,65 @@ impl Scope<'_, '_> {
         let register =
             |register| self.registers.get(register).ok_or(Truncation::RegisterUnknown { register });
         match rule {
-            Rule::AtFrame(offset) => self.stack.read(self.frame.wrapping_add_signed(*offset)),
+            Rule::AtFrame(offset) => {
+                let slot = self.frame.wrapping_add_signed(*offset);
+                if was_popped(slot, self.registers.stack_pointer()) {
+                    return register(own);
+                }
+                self.stack.read(slot)
+            }
             Rule::FramePlus(offset) => Ok(self.frame.wrapping_add_signed(*offset)),
             Rule::SameValue => register(own),
             Rule::Register(other) => register(*other),
-            Rule::At(code) => {
-                self.stack.read(evaluate(code, self.registers, self.stack, Some(self.frame))?)
+            Rule::At(place) => {
+                self.stack.read(place.run(self.registers, self.stack, Some(self.frame))?)
             }
-            Rule::Computed(code) => evaluate(code, self.registers, self.stack, Some(self.frame)),
+            Rule::Computed(value) => value.run(self.registers, self.stack, Some(self.frame)),
             Rule::Constant(value) => Ok(*value),
             Rule::Undefined => Err(Truncation::RegisterUnknown { register: own }),
         }
     }
 }
 
-/// Runs a DWARF expression. `initial` is pushed first (the frame address, for register rules).
-fn evaluate(
-    code: &[u8],
-    registers: &Registers,
-    stack: &StackDump<'_>,
-    initial: Option<u64>,
-) -> Result<u64, Truncation> {
-    let encoding = gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
-    let mut evaluation = Evaluation::new(EndianSlice::new(code, RunTimeEndian::Little), encoding);
-    evaluation.set_max_iterations(MOST_OPERATIONS);
-    if let Some(initial) = initial {
-        evaluation.set_initial_value(initial);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Avma;
+
+    /// Frame address at the stack pointer plus 8, as between the last `pop` and `ret`.
+    fn epilogue(registers: Vec<(u8, Rule)>, reads_registers: bool) -> Row {
+        Row {
+            frame: Computation::Register { register: 7, offset: 8 },
+            return_address: Rule::AtFrame(-8),
+            registers: registers.into(),
+            reads_registers,
+            signal: false,
+        }
     }
-    let failed = |_| Truncation::BadRow;
-    let mut state = evaluation.evaluate().map_err(failed)?;
-    loop {
-        state = match state {
-            EvaluationResult::Complete => break,
-            EvaluationResult::RequiresRegister { register, .. } => {
-                let register = u8::try_from(register.0).map_err(|_| Truncation::BadRow)?;
-                let value = if register == registers.arch().return_address() {
-                    Some(registers.instruction_pointer)
-                } else {
-                    registers.get(register)
-                };
-                let value = value.ok_or(Truncation::RegisterUnknown { register })?;
-                evaluation.resume_with_register(Value::Generic(value)).map_err(failed)?
-            }
-            EvaluationResult::RequiresMemory { address, size: 8, .. } => {
-                let value = stack.read(address)?;
-                evaluation.resume_with_memory(Value::Generic(value)).map_err(failed)?
-            }
-            _ => return Err(Truncation::BadRow),
-        };
+
+    #[test]
+    fn a_popped_register_keeps_its_value() {
+        let bytes = 0x1234u64.to_le_bytes();
+        let stack = StackDump { base: Avma(0x1000), bytes: &bytes };
+        for reads_registers in [false, true] {
+            // The slot of rbp (6) is below the stack pointer and was not copied.
+            let row = epilogue(vec![(6, Rule::AtFrame(-16))], reads_registers);
+            let mut registers = Registers::new(Arch::X86_64, 1, 0x1000, 77);
+            assert_eq!(row.step(&mut registers, &stack), Ok(true));
+            assert_eq!(registers.instruction_pointer, 0x1234);
+            assert_eq!((registers.get(6), registers.get(7)), (Some(77), Some(0x1008)));
+        }
     }
-    match evaluation.as_result().last().map(|piece| &piece.location) {
-        Some(Location::Address { address }) => Ok(*address),
-        _ => Err(Truncation::BadRow),
+
+    #[test]
+    fn an_unreadable_register_is_unknown_and_an_unreadable_return_address_ends_the_walk() {
+        let bytes = 0x1234u64.to_le_bytes();
+        let stack = StackDump { base: Avma(0x1000), bytes: &bytes };
+        let mut registers = Registers::new(Arch::X86_64, 1, 0x1000, 77);
+        let row = epilogue(vec![(6, Rule::AtFrame(16)), (3, Rule::Undefined)], false);
+        assert_eq!(row.step(&mut registers, &stack), Ok(true));
+        assert_eq!((registers.get(6), registers.get(3)), (None, None));
+        let missing = Truncation::StackEnd { address: Avma(0x1008) };
+        assert_eq!(row.step(&mut registers, &stack), Err(missing));
     }
 }

@@ -7,11 +7,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gimli::{
-    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry,
+    BaseAddresses, CieOrFde, DebugFrame, EhFrame, EndianSlice, FrameDescriptionEntry,
     RunTimeEndian, UnwindContext, UnwindSection,
 };
 use object::elf;
 
+use super::index::{HeaderTable, entries_address};
 use super::registers::Arch;
 use super::row::Row;
 use crate::Error;
@@ -40,8 +41,8 @@ struct FrameSection {
 
 #[derive(Debug)]
 enum Index {
-    /// `.eh_frame_hdr` with a sorted table.
-    Header(Vec<u8>),
+    /// The linker's.
+    Header(HeaderTable),
     /// Made by a walk: sorted by start.
     Walked(Vec<Entry>),
 }
@@ -139,7 +140,7 @@ fn eh_frame(elf: &Elf, source: &Source) -> Result<Option<FrameSection>, Error> {
     };
     let bytes = elf.bytes(source, section)?;
     let header = elf.bytes_of(source, ".eh_frame_hdr")?;
-    Ok(Some(FrameSection::new(bytes, header, bases(elf), endian(elf), false)))
+    Ok(Some(FrameSection::new(bytes, &header, bases(elf), endian(elf), false)))
 }
 
 /// Without section headers: the program header leads to the index, and the index to the entries, which
@@ -151,34 +152,32 @@ fn eh_frame_of_segment(elf: &Elf, source: &Source) -> Result<Option<FrameSection
     };
     let header = source.read("PT_GNU_EH_FRAME", found.offset, found.file_size)?;
     let bases = BaseAddresses::default().set_eh_frame_hdr(found.address);
-    let parsed = EhFrameHdr::new(&header, endian(elf)).parse(&bases, 8);
-    let Ok(gimli::Pointer::Direct(address)) = parsed.map(|parsed| parsed.eh_frame_ptr()) else {
+    let Some(address) = entries_address(&header, found.address, endian(elf)) else {
         return Ok(None);
     };
     let Some((offset, size)) = elf.loaded_bytes(address) else { return Ok(None) };
     let bytes = source.read(".eh_frame", offset, size)?;
-    Ok(Some(FrameSection::new(bytes, header, bases.set_eh_frame(address), endian(elf), false)))
+    Ok(Some(FrameSection::new(bytes, &header, bases.set_eh_frame(address), endian(elf), false)))
 }
 
 fn debug_frame(elf: &Elf, source: &Source) -> Result<Option<FrameSection>, Error> {
     let bytes = elf.bytes_of(source, ".debug_frame")?;
-    let section = FrameSection::new(bytes, Vec::new(), bases(elf), endian(elf), true);
+    let section = FrameSection::new(bytes, &[], bases(elf), endian(elf), true);
     Ok((!section.bytes.is_empty()).then_some(section))
 }
 
 impl FrameSection {
     fn new(
         bytes: Vec<u8>,
-        header: Vec<u8>,
+        header: &[u8],
         bases: BaseAddresses,
         endian: RunTimeEndian,
         debug: bool,
     ) -> Self {
-        let index = if has_table(&header, &bases, endian) {
-            Index::Header(header)
-        } else {
-            Index::Walked(Vec::new())
-        };
+        let address = |bases: &gimli::SectionBaseAddresses| bases.section.unwrap_or(0);
+        let (at, entries) = (address(&bases.eh_frame_hdr), address(&bases.eh_frame));
+        let table = HeaderTable::parse(header, at, entries, endian);
+        let index = table.map_or_else(|| Index::Walked(Vec::new()), Index::Header);
         let mut section = Self { bytes, bases, endian, index, debug };
         if matches!(section.index, Index::Walked(_)) {
             let mut entries = if debug {
@@ -194,7 +193,7 @@ impl FrameSection {
 
     fn memory_bytes(&self) -> usize {
         let index = match &self.index {
-            Index::Header(header) => header.capacity(),
+            Index::Header(table) => table.memory_bytes(),
             Index::Walked(entries) => entries.capacity() * size_of::<Entry>(),
         };
         self.bytes.capacity() + index
@@ -215,12 +214,7 @@ impl FrameSection {
     /// Position in the section of the entry that may cover an address.
     fn entry_offset(&self, address: u64) -> Option<usize> {
         match &self.index {
-            Index::Header(header) => {
-                let parsed = EhFrameHdr::new(header, self.endian).parse(&self.bases, 8).ok()?;
-                let table = parsed.table()?;
-                let pointer = table.lookup(address, &self.bases).ok()?;
-                table.pointer_to_offset(pointer).ok().map(|offset| offset.0)
-            }
+            Index::Header(table) => table.entry(address),
             Index::Walked(entries) => {
                 let after = entries.partition_point(|entry| entry.start <= address);
                 let entry = entries.get(after.checked_sub(1)?)?;
@@ -248,11 +242,6 @@ impl FrameSection {
             row_in(&self.eh(), &self.bases, offset, address, context)
         }
     }
-}
-
-fn has_table(header: &[u8], bases: &BaseAddresses, endian: RunTimeEndian) -> bool {
-    let parsed = EhFrameHdr::new(header, endian).parse(bases, 8);
-    parsed.is_ok_and(|parsed| parsed.table().is_some())
 }
 
 /// All entries of a section, as far as they can be read.

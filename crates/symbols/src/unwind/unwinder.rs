@@ -127,7 +127,7 @@ impl Unwinder {
         let first = sink.len();
         sink.push(here);
         let outcome = loop {
-            let before = registers;
+            let below = (registers.stack_pointer(), registers.instruction_pointer);
             let leaf = sink.len() == first + 1;
             match self.step(space, here, &mut registers, &stack) {
                 Ok(Step::Outermost) => break Outcome::Complete,
@@ -136,7 +136,7 @@ impl Unwinder {
                         // Hand-made stacks (coroutines, `makecontext`) end with a zero return address.
                         break Outcome::Complete;
                     }
-                    if kind == Kind::Call && !advanced(&before, &registers, leaf) {
+                    if kind == Kind::Call && !advanced(below, &registers, leaf) {
                         break Outcome::Truncated(Truncation::NoProgress);
                     }
                     by_frame_pointer += u32::from(guessed);
@@ -233,16 +233,12 @@ impl Kind {
 
 /// Whether a caller lies above its callee. Only a leaf may leave the stack pointer as it was (ARM, where
 /// the return address needs no memory); anything else would allow a walk without end.
-fn advanced(callee: &Registers, caller: &Registers, leaf: bool) -> bool {
-    match (callee.stack_pointer(), caller.stack_pointer()) {
-        (Some(below), Some(above)) => {
-            above > below
-                || (leaf
-                    && above == below
-                    && caller.instruction_pointer != callee.instruction_pointer)
-        }
-        _ => false,
-    }
+fn advanced(callee: (Option<u64>, u64), caller: &Registers, leaf: bool) -> bool {
+    let (Some(below), instruction_pointer) = callee else { return false };
+    caller.stack_pointer().is_some_and(|above| {
+        above > below
+            || (leaf && above == below && caller.instruction_pointer != instruction_pointer)
+    })
 }
 
 /// Follows the frame pointer: `[frame pointer]` is the caller's frame pointer, the return address stands

@@ -1,8 +1,10 @@
 //! Integration tests of `culprit-symbols` on real programs, compiled here with the system's compilers.
 
+#![expect(clippy::print_stdout, reason = "a skipped test says so")]
+
 mod debug_files;
 mod hostile;
 mod programs;
-mod speed;
+mod recorded;
 mod symbolize;
 mod unwind;

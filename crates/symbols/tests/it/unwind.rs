@@ -1,1 +1,160 @@
-//! x
+//! Unwinding of real stacks: a program dumps its own registers and stack at random moments, and every
+//! walk must reach the outermost frame through the functions that are known to be there.
+
+use std::collections::HashMap;
+use std::fs;
+
+use culprit_symbols::{FileOffset, Outcome, Unwinder, Unwound};
+
+use crate::programs::Workshop;
+use crate::recorded::{DUMPS, Dump, Process};
+
+/// Whether the wanted names occur in this order, others in between.
+fn in_order(names: &[String], wanted: &[&str]) -> bool {
+    let mut names = names.iter();
+    wanted.iter().all(|wanted| names.any(|name| name == wanted))
+}
+
+/// Walks all dumps; each must be complete, without guessing, and lead through the known callers.
+fn check(test: &str, flags: &[&str], named: bool) {
+    let workshop = Workshop::new();
+    let Some(process) = Process::record(test, &workshop, flags, !named) else { return };
+    let mut unwinder = Unwinder::new();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (index, dump) in process.dumps.iter().enumerate() {
+        let (unwound, frames) = process.unwind(&mut unwinder, dump);
+        let names = process.names(&frames);
+        assert_eq!(
+            unwound,
+            Unwound { outcome: Outcome::Complete, by_frame_pointer: 0 },
+            "dump {index}: {names:?}"
+        );
+        if !named {
+            continue;
+        }
+        let root = if (DUMPS..2 * DUMPS).contains(&index) { "thread" } else { "main" };
+        assert!(names.iter().any(|name| name == root), "dump {index}: {names:?}");
+        for (what, chain) in [
+            (
+                "callback of libc",
+                &["compare", "sorting", "realigned", "middle", "outer", "loop"][..],
+            ),
+            ("realigned stack", &["realigned", "middle", "outer", "loop"]),
+            ("signal frame", &["on_outer", "raise", "main"]),
+            ("clock", &["clocks", "middle", "outer", "loop"]),
+        ] {
+            *seen.entry(what).or_default() += usize::from(in_order(&names, chain));
+        }
+    }
+    println!("{flags:?}: {seen:?}, cached {:?}", unwinder.cached());
+    if named {
+        assert!(seen["callback of libc"] > DUMPS / 4, "{seen:?}");
+        assert!(seen["realigned stack"] > DUMPS / 4, "{seen:?}");
+        assert!(seen["signal frame"] == DUMPS, "{seen:?}");
+    }
+}
+
+#[test]
+fn optimised_code_without_frame_pointers() {
+    check("optimised_code_without_frame_pointers", &["-O2", "-g", "-fomit-frame-pointer"], true);
+}
+
+#[test]
+fn unoptimised_code_at_a_fixed_address() {
+    check("unoptimised_code_at_a_fixed_address", &["-O0", "-no-pie"], true);
+}
+
+#[test]
+fn static_program() {
+    check("static_program", &["-O2", "-static"], true);
+}
+
+#[test]
+fn stripped_program() {
+    check("stripped_program", &["-O2", "-fomit-frame-pointer"], false);
+}
+
+/// The same stacks through framehop, where it can go. Each frame that both found must be the same; where
+/// framehop stops before us, the next frame must be one that it cannot do.
+#[test]
+fn framehop_agrees_frame_by_frame() {
+    let test = "framehop_agrees_frame_by_frame";
+    let workshop = Workshop::new();
+    let flags = ["-O2", "-g", "-fomit-frame-pointer"];
+    let Some(process) = Process::record(test, &workshop, &flags, false) else { return };
+    let other = framehop_unwinder(&process);
+    let (mut unwinder, mut cache) = (Unwinder::new(), framehop::x86_64::CacheX86_64::<_>::new());
+    let (mut equal, mut further) = (0, 0);
+    for (index, dump) in process.dumps.iter().enumerate() {
+        let (_, frames) = process.unwind(&mut unwinder, dump);
+        let names = process.names(&frames);
+        let ours: Vec<u64> = frames.iter().map(|frame| frame.address().0).collect();
+        let theirs = framehop_walk(&other, &mut cache, dump);
+        let common = ours.iter().zip(&theirs).take_while(|(ours, theirs)| ours == theirs).count();
+        assert!(ours.len() >= theirs.len(), "dump {index}: {names:?}, framehop {}", theirs.len());
+        equal += usize::from(ours == theirs);
+        further += usize::from(common < ours.len());
+    }
+    println!(
+        "of {} stacks {equal} are equal, {further} go further than framehop's",
+        process.dumps.len()
+    );
+    assert!(equal > 0);
+}
+
+type Framehop = framehop::x86_64::UnwinderX86_64<Vec<u8>>;
+
+fn framehop_unwinder(process: &Process) -> Framehop {
+    use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+    use object::{Object, ObjectSection};
+    let mut unwinder = Framehop::new();
+    for (start, end, offset, image) in
+        process.mappings.iter().filter(|(.., image)| image.path().starts_with('/'))
+    {
+        let bytes = fs::read(image.path()).expect("still there");
+        let file = object::File::parse(bytes.as_slice()).expect("ELF");
+        let range = |name: &str| {
+            let section = file.section_by_name(name)?;
+            Some(section.address()..section.address() + section.size())
+        };
+        let data = |name: &str| Some(file.section_by_name(name)?.data().ok()?.to_vec());
+        let svma = image.mapping_svma(FileOffset(*offset)).expect("code");
+        let sections = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: range(".text"),
+            got_svma: range(".got"),
+            eh_frame_svma: range(".eh_frame"),
+            eh_frame: data(".eh_frame"),
+            eh_frame_hdr_svma: range(".eh_frame_hdr"),
+            eh_frame_hdr: data(".eh_frame_hdr"),
+            ..Default::default()
+        };
+        let base = start.wrapping_sub(svma.0);
+        unwinder.add_module(Module::new(image.path().to_owned(), *start..*end, base, sections));
+    }
+    unwinder
+}
+
+/// The frames as far as framehop goes.
+fn framehop_walk(
+    unwinder: &Framehop,
+    cache: &mut framehop::x86_64::CacheX86_64,
+    dump: &Dump,
+) -> Vec<u64> {
+    use framehop::Unwinder as _;
+    let registers = &dump.registers;
+    let value = |number| registers.get(number).expect("all were dumped");
+    let pointer = registers.instruction_pointer().0;
+    let start = framehop::x86_64::UnwindRegsX86_64::new(pointer, value(7), value(6));
+    let mut read = |address: u64| {
+        let at = usize::try_from(address.checked_sub(dump.base.0).ok_or(())?).map_err(|_| ())?;
+        let bytes = dump.bytes.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or(())?;
+        Ok(u64::from_le_bytes(*bytes))
+    };
+    let mut frames = unwinder.iter_frames(pointer, start, cache, &mut read);
+    let mut found = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        found.push(frame.address());
+    }
+    found
+}
