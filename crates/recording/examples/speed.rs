@@ -140,7 +140,8 @@ fn interval(thread: ThreadId, start: Time, i: u32) -> Interval {
         duration: Nanos(u64::from(random >> 10)),
         cause,
         // Squared, so that some stacks are much more frequent than others.
-        stack: (random % 50 != 0).then(|| StackId((random % 141) * (random / 141 % 141) % STACKS)),
+        stack: (!random.is_multiple_of(50))
+            .then(|| StackId((random % 141) * (random / 141 % 141) % STACKS)),
         basis: if cause.is_cpu() { Basis::Sample } else { Basis::Switch },
         cpu: Some(random % 2),
         waker: woken.then_some(ThreadId(random % THREADS)),

@@ -72,9 +72,10 @@ impl Archive {
         })
     }
 
-    /// True when the file has parts of a spool.
-    pub(crate) fn has_parts(&self) -> bool {
-        self.entries.iter().any(|entry| entry.note.is_some())
+    /// True for a spool: its recorder still runs, or was killed. A finished file whose end is
+    /// missing is none.
+    pub(crate) fn unfinished(&self) -> bool {
+        !self.finished && self.entries.iter().any(|entry| entry.note.is_some())
     }
 
     /// The Parquet files of a table in file order, from the newest `latest/` on.

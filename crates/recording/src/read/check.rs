@@ -35,8 +35,17 @@ impl Repairs {
     }
 }
 
-/// What the rows of other tables may be named, and how many there are.
-pub(crate) type Counts = [(&'static str, usize)];
+/// How many rows a table that was read has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// The table.
+    pub(crate) table: &'static str,
+    /// Its rows.
+    pub(crate) rows: usize,
+    /// False when the file does not have it at all: a recorder that was killed may have kept the
+    /// rows in a scratch table of its own until then.
+    pub(crate) present: bool,
+}
 
 /// True when other rows point to this table's rows by position.
 pub(crate) fn is_pointed_to(table: &str) -> bool {
@@ -52,17 +61,19 @@ fn target(column: &Column) -> Option<&'static str> {
 pub(crate) fn repair(
     table: &Table,
     columns: &mut [ColumnData],
-    counts: &Counts,
+    counts: &[Count],
     pointed_to: bool,
 ) -> Repairs {
     let mut repairs = Repairs::default();
     for (column, data) in table.columns.iter().zip(columns.iter_mut()) {
         if let Some(target) = target(column) {
-            let cleared = clear_handles(data, |row| match target {
-                own if own == table.name => row,
-                other => limit(counts, other),
-            });
-            repairs.cleared += if column.nullable { cleared } else { 0 };
+            let own = target == table.name;
+            let count = counts.iter().find(|count| count.table == target);
+            // A table that is not one of a recording's cannot be checked here.
+            let limit = count.map_or(usize::MAX, |count| count.rows);
+            let cleared = clear_handles(data, |row| if own { row } else { limit });
+            let expected = own || count.is_none_or(|count| count.present);
+            repairs.cleared += if column.nullable && expected { cleared } else { 0 };
         }
     }
     let rows = columns.first().map_or(0, |column| column.values.len());
@@ -75,11 +86,6 @@ pub(crate) fn repair(
         columns.iter_mut().for_each(|column| select(column, &order));
     }
     repairs
-}
-
-/// Rows of another table; a table that is not one of a recording's cannot be checked here.
-fn limit(counts: &Counts, table: &str) -> usize {
-    counts.iter().find(|(name, _)| *name == table).map_or(usize::MAX, |(_, rows)| *rows)
 }
 
 /// Marks handles as missing that are not below the limit of their row. How many.

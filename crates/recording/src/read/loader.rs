@@ -3,23 +3,24 @@
 use culprit_model::{ColumnData, Loss, LossKind, Row, Table, Text, Values};
 
 use crate::read::archive::{Archive, Piece};
-use crate::read::check::{Repairs, is_pointed_to, repair};
+use crate::read::check::{Count, Repairs, is_pointed_to, repair};
 use crate::spool::Folder;
-use crate::table::decode;
+use crate::table::{Unzstd, decode};
 
 /// Loads tables of one file. Those that others point into come first.
 #[derive(Debug)]
 pub(crate) struct Loader<'a> {
     archive: &'a Archive,
     /// Rows of the tables loaded so far.
-    pub(crate) counts: Vec<(&'static str, usize)>,
+    pub(crate) counts: Vec<Count>,
     /// What was left out so far.
     pub(crate) losses: Vec<Loss>,
+    zstd: Unzstd,
 }
 
 impl<'a> Loader<'a> {
-    pub(crate) fn new(archive: &'a Archive, counts: Vec<(&'static str, usize)>) -> Self {
-        Self { archive, counts, losses: Vec::new() }
+    pub(crate) fn new(archive: &'a Archive, counts: Vec<Count>) -> Self {
+        Self { archive, counts, losses: Vec::new(), zstd: Unzstd::default() }
     }
 
     /// Every row of a table that can be vouched for.
@@ -42,7 +43,8 @@ impl<'a> Loader<'a> {
             self.damaged(1, format!("the table `{}` cannot be read: {e}", table.name));
             Vec::new()
         });
-        self.counts.push((table.name, rows.len()));
+        let present = !pieces.is_empty();
+        self.counts.push(Count { table: table.name, rows: rows.len(), present });
         rows
     }
 
@@ -81,22 +83,32 @@ impl<'a> Loader<'a> {
         all.unwrap_or_else(|| empty(table))
     }
 
-    fn read_piece(&self, table: &Table, piece: &Piece<'_>) -> Result<Vec<ColumnData>, String> {
+    fn read_piece(&mut self, table: &Table, piece: &Piece<'_>) -> Result<Vec<ColumnData>, String> {
         let bytes = self.archive.read_piece(piece)?;
-        decode(table, &bytes).map_err(|e| e.to_string())
+        decode(table, &bytes, &mut self.zstd).map_err(|e| e.to_string())
     }
 
-    /// Records repairs as a loss.
+    /// Records repairs as a loss. In an unfinished file that is else whole they are no damage: a
+    /// recorder may append an event before the row that it names.
     pub(crate) fn note(&mut self, table: &str, repairs: &Repairs) {
         if let Some(what) = repairs.describe() {
             let count = repairs.cleared + repairs.dropped;
-            self.damaged(count.max(1), format!("in the table `{table}` {what}"));
+            let whole = self.losses.iter().all(|loss| loss.kind != LossKind::FileDamaged);
+            let kind = if self.archive.unfinished() && whole {
+                LossKind::RecorderKilled
+            } else {
+                LossKind::FileDamaged
+            };
+            self.lost(kind, count.max(1), format!("in the table `{table}` {what}"));
         }
     }
 
     fn damaged(&mut self, count: u64, detail: String) {
-        let detail = Text::from(detail);
-        self.losses.push(Loss { kind: LossKind::FileDamaged, count, from: None, to: None, detail });
+        self.lost(LossKind::FileDamaged, count, detail);
+    }
+
+    fn lost(&mut self, kind: LossKind, count: u64, detail: String) {
+        self.losses.push(Loss { kind, count, from: None, to: None, detail: Text::from(detail) });
     }
 }
 

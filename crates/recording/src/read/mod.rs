@@ -14,5 +14,6 @@ mod loader;
 mod open;
 
 pub(crate) use archive::Archive;
+pub(crate) use check::Count;
 pub(crate) use loader::Loader;
 pub use open::{Opened, open, parse};

@@ -115,12 +115,12 @@ fn assemble(archive: Archive, meta: Meta) -> Opened {
         recording.meta.root_process.filter(|id| id.index() < recording.processes.len());
     recording.losses.extend(damage);
     recording.losses.extend(state_losses(&archive));
-    let unfinished = !archive.finished && archive.has_parts();
+    let unfinished = archive.unfinished();
     if unfinished {
         let last = last_time(&archive);
         recording.meta.wall = recording.meta.wall.max(Nanos(last.0));
     }
-    Opened { recording, unfinished: unfinished.then(|| Spool { archive, counts }) }
+    Opened { recording, unfinished: unfinished.then(|| Spool::new(archive, counts)) }
 }
 
 /// Every table; those that others point into come first.
@@ -167,7 +167,7 @@ fn state_losses(archive: &Archive) -> Vec<Loss> {
     if archive.finished {
         return losses;
     }
-    if !archive.has_parts() {
+    if !archive.unfinished() {
         let detail = "the end of the file is missing".to_owned();
         losses.push(loss(LossKind::FileDamaged, detail));
         return losses;

@@ -2,13 +2,13 @@
 
 use culprit_model::{Loss, Row};
 
-use crate::read::{Archive, Loader};
+use crate::read::{Archive, Count, Loader};
 
 /// An unfinished recording: the parts of any table, also of tables that only its recorder knows.
 #[derive(Debug)]
 pub struct Spool {
-    pub(crate) archive: Archive,
-    pub(crate) counts: Vec<(&'static str, usize)>,
+    archive: Archive,
+    counts: Vec<Count>,
 }
 
 /// The rows of a table, and what had to be left out.
@@ -21,9 +21,16 @@ pub struct Parts<R> {
 }
 
 impl Spool {
+    /// `counts` tells how many rows the recording's own tables have.
+    pub(crate) fn new(archive: Archive, mut counts: Vec<Count>) -> Self {
+        // What the file does not have, the recorder keeps elsewhere: nothing to check against.
+        counts.retain(|count| count.present);
+        Self { archive, counts }
+    }
+
     /// The rows of a table. The table need not be one of a recording's own: a recorder keeps its
-    /// scratch data in the spool too. Handles of the recording's tables are checked as
-    /// [`crate::open`] does; handles of other tables are the caller's to check.
+    /// scratch data in the spool too. Handles into those of a recording's tables that the file has
+    /// are checked as [`crate::open`] does; all other handles are the caller's to check.
     ///
     /// Cost: reads and decodes the table's parts, about 0.1 us a row.
     #[must_use]

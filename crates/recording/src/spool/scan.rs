@@ -46,7 +46,8 @@ pub(crate) fn scan(source: &Source) -> io::Result<Scan> {
             None => {
                 let next = next_header(source, at + 1)?;
                 // A cut header at the very end is the last write of a killed recorder.
-                let tail = next == source.len() && head.starts_with(&LOCAL);
+                let begins = head.starts_with(&LOCAL) || LOCAL.starts_with(&head);
+                let tail = next == source.len() && begins;
                 found.cut |= tail;
                 found.garbage += if tail { 0 } else { next - at };
                 at = next;

@@ -208,12 +208,10 @@ impl SpoolWriter {
     }
 
     fn supersede(&mut self, table: &'static str, part: Part) -> Result<(), Error> {
-        match self.latest.insert(table, part) {
-            // Superseded rows are not lost rows.
-            Some(old) => self
-                .release(Part { note: Note { rows: 0, span: Note::TIMELESS, ..old.note }, ..old }),
-            None => Ok(()),
-        }
+        let Some(old) = self.latest.insert(table, part) else { return Ok(()) };
+        // Superseded rows are not lost rows.
+        let note = Note { rows: 0, span: Note::TIMELESS, ..old.note };
+        self.release(&Part { note, ..old })
     }
 
     fn keep_bound(&mut self) -> Result<(), Error> {
@@ -221,14 +219,14 @@ impl SpoolWriter {
         while self.event_bytes > bound && self.events.len() > 1 {
             let Some(oldest) = self.events.pop_front() else { break };
             self.event_bytes -= oldest.end - oldest.start;
-            self.release(oldest)?;
+            self.release(&oldest)?;
         }
         Ok(())
     }
 
     /// Marks a part as released, together with released neighbours, and gives its bytes back. The
     /// mark comes first: a kill in between leaves an entry that is marked and still takes room.
-    fn release(&mut self, part: Part) -> Result<(), Error> {
+    fn release(&mut self, part: &Part) -> Result<(), Error> {
         let run = self.released.add(Run {
             start: part.start,
             end: part.end,

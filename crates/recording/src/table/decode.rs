@@ -11,7 +11,7 @@ use culprit_model::{Column, ColumnData, ColumnType, Table, Text, Values};
 use thiserror::Error;
 
 use crate::table::footer::{Chunk, FileColumn, Footer, parse_footer};
-use crate::table::page::{Page, Pages};
+use crate::table::page::{Page, Pages, Unzstd};
 use crate::table::thrift::Malformed;
 use crate::table::values::{delta, hybrid};
 
@@ -99,7 +99,11 @@ impl From<Malformed> for Damage {
 /// Columns are found by name; ones that the table does not declare are ignored, and a nullable one
 /// that is not there is all missing. A cell whose word is unknown is marked as missing, also where
 /// the table requires one: the caller decides what becomes of such rows.
-pub(crate) fn decode(table: &Table, file: &[u8]) -> Result<Vec<ColumnData>, Damage> {
+pub(crate) fn decode(
+    table: &Table,
+    file: &[u8],
+    zstd: &mut Unzstd,
+) -> Result<Vec<ColumnData>, Damage> {
     let footer = parse_footer(file)?;
     let allowed = (file.len() as u64).saturating_mul(ROWS_PER_BYTE).max(FREE_ROWS);
     let rows = u64::try_from(footer.rows)
@@ -107,7 +111,8 @@ pub(crate) fn decode(table: &Table, file: &[u8]) -> Result<Vec<ColumnData>, Dama
         .filter(|rows| *rows <= allowed.min(u32::MAX.into()))
         .and_then(|rows| usize::try_from(rows).ok())
         .ok_or(Damage::Rows { rows: footer.rows, bytes: file.len() })?;
-    table.columns.iter().map(|column| read_column(file, &footer, column, rows)).collect()
+    let read = |column| read_column(file, &footer, column, rows, zstd);
+    table.columns.iter().map(read).collect()
 }
 
 fn read_column(
@@ -115,6 +120,7 @@ fn read_column(
     footer: &Footer,
     column: &Column,
     rows: usize,
+    zstd: &mut Unzstd,
 ) -> Result<ColumnData, Damage> {
     let Some(index) = footer.columns.iter().position(|c| c.name == column.name) else {
         return if column.nullable {
@@ -123,7 +129,7 @@ fn read_column(
             Err(Damage::NoColumn(column.name))
         };
     };
-    let chunks = Chunks { file, footer, index, column, rows };
+    let mut chunks = Chunks { file, footer, index, column, rows, zstd };
     match column.ty {
         ColumnType::Bool => chunks.read(&Bools).map(|c| c.wrap(Values::Bool)),
         ColumnType::U32 => chunks.read(&Numbers32).map(|c| c.wrap(Values::U32)),
@@ -251,10 +257,11 @@ struct Chunks<'a> {
     index: usize,
     column: &'a Column,
     rows: usize,
+    zstd: &'a mut Unzstd,
 }
 
 impl Chunks<'_> {
-    fn read<P: Physical>(&self, physical: &P) -> Result<Cells<P::Value>, Damage> {
+    fn read<P: Physical>(&mut self, physical: &P) -> Result<Cells<P::Value>, Damage> {
         let declared = &self.footer.columns[self.index];
         let cells = Cells::new(declared, self.rows);
         let found = declared.physical.unwrap_or_default();
@@ -265,24 +272,25 @@ impl Chunks<'_> {
         for group in &self.footer.groups {
             self.read_chunk(physical, &group[self.index], &mut cells)?;
         }
-        if cells.values.len() == self.rows { Ok(cells) } else { Err(self.length()) }
+        if cells.values.len() == self.rows { Ok(cells) } else { Err(self.wrong_length()) }
     }
 
     fn read_chunk<P: Physical>(
-        &self,
+        &mut self,
         physical: &P,
         chunk: &Chunk,
         cells: &mut Cells<P::Value>,
     ) -> Result<(), Damage> {
         let range = chunk.range().ok_or(Damage::Malformed)?;
         let bytes = self.file.get(range).ok_or(Damage::Malformed)?;
-        let mut pages = Pages::new(bytes, chunk.codec)?;
+        let wrong_length = self.wrong_length();
+        let mut pages = Pages::new(bytes, chunk.codec, self.zstd)?;
         let mut dictionary = Vec::new();
         while let Some(page) = pages.next()? {
             if page.dictionary {
                 physical.plain(&page.bytes, page.cells, &mut dictionary)?;
             } else if page.cells > self.rows - cells.values.len() {
-                return Err(self.length());
+                return Err(wrong_length);
             } else {
                 cells.read_page(physical, &page, &dictionary)?;
             }
@@ -290,7 +298,7 @@ impl Chunks<'_> {
         Ok(())
     }
 
-    fn length(&self) -> Damage {
+    fn wrong_length(&self) -> Damage {
         Damage::Length { column: self.column.name, rows: self.rows }
     }
 }

@@ -71,9 +71,9 @@ pub(crate) fn parse_footer(file: &[u8]) -> Result<Footer, Malformed> {
     let mut elements = Vec::new();
     thrift.fields(|thrift, id, ty| {
         match (id, ty) {
-            (2, LIST) => thrift.list(STRUCT, |t| Ok(elements.push(element(t)?)))?,
+            (2, LIST) => elements = thrift.list(STRUCT, element)?,
             (3, I64) => footer.rows = thrift.signed()?,
-            (4, LIST) => thrift.list(STRUCT, |t| Ok(footer.groups.push(group(t)?)))?,
+            (4, LIST) => footer.groups = thrift.list(STRUCT, group)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -105,7 +105,7 @@ fn group(thrift: &mut Thrift<'_>) -> Result<Vec<Chunk>, Malformed> {
         if (id, ty) != (1, LIST) {
             return Ok(false);
         }
-        thrift.list(STRUCT, |t| Ok(chunks.push(chunk(t)?)))?;
+        chunks = thrift.list(STRUCT, chunk)?;
         Ok(true)
     })?;
     Ok(chunks)

@@ -20,6 +20,7 @@ mod values;
 
 pub(crate) use decode::{decode, missing};
 pub(crate) use encode::{Docs, encode};
+pub(crate) use page::Unzstd;
 
 #[cfg(test)]
 mod tests;

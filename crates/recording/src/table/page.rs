@@ -1,6 +1,7 @@
 //! The pages of a column chunk: a header, then values, compressed or not.
 
 use std::borrow::Cow;
+use std::io;
 
 use crate::table::decode::Damage;
 use crate::table::thrift::{I32, STRUCT, Thrift};
@@ -26,10 +27,30 @@ pub(crate) struct Page<'a> {
 }
 
 /// Takes the pages of one chunk one after the other.
-pub(crate) struct Pages<'a> {
+pub(crate) struct Pages<'a, 'z> {
     rest: &'a [u8],
     codec: i32,
-    zstd: zstd::bulk::Decompressor<'static>,
+    zstd: &'z mut Unzstd,
+}
+
+/// A decompressor. Making one costs more than unpacking a small page, so one serves a whole file.
+#[derive(Default)]
+pub(crate) struct Unzstd(Option<zstd::bulk::Decompressor<'static>>);
+
+impl Unzstd {
+    fn unpack(&mut self, packed: &[u8], size: usize) -> io::Result<Vec<u8>> {
+        let decompressor = match &mut self.0 {
+            Some(decompressor) => decompressor,
+            none => none.insert(zstd::bulk::Decompressor::new()?),
+        };
+        decompressor.decompress(packed, size)
+    }
+}
+
+impl std::fmt::Debug for Unzstd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Unzstd")
+    }
 }
 
 #[derive(Default)]
@@ -41,13 +62,12 @@ struct Header {
     encoding: i32,
 }
 
-impl<'a> Pages<'a> {
+impl<'a, 'z> Pages<'a, 'z> {
     /// The pages in `bytes`, compressed with `codec`.
-    pub(crate) fn new(bytes: &'a [u8], codec: i32) -> Result<Self, Damage> {
+    pub(crate) fn new(bytes: &'a [u8], codec: i32, zstd: &'z mut Unzstd) -> Result<Self, Damage> {
         if codec != UNCOMPRESSED && codec != ZSTD {
             return Err(Damage::Codec(codec));
         }
-        let zstd = zstd::bulk::Decompressor::new().map_err(Damage::Zstd)?;
         Ok(Self { rest: bytes, codec, zstd })
     }
 
@@ -82,7 +102,7 @@ impl<'a> Pages<'a> {
         if size > PAGE_MAX {
             return Err(Damage::PageSize(size));
         }
-        self.zstd.decompress(packed, size).map(Cow::Owned).map_err(Damage::Zstd)
+        self.zstd.unpack(packed, size).map(Cow::Owned).map_err(Damage::Zstd)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use culprit_model::{Row, Text, Time};
 
-use super::{Docs, decode, encode};
+use super::{Docs, Unzstd, decode, encode};
 
 culprit_model::labels! {
     /// A word.
@@ -53,7 +53,7 @@ fn encoded(n: u64) -> Vec<u8> {
 }
 
 fn decoded(bytes: &[u8]) -> Option<Vec<Every>> {
-    Every::rows(decode(&Every::TABLE, bytes).ok()?).ok()
+    Every::rows(decode(&Every::TABLE, bytes, &mut Unzstd::default()).ok()?).ok()
 }
 
 #[test]

@@ -83,17 +83,17 @@ impl<'a> Thrift<'a> {
         Ok(())
     }
 
-    /// Reads a list whose elements have type `ty`, one call an element.
-    pub(crate) fn list(
+    /// Reads a list whose elements have type `ty`.
+    pub(crate) fn list<T>(
         &mut self,
         ty: u8,
-        mut element: impl FnMut(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+        mut element: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let (found, size) = self.list_header()?;
         if size > 0 && found != ty {
             return Err(Malformed);
         }
-        (0..size).try_for_each(|_| element(self))
+        (0..size).map(|_| element(self)).collect()
     }
 
     /// The next field's number and type; none at the structure's end.

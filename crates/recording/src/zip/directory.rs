@@ -133,7 +133,7 @@ fn find_directory(source: &Source) -> io::Result<Option<(u64, u64)>> {
 fn parse_end(bytes: &[u8]) -> Option<(u64, u64)> {
     let mut fields = Fields(bytes);
     fields.bytes(12)?;
-    let (size, offset) = (fields.u32()?, fields.u32()?);
+    let (size, offset, _comment) = (fields.u32()?, fields.u32()?, fields.u16()?);
     Some((u64::from(offset), u64::from(size)))
 }
 

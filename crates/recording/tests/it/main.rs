@@ -1,4 +1,16 @@
 //! What a recording file promises, tested through the public API.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
+)]
+
+mod damage;
+mod format_doc;
+mod properties;
+mod python;
+mod refusals;
 mod round_trip;
 mod sample;
+mod spool;
+mod versions;

@@ -59,7 +59,7 @@ pub(crate) fn interval(thread: ThreadId, start: Time, i: u32) -> Interval {
         // A multiplicative hash: lengths that do not compress better than real ones.
         duration: Nanos(1 + u64::from(i.wrapping_mul(2_654_435_761) >> 13)),
         cause,
-        stack: (i % 11 != 0).then_some(StackId(i % 3)),
+        stack: (!i.is_multiple_of(11)).then_some(StackId(i % 3)),
         basis: if cause.is_cpu() { Basis::Sample } else { Basis::Switch },
         cpu: Some(i % 2),
         waker: woken.then_some(ThreadId(1 - thread.0 % 2)),
@@ -204,6 +204,6 @@ pub(crate) fn switch(i: u32) -> Switch {
         kind: [SwitchKind::In, SwitchKind::Out, SwitchKind::Preempted][i as usize % 3],
         cpu: i % 4,
         stack: (i % 3 == 1).then_some(StackId(0)),
-        state: (i % 2 == 0).then_some(u32::from('D')),
+        state: i.is_multiple_of(2).then_some(u32::from('D')),
     }
 }
