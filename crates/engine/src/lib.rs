@@ -9,6 +9,8 @@ mod error;
 pub mod accounting;
 pub mod calls;
 pub mod causes;
+pub mod compare;
+pub mod stats;
 pub mod threads;
 pub mod wakers;
 

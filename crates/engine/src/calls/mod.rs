@@ -34,4 +34,6 @@ pub use weights::{Weight, weights};
 pub use when::{BUCKETS, When};
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;

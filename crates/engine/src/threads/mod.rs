@@ -22,4 +22,6 @@ mod timeline;
 pub use build::build;
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;

@@ -1,1 +1,145 @@
+use culprit_model::notation::parse;
+use culprit_model::{Nanos, Recording, ThreadId, Time};
 
+use super::{Ended, Lives, Relevance, Scope, chain, critical_path};
+
+/// Draws the critical path: per tick the first letter of the charged thread's name, `?` for nobody.
+fn drawn(recording: &Recording, relevance: &Relevance) -> String {
+    let tick = 1_000_000;
+    let mut middle = relevance.path.segments.first().map_or(0, |s| s.from.0) + tick / 2;
+    let mut strip = String::new();
+    for segment in &relevance.path.segments {
+        while middle < segment.to.0 {
+            let thread = segment.interval.map(|at| recording.intervals[at].thread);
+            let name = thread.map(|id| recording.thread(id).name.clone());
+            strip.push(name.and_then(|name| name.chars().next()).unwrap_or('?'));
+            middle += tick;
+        }
+    }
+    strip
+}
+
+#[track_caller]
+fn check(drawing: &str, expected: &str) -> (Recording, Relevance) {
+    let recording = parse(drawing).expect(drawing);
+    let relevance = Relevance::of(&recording);
+    assert_eq!(drawn(&recording, &relevance), expected, "{drawing}");
+    assert_eq!(relevance.total(), relevance.wall, "the path tiles the command's life");
+    (recording, relevance)
+}
+
+#[test]
+fn a_wait_is_charged_to_what_its_waker_did() {
+    let (_, relevance) = check(
+        "app(1)/main(1)    UUUUllllllllUU|
+         app(1)/worker(2)  lllUUUssssUUUU
+         wake 12 worker > main
+         wake 3 main > worker
+         wake 10 timer > worker
+         root app(1)",
+        "mmmmwwwwwwwwmm",
+    );
+    // main's wait delayed 8 ms, of which none is its own; the worker's sleep is.
+    assert_eq!((relevance.own(1), relevance.waited(1)), (Nanos::ZERO, Nanos(8_000_000)));
+    assert_eq!(relevance.own(5), Nanos(4_000_000));
+    assert!(!relevance.is_idle(ThreadId(1)));
+}
+
+#[test]
+fn chains_are_followed_over_several_threads_and_processes() {
+    let (recording, relevance) = check(
+        "sh(1)/a(1)     Uccccccccccccc|
+         make(2)/b(2)   .UpppppppppppU|
+         cc(3)/c(3)     .UUUUddddUUUUU|
+         wake 13 c > b
+         wake 14 b > a
+         wake 8 disk > c
+         root sh(1)
+         child make(2) of sh(1)",
+        "abcccccccccccb",
+    );
+    let lives = Lives::of(&recording);
+    let links = chain(&recording, &lives, 1);
+    let ended: Vec<Ended> = links.iter().map(|link| link.ended).collect();
+    let by = |at| Ended::By { thread: ThreadId(at), stack: None };
+    assert_eq!(ended, [by(1), by(2)]);
+    assert!(matches!(relevance.scope, Scope::Command { thread: ThreadId(0), .. }));
+}
+
+#[test]
+fn a_childs_exit_ends_its_parents_wait_where_no_waker_was_recorded() {
+    check(
+        "sh(1)/a(1)  UUccccccU|
+         cc(2)/b(2)  .UUUssUU|
+         root sh(1)
+         child cc(2) of sh(1)",
+        "aabbbbbba",
+    );
+}
+
+#[test]
+fn threads_nobody_waited_for_do_not_count() {
+    let (_, relevance) = check(
+        "app(1)/main(1)  UUUUssssUU|
+         app(1)/idle(2)  llllllllll
+         app(1)/busy(3)  UUUUUUUUUU
+         root app(1)",
+        "mmmmmmmmmm",
+    );
+    assert!(relevance.is_idle(ThreadId(1)));
+    assert!(!relevance.is_idle(ThreadId(2)));
+    assert_eq!(relevance.own(3), Nanos::ZERO);
+}
+
+#[test]
+fn a_waker_that_had_left_the_cpu_is_not_charged_for_its_own_wait() {
+    // The timer was set by `other`, which sleeps itself since 3 ms: main's wait is main's own.
+    check(
+        "app(1)/main(1)   UlllllllllUU|
+         app(1)/other(2)  UUUssssssssssss
+         wake 10 other > main
+         root app(1)",
+        "moommmmmmmmm",
+    );
+}
+
+#[test]
+fn a_thread_that_wakes_its_own_waker_ends_no_walk() {
+    check(
+        "app(1)/a(1)  UllllllllU|
+         app(1)/b(2)  UUUlllllUU
+         wake 9 b > a
+         wake 8 a > b
+         root app(1)",
+        "abbbbbbbba",
+    );
+}
+
+#[test]
+fn a_service_is_idle_at_home_and_counts_away_from_it() {
+    let recording = parse(
+        "stack h blocked.poll loop;[kernel]!do_epoll_wait
+         stack d blocked.disk loop;read;[kernel]!filemap_read
+         stack q blocked.lock pool;[kernel]!futex_do_wait
+         srv(1)/loop(1)  hhhhUddUhhhhhhUddUhhh
+         srv(1)/pool(2)  qqqqqqqqqqqqqqqqqqqqq",
+    )
+    .expect("parses");
+    let relevance = Relevance::of(&recording);
+    assert_eq!(relevance.scope, Scope::Service);
+    let own: Vec<u64> =
+        (0..recording.intervals.len()).map(|at| relevance.own(at).0 / 1_000_000).collect();
+    assert_eq!(own, [0, 1, 2, 1, 0, 1, 2, 1, 0, 0]);
+    assert!(relevance.is_idle(ThreadId(1)) && !relevance.is_idle(ThreadId(0)));
+}
+
+#[test]
+fn a_range_of_one_thread_can_be_asked_for() {
+    let recording = parse("app(1)/a(1) UUssUU|").expect("parses");
+    let lives = Lives::of(&recording);
+    let range = (Time(1_000_000), Time(9_000_000));
+    let path = critical_path(&recording, &lives, ThreadId(0), range);
+    let lengths: Vec<u64> = path.segments.iter().map(|s| s.length().0 / 1_000_000).collect();
+    assert_eq!(lengths, [1, 2, 2, 3]);
+    assert_eq!(path.segments.last().and_then(|segment| segment.interval), None);
+}

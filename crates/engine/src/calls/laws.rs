@@ -1,0 +1,130 @@
+//! Laws that every tree keeps, on random recordings.
+
+use culprit_model::notation::parse;
+use culprit_model::{Filter, Metric, Nanos, Recording};
+use proptest::prelude::*;
+
+use super::{CallTree, NodeId, Query, by_name, weights};
+
+/// A recording of one to three threads over a small alphabet of stacks, some recursive.
+fn recordings() -> impl Strategy<Value = Recording> {
+    const STACKS: &str = "
+        stack a cpu.user main;f;g
+        stack b cpu.user main;g;f;g
+        stack c blocked.lock main;f;f;[kernel]!futex_wait
+        stack e cpu.kernel main;lib!h
+        stack h runnable main;lib!h;lib!i;g\n";
+    proptest::collection::vec("[abcehUlr]{1,40}", 1..4).prop_map(|strips| {
+        let line = |(at, strip): (usize, &String)| format!("app(1)/t{at}({at}) {strip}\n");
+        let threads: String = strips.iter().enumerate().map(line).collect();
+        parse(&format!("{STACKS}{threads}")).expect("a drawing")
+    })
+}
+
+fn filters() -> impl Strategy<Value = Filter> {
+    let one_of = |texts: &'static [&'static str]| proptest::sample::select(texts);
+    (
+        one_of(&["", "{%}!->module $1", "{%}!=>module $1", "^Thread->T"]),
+        one_of(&["", "!g", "^cpu;^blocked", "!f;!h"]),
+        one_of(&["", "!g", "main;!f"]),
+        one_of(&["", "!h", "blocked"]),
+        proptest::option::of(0.0..60.0_f64),
+    )
+        .prop_map(|(group, fold, include, exclude, fold_pct)| Filter {
+            group: group.to_owned(),
+            fold: fold.to_owned(),
+            include: include.to_owned(),
+            exclude: exclude.to_owned(),
+            fold_pct,
+            ..Filter::default()
+        })
+}
+
+fn tree(recording: &Recording, filter: &Filter) -> CallTree {
+    CallTree::of(recording, &Query::compile(filter).expect("a filter"))
+}
+
+/// Every path with its value, whatever the tree's name numbers.
+fn content(tree: &CallTree) -> Vec<(Vec<String>, u64)> {
+    let names = |path: Vec<super::NameId>| {
+        path.into_iter().map(|id| tree.names().text(id).to_string()).collect()
+    };
+    let mut content: Vec<_> = tree.samples().map(|(path, own)| (names(path), own.value)).collect();
+    content.sort();
+    content
+}
+
+proptest! {
+    #[test]
+    fn weights_sum_to_the_threads_time(recording in recordings()) {
+        let query = Query::compile(&Filter::default()).expect("a filter");
+        let sum: u64 = weights(&recording, &query).iter().map(|w| w.value).sum();
+        let lives: Nanos = recording.intervals.iter().map(|row| row.duration).sum();
+        prop_assert_eq!(sum, lives.0);
+        let of = |metric| tree(&recording, &Filter { metric, ..Filter::default() }).total();
+        let parts = of(Metric::Cpu) + of(Metric::Blocked) + of(Metric::Runnable);
+        prop_assert_eq!(parts, sum);
+    }
+
+    #[test]
+    fn own_values_sum_to_every_nodes_total(recording in recordings(), filter in filters()) {
+        let tree = tree(&recording, &filter);
+        for at in 0..tree.nodes().len() {
+            let id = NodeId(u32::try_from(at).expect("small"));
+            let below: u64 = tree.children(id).map(|child| tree.node(child).total).sum();
+            let own = tree.own(id).map_or(0, |own| own.value);
+            prop_assert_eq!(tree.node(id).total, own + below);
+            let when: u64 = tree.when(id).0.iter().sum();
+            prop_assert_eq!(when, tree.node(id).total);
+            let causes: u64 = tree.causes(id).iter().map(|(_, value)| value).sum();
+            prop_assert_eq!(causes, tree.node(id).total);
+        }
+        prop_assert_eq!(by_name(&tree).iter().map(|row| row.exc).sum::<u64>(),
+            tree.total() - tree.own(NodeId::ROOT).map_or(0, |own| own.value));
+    }
+
+    #[test]
+    fn folding_loses_nothing(recording in recordings(), filter in filters()) {
+        let plain = Filter { fold: String::new(), fold_pct: None, group: String::new(), ..filter };
+        let folded = Filter { fold: "!g;!h".to_owned(), fold_pct: Some(20.0), include: String::new(), ..plain.clone() };
+        let plain = Filter { include: String::new(), ..plain };
+        prop_assert_eq!(tree(&recording, &folded).total(), tree(&recording, &plain).total());
+    }
+
+    #[test]
+    fn inverting_twice_gives_the_first_tree(recording in recordings(), filter in filters()) {
+        let tree = tree(&recording, &filter);
+        let inverted = tree.inverted();
+        prop_assert_eq!(inverted.total(), tree.total());
+        prop_assert_eq!(content(&inverted.inverted()), content(&tree));
+    }
+
+    #[test]
+    fn merging_is_order_free(a in recordings(), b in recordings(), filter in filters()) {
+        let (a, b) = (tree(&a, &filter), tree(&b, &filter));
+        let (one, other) = (a.merged(&b), b.merged(&a));
+        prop_assert_eq!(content(&one), content(&other));
+        prop_assert_eq!(one.total(), a.total() + b.total());
+    }
+
+    #[test]
+    fn a_butterfly_balances(recording in recordings(), filter in filters()) {
+        let tree = tree(&recording, &filter);
+        for row in by_name(&tree) {
+            let found = tree.butterfly(row.id);
+            prop_assert_eq!(found.total, row.inc);
+            prop_assert_eq!(found.callers.iter().map(|n| n.value).sum::<u64>(), found.total);
+            let callees: u64 = found.callees.iter().map(|n| n.value).sum();
+            prop_assert_eq!(callees + found.own, found.total);
+            prop_assert_eq!(tree.callers(row.id).total(), row.inc);
+            prop_assert_eq!(tree.callees(row.id).total(), row.inc);
+        }
+    }
+
+    #[test]
+    fn the_same_input_gives_the_same_tree(recording in recordings(), filter in filters()) {
+        let (one, two) = (tree(&recording, &filter), tree(&recording, &filter));
+        prop_assert_eq!(one.nodes(), two.nodes());
+        prop_assert_eq!(by_name(&one), by_name(&two));
+    }
+}

@@ -1,0 +1,247 @@
+//! Why one set of runs takes longer than another: the extra time by cause and function.
+//!
+//! Each run's critical path is charged to (cause, function): what the command's end was waiting
+//! for, so that idle threads take no part and the rows of a run sum to its wall time. The extra of
+//! a row is the difference of its means, so the extras of all rows sum to the difference of the mean
+//! wall times, up to a nanosecond a row.
+
+use culprit_model::{Cause, Nanos, Recording, Text};
+use rustc_hash::FxHashMap;
+
+use crate::calls::STACK_LOST;
+use crate::causes::Causes;
+use crate::stats::{Ratio, compare_paired};
+use crate::wakers::{Relevance, Scope};
+
+/// The function of time in which no recorded thread was on the path.
+pub const NOT_RECORDED: &str = "[not recorded]";
+
+/// Extra time at one function for one cause.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Why the time passed.
+    pub cause: Cause,
+    /// The innermost function outside the kernel, `module!function`.
+    pub function: Text,
+    /// The program that spent most of it.
+    pub process: Text,
+    /// Mean over the baseline's runs.
+    pub baseline: Nanos,
+    /// Mean over the candidate's runs.
+    pub candidate: Nanos,
+    /// Candidate less baseline, ns.
+    pub extra_ns: i64,
+    /// The extra as a share of the whole difference; negative when it goes against it, 0 when
+    /// there is no difference.
+    pub share: f64,
+    /// In how many rounds the pair differed in the direction of `extra_ns`.
+    pub rounds_agreeing: usize,
+}
+
+impl Difference {
+    /// True when the row says what the time went to: its cause is known.
+    #[must_use]
+    pub fn explains(&self) -> bool {
+        self.cause != Cause::Other
+    }
+}
+
+/// Two sets of runs compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Mean wall time of the baseline.
+    pub baseline: Nanos,
+    /// Mean wall time of the candidate.
+    pub candidate: Nanos,
+    /// The ratio of paired wall times; none without a round of both.
+    pub ratio: Option<Ratio>,
+    /// Extra time by cause and function, the largest first whatever its sign.
+    pub rows: Vec<Difference>,
+    /// How much of the difference the rows with a known cause explain, 0 to 1; 0 when there is no
+    /// difference.
+    pub explained_share: f64,
+}
+
+impl Comparison {
+    /// Mean wall time of the candidate less the baseline's, ns.
+    #[must_use]
+    pub fn extra_ns(&self) -> i64 {
+        less(self.candidate, self.baseline)
+    }
+}
+
+/// One run: its wall time and its rows.
+#[derive(Debug, Clone)]
+pub struct Run {
+    wall: Nanos,
+    rows: FxHashMap<Key, Spent>,
+}
+
+type Key = (Cause, Text);
+
+#[derive(Debug, Clone, Default)]
+struct Spent {
+    time: Nanos,
+    processes: FxHashMap<Text, Nanos>,
+}
+
+impl Run {
+    /// Charges a recording whose intervals are built. Linear in intervals.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        Self::with(recording, &Causes::of(recording), &Relevance::of(recording))
+    }
+
+    /// As [`Run::of`], from parts that the caller has.
+    #[must_use]
+    pub fn with(recording: &Recording, causes: &Causes, relevance: &Relevance) -> Self {
+        let lost = Text::from(STACK_LOST);
+        let mut names: FxHashMap<u32, Text> = FxHashMap::default();
+        let mut run = Self { wall: relevance.wall, rows: FxHashMap::default() };
+        for (at, row) in recording.intervals.iter().enumerate() {
+            let time = relevance.own(at);
+            if time == Nanos::ZERO {
+                continue;
+            }
+            let leaf = row.stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
+            let frame = leaf.and_then(|stack| recording.stack(stack).next());
+            let function = frame.map(|frame| {
+                let name = || Text::from(recording.frame_name(frame));
+                names.entry(frame.0).or_insert_with(name).clone()
+            });
+            let process = &recording.process(recording.thread(row.thread).process).name;
+            run.add((row.cause, function.unwrap_or_else(|| lost.clone())), process, time);
+        }
+        let named: Nanos = run.rows.values().map(|spent| spent.time).sum();
+        let rest = run.wall.saturating_sub(named);
+        if matches!(relevance.scope, Scope::Command { .. }) && rest > Nanos::ZERO {
+            run.add((Cause::Other, Text::from(NOT_RECORDED)), &Text::default(), rest);
+        }
+        run
+    }
+
+    fn add(&mut self, key: Key, process: &Text, time: Nanos) {
+        let spent = self.rows.entry(key).or_default();
+        spent.time += time;
+        *spent.processes.entry(process.clone()).or_default() += time;
+    }
+}
+
+/// Compares two sets of runs; the n-th of one is paired with the n-th of the other. Wall times
+/// within a factor `1 + band` count as the same. None when either set is empty.
+#[must_use]
+pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Comparison> {
+    let walls = |runs: &[Run]| runs.iter().map(|run| run.wall).collect::<Vec<_>>();
+    let seconds = |walls: &[Nanos]| walls.iter().map(|wall| wall.seconds()).collect::<Vec<_>>();
+    let (before, after) = (walls(baseline), walls(candidate));
+    let (mean_before, mean_after) = (mean(&before)?, mean(&after)?);
+    let whole = less(mean_after, mean_before);
+    let mut keys: Vec<&Key> =
+        baseline.iter().chain(candidate).flat_map(|r| r.rows.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let rows = keys.into_iter().filter_map(|key| difference(key, baseline, candidate, whole));
+    let mut rows: Vec<Difference> = rows.collect();
+    rows.sort_by(|a, b| {
+        (b.extra_ns.unsigned_abs().cmp(&a.extra_ns.unsigned_abs()))
+            .then(a.cause.cmp(&b.cause))
+            .then_with(|| a.function.cmp(&b.function))
+    });
+    let explained: f64 = rows.iter().filter(|row| row.explains()).map(|row| row.share).sum();
+    Some(Comparison {
+        baseline: mean_before,
+        candidate: mean_after,
+        ratio: compare_paired(&seconds(&before), &seconds(&after), band),
+        rows,
+        explained_share: explained.clamp(0.0, 1.0),
+    })
+}
+
+fn difference(key: &Key, baseline: &[Run], candidate: &[Run], whole: i64) -> Option<Difference> {
+    let times = |runs: &[Run]| -> Vec<Nanos> {
+        runs.iter().map(|run| run.rows.get(key).map_or(Nanos::ZERO, |spent| spent.time)).collect()
+    };
+    let (before, after) = (times(baseline), times(candidate));
+    let (mean_before, mean_after) = (mean(&before)?, mean(&after)?);
+    let extra_ns = less(mean_after, mean_before);
+    let agrees = |(a, b): &(&Nanos, &Nanos)| less(**b, **a).signum() == extra_ns.signum();
+    Some(Difference {
+        cause: key.0,
+        function: key.1.clone(),
+        process: main_process(key, baseline, candidate),
+        baseline: mean_before,
+        candidate: mean_after,
+        extra_ns,
+        share: share(extra_ns, whole),
+        rounds_agreeing: before.iter().zip(&after).filter(agrees).count(),
+    })
+}
+
+/// The program that spent most time at a row over all runs.
+fn main_process(key: &Key, baseline: &[Run], candidate: &[Run]) -> Text {
+    let mut sums: Vec<(Text, Nanos)> = Vec::new();
+    let spent = baseline.iter().chain(candidate).filter_map(|run| run.rows.get(key));
+    for (process, time) in spent.flat_map(|spent| &spent.processes) {
+        match sums.iter_mut().find(|(known, _)| known == process) {
+            Some((_, sum)) => *sum += *time,
+            None => sums.push((process.clone(), *time)),
+        }
+    }
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sums.into_iter().next().map(|(process, _)| process).unwrap_or_default()
+}
+
+fn mean(times: &[Nanos]) -> Option<Nanos> {
+    let sum: u128 = times.iter().map(|time| u128::from(time.0)).sum();
+    let mean = sum.checked_div(times.len() as u128)?;
+    Some(Nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
+}
+
+fn less(a: Nanos, b: Nanos) -> i64 {
+    let signed = |n: Nanos| i64::try_from(n.0).unwrap_or(i64::MAX);
+    signed(a) - signed(b)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]
+fn share(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use culprit_model::notation::parse;
+
+    fn run(drawing: &str) -> Run {
+        let stacks = "
+            stack s blocked.sleep main;nap;[kernel]!do_nanosleep
+            stack a cpu.user main;work
+            stack i blocked.lock pool;next;[kernel]!futex_wait
+            root app(1)\n";
+        Run::of(&parse(&format!("{stacks}{drawing}")).expect(drawing))
+    }
+
+    #[test]
+    fn the_extra_time_is_where_the_candidate_waits_longer() {
+        let fast: Vec<Run> = (0..5).map(|_| run("app(1)/main(1) aaass|")).collect();
+        let slow: Vec<Run> =
+            (0..5).map(|_| run("app(1)/main(1) aaasssssss|\napp(1)/idle(2) iiiiiiiiii")).collect();
+        let found = compare(&fast, &slow, 0.05).expect("runs");
+        assert_eq!(found.extra_ns(), 5_000_000);
+        let worst = &found.rows[0];
+        assert_eq!((worst.cause, worst.function.as_str()), (Cause::Sleep, "app!nap"));
+        assert_eq!((worst.extra_ns, worst.rounds_agreeing), (5_000_000, 5));
+        assert!((found.explained_share - 1.0).abs() < 1e-9);
+        assert!(found.rows.iter().all(|row| row.function.as_str() != "app!next"), "idle counts");
+        assert_eq!(found.rows.iter().map(|row| row.extra_ns).sum::<i64>(), found.extra_ns());
+    }
+
+    #[test]
+    fn what_nobody_can_name_explains_nothing() {
+        let found =
+            compare(&[run("app(1)/main(1) aaax|")], &[run("app(1)/main(1) aaaxxxx|")], 0.05)
+                .expect("runs");
+        assert!(found.explained_share.abs() < 1e-9);
+        assert!(compare(&[], &[], 0.05).is_none());
+    }
+}
