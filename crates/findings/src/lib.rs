@@ -1,1 +1,30 @@
-//! findings
+//! Findings: named problems with their cost, evidence, reason, fix and check.
+//!
+//! [`find`] takes a recording whose intervals are built and returns ranked findings. It goes four
+//! steps, each a module: `evidence` computes once what all rules read, above all the *chain* (what
+//! the measured thing's time was spent on, followed through whoever ended each wait); `rules` claim
+//! parts of the chain; `settle` gives each part to the most specific claim, so that no cost counts
+//! twice; `doubt` lowers confidence by what is missing from the evidence.
+//!
+//! Pure: no files, clocks, environment or printing. Rules know mechanisms by the kernel's and the
+//! common libraries' own functions, never programs by their names.
+
+mod catalogue;
+mod doubt;
+mod evidence;
+mod losses;
+mod report;
+mod rule;
+mod rules;
+#[cfg(test)]
+mod scene;
+mod settle;
+mod sites;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+pub use catalogue::{UnknownFinding, catalogue, explain};
+pub use report::{Options, Report, find};
+pub use rule::{Group, RuleDoc, Specificity, Threshold};
+pub use settle::{HIGH_SHARE, MEDIUM_SHARE, MIN_SHARE, severity_of};

@@ -1,0 +1,113 @@
+//! Every rule, in the order of the catalogue.
+
+use thiserror::Error;
+
+use crate::rule::{Rule, RuleDoc};
+use crate::rules;
+
+/// Lists the rules once: the rules themselves and their pages.
+macro_rules! rules {
+    ($($module:ident::$rule:ident,)+) => {
+        /// Every rule.
+        pub(crate) static RULES: &[&dyn Rule] = &[$(&rules::$module::$rule,)+];
+        static DOCS: &[RuleDoc] = &[$(rules::$module::DOC,)+];
+    };
+}
+rules! {
+    poll_sleep_loop::PollSleepLoop,
+    lock_contention::LockContention,
+    wait_on_thread::WaitOnThread,
+    wait_on_child::WaitOnChild,
+    spawn_storm::SpawnStorm,
+    network_wait::NetworkWait,
+    pipe_backpressure::PipeBackpressure,
+    idle_await::IdleAwait,
+    fsync_storm::FsyncStorm,
+    small_io::SmallIo,
+    major_page_faults::MajorPageFaults,
+    hot_function::HotFunction,
+    run_queue::RunQueue,
+    cpu_quota_throttling::CpuQuotaThrottling,
+    slower_in_place::SlowerInPlace,
+    no_difference::NoDifference,
+    unclear::Unclear,
+    recording_lost::RecordingLost,
+    stacks_truncated::StacksTruncated,
+    symbols_missing::SymbolsMissing,
+    rights_missing::RightsMissing,
+}
+
+/// Every rule's page, in the order of the catalogue.
+#[must_use]
+pub fn catalogue() -> &'static [RuleDoc] {
+    DOCS
+}
+
+/// An identifier that no rule has.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{id}` is no finding; known: {known}")]
+#[non_exhaustive]
+pub struct UnknownFinding {
+    /// The identifier that was asked for.
+    pub id: String,
+    /// Every known identifier, joined by commas.
+    pub known: String,
+}
+
+/// The page of one rule.
+///
+/// # Errors
+/// [`UnknownFinding`] when no rule has the identifier.
+pub fn explain(id: &str) -> Result<&'static RuleDoc, UnknownFinding> {
+    catalogue().iter().find(|doc| doc.id == id).ok_or_else(|| {
+        let known: Vec<_> = catalogue().iter().map(|doc| doc.id).collect();
+        UnknownFinding { id: id.to_owned(), known: known.join(", ") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::rules::{recording_lost, rights_missing, stacks_truncated, symbols_missing};
+    use culprit_model::LossKind;
+
+    #[test]
+    fn every_rule_has_every_text() {
+        for doc in catalogue() {
+            for text in [doc.claim, doc.signature, doc.why, doc.fix, doc.check] {
+                assert!(text.len() > 20, "{}: {text:?} is too short to help", doc.id);
+                assert!(!text.contains("  "), "{}: {text:?} has gaps", doc.id);
+            }
+            for threshold in doc.thresholds {
+                assert!(threshold.value > 0.0 && !threshold.unit.is_empty(), "{}", doc.id);
+                assert!(threshold.reason.len() > 20 && !threshold.source.is_empty(), "{}", doc.id);
+            }
+            assert!(doc.id.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", doc.id);
+        }
+        let ids: BTreeSet<_> = catalogue().iter().map(|d| d.id).collect();
+        assert_eq!(ids.len(), catalogue().len(), "an identifier is used twice");
+    }
+
+    #[test]
+    fn every_kind_of_loss_belongs_to_exactly_one_quality_finding() {
+        let told = [
+            recording_lost::KINDS,
+            stacks_truncated::KINDS,
+            symbols_missing::KINDS,
+            rights_missing::KINDS,
+        ];
+        for kind in LossKind::all() {
+            let rules = told.iter().filter(|kinds| kinds.contains(kind)).count();
+            assert_eq!(rules, 1, "{kind}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_finding_is_answered_with_the_known_ones() {
+        let error = explain("slow-computer").unwrap_err().to_string();
+        assert!(error.contains("`slow-computer`") && error.contains("fsync-storm"), "{error}");
+        assert_eq!(explain("fsync-storm").map(|d| d.id), Ok("fsync-storm"));
+    }
+}

@@ -1,0 +1,281 @@
+//! The chain: what each moment of the measured thing's time was spent on.
+//!
+//! For a command that ended, the measured thing is its life, and the chain is the engine's critical
+//! path: its first thread's time with each wait replaced by what the thread that ended it did.
+//!
+//! ```text
+//! time      0    1    2    3    4    5    6
+//! driver    work |---- read from pipe ----| work      (woken by follower)
+//! follower       | work |--- sleep ---|work|
+//! chain     driver|fol. |  follower   |fol.|driver
+//! links     -     |pipe |    pipe     |pipe| -
+//! ```
+//!
+//! Idle threads never enter it, because nobody waited for them. Polling loops get special care: a
+//! timer ended each wait, but what they look for is another thread's work, so while others work
+//! the time is theirs (an inferred link) and only the rest is the loop's own.
+//!
+//! For a service (nothing ended, or it was told to) every thread's time counts but its idle waits;
+//! its other waits are followed in the same way, and no interval counts for more than its length.
+
+use culprit_engine::wakers::{CriticalPath, Lives, Relevance, Scope, critical_path};
+use culprit_model::{Nanos, Recording, ThreadId, Time};
+
+use super::idle::Idle;
+use super::loops::Loops;
+use super::stacks::Stacks;
+use super::work::Work;
+
+/// A row of the `intervals` table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct IntervalId(pub(crate) u32);
+
+impl IntervalId {
+    /// The value as an index.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+}
+
+/// A segment of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SegmentId(pub(crate) u32);
+
+impl SegmentId {
+    /// The value as an index.
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A wait of the chain that was filled with what another thread did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LinkId(pub(crate) u32);
+
+/// A stretch of the measured time that one thread spent in one interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// From when.
+    pub(crate) start: Time,
+    /// How long.
+    pub(crate) length: Nanos,
+    /// What passed.
+    pub(crate) interval: IntervalId,
+    /// The innermost wait that this fills; none for the measured thread's own time.
+    pub(crate) link: Option<LinkId>,
+}
+
+/// A wait that another thread's time fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The wait.
+    pub(crate) wait: IntervalId,
+    /// The wait around it.
+    pub(crate) parent: Option<LinkId>,
+    /// True when no wakeup tells it: a polling loop waits for whoever works.
+    pub(crate) inferred: bool,
+}
+
+/// What the measured time was spent on.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    /// In the order of the measured thread's time; for services thread by thread.
+    pub(crate) segments: Vec<Segment>,
+    /// The waits; parents before children.
+    pub(crate) links: Vec<Link>,
+    /// The measured thing's wall time.
+    pub(crate) wall: Nanos,
+    /// True when a command's own life was measured, false for a service.
+    pub(crate) one_shot: bool,
+}
+
+/// What the chain is built from.
+pub(crate) struct Source<'a> {
+    /// The recording.
+    pub(crate) recording: &'a Recording,
+    /// Its rows by thread.
+    pub(crate) lives: &'a Lives,
+    /// What its stacks tell.
+    pub(crate) stacks: &'a Stacks,
+    /// Which waits are rounds of a polling loop.
+    pub(crate) loops: &'a Loops,
+    /// Who works when.
+    pub(crate) work: &'a Work,
+    /// Measure from here and up to there.
+    pub(crate) range: (Time, Time),
+}
+
+impl Chain {
+    /// Builds the chain; n log n in the intervals that it touches.
+    pub(crate) fn of(source: &Source<'_>) -> Self {
+        let mut builder = Builder { source, chain: Self::default() };
+        match Relevance::of(source.recording).scope {
+            Scope::Command { thread, from, to } if !was_interrupted(source.recording) => {
+                let from = from.max(source.range.0);
+                let to = to.min(source.range.1).max(from);
+                builder.chain.one_shot = true;
+                builder.chain.wall = to.since(from);
+                builder.follow(thread, (from, to), None);
+            }
+            _ => builder.service(),
+        }
+        builder.chain
+    }
+
+    /// The segment of a handle.
+    pub(crate) fn segment(&self, id: SegmentId) -> &Segment {
+        &self.segments[id.index()]
+    }
+
+    /// Every segment with its handle.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SegmentId, &Segment)> {
+        (0u32..).map(SegmentId).zip(&self.segments)
+    }
+
+    /// The waits around a segment, innermost first.
+    pub(crate) fn links(&self, segment: &Segment) -> impl Iterator<Item = &Link> {
+        let mut next = segment.link;
+        std::iter::from_fn(move || {
+            let link = &self.links[next?.0 as usize];
+            next = link.parent;
+            Some(link)
+        })
+    }
+
+    /// The time of a set of segments.
+    pub(crate) fn total(&self, segments: &[SegmentId]) -> Nanos {
+        segments.iter().map(|s| self.segment(*s).length).sum()
+    }
+}
+
+/// True for a command that a signal told to end (128 + SIGINT, 128 + SIGTERM): it was a service,
+/// and its end says nothing about what somebody waited for.
+fn was_interrupted(recording: &Recording) -> bool {
+    matches!(recording.meta.exit_code, Some(130 | 143))
+}
+
+struct Builder<'s, 'a> {
+    source: &'s Source<'a>,
+    chain: Chain,
+}
+
+impl Builder<'_, '_> {
+    /// Appends the critical path of a thread's time under the wait that it fills.
+    fn follow(&mut self, thread: ThreadId, range: (Time, Time), under: Option<LinkId>) {
+        let source = self.source;
+        let path = critical_path(source.recording, source.lives, thread, range);
+        let first = self.chain.links.len();
+        self.add_links(&path, first, under);
+        for segment in &path.segments {
+            let Some(row) = segment.interval else { continue };
+            let link = segment.under.map_or(under, |at| Some(link_id(first + at)));
+            let interval = &source.recording.intervals[row];
+            let id = IntervalId::from_index(row);
+            // Whoever works while a nested loop polls was found at the outer loop already.
+            let nested = self.is_inferred(under);
+            if !nested && source.loops.is_round(interval) {
+                self.share_round(id, (segment.from, segment.to), link);
+            } else {
+                self.push(id, segment.from, segment.to, link);
+            }
+        }
+    }
+
+    fn add_links(&mut self, path: &CriticalPath, first: usize, under: Option<LinkId>) {
+        self.chain.links.extend(path.waits.iter().map(|wait| Link {
+            wait: IntervalId::from_index(wait.interval),
+            parent: wait.under.map_or(under, |at| Some(link_id(first + at))),
+            inferred: false,
+        }));
+    }
+
+    fn is_inferred(&self, link: Option<LinkId>) -> bool {
+        let mut next = link;
+        while let Some(link) = next.and_then(|l| self.chain.links.get(l.0 as usize)) {
+            if link.inferred {
+                return true;
+            }
+            next = link.parent;
+        }
+        false
+    }
+
+    /// Gives a polling loop's round to those who worked meanwhile, as far as somebody did.
+    fn share_round(
+        &mut self,
+        wait: IntervalId,
+        (start, end): (Time, Time),
+        parent: Option<LinkId>,
+    ) {
+        let own = self.source.recording.intervals[wait.index()].thread;
+        let mut at = start;
+        let pieces: Vec<_> = self.source.work.between(start, end).collect();
+        for piece in pieces.into_iter().filter(|p| p.thread != own) {
+            let (from, to) = (piece.from.max(start), piece.to.min(end));
+            self.push(wait, at, from, parent);
+            let link = link_id(self.chain.links.len());
+            self.chain.links.push(Link { wait, parent, inferred: true });
+            self.follow(piece.thread, (from, to), Some(link));
+            at = to;
+        }
+        self.push(wait, at, end, parent);
+    }
+
+    fn push(&mut self, interval: IntervalId, from: Time, to: Time, link: Option<LinkId>) {
+        if from < to {
+            self.chain.segments.push(Segment {
+                start: from,
+                length: to.since(from),
+                interval,
+                link,
+            });
+        }
+    }
+
+    /// Every thread's time but its idle waits. Waits are followed first, so that work which
+    /// somebody waited for carries that wait; what is left of each thread's work then counts for
+    /// itself.
+    fn service(&mut self) {
+        let Source { recording, lives, stacks, range, .. } = *self.source;
+        let idle = Idle::of(recording, lives, stacks);
+        let end = Time(recording.meta.wall.0).min(range.1);
+        self.chain.wall = end.since(range.0);
+        let clip = |i: &culprit_model::Interval| {
+            (i.start.max(range.0), (i.start + i.duration).min(end).max(range.0))
+        };
+        for interval in recording.intervals.iter().filter(|i| i.cause.is_blocked()) {
+            let (from, to) = clip(interval);
+            if from < to && !idle.is_idle(interval) {
+                self.follow(interval.thread, (from, to), None);
+            }
+        }
+        let mut left: Vec<Nanos> = recording
+            .intervals
+            .iter()
+            .map(|i| {
+                let (from, to) = clip(i);
+                to.since(from)
+            })
+            .collect();
+        for segment in &mut self.chain.segments {
+            let left = &mut left[segment.interval.index()];
+            segment.length = segment.length.min(*left);
+            *left = left.saturating_sub(segment.length);
+        }
+        self.chain.segments.retain(|s| s.length > Nanos::ZERO);
+        for (row, interval) in recording.intervals.iter().enumerate() {
+            if !interval.cause.is_blocked() {
+                let (from, _) = clip(interval);
+                self.push(IntervalId::from_index(row), from, from + left[row], None);
+            }
+        }
+    }
+}
+
+fn link_id(index: usize) -> LinkId {
+    LinkId(u32::try_from(index).unwrap_or(u32::MAX))
+}

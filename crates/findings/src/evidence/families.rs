@@ -1,0 +1,309 @@
+//! Families of functions: what a frame's name tells about the mechanism at work.
+//!
+//! Rules know mechanisms by the kernel's and the common libraries' own function names, never by a
+//! program's. The names are data, one row a family: kernel rows hold for every program, library
+//! rows for every program that links them, statically or not.
+//!
+//! A pattern is a whole name, in which `*` stands for any text. Suffixes that compilers add to
+//! kernel functions (`.constprop.0`, `.isra.0`) are cut before matching.
+
+use culprit_engine::causes::source_name;
+
+/// What a family's functions do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Family {
+    /// Kernel: read and write system calls.
+    ReadWrite,
+    /// Kernel: flushes to stable storage.
+    Flush,
+    /// Kernel: making a process or thread.
+    Fork,
+    /// Kernel: loading a program.
+    Exec,
+    /// Kernel: ending a process or thread.
+    Exit,
+    /// Kernel: TCP, UDP and the socket layer.
+    Net,
+    /// Kernel: unix-domain sockets.
+    UnixSocket,
+    /// Kernel: pipes and FIFOs.
+    Pipe,
+    /// Kernel: file-change notification.
+    Notify,
+    /// Kernel: sleeping locks of the kernel itself.
+    KernelLock,
+    /// Kernel: waiting for a connection to arrive.
+    Accept,
+    /// Kernel: making a connection.
+    Connect,
+    /// Kernel: an exception or interrupt entered here; what is below it is another story.
+    Boundary,
+    /// Kernel: the entry of a system call.
+    Syscall,
+    /// Library: taking a mutex, a read-write lock, an interpreter's lock.
+    Mutex,
+    /// Library: waiting on a condition variable, semaphore, barrier, parked thread.
+    Condition,
+    /// Library: waiting for a thread's end.
+    Join,
+    /// Library: run-time linking.
+    Link,
+    /// Library: a thin wrapper around a system call or a library's waiting internals, so that the
+    /// interesting function is its caller.
+    Wrapper,
+}
+
+/// A set of families.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Families(u32);
+
+impl Families {
+    /// No family.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// The set of one family.
+    pub(crate) const fn of(family: Family) -> Self {
+        Self(1 << family as u8)
+    }
+
+    /// True when `family` is in the set.
+    pub(crate) const fn has(self, family: Family) -> bool {
+        self.0 & Self::of(family).0 != 0
+    }
+
+    /// Both sets together.
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// One row of the table: a family and the patterns of its names, separated by blanks.
+struct Row {
+    family: Family,
+    kernel: bool,
+    names: &'static str,
+}
+
+const fn kernel(family: Family, names: &'static str) -> Row {
+    Row { family, kernel: true, names }
+}
+
+const fn library(family: Family, names: &'static str) -> Row {
+    Row { family, kernel: false, names }
+}
+
+/// The table. Sources: Linux fs/, kernel/, net/, mm/ of 5.10 to 6.18; glibc 2.31 to 2.41 nptl/ and
+/// elf/; musl 1.2; Rust std::sys; CPython Python/ceval_gil.c; libstdc++; parking_lot.
+const TABLE: &[Row] = &[
+    kernel(
+        Family::ReadWrite,
+        "ksys_read ksys_write ksys_pread64 ksys_pwrite64 vfs_read vfs_write do_readv \
+         do_writev do_preadv do_pwritev vfs_readv vfs_writev *_sys_read *_sys_write \
+         *_sys_pread64 *_sys_pwrite64 *_sys_readv *_sys_writev",
+    ),
+    kernel(
+        Family::Flush,
+        "do_fsync vfs_fsync vfs_fsync_range ksys_sync ksys_sync_file_range sync_filesystem \
+         *_sys_fsync *_sys_fdatasync *_sys_sync *_sys_syncfs *_sys_msync \
+         *_sys_sync_file_range generic_write_sync iomap_dio_complete",
+    ),
+    kernel(
+        Family::Fork,
+        "kernel_clone _do_fork do_fork copy_process dup_mm dup_mmap *_sys_clone *_sys_clone3 \
+         *_sys_fork *_sys_vfork ret_from_fork schedule_tail",
+    ),
+    kernel(
+        Family::Exec,
+        "bprm_execve do_execveat_common __do_execve_file exec_binprm load_elf_binary \
+         load_script begin_new_exec *_sys_execve *_sys_execveat",
+    ),
+    kernel(
+        Family::Exit,
+        "do_exit do_group_exit exit_mmap mmput exit_mm *_sys_exit_group *_sys_exit",
+    ),
+    kernel(
+        Family::Net,
+        "tcp_* __tcp_* udp_* __udp_* udpv6_* inet_* __inet_* inet6_* sk_wait_data \
+         sk_stream_wait_memory __skb_recv_udp sock_def_readable ip_* ip6_* net_rx_action \
+         __netif_receive_skb* process_backlog",
+    ),
+    kernel(Family::UnixSocket, "unix_* __unix_*"),
+    kernel(
+        Family::Pipe,
+        "pipe_read pipe_write anon_pipe_read anon_pipe_write fifo_pipe_read fifo_pipe_write \
+         pipe_wait* wait_for_partner fifo_open pipe_release splice_*pipe* *_sys_tee \
+         *_sys_vmsplice",
+    ),
+    kernel(Family::Notify, "inotify_* fanotify_* fsnotify* __fsnotify*"),
+    kernel(
+        Family::KernelLock,
+        "__mutex_lock* mutex_lock* rwsem_down_* __down_* down_read* down_write* \
+         rt_mutex_slowlock* __lock_sock lock_sock_nested __vma_start_write percpu_rwsem_wait \
+         __percpu_down_read locks_lock_inode_wait fcntl_setlk",
+    ),
+    kernel(Family::Accept, "inet_csk_accept unix_accept *_sys_accept *_sys_accept4"),
+    kernel(
+        Family::Connect,
+        "__inet_stream_connect inet_stream_connect inet_wait_for_connect *_sys_connect \
+         unix_stream_connect",
+    ),
+    kernel(Family::Boundary, "asm_exc_* asm_sysvec_* asm_common_interrupt asm_spurious_interrupt"),
+    kernel(Family::Syscall, "__x64_sys_* __ia32_sys_* __arm64_sys_* __do_sys_* __se_sys_*"),
+    library(
+        Family::Mutex,
+        "__lll_lock_wait* __lll_timedlock* *pthread_mutex_lock* *pthread_mutex_*lock \
+         *pthread_rwlock_*lock* pthread_rwlock_* __lock __timedlock *::Mutex::lock* \
+         *::Mutex<*>::lock* *mutex*lock_contended* *Mutex*lock_contended* \
+         *::RawMutex::lock_slow* *::RawRwLock::lock_*slow* *RwLock*_contended* \
+         std::mutex::lock* std::unique_lock<* std::lock_guard<* __gthread_mutex_lock* \
+         take_gil* PyEval_RestoreThread PyEval_AcquireThread PyGILState_Ensure _PyMutex_Lock* \
+         runtime.lock2 sync.(*Mutex).lockSlow *sync_mutex_lock*",
+    ),
+    library(
+        Family::Condition,
+        "*pthread_cond_*wait* *pthread_barrier_wait* std::condition_variable*::wait* \
+         *::Condvar::wait* *Parker*::park* std::thread::park* __new_sem_wait* *sem_wait* \
+         *sem_timedwait* *sem_clockwait* __timedwait* *::Condvar::*wait* runtime.notesleep \
+         runtime.notetsleep* std::latch::* std::__atomic_*wait*",
+    ),
+    library(
+        Family::Join,
+        "*pthread_join* *pthread_clockjoin* *pthread_timedjoin* *pthread_tryjoin* \
+         std::thread::join* std::thread::JoinInner* std::thread::JoinHandle* \
+         std::sys::*::thread::*::join",
+    ),
+    library(
+        Family::Link,
+        "_dl_* dl_main dl_open_worker* do_lookup_x _dl_relocate_object* check_match",
+    ),
+    library(
+        Family::Wrapper,
+        "std::* core::* <std::* <core::* __GI_* __libc_* __futex_* futex_* __internal_* \
+         *nanosleep* usleep sleep __sleep __usleep poll __poll ppoll __ppoll select __select \
+         __select64 pselect __pselect epoll_wait epoll_pwait epoll_pwait2 read __read \
+         __read_nocancel write __write __write_nocancel readv writev pread pread64 pwrite \
+         pwrite64 recv recvfrom recvmsg recvmmsg __recv send sendto sendmsg sendmmsg __send \
+         connect __connect accept accept4 fsync __fsync fdatasync __fdatasync sync syncfs \
+         msync sync_file_range wait wait3 wait4 __wait3 __wait4 waitpid __waitpid waitid \
+         __waitid vfork __vfork fork _Fork __fork clone clone3 __clone __clone3 posix_spawn \
+         posix_spawnp __posix_spawn __spawni* __spawnix syscall __syscall* open open64 __open \
+         __open64 openat openat64 close __close stat stat64 fstat fstat64 lstat execve \
+         __execve sigsuspend __sigsuspend pause sigtimedwait sigwait sigwaitinfo _IO_* fread \
+         fwrite fflush getc putc fgets fputs puts printf __cp_end",
+    ),
+];
+
+/// What a kernel function belongs to.
+pub(crate) fn of_kernel(function: &str) -> Families {
+    look_up(function, true)
+}
+
+/// What a user function belongs to. `module` decides what no name can: every function of the C
+/// library is a wrapper, every function of the run-time linker links.
+pub(crate) fn of_user(function: &str, module: &str) -> Families {
+    let by_module = if module.starts_with("ld-linux")
+        || module.starts_with("ld-musl")
+        || module.starts_with("ld-2.")
+    {
+        Families::of(Family::Link).with(Families::of(Family::Wrapper))
+    } else if is_c_library(module) || module == "[vdso]" {
+        Families::of(Family::Wrapper)
+    } else {
+        Families::NONE
+    };
+    let by_name = look_up(function, false);
+    let waits = [Family::Mutex, Family::Condition, Family::Join].iter().any(|f| by_name.has(*f));
+    let wrapper = if waits { Families::of(Family::Wrapper) } else { Families::NONE };
+    by_module.with(by_name).with(wrapper)
+}
+
+/// True for the C library and the parts of it that older versions kept apart.
+fn is_c_library(module: &str) -> bool {
+    ["libc.so", "libc-2.", "libpthread", "librt.so", "librt-2.", "libc.musl"]
+        .iter()
+        .any(|p| module.starts_with(p))
+}
+
+fn look_up(function: &str, kernel: bool) -> Families {
+    let name = if kernel { source_name(function) } else { function };
+    let mut found = Families::NONE;
+    for row in TABLE {
+        if row.kernel == kernel
+            && row.names.split_ascii_whitespace().any(|pattern| matches(pattern, name))
+        {
+            found = found.with(Families::of(row.family));
+        }
+    }
+    found
+}
+
+/// Whether `name` is what `pattern` says; `*` stands for any text, also none.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(inner) = last.replace(part) {
+            match rest.find(inner) {
+                Some(at) => rest = &rest[at + inner.len()..],
+                None => return false,
+            }
+        }
+    }
+    match last {
+        None => rest.is_empty(),
+        Some(end) => rest.ends_with(end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_ends_and_insides() {
+        assert!(matches("do_fsync", "do_fsync"));
+        assert!(!matches("do_fsync", "do_fsync2"));
+        assert!(matches("tcp_*", "tcp_recvmsg"));
+        assert!(matches("*_sys_read", "__x64_sys_read"));
+        assert!(!matches("*_sys_read", "__x64_sys_readv"));
+        assert!(matches(
+            "*Mutex*lock_contended*",
+            "std::sys::sync::mutex::futex::Mutex::lock_contended"
+        ));
+        assert!(matches("a*b*a", "aba"));
+        assert!(!matches("a*b*a", "ab"));
+    }
+
+    #[test]
+    fn compilers_suffixes_do_not_hide_a_function() {
+        assert!(of_kernel("do_fsync.isra.0").has(Family::Flush));
+        assert!(of_kernel("rwsem_down_read_slowpath.constprop.0.cold").has(Family::KernelLock));
+    }
+
+    #[test]
+    fn the_same_wait_is_known_in_every_c_library_and_when_linked_statically() {
+        for (function, module, family) in [
+            ("__lll_lock_wait", "libc.so.6", Family::Mutex),
+            ("__lll_lock_wait", "server", Family::Mutex),
+            ("___pthread_mutex_lock", "libc.so.6", Family::Mutex),
+            ("pthread_cond_wait@@GLIBC_2.3.2", "libpthread-2.31.so", Family::Condition),
+            ("__pthread_clockjoin_ex", "libc.so.6", Family::Join),
+            ("std::sys::sync::mutex::futex::Mutex::lock_contended", "server", Family::Mutex),
+            (
+                "std::sys::sync::condvar::futex::Condvar::wait_optional_timeout",
+                "server",
+                Family::Condition,
+            ),
+            ("take_gil", "python3.11", Family::Mutex),
+        ] {
+            let found = of_user(function, module);
+            assert!(found.has(family), "{function} in {module}");
+            assert!(found.has(Family::Wrapper), "{function}: the caller is the interesting one");
+        }
+        assert!(!of_user("serve", "server").has(Family::Wrapper));
+        assert!(of_user("anything", "libc.so.6").has(Family::Wrapper));
+    }
+}

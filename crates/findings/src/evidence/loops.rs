@@ -1,0 +1,209 @@
+//! Polling loops: the same wait, ended by its own timer, again and again at a near-constant period
+//! with little work between.
+//!
+//! Rounds are grouped by thread, cause and the function that waits. Loops of a shell make a new
+//! process for each round (`while ...; do sleep 0.1; done`), so groups of threads that waited less
+//! often than a loop must are joined by their process's name and parent.
+
+use std::collections::BTreeMap;
+
+use culprit_engine::wakers::Lives;
+use culprit_model::{
+    Cause, FrameId, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time, WakeSource,
+};
+
+use super::chain::IntervalId;
+use super::stacks::Stacks;
+
+/// Rounds that a loop has at least: with fewer, a near-constant period is chance. At 3 two equal
+/// time-outs of a start-up count, at 10 a loop of 1 s is missed in runs under 10 s.
+pub(crate) const MIN_ROUNDS: usize = 5;
+
+/// Spread of the period (distance of its quartiles by its median) that counts as near-constant.
+/// Timers of an idle machine spread by under 1 %; a slow look between rounds adds its own spread.
+pub(crate) const MAX_SPREAD: f64 = 0.25;
+
+/// Share of a round that the thread may work: above it the loop is paced work, not polling.
+pub(crate) const MAX_WORK: f64 = 0.5;
+
+/// One polling loop.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Loop {
+    /// Its rounds, in the order of the `intervals` table.
+    pub(crate) rounds: Vec<IntervalId>,
+    /// Sleep or poll.
+    pub(crate) cause: Cause,
+    /// The function that waits.
+    pub(crate) function: Option<FrameId>,
+    /// Median length of a round's wait.
+    pub(crate) wait: Nanos,
+    /// Median time from the start of a round to the start of the next.
+    pub(crate) period: Nanos,
+    /// Distance of the quartiles of the waits by their median.
+    pub(crate) spread: f64,
+    /// Share of a round that is not the wait.
+    pub(crate) work: f64,
+    /// True when each round is a process of its own.
+    pub(crate) by_processes: bool,
+    /// When the last round ended.
+    pub(crate) end: Time,
+    /// Start of the last round.
+    pub(crate) last: Time,
+}
+
+/// Every polling loop of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Loops {
+    /// Ordered by thread, cause and function.
+    pub(crate) loops: Vec<Loop>,
+    /// Which loop a round belongs to, sorted by interval.
+    round_of: Vec<((ThreadId, Time), usize)>,
+}
+
+type ThreadKey = (ThreadId, Cause, Option<FunctionKey>);
+type FamilyKey = (Text, Option<ProcessId>, Cause, Option<FunctionKey>);
+type FunctionKey = (Option<Text>, Text);
+
+impl Loops {
+    /// Finds every loop; n log n in the waits that a timer ended.
+    pub(crate) fn of(recording: &Recording, lives: &Lives, stacks: &Stacks) -> Self {
+        let mut by_thread: BTreeMap<ThreadKey, Vec<IntervalId>> = BTreeMap::new();
+        for (row, interval) in (0u32..).map(IntervalId).zip(&recording.intervals) {
+            if may_be_round(interval) {
+                let function = stacks.focus(interval.stack).map(|f| function_key(recording, f));
+                by_thread.entry((interval.thread, interval.cause, function)).or_default().push(row);
+            }
+        }
+        let mut found = Self::default();
+        let mut few: BTreeMap<FamilyKey, Vec<IntervalId>> = BTreeMap::new();
+        for ((thread, cause, function), rounds) in by_thread {
+            if rounds.len() >= MIN_ROUNDS {
+                found.add(measure(recording, lives, stacks, rounds, false));
+            } else {
+                let process = recording.process(recording.thread(thread).process);
+                let family = (process.name.clone(), process.parent, cause, function);
+                few.entry(family).or_default().extend(rounds);
+            }
+        }
+        for (_, mut rounds) in few {
+            if rounds.len() >= MIN_ROUNDS {
+                rounds.sort_unstable_by_key(|r| recording.intervals[r.index()].start);
+                found.add(measure(recording, lives, stacks, rounds, true));
+            }
+        }
+        found.index(recording);
+        found
+    }
+
+    /// Keeps what is a loop by its numbers.
+    fn add(&mut self, candidate: Loop) {
+        if candidate.spread <= MAX_SPREAD && candidate.work <= MAX_WORK {
+            self.loops.push(candidate);
+        }
+    }
+
+    fn index(&mut self, recording: &Recording) {
+        for (at, found) in self.loops.iter().enumerate() {
+            self.round_of.extend(found.rounds.iter().map(|r| {
+                let interval = &recording.intervals[r.index()];
+                ((interval.thread, interval.start), at)
+            }));
+        }
+        self.round_of.sort_unstable();
+    }
+
+    /// The loop that a wait is a round of.
+    pub(crate) fn loop_of(&self, interval: &Interval) -> Option<usize> {
+        let key = (interval.thread, interval.start);
+        let at = self.round_of.binary_search_by_key(&key, |(k, _)| *k).ok()?;
+        Some(self.round_of[at].1)
+    }
+
+    /// True when a wait is a round of some loop.
+    pub(crate) fn is_round(&self, interval: &Interval) -> bool {
+        may_be_round(interval) && self.loop_of(interval).is_some()
+    }
+}
+
+/// True for a wait that can have a time limit and that no thread ended. Where wakers are unknown,
+/// a sleep counts (nothing else ends one) and a poll does not.
+fn may_be_round(interval: &Interval) -> bool {
+    match interval.cause {
+        Cause::Sleep => interval.woken_by.is_none_or(|w| w == WakeSource::Timer),
+        Cause::Poll | Cause::Lock | Cause::Signal | Cause::Ipc | Cause::Net => {
+            interval.woken_by == Some(WakeSource::Timer)
+        }
+        _ => false,
+    }
+}
+
+fn function_key(recording: &Recording, frame: FrameId) -> FunctionKey {
+    let frame = recording.frame(frame);
+    (frame.module.map(|m| recording.module(m).name.clone()), frame.function.clone())
+}
+
+/// The numbers of a candidate; `rounds` are in time order.
+fn measure(
+    recording: &Recording,
+    lives: &Lives,
+    stacks: &Stacks,
+    rounds: Vec<IntervalId>,
+    by_processes: bool,
+) -> Loop {
+    let rows: Vec<&Interval> = rounds.iter().map(|r| &recording.intervals[r.index()]).collect();
+    let waits = sorted(rows.iter().map(|i| i.duration));
+    let periods = sorted(rows.windows(2).map(|w| w[1].start.since(w[0].start)));
+    let (wait, period) = (quantile(&waits, 0.5), quantile(&periods, 0.5));
+    let spread = quantile(&waits, 0.75).saturating_sub(quantile(&waits, 0.25)).share_of(wait);
+    let work = if by_processes {
+        1.0 - wait.share_of(period).min(1.0)
+    } else {
+        work_share(recording, lives, &rows)
+    };
+    let last = rows[rows.len() - 1];
+    Loop {
+        cause: last.cause,
+        function: stacks.focus(last.stack),
+        wait,
+        period,
+        spread,
+        work,
+        by_processes,
+        end: last.start + last.duration,
+        last: last.start,
+        rounds,
+    }
+}
+
+/// The share of the loop's time, first round to last, that the thread was on a CPU or ready.
+/// Waits between rounds (for a closed loop's partner, say) are neither work nor the loop's wait.
+fn work_share(recording: &Recording, lives: &Lives, rounds: &[&Interval]) -> f64 {
+    let (first, last) = (rounds[0], rounds[rounds.len() - 1]);
+    let end = last.start + last.duration;
+    let rows = &recording.intervals[lives.rows(first.thread)];
+    let worked: Nanos = rows
+        .iter()
+        .filter(|i| i.start >= first.start && i.start < end)
+        .filter(|i| i.cause.is_cpu() || i.cause.is_runnable())
+        .map(|i| i.duration)
+        .sum();
+    let waited: Nanos = rounds.iter().map(|i| i.duration).sum();
+    worked.share_of(worked + waited)
+}
+
+fn sorted(lengths: impl Iterator<Item = Nanos>) -> Vec<Nanos> {
+    let mut lengths: Vec<_> = lengths.collect();
+    lengths.sort_unstable();
+    lengths
+}
+
+/// The value at a share of the way through sorted values; zero for none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a length is a valid index"
+)]
+pub(crate) fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
+    let at = (sorted.len().saturating_sub(1) as f64 * share).round() as usize;
+    sorted.get(at).copied().unwrap_or_default()
+}

@@ -1,0 +1,167 @@
+//! What all rules read, computed once from a recording.
+//!
+//! ```text
+//! recording -> stacks (families, waits) -> loops -+-> chain (what the measured time was spent on)
+//!           -> lives, work ------------------------+
+//!           -> counters, faults, place facts
+//! ```
+
+pub(crate) mod chain;
+mod counters;
+mod facts;
+pub(crate) mod families;
+mod faults;
+mod idle;
+pub(crate) mod loops;
+pub(crate) mod relation;
+pub(crate) mod stacks;
+pub(crate) mod work;
+
+use culprit_engine::wakers::Lives;
+use culprit_model::{Cause, FrameId, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time};
+
+pub(crate) use chain::{Chain, IntervalId, Link, Segment, SegmentId};
+pub(crate) use counters::Counters;
+pub(crate) use facts::distrusted;
+pub(crate) use families::Family;
+pub(crate) use faults::Faults;
+pub(crate) use loops::{Loop, Loops};
+pub(crate) use relation::Relation;
+pub(crate) use stacks::Stacks;
+pub(crate) use work::Work;
+
+use crate::report::Options;
+
+/// What all rules read.
+#[derive(Debug)]
+pub(crate) struct Evidence<'a> {
+    /// The recording.
+    pub(crate) recording: &'a Recording,
+    /// What its stacks tell.
+    pub(crate) stacks: Stacks,
+    /// Its polling loops.
+    pub(crate) loops: Loops,
+    /// Who works when.
+    pub(crate) work: Work,
+    /// What the measured time was spent on.
+    pub(crate) chain: Chain,
+    /// What its counters grew by.
+    pub(crate) counters: Counters,
+    /// Its faults by thread.
+    pub(crate) faults: Faults,
+}
+
+impl<'a> Evidence<'a> {
+    /// Computes everything; n log n in intervals.
+    pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
+        let stacks = Stacks::of(recording);
+        let lives = Lives::of(recording);
+        let loops = Loops::of(recording, &lives, &stacks);
+        let work = Work::of_all(recording);
+        let chain = Chain::of(&chain::Source {
+            recording,
+            lives: &lives,
+            stacks: &stacks,
+            loops: &loops,
+            work: &work,
+            range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
+        });
+        let counters = Counters::of(recording);
+        let faults = Faults::of(recording);
+        Self { recording, stacks, loops, work, chain, counters, faults }
+    }
+
+    /// The interval of a handle.
+    pub(crate) fn interval(&self, id: IntervalId) -> &'a Interval {
+        &self.recording.intervals[id.index()]
+    }
+
+    /// The interval that a segment passes in.
+    pub(crate) fn of_segment(&self, segment: &Segment) -> &'a Interval {
+        self.interval(segment.interval)
+    }
+
+    /// The process of a thread.
+    pub(crate) fn process(&self, thread: ThreadId) -> ProcessId {
+        self.recording.thread(thread).process
+    }
+
+    /// The innermost wait above a segment, and what kind of dependence it is.
+    pub(crate) fn innermost(&self, segment: &Segment) -> Option<(&Link, Relation)> {
+        let link = self.chain.links(segment).next()?;
+        let by = self.of_segment(segment).thread;
+        Some((link, Relation::of(self, self.interval(link.wait), Some(by), link.inferred)))
+    }
+
+    /// The segments for which `wanted` holds.
+    pub(crate) fn segments(
+        &self,
+        mut wanted: impl FnMut(&Segment, &Interval) -> bool,
+    ) -> Vec<SegmentId> {
+        self.chain.iter().filter(|(_, s)| wanted(s, self.of_segment(s))).map(|(id, _)| id).collect()
+    }
+
+    /// What a segment's time depends on: what its own wait does where that is known, else what the
+    /// innermost wait does that it fills. The run queue after a lock's wait belongs to the lock.
+    pub(crate) fn relation(&self, segment: &Segment) -> Relation {
+        let interval = self.of_segment(segment);
+        let own = if interval.cause.is_blocked() || self.is_handed_over(interval) {
+            Relation::of(self, interval, interval.waker, false)
+        } else {
+            Relation::Other
+        };
+        match (own, self.innermost(segment)) {
+            (Relation::Other, Some((_, relation))) => relation,
+            (own, _) => own,
+        }
+    }
+
+    /// True for time on the run queue right after a lock was handed over.
+    fn is_handed_over(&self, interval: &Interval) -> bool {
+        interval.cause == Cause::Runnable
+            && self.stacks.wait_kind(interval.stack) == Some(stacks::WaitKind::Mutex)
+    }
+
+    /// The segments that depend on `relation`.
+    pub(crate) fn depending_on(&self, relation: Relation) -> Vec<SegmentId> {
+        self.segments(|segment, _| self.relation(segment) == relation)
+    }
+
+    /// The time of a set of segments.
+    pub(crate) fn total(&self, segments: &[SegmentId]) -> Nanos {
+        self.chain.total(segments)
+    }
+
+    /// The function to look at for an interval: where the CPU was, or who waits.
+    pub(crate) fn function(&self, interval: &Interval) -> Option<FrameId> {
+        let leaf =
+            interval.stack.and_then(|s| self.recording.stacks.get(s.index())).map(|s| s.frame);
+        match interval.cause {
+            Cause::CpuUser => leaf,
+            Cause::CpuKernel => self.stacks.entry(interval.stack).or(leaf),
+            _ => self.stacks.focus(interval.stack),
+        }
+    }
+
+    /// `module!function` of a frame, `?` for none.
+    pub(crate) fn name(&self, frame: Option<FrameId>) -> Text {
+        frame.map_or_else(|| Text::from("?"), |f| Text::from(self.recording.frame_name(f)))
+    }
+
+    /// The waits of a set of segments, each counted once, in order of the intervals table: own
+    /// waits and the innermost ones that others fill.
+    pub(crate) fn waits(&self, segments: &[SegmentId]) -> Vec<IntervalId> {
+        let mut waits: Vec<_> = segments
+            .iter()
+            .map(|s| self.chain.segment(*s))
+            .filter_map(|s| {
+                let interval = self.of_segment(s);
+                let own = interval.cause.is_blocked().then_some(s.interval);
+                own.or_else(|| self.chain.links(s).next().map(|l| l.wait))
+            })
+            .collect();
+        waits.sort_unstable();
+        waits.dedup();
+        waits
+    }
+}

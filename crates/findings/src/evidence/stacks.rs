@@ -1,0 +1,158 @@
+//! What each stack tells, decided once per stack.
+//!
+//! Stacks are a prefix tree, so one walk from parents to children decides all of them: a node has
+//! what its parent has and what its own frame adds. An exception or interrupt inside the kernel
+//! begins a new story: what the system call below it was doing says nothing about the wait above.
+
+use culprit_model::{FrameId, Recording, StackId, Text};
+
+use super::families::{Families, Family, of_kernel, of_user};
+
+/// How a lock-like wait was entered, by the library functions on the stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitKind {
+    /// For exclusive or shared access that another thread holds.
+    Mutex,
+    /// For a condition that another thread makes true.
+    Condition,
+    /// For another thread's end.
+    Join,
+}
+
+/// What one stack tells.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    families: Families,
+    wait: Option<WaitKind>,
+    /// Innermost user frame that is no wrapper.
+    focus: Option<FrameId>,
+    /// Innermost user frame of any kind.
+    user: Option<FrameId>,
+    /// The kernel frame at which the innermost system call or exception was entered.
+    entry: Option<FrameId>,
+    /// Number of user frames.
+    depth: u32,
+}
+
+/// What one frame tells by itself.
+#[derive(Debug, Clone, Copy)]
+struct FrameTold {
+    families: Families,
+    kernel: bool,
+}
+
+/// What every stack of a recording tells.
+#[derive(Debug)]
+pub(crate) struct Stacks {
+    told: Vec<Told>,
+}
+
+impl Stacks {
+    /// Decides every stack; linear in frames and stacks.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let frames: Vec<_> = (0..recording.frames.len())
+            .map(|i| frame_told(recording, FrameId::from_index(i)))
+            .collect();
+        let mut told: Vec<Told> = Vec::with_capacity(recording.stacks.len());
+        for node in &recording.stacks {
+            let parent = node.parent.and_then(|p| told.get(p.index())).copied().unwrap_or_default();
+            told.push(step(parent, node.frame, frames[node.frame.index()]));
+        }
+        Self { told }
+    }
+
+    fn told(&self, stack: Option<StackId>) -> Told {
+        stack.and_then(|s| self.told.get(s.index())).copied().unwrap_or_default()
+    }
+
+    /// True when the stack is inside a function of the family.
+    pub(crate) fn in_family(&self, stack: Option<StackId>, family: Family) -> bool {
+        self.told(stack).families.has(family)
+    }
+
+    /// How a lock-like wait was entered, where library functions tell.
+    pub(crate) fn wait_kind(&self, stack: Option<StackId>) -> Option<WaitKind> {
+        self.told(stack).wait
+    }
+
+    /// The function to look at for a wait: the innermost user function that is no wrapper of a
+    /// system call, else the innermost of any kind.
+    pub(crate) fn focus(&self, stack: Option<StackId>) -> Option<FrameId> {
+        let told = self.told(stack);
+        told.focus.or(told.user).or(told.entry)
+    }
+
+    /// The kernel function at which the innermost system call or exception was entered.
+    pub(crate) fn entry(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told(stack).entry
+    }
+
+    /// How many user frames the stack has.
+    pub(crate) fn user_depth(&self, stack: Option<StackId>) -> u32 {
+        self.told(stack).depth
+    }
+}
+
+fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
+    let frame = recording.frame(id);
+    let module = frame.module.map(|m| recording.module(m));
+    let kernel = module.is_some_and(|m| is_kernel(&m.name, &m.path));
+    let families = if kernel {
+        of_kernel(&frame.function)
+    } else {
+        of_user(&frame.function, module.map_or("", |m| m.name.as_str()))
+    };
+    FrameTold { families, kernel }
+}
+
+/// True for the kernel and its modules.
+pub(crate) fn is_kernel(name: &Text, path: &Text) -> bool {
+    (name.starts_with('[') && !matches!(name.as_str(), "[vdso]" | "[jit]" | "[vsyscall]"))
+        || path.ends_with(".ko")
+}
+
+/// What a stack tells when `frame` is called from a stack that told `parent`.
+fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
+    if own.kernel {
+        let boundary = own.families.has(Family::Boundary);
+        let inherited = if boundary { user_part(parent.families) } else { parent.families };
+        let call = own.families.has(Family::Syscall) && !inherited.has(Family::Syscall);
+        let enters = boundary || call || parent.entry.is_none();
+        return Told {
+            families: inherited.with(own.families),
+            entry: if enters { Some(frame) } else { parent.entry },
+            ..parent
+        };
+    }
+    let wait = [
+        (Family::Mutex, WaitKind::Mutex),
+        (Family::Condition, WaitKind::Condition),
+        (Family::Join, WaitKind::Join),
+    ]
+    .into_iter()
+    .find(|(family, _)| own.families.has(*family))
+    .map(|(_, kind)| kind);
+    let wrapper = own.families.has(Family::Wrapper);
+    Told {
+        families: user_part(parent.families.with(own.families)),
+        wait: if wrapper { joined(parent.wait, wait) } else { None },
+        focus: if wrapper { parent.focus } else { Some(frame) },
+        user: Some(frame),
+        entry: None,
+        depth: parent.depth + 1,
+    }
+}
+
+/// How a wait was entered when a library function of kind `outer` called one of kind `inner`. A
+/// mutex on either side makes it one: an interpreter waits for its lock in a condition variable,
+/// and a condition variable takes its mutex again. Once the program's own code runs again, nothing
+/// further out counts.
+fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> {
+    if outer == Some(WaitKind::Mutex) { outer } else { inner.or(outer) }
+}
+
+/// The families that a stack keeps across an exception or a call back into user code: being
+/// inside the linker is true for everything below it.
+fn user_part(families: Families) -> Families {
+    if families.has(Family::Link) { Families::of(Family::Link) } else { Families::NONE }
+}

@@ -1,0 +1,40 @@
+//! The answer: from a recording to ranked findings.
+
+use culprit_model::{Finding, Nanos, Recording, Time};
+
+use crate::catalogue::RULES;
+use crate::evidence::Evidence;
+use crate::settle::settle;
+
+/// What to look at and how much to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// List findings below [`MIN_SHARE`](crate::MIN_SHARE) too.
+    pub all: bool,
+    /// Measure from here; none for the start of the command's life, or of the recording.
+    pub from: Option<Time>,
+    /// Measure up to here; none for the end.
+    pub to: Option<Time>,
+}
+
+/// The findings of one recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The costliest first: the first one with a cost is the culprit. Statements about the
+    /// evidence come last.
+    pub findings: Vec<Finding>,
+    /// How much of the wall time the findings' costs explain, 0 to 1.
+    pub explained_share: f64,
+    /// The wall time that shares are of: the command's life, or the selected range.
+    pub wall: Nanos,
+}
+
+/// The findings of a recording whose intervals are built.
+///
+/// Pure: the same recording and options give the same report. Takes time n log n in intervals.
+#[must_use]
+pub fn find(recording: &Recording, options: &Options) -> Report {
+    let evidence = Evidence::of(recording, options);
+    let claims = RULES.iter().flat_map(|rule| rule.find(&evidence)).collect();
+    settle(&evidence, claims, options)
+}

@@ -1,0 +1,111 @@
+//! `cpu-quota-throttling`: held back by the cgroup's CPU quota.
+
+use culprit_model::{Cause, counter_names};
+
+use crate::evidence::Evidence;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct CpuQuotaThrottling;
+
+/// Share of enforcement periods from which throttling counts when the counters tell.
+const MIN_THROTTLED: f64 = 0.05;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "cpu-quota-throttling",
+    group: Group::Container,
+    specificity: Specificity::Mechanism,
+    claim: "Threads that could run are held back because their cgroup's CPU quota is used up.",
+    signature: "Ready but stopped on the way back to user code by the quota, on the measured thing's \
+                path; the cgroup's counters say in how many periods.",
+    why: "A quota of N CPUs allows N times 100 ms of CPU time in each 100 ms. Threads that run in \
+          parallel use it up early and then all wait for the next period, so latencies grow by \
+          steps of a period even when the average use is below the limit.",
+    fix: "Raise or remove the quota (`--cpus`, `resources.limits.cpu`), run no more threads than the \
+          quota has CPUs (GOMAXPROCS, ActiveProcessorCount, worker counts), or allow bursts \
+          (cpu.max.burst).",
+    check: "culprit record -o fixed.culprit -- CMD; cgroup.cpu.throttled must stop growing",
+    thresholds: &[Threshold {
+        what: "share of periods that were throttled, where the counters tell",
+        value: MIN_THROTTLED,
+        unit: "share",
+        reason: "A few throttled periods at start-up are common and over at once; the time itself is \
+                 measured and decides about listing.",
+        source: "kubernetes/kubernetes#67577; 186 of 200 periods in a guilty container",
+    }],
+};
+
+impl Rule for CpuQuotaThrottling {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.segments(|_, i| i.cause == Cause::RunnableQuota);
+        let periods = evidence.counters.growth(None, counter_names::QUOTA_PERIODS);
+        let throttled = evidence.counters.growth(None, counter_names::QUOTA_THROTTLED);
+        let counted = periods.zip(throttled).filter(|(p, _)| *p > 0);
+        let share = counted.map(|(p, t)| t as f64 / p as f64);
+        if segments.is_empty() || share.is_some_and(|s| s < MIN_THROTTLED) {
+            return Vec::new();
+        }
+        let total = evidence.total(&segments);
+        let gaps = evidence.segments(|_, i| i.cause == Cause::RunnableQuota).len();
+        let of = counted
+            .map_or_else(String::new, |(p, t)| format!(": {t} of {p} periods were throttled"));
+        let title = format!("the CPU quota holds threads back for {total}{of}");
+        let mut claim = Claim::new(&DOC, title, segments).fact(
+            "gaps of held-back threads",
+            gaps as f64,
+            "count",
+        );
+        match counted {
+            Some((periods, throttled)) => {
+                claim = claim.fact("periods of the quota", periods as f64, "count").fact(
+                    "periods in which it was used up",
+                    throttled as f64,
+                    "count",
+                );
+            }
+            None => claim.confidence.lower("the cgroup's counters were not read", 0.7),
+        }
+        let gauge = |name| evidence.counters.last(None, name).map(|v| v as f64);
+        if let Some((quota, period)) =
+            gauge(counter_names::QUOTA_NS).zip(gauge(counter_names::QUOTA_PERIOD_NS))
+        {
+            claim = claim.fact("CPUs that the quota allows", quota / period.max(1.0), "CPUs");
+        }
+        vec![claim]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first, told};
+    use culprit_model::{Cause, Recording, counter_names};
+
+    fn limited(throttled: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("spin", None, 0);
+        for _ in 0..50 {
+            scene.run(main, 10, Cause::CpuUser, "main;spin");
+            let held = "main;spin;k:asm_sysvec_apic_timer_interrupt;k:task_work_run";
+            scene.run(main, 90, Cause::RunnableQuota, held);
+        }
+        scene.counter(None, counter_names::QUOTA_PERIODS, 54);
+        scene.counter(None, counter_names::QUOTA_THROTTLED, throttled);
+        scene.done()
+    }
+
+    #[test]
+    fn gaps_of_the_quota_are_told_with_the_counters() {
+        let found = first(&limited(50), "cpu-quota-throttling").expect("found");
+        assert_eq!(found.cost.0, 4_500_000_000);
+        assert!(
+            found.title.contains("for 4.50 s: 50 of 54 periods were throttled"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn a_quota_that_hardly_throttles_is_healthy() {
+        assert_eq!(told(&limited(1))[0], "hot-function 500");
+    }
+}

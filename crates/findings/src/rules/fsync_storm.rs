@@ -1,0 +1,163 @@
+//! `fsync-storm`: a flush to stable storage after each small write.
+
+use culprit_model::{Cause, Interval, Nanos, ProcessId, counter_names};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct FsyncStorm;
+
+/// Flushes from which they are a storm.
+const MIN_FLUSHES: usize = 20;
+
+/// Bytes written by a flush from which the data, not the flush, takes the time.
+const MAX_BYTES: f64 = 256.0 * 1024.0;
+
+/// Waits of one thread closer together than this are one flush: a flush waits for data, metadata
+/// and the device one after the other.
+const SAME_FLUSH: Nanos = Nanos(200_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "fsync-storm",
+    group: Group::Storage,
+    specificity: Specificity::Mechanism,
+    claim: "The program flushes to stable storage after each small write.",
+    signature: "Blocked in, or in the kernel under, fsync, fdatasync, msync, sync or a synchronous \
+                write on the measured thing's path, many times, with few bytes written between two.",
+    why: "Each flush waits until the device says that everything is on stable storage: 0.1 ms on a \
+          good disk with a protected cache, 0.5 to 4 ms on most, 10 ms on a spinning one, whether \
+          there is one byte to flush or a megabyte.",
+    fix: "Flush once for many writes (group commit, one transaction around a batch), use one \
+          fdatasync at the end instead of O_SYNC or fsync per record, or leave the flush out where a \
+          crash may lose the last seconds.",
+    check: "culprit record -o fixed.culprit -- CMD; time in blocked.fsync in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "flushes",
+            value: MIN_FLUSHES as f64,
+            unit: "count",
+            reason: "A program that saves some files safely flushes each once; a storm flushes per \
+                     record.",
+            source: "definition",
+        },
+        Threshold {
+            what: "bytes written by one flush",
+            value: MAX_BYTES,
+            unit: "bytes",
+            reason: "At 256 KiB and 500 MB/s the data takes as long (0.5 ms) as the flush itself; \
+                     with more, the bytes are the cost.",
+            source: "append and fdatasync of small records: 0.5 ms in the median, Linux 6.18, ext4",
+        },
+        Threshold {
+            what: "distance of waits that belong to one flush",
+            value: SAME_FLUSH.0 as f64,
+            unit: "ns",
+            reason: "Between the waits of one flush the kernel works for some 10 us; between two \
+                     flushes a write and user code lie. It only changes the count shown.",
+            source: "fsync on ext4: data wait, inode wait, device flush",
+        },
+    ],
+};
+
+impl Rule for FsyncStorm {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let flushing = evidence.segments(|_, i| is_flush(evidence, i));
+        tally::by(evidence, &flushing, |s| Some(evidence.process(evidence.of_segment(s).thread)))
+            .into_iter()
+            .filter_map(|t| told(evidence, t.key, t.segments, t.total))
+            .collect()
+    }
+}
+
+/// True for a flush's wait, and for the kernel's own work and run queue inside one.
+fn is_flush(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    match interval.cause {
+        Cause::Fsync => true,
+        Cause::CpuKernel | Cause::Runnable | Cause::Disk => {
+            evidence.stacks.in_family(interval.stack, Family::Flush)
+        }
+        _ => false,
+    }
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    process: ProcessId,
+    segments: Vec<SegmentId>,
+    total: Nanos,
+) -> Option<Claim> {
+    let flushes = count_flushes(evidence, &segments);
+    let written = evidence.counters.growth(Some(process), counter_names::IO_WRITE_BYTES);
+    let bytes = written.map(|w| w as f64 / flushes.max(1) as f64);
+    if flushes < MIN_FLUSHES || bytes.is_some_and(|b| b > MAX_BYTES) {
+        return None;
+    }
+    let each = Nanos(total.0 / flushes as u64);
+    let size = bytes.map_or_else(String::new, |b| format!(", {b:.0} bytes written by each"));
+    let title = format!(
+        "{} flushes to stable storage {flushes} times, {each} each{size}",
+        evidence.recording.process_name(process)
+    );
+    let mut claim = Claim::new(&DOC, title, segments)
+        .fact("flushes", flushes as f64, "count")
+        .time("time of one flush (mean)", each);
+    match bytes {
+        Some(bytes) => claim = claim.fact("bytes written by one flush", bytes, "bytes"),
+        None => claim.confidence.lower("bytes written were not counted", 0.85),
+    }
+    Some(claim)
+}
+
+/// How many flushes a set of segments belongs to.
+fn count_flushes(evidence: &Evidence<'_>, segments: &[SegmentId]) -> usize {
+    let mut waits: Vec<_> = segments
+        .iter()
+        .map(|s| evidence.of_segment(evidence.chain.segment(*s)))
+        .filter(|i| i.cause == Cause::Fsync)
+        .map(|i| (i.thread, i.start, i.start + i.duration))
+        .collect();
+    waits.sort_unstable();
+    waits.dedup();
+    let starts = |pair: &&[(_, culprit_model::Time, culprit_model::Time)]| {
+        pair[0].0 != pair[1].0 || pair[1].1.since(pair[0].2) > SAME_FLUSH
+    };
+    usize::from(!waits.is_empty()) + waits.windows(2).filter(starts).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, MS, Scene, first};
+    use culprit_model::{Cause, Recording, counter_names};
+
+    const DATA: &str = "main;append;libc.so.6!fdatasync;k:do_fsync;k:file_write_and_wait_range";
+    const DEVICE: &str = "main;append;libc.so.6!fdatasync;k:do_fsync;k:blkdev_issue_flush";
+
+    fn records(count: u64, bytes_each: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("logger", None, 0);
+        for _ in 0..count {
+            scene.run(main, 1, Cause::CpuUser, "main;append");
+            scene.wait(main, 1, Cause::Fsync, DATA, End::Disk);
+            scene.spend(main, 20_000, Cause::CpuKernel, DEVICE, End::Unknown);
+            scene.wait(main, 2, Cause::Fsync, DEVICE, End::Disk);
+        }
+        scene.counter(Some(main), counter_names::IO_WRITE_BYTES, count * bytes_each);
+        scene.done()
+    }
+
+    #[test]
+    fn a_flush_a_record_is_told_with_its_bytes() {
+        let found = first(&records(50, 100), "fsync-storm").expect("found");
+        assert_eq!(found.cost.0, 50 * (3 * MS + 20_000));
+        assert!(found.title.contains("50 times, 3.02 ms each, 100 bytes"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "append");
+    }
+
+    #[test]
+    fn a_few_flushes_or_large_ones_are_not() {
+        assert!(first(&records(5, 100), "fsync-storm").is_none());
+        assert!(first(&records(50, 4 << 20), "fsync-storm").is_none());
+    }
+}

@@ -1,0 +1,233 @@
+//! `hot-function`: one function dominates the time on a CPU.
+//!
+//! First by self time; when no function has enough of it, the deepest function that with what it
+//! calls holds most of the CPU time: the common caller of many small ones.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Basis, FrameId, Nanos, Text};
+
+use crate::evidence::{Evidence, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct HotFunction;
+
+/// Share of the path's CPU time from which a function's own code is hot.
+const MIN_SELF: f64 = 0.20;
+
+/// Share of the path's CPU time from which a function is hot with what it calls.
+const MIN_INCLUSIVE: f64 = 0.50;
+
+/// Clock samples below which a share of them is a guess.
+const ENOUGH_SAMPLES: f64 = 100.0;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "hot-function",
+    group: Group::Cpu,
+    specificity: Specificity::Work,
+    claim: "One function, alone or with what it calls, takes much of the time on a CPU.",
+    signature: "A large share of the CPU time on the measured thing's path has the function at the \
+                leaf (for kernel time: the system call), or no function has and this one is the \
+                deepest that most stacks go through.",
+    why: "The time is spent computing, not waiting: only doing less, or doing it faster or in \
+          parallel, shortens the run.",
+    fix: "Look at the function's lines (`culprit callers`, `culprit tree`): call it less often, give it \
+          less to do, use a better algorithm or data layout, or spread it over threads.",
+    check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "share of the path's CPU time in the function itself",
+            value: MIN_SELF,
+            unit: "share",
+            reason: "Removing it would save a fifth; flat profiles have their largest function at 5 \
+                     to 15 %. At half nearly every program is told, at double only loops are.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share with what it calls, when no function has enough itself",
+            value: MIN_INCLUSIVE,
+            unit: "share",
+            reason: "Above half, one subtree decides about the CPU time.",
+            source: "definition",
+        },
+        Threshold {
+            what: "clock samples",
+            value: ENOUGH_SAMPLES,
+            unit: "count",
+            reason: "A share of 20 % of 100 samples is known to 4 points (binomial); below, confidence \
+                     falls with the root of the count.",
+            source: "binomial distribution",
+        },
+    ],
+};
+
+impl Rule for HotFunction {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let cpu = evidence.segments(|_, i| i.cause.is_cpu() && i.stack.is_some());
+        let total = evidence.total(&cpu);
+        let own = tally::by(evidence, &cpu, |s| {
+            Some(evidence.name(evidence.function(evidence.of_segment(s))))
+        });
+        let hot: Vec<_> = own
+            .into_iter()
+            .filter(|t| t.total.share_of(total) >= MIN_SELF)
+            .map(|t| told(evidence, &t.key, t.segments, total, ""))
+            .collect();
+        if hot.is_empty() {
+            common_caller(evidence, &cpu, total).into_iter().collect()
+        } else {
+            hot
+        }
+    }
+}
+
+/// A function's time with what it calls.
+#[derive(Default)]
+struct Inclusive {
+    total: Nanos,
+    segments: Vec<SegmentId>,
+    /// The fewest frames that were below it towards the root, to prefer the deeper of equals.
+    depth: usize,
+    /// True when it was the root-most user function of some stack.
+    root: bool,
+}
+
+/// The deepest function that most of the CPU time goes through; none when that is where the
+/// program or a thread begins.
+fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Option<Claim> {
+    let mut functions: BTreeMap<Text, Inclusive> = BTreeMap::new();
+    for &id in cpu {
+        let segment = evidence.chain.segment(id);
+        let frames = user_frames(evidence, segment.interval);
+        let count = frames.len();
+        for (depth, name) in frames.into_iter().enumerate() {
+            let function = functions.entry(name).or_default();
+            if function.segments.last() != Some(&id) {
+                function.segments.push(id);
+                function.total += segment.length;
+            }
+            function.depth = function.depth.max(count - depth);
+            function.root |= depth + 1 == count;
+        }
+    }
+    let most = |f: &Inclusive| total > Nanos::ZERO && f.total.share_of(total) >= MIN_INCLUSIVE;
+    let (name, function) = functions
+        .into_iter()
+        .filter(|(name, f)| most(f) && !f.root && !is_entry(name))
+        .min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))?;
+    Some(told(evidence, &name, function.segments, total, " with what it calls"))
+}
+
+/// The names of an interval's user frames, leaf first.
+fn user_frames(evidence: &Evidence<'_>, id: crate::evidence::IntervalId) -> Vec<Text> {
+    let recording = evidence.recording;
+    let user = |f: &FrameId| {
+        let module = recording.frame(*f).module.map(|m| recording.module(m));
+        !module.is_some_and(|m| crate::evidence::stacks::is_kernel(&m.name, &m.path))
+    };
+    let stack = evidence.interval(id).stack;
+    stack
+        .map(|s| recording.stack(s).filter(user).map(|f| evidence.name(Some(f))).collect())
+        .unwrap_or_default()
+}
+
+/// True for functions in which programs and threads begin: all time goes through them.
+fn is_entry(name: &str) -> bool {
+    let function = name.split_once('!').map_or(name, |(_, f)| f);
+    matches!(function, "main" | "_start" | "start_thread" | "clone" | "clone3" | "__clone3" | "?")
+        || ["__libc_start", "std::", "core::", "__rust_begin_short"]
+            .iter()
+            .any(|p| function.starts_with(p))
+        || function.contains("::main")
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    name: &str,
+    segments: Vec<SegmentId>,
+    total: Nanos,
+    with: &str,
+) -> Claim {
+    let own = evidence.total(&segments);
+    let samples = segments
+        .iter()
+        .map(|s| evidence.of_segment(evidence.chain.segment(*s)))
+        .filter(|i| i.basis == Basis::Sample)
+        .count() as f64;
+    let share = own.share_of(total);
+    let title = format!("`{name}`{with} takes {own} of {total} on a CPU ({:.0} %)", share * 100.0);
+    let mut claim = Claim::new(&DOC, title, segments)
+        .time("time of the function on the path", own)
+        .fact("share of the path's CPU time", share, "share")
+        .fact("clock samples in it", samples, "count");
+    if samples < ENOUGH_SAMPLES {
+        let factor = (samples / ENOUGH_SAMPLES).sqrt().max(0.3);
+        claim.confidence.lower(format!("only {samples:.0} clock samples"), factor);
+    }
+    claim
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn profile(stacks: &[(&str, u64)]) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..100 {
+            for (stack, ms) in stacks {
+                scene.run(main, *ms, Cause::CpuUser, stack);
+            }
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn a_function_with_much_self_time_is_told() {
+        let found = first(
+            &profile(&[("main;a;hash", 3), ("main;b;hash", 4), ("main;c", 1)]),
+            "hot-function",
+        )
+        .expect("found");
+        assert!(
+            found.title.starts_with("`program!hash` takes 700 ms of 800 ms on a CPU (87 %)"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn the_common_caller_of_many_small_functions_is_told() {
+        let parts: Vec<String> = (0..8).map(|n| format!("main;serve;render;part{n}")).collect();
+        let mut stacks: Vec<_> = parts.iter().map(|s| (s.as_str(), 1)).collect();
+        stacks.extend([("main;load;x", 1), ("main;load;y", 1), ("main;store", 1)]);
+        let found = first(&profile(&stacks), "hot-function").expect("found");
+        assert!(
+            found.title.starts_with("`program!render` with what it calls takes 800 ms of 1.10 s"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn a_flat_profile_has_no_hot_function() {
+        let parts: Vec<String> = (0..8).map(|n| format!("main;part{n}")).collect();
+        let stacks: Vec<_> = parts.iter().map(|s| (s.as_str(), 1)).collect();
+        assert!(first(&profile(&stacks), "hot-function").is_none());
+    }
+
+    #[test]
+    fn few_samples_lower_the_confidence() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..9 {
+            scene.run(main, 1, Cause::CpuUser, "main;hash");
+        }
+        let found = first(&scene.done(), "hot-function").expect("found");
+        assert!(found.confidence < 0.3, "{}", found.confidence);
+        assert!(found.evidence.iter().any(|e| e.what.contains("only 9 clock samples")));
+    }
+}

@@ -1,0 +1,157 @@
+//! `lock-contention`: threads wait for a lock that others hold.
+//!
+//! The holder is whoever ended the wait: a mutex is handed over by its release. What the holder
+//! did during the wait is what the critical section costs.
+
+use culprit_model::{Nanos, ProcessId};
+
+use crate::evidence::{Evidence, Relation, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct LockContention;
+
+/// Mean wait from which a lock is held for longer than it takes to switch: one hand-over is two
+/// switches and a wakeup.
+const MIN_MEAN_WAIT: Nanos = Nanos(20_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "lock-contention",
+    group: Group::Waiting,
+    specificity: Specificity::Dependency,
+    claim: "Threads wait for a lock that other threads hold for longer than a hand-over takes.",
+    signature: "Blocked in a mutex or read-write lock of a library, an interpreter's lock, or a \
+                lock inside the kernel, on the measured thing's path; the thread that ended the wait \
+                held it, and what it did meanwhile is the critical section.",
+    why: "Only one thread at a time gets on, so more threads add waiting instead of speed, and each \
+          hand-over adds two switches. Unlike `wait-on-thread`, the waiter does not need the \
+          holder's result: another design would not wait at all.",
+    fix: "Do less while holding the lock (move the work shown under \"meanwhile\" out of it), split \
+          the lock by what it protects, use per-thread data that is merged later, or a read-write \
+          lock where most only read.",
+    check: "culprit record -o fixed.culprit -- CMD; time in blocked.lock in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[Threshold {
+        what: "mean length of a wait",
+        value: MIN_MEAN_WAIT.0 as f64,
+        unit: "ns",
+        reason: "A hand-over takes two switches (2.4 us each, up to 7 us while recorded) and a \
+                 wakeup; waits of that length are the price of the switch, not of a held lock.",
+        source: "pipe ping-pong on one CPU, Linux 6.18",
+    }],
+};
+
+impl Rule for LockContention {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.depending_on(Relation::Lock);
+        let process = |s: &_| Some(evidence.process(tally::waiter(evidence, s)));
+        tally::by(evidence, &segments, process)
+            .into_iter()
+            .filter_map(|t| told(evidence, t.key, &t.segments))
+            .collect()
+    }
+}
+
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> Option<Claim> {
+    let waits = evidence.waits(segments);
+    let waited: Nanos = waits.iter().map(|w| evidence.interval(*w).duration).sum();
+    let mean = Nanos(waited.0 / (waits.len() as u64).max(1));
+    if mean < MIN_MEAN_WAIT {
+        return None;
+    }
+    let mut waiters: Vec<_> = waits.iter().map(|w| evidence.interval(*w).thread).collect();
+    waiters.sort_unstable();
+    waiters.dedup();
+    let holders: Vec<_> = waits
+        .iter()
+        .filter_map(|w| evidence.interval(*w).waker)
+        .map(|t| evidence.recording.thread_name(t))
+        .collect();
+    let known = holders.len() as f64 / waits.len() as f64;
+    let title = format!(
+        "{} waits {} for locks, {} times {mean} on average; held by {}",
+        evidence.recording.process_name(process),
+        evidence.total(segments),
+        waits.len(),
+        tally::named(holders),
+    );
+    let mut claim = Claim::new(&DOC, title, segments.to_vec())
+        .at(Site::WaitThenWork)
+        .fact("waits for locks on the path", waits.len() as f64, "count")
+        .time("mean length of a wait", mean)
+        .fact("threads that waited", waiters.len() as f64, "count")
+        .facts(tally::done(evidence, segments, 3));
+    claim.confidence.lower("the holder is known for a part of the waits only", 0.7 + 0.3 * known);
+    Some(claim)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    const LOCK: &str = "clone3;update;libc.so.6!__lll_lock_wait;k:futex_do_wait";
+    const JOIN: &str = "main;libc.so.6!__pthread_clockjoin_ex;k:futex_do_wait";
+
+    /// Two threads that take turns with one lock, each holding it for a while.
+    fn convoy(hold_us: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        for _ in 0..100 {
+            scene.spend(a, hold_us * 1000, Cause::CpuUser, "clone3;update;grow", End::Unknown);
+            scene.spend(b, hold_us * 1000, Cause::Lock, LOCK, End::By(a));
+            scene.spend(a, hold_us * 1000, Cause::Lock, LOCK, End::By(b));
+            scene.spend(b, hold_us * 1000, Cause::CpuUser, "clone3;update;grow", End::Unknown);
+        }
+        scene.spend(main, 200 * hold_us * 1000, Cause::Lock, JOIN, End::By(b));
+        scene.done()
+    }
+
+    #[test]
+    fn threads_that_take_turns_wait_for_the_lock_and_the_holder_is_named() {
+        let found = first(&convoy(1000), "lock-contention").expect("found");
+        // The half of the run in which the joined thread holds the lock itself is its own work.
+        assert_eq!(found.cost.0 / 1_000_000, 100);
+        assert!(
+            found.title.contains("100 times 1.00 ms on average; held by a (1001)"),
+            "{}",
+            found.title
+        );
+        assert_eq!(&*found.at[0].function, "update", "who waits comes first");
+        assert_eq!(&*found.at[1].function, "grow", "then what the holder does");
+    }
+
+    #[test]
+    fn waits_as_short_as_a_switch_are_not_told() {
+        assert!(first(&convoy(10), "lock-contention").is_none());
+    }
+
+    #[test]
+    fn an_interpreters_lock_and_a_lock_in_the_kernel_count_too() {
+        for (cause, stack) in [
+            (
+                Cause::Lock,
+                "clone3;python3.11!take_gil;libc.so.6!pthread_cond_timedwait;k:futex_do_wait",
+            ),
+            (
+                Cause::Lock,
+                "main;libc.so.6!write;k:__x64_sys_write;k:inode_lock;k:rwsem_down_write_slowpath",
+            ),
+            (
+                Cause::Memory,
+                "main;touch;k:asm_exc_page_fault;k:down_read;k:rwsem_down_read_slowpath",
+            ),
+        ] {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            let process = scene.recording.thread(main).process;
+            let holder = scene.thread(process, "holder", 0);
+            scene.run(holder, 100, Cause::CpuUser, "clone3;hold");
+            scene.wait(main, 100, cause, stack, End::By(holder));
+            let found = first(&scene.done(), "lock-contention");
+            assert_eq!(found.map(|f| f.cost.0 / 1_000_000), Some(100), "{stack}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `major-page-faults`: blocked in page faults that read from disk.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Cause, Nanos, Text};
+
+use crate::evidence::Evidence;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+
+/// The rule.
+pub(crate) struct MajorPageFaults;
+
+/// Waits for faults from which a pattern, not a single page, is told.
+const MIN_FAULTS: usize = 10;
+
+/// How many files are listed.
+const MAX_FILES: usize = 3;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "major-page-faults",
+    group: Group::Storage,
+    specificity: Specificity::Mechanism,
+    claim: "Threads wait for pages of mapped files, or of swap, to be read from disk one after \
+            the other.",
+    signature: "Blocked under a page fault that reads, on the measured thing's path; the fault's \
+                address tells the file.",
+    why: "A fault fetches one page, or a small window around it, and the thread waits for it: 72 us a \
+          page cold against 1 us warm. Code, libraries and mapped data that are not in the page \
+          cache are read in the order in which they are touched.",
+    fix: "Read the file sequentially before use (read, MAP_POPULATE, madvise WILLNEED), keep it in the \
+          page cache (a warm-up run, vmtouch), make it smaller, or raise the memory limit when the \
+          cache is dropped because of it. Swapped memory needs more RAM or less of it in use.",
+    check: "culprit record -o second.culprit -- CMD; a second run with a warm cache must not show it",
+    thresholds: &[Threshold {
+        what: "waits for faults",
+        value: MIN_FAULTS as f64,
+        unit: "count",
+        reason: "Every start after an idle time reads a few pages; the listing share decides about \
+                 the rest.",
+        source: "cold mmap fault 72 to 77 us, warm 0.9 to 1.3 us, Linux 6.18",
+    }],
+};
+
+impl Rule for MajorPageFaults {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.segments(|_, i| i.cause == Cause::Fault);
+        let waits = evidence.waits(&segments).len();
+        if waits < MIN_FAULTS {
+            return Vec::new();
+        }
+        let total = evidence.total(&segments);
+        let mut files: BTreeMap<Text, Nanos> = BTreeMap::new();
+        let mut known = Nanos::ZERO;
+        for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+            let wait = evidence.of_segment(segment);
+            if let Some(file) = evidence.faults.file(evidence.recording, wait) {
+                *files.entry(file).or_default() += segment.length;
+                known += segment.length;
+            }
+        }
+        let mut files: Vec<_> = files.into_iter().collect();
+        files.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let of = files.first().map_or_else(String::new, |(file, _)| format!(" of {file}"));
+        let title = format!("{waits} page faults{of} wait {total} for the disk");
+        let mean = Nanos(total.0 / waits as u64);
+        let mut claim = Claim::new(&DOC, title, segments)
+            .fact("waits for page faults", waits as f64, "count")
+            .time("time of one (mean)", mean)
+            .facts(files.iter().take(MAX_FILES).map(|(file, time)| {
+                fact(format!("waited for pages of {file}"), time.seconds() * 1e9, "ns")
+            }));
+        if evidence.faults.count() == 0 {
+            claim.confidence.lower("faults were not recorded: the files are unknown", 0.9);
+        } else {
+            claim
+                .confidence
+                .lower("the file is known for a part only", 0.9 + 0.1 * known.share_of(total));
+        }
+        vec![claim]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, MS, Scene, first};
+    use culprit_model::{Cause, Fault, FaultKind, Recording, Time};
+
+    fn cold(faults: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("reader", None, 0);
+        for at in 0..faults {
+            let stack = "main;scan;k:asm_exc_page_fault;k:filemap_fault;k:folio_wait_bit_common";
+            scene.wait(main, 1, Cause::Fault, stack, End::Disk);
+            scene.run(main, 1, Cause::CpuUser, "main;scan");
+            scene.recording.faults.push(Fault {
+                time: Time((2 * at + 1) * MS + 1000),
+                thread: main,
+                kind: FaultKind::Major,
+                address: at << 12,
+                count: 1,
+                file: Some(if at % 4 == 0 { "/lib/big.so" } else { "/data/table" }.into()),
+                stack: None,
+            });
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn waits_for_pages_are_told_by_file() {
+        let found = first(&cold(100), "major-page-faults").expect("found");
+        assert_eq!(found.cost.0, 100 * MS);
+        assert!(
+            found.title.contains("100 page faults of /data/table wait 100 ms"),
+            "{}",
+            found.title
+        );
+        let of =
+            |what: &str| found.evidence.iter().find(|e| e.what.contains(what)).map(|e| e.value);
+        assert_eq!(of("/data/table"), Some(75e6));
+        assert_eq!(of("/lib/big.so"), Some(25e6));
+    }
+
+    #[test]
+    fn a_few_cold_pages_are_healthy() {
+        assert!(first(&cold(5), "major-page-faults").is_none());
+    }
+}

@@ -1,0 +1,166 @@
+//! `network-wait`: blocked in receive, send or connect towards a peer.
+
+use culprit_model::{Text, ThreadId};
+
+use crate::evidence::{Evidence, Family, Relation, Segment};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::tally::{self, Tally};
+
+/// The rule.
+pub(crate) struct NetworkWait;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "network-wait",
+    group: Group::Waiting,
+    specificity: Specificity::Relation,
+    claim: "A thread waits for a peer: to answer, to take data, or to accept a connection.",
+    signature: "Blocked in a socket's receive, send or connect, or in a poll that a socket's data \
+                ended, on the measured thing's path. A peer on this machine is whoever ended the \
+                wait; what it did meanwhile fills the time.",
+    why: "The caller does nothing else until the answer is there, so each exchange costs a round \
+          trip and the peer's own time.",
+    fix: "Send requests together or before their answers are needed (pipeline, batch, parallel \
+          connections), keep answers that do not change, keep the connection open. When the peer is \
+          on this machine, what it did is listed under \"meanwhile\": make that faster.",
+    check: "culprit record -o fixed.culprit -- CMD; time in blocked.net in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[],
+};
+
+/// Who the peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Peer {
+    /// A recorded process of this machine.
+    Local(culprit_model::ProcessId),
+    /// A process of this machine that was not recorded.
+    Neighbour(ThreadId),
+    /// Beyond the recorded machine, or unknown.
+    Remote,
+}
+
+impl Rule for NetworkWait {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let waiting = evidence.depending_on(Relation::Peer);
+        let key = |s: &Segment| {
+            Some((waiter(evidence, s), waiting_function(evidence, s), peer(evidence, s)))
+        };
+        tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, t)).collect()
+    }
+}
+
+/// The wait for the peer that a segment fills, or is.
+fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a culprit_model::Interval {
+    let own = evidence.of_segment(segment);
+    let own_relation = Relation::of(evidence, own, own.waker, false);
+    match evidence.chain.links(segment).next() {
+        Some(link) if own_relation != Relation::Peer => evidence.interval(link.wait),
+        _ => own,
+    }
+}
+
+fn waiter(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
+    wait_of(evidence, segment).thread
+}
+
+fn waiting_function(evidence: &Evidence<'_>, segment: &Segment) -> Text {
+    evidence.name(evidence.stacks.focus(wait_of(evidence, segment).stack))
+}
+
+fn peer(evidence: &Evidence<'_>, segment: &Segment) -> Peer {
+    let wait = wait_of(evidence, segment);
+    let by = evidence.of_segment(segment).thread;
+    if by != wait.thread {
+        return Peer::Local(evidence.process(by));
+    }
+    match wait.waker {
+        Some(thread) if evidence.process(thread) != evidence.process(wait.thread) => {
+            if evidence.recording.thread(thread).recorded {
+                Peer::Local(evidence.process(thread))
+            } else {
+                Peer::Neighbour(thread)
+            }
+        }
+        _ => Peer::Remote,
+    }
+}
+
+fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text, Peer)>) -> Claim {
+    let (waiter, function, peer) = t.key;
+    let whom = match peer {
+        Peer::Local(process) => evidence.recording.process_name(process),
+        Peer::Neighbour(thread) => evidence.recording.process_name(evidence.process(thread)),
+        Peer::Remote => "a peer outside the recording".to_owned(),
+    };
+    let waits = evidence.waits(&t.segments);
+    let connects = waits
+        .iter()
+        .filter(|w| evidence.stacks.in_family(evidence.interval(**w).stack, Family::Connect))
+        .count();
+    let title = format!(
+        "{} waits {} in `{function}` for {whom}, {} times",
+        evidence.recording.thread_name(waiter),
+        t.total,
+        waits.len()
+    );
+    let each = culprit_model::Nanos(t.total.0 / (waits.len() as u64).max(1));
+    let claim = Claim::new(&DOC, title, t.segments.clone())
+        .at(Site::WaitThenWork)
+        .sure(0.9)
+        .fact("waits for the peer", waits.len() as f64, "count")
+        .fact("of these while connecting", connects as f64, "count")
+        .time("time of one (mean)", each);
+    match peer {
+        Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
+        _ => claim,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first, told};
+    use culprit_model::Cause;
+
+    const RECEIVE: &str =
+        "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
+
+    #[test]
+    fn a_remote_peer_costs_its_waits() {
+        let mut scene = Scene::default();
+        let main = scene.program("client", None, 0);
+        for _ in 0..20 {
+            scene.run(main, 1, Cause::CpuUser, "main;ask");
+            scene.wait(main, 30, Cause::Net, RECEIVE, End::Network);
+        }
+        let found = first(&scene.done(), "network-wait").expect("found");
+        assert_eq!(found.cost.0, 600_000_000);
+        assert!(
+            found.title.contains("in `program!ask` for a peer outside the recording, 20 times"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn a_local_peer_is_named_with_what_it_did() {
+        let mut scene = Scene::default();
+        let client = scene.program("client", None, 0);
+        let server = scene.program("server", Some(client), 0);
+        for _ in 0..10 {
+            for step in 0..10 {
+                scene.run(server, 1, Cause::CpuUser, &format!("main;answer{step}"));
+            }
+            scene.wait(client, 10, Cause::Net, RECEIVE, End::By(server));
+        }
+        let found = first(&scene.done(), "network-wait").expect("found");
+        assert_eq!(found.cost.0, 100_000_000);
+        assert!(found.title.contains("for server (101), 10 times"), "{}", found.title);
+    }
+
+    #[test]
+    fn a_listener_without_callers_is_healthy() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let accept = "main;serve;libc.so.6!accept;k:__x64_sys_accept;k:inet_csk_accept";
+        scene.wait(main, 5000, Cause::Net, accept, End::Unknown);
+        assert_eq!(told(&scene.running()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,128 @@
+//! `pipe-backpressure`: a writer waits on a full pipe or a reader on an empty one, because the
+//! other end is slow.
+
+use culprit_model::ThreadId;
+
+use crate::evidence::{Evidence, Relation, Segment};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::tally::{self, Tally};
+
+/// The rule.
+pub(crate) struct PipeBackpressure;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "pipe-backpressure",
+    group: Group::Waiting,
+    specificity: Specificity::Relation,
+    claim: "One end of a pipe waits for the other: the writer for room, or the reader for data.",
+    signature: "Blocked in a pipe's or FIFO's read, write or open, or in a poll that a pipe ended, \
+                on the measured thing's path; the other end's work fills the time.",
+    why: "A pipe holds 64 KiB. When it is full or empty the faster end runs at the pace of the slower \
+          one, so all that counts is what the slower one does.",
+    fix: "Make the slow end faster: what it did is listed under \"meanwhile\". A larger buffer \
+          (F_SETPIPE_SZ) only helps when both ends are fast but uneven; writing larger blocks \
+          saves switches.",
+    check: "culprit record -o fixed.culprit -- CMD; time in blocked.pipe in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[],
+};
+
+impl Rule for PipeBackpressure {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let waiting = evidence.depending_on(Relation::Pipe);
+        let key = |s: &Segment| Some((wait_of(evidence, s).thread, is_writer(evidence, s)));
+        tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, &t)).collect()
+    }
+}
+
+/// The pipe's wait that a segment fills, or is.
+fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a culprit_model::Interval {
+    let own = evidence.of_segment(segment);
+    match evidence.chain.links(segment).next() {
+        Some(link) if own.cause != culprit_model::Cause::Pipe => evidence.interval(link.wait),
+        _ => own,
+    }
+}
+
+/// True when the waiting end writes, by the kernel's function names.
+fn is_writer(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    wait_of(evidence, segment).stack.is_some_and(|stack| {
+        evidence.recording.stack(stack).any(|f| {
+            let name = &evidence.recording.frame(f).function;
+            name.ends_with("pipe_write")
+                || name.ends_with("sys_write")
+                || name.ends_with("do_writev")
+        })
+    })
+}
+
+fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, bool)>) -> Claim {
+    let (waiter, writes) = t.key;
+    let others = t
+        .segments
+        .iter()
+        .map(|s| evidence.of_segment(evidence.chain.segment(*s)).thread)
+        .filter(|thread| *thread != waiter)
+        .map(|thread| evidence.recording.thread_name(thread));
+    let title = format!(
+        "{} waits {} {} {}",
+        evidence.recording.thread_name(waiter),
+        t.total,
+        if writes {
+            "for room in a pipe that is read by"
+        } else {
+            "for data from a pipe that is written by"
+        },
+        tally::named(others.collect()),
+    );
+    let waits = evidence.waits(&t.segments);
+    Claim::new(&DOC, title, t.segments.clone())
+        .at(Site::WaitThenWork)
+        .sure(0.9)
+        .fact("waits for the other end", waits.len() as f64, "count")
+        .facts(tally::done(evidence, &t.segments, 3))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn pipeline(slow_reader: bool) -> Recording {
+        let mut scene = Scene::default();
+        let writer = scene.program("gen", None, 0);
+        let reader = scene.program("pack", Some(writer), 0);
+        for _ in 0..10 {
+            if slow_reader {
+                for step in 0..10 {
+                    scene.run(reader, 10, Cause::CpuUser, &format!("main;pack{step}"));
+                }
+                let write = "main;emit;libc.so.6!write;k:__x64_sys_write;k:anon_pipe_write";
+                scene.wait(writer, 99, Cause::Pipe, write, End::By(reader));
+                scene.run(writer, 1, Cause::CpuUser, "main;emit");
+            } else {
+                scene.run(writer, 100, Cause::CpuUser, "main;emit");
+                let read = "main;pack;libc.so.6!read;k:__x64_sys_read;k:anon_pipe_read";
+                scene.wait(reader, 100, Cause::Pipe, read, End::By(writer));
+            }
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn a_writer_held_up_by_its_reader_names_the_slow_end() {
+        let found = first(&pipeline(true), "pipe-backpressure").expect("found");
+        assert_eq!(found.cost.0, 990_000_000);
+        assert!(
+            found
+                .title
+                .contains("gen (100) waits 990 ms for room in a pipe that is read by pack (101)"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn a_reader_nobody_waits_for_is_healthy() {
+        assert!(first(&pipeline(false), "pipe-backpressure").is_none());
+    }
+}

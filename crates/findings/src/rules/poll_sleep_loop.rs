@@ -1,0 +1,285 @@
+//! `poll-sleep-loop`: a thread looks again and again whether something has happened, and sleeps
+//! between two looks, while what it looks for is another one's progress.
+//!
+//! Known by [`Loops`](crate::evidence::Loops): the same wait ended by its own timer at a
+//! near-constant period. A loop is guilty only for the part of its sleep in which nobody worked:
+//! while the awaited work is done, that work is the reason; after it, only the sleep is.
+
+use culprit_model::{Cause, LossKind, Nanos};
+
+use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
+use crate::evidence::{Evidence, Loop, Relation, Segment, SegmentId, distrusted};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct PollSleepLoop;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "poll-sleep-loop",
+    group: Group::Waiting,
+    specificity: Specificity::Mechanism,
+    claim: "A thread sleeps a fixed time between two looks at something that others make happen, \
+            and others wait for it meanwhile.",
+    signature: "The same function sleeps, or polls until its time-out, again and again at a \
+                near-constant period with little work between; somebody waits for the sleeper, or \
+                other threads' work ends the loop; nobody works during the time that is counted.",
+    why: "Whatever happens right after a look is noticed only at the next one: half a period late \
+          on average, a whole period late in a closed loop where the next event needs the last one \
+          to be seen. Throughput of such a loop is one event a period, however fast the work is.",
+    fix: "Wait for the event itself: a blocking read, a FIFO read by `cat`, a file-change \
+          notification, a condition variable, a future. If polling has to stay, a shorter period \
+          costs CPU in proportion and delay in inverse proportion.",
+    check: "culprit record -o fixed.culprit -- CMD; the rounds in `culprit findings fixed.culprit` must be gone",
+    thresholds: &[
+        Threshold {
+            what: "rounds of the loop",
+            value: MIN_ROUNDS as f64,
+            unit: "count",
+            reason: "Below it a constant period is chance: two equal time-outs at start-up are no \
+                     loop. At 10, loops of one second hide in runs under 10 s.",
+            source: "periods of tail (1 s), watchdog (1 s), chokidar (100 ms) in runs of some seconds",
+        },
+        Threshold {
+            what: "spread of the period (distance of its quartiles by its median)",
+            value: MAX_SPREAD,
+            unit: "share",
+            reason: "Timers of an idle machine spread under 1 %, of a busy one under 20 %; at half, \
+                     loops on loaded machines are missed, at double, waits of varied length pass.",
+            source: "clock_nanosleep under load on 2 CPUs",
+        },
+        Threshold {
+            what: "share of a round that the thread works",
+            value: MAX_WORK,
+            unit: "share",
+            reason: "A thread that works more than it sleeps is paced, not polling.",
+            source: "definition",
+        },
+    ],
+};
+
+impl Rule for PollSleepLoop {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let claim = |(at, found): (usize, &Loop)| {
+            let segments = evidence.segments(|_, i| evidence.loops.loop_of(i) == Some(at));
+            let somebody =
+                segments.iter().any(|s| is_waited_for(evidence, evidence.chain.segment(*s)));
+            let guilty = !segments.is_empty() && (somebody || others_end_it(evidence, found));
+            guilty.then(|| told(evidence, found, segments, somebody))
+        };
+        evidence.loops.loops.iter().enumerate().filter_map(claim).collect()
+    }
+}
+
+/// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits
+/// for its child, or a thread that joins another, would wait for a deliberate pause too.
+fn is_waited_for(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let mut by = evidence.of_segment(segment).thread;
+    evidence.chain.links(segment).any(|link| {
+        let wait = evidence.interval(link.wait);
+        let relation = Relation::of(evidence, wait, Some(by), link.inferred);
+        by = wait.thread;
+        let joins =
+            evidence.stacks.wait_kind(wait.stack) == Some(crate::evidence::stacks::WaitKind::Join);
+        !joins && relation != Relation::Child
+    })
+}
+
+/// True when other threads worked during the last round: their progress ended the loop.
+fn others_end_it(evidence: &Evidence<'_>, found: &Loop) -> bool {
+    let is_round = |thread| found.rounds.iter().any(|r| evidence.interval(*r).thread == thread);
+    evidence.work.between(found.last, found.end).any(|piece| !is_round(piece.thread))
+}
+
+fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>, somebody: bool) -> Claim {
+    let rounds = found.rounds.len();
+    let first = evidence.interval(found.rounds[0]);
+    let who = match found.by_processes {
+        true => format!("{} processes", evidence.recording.thread(first.thread).name),
+        false => evidence.recording.thread_name(first.thread),
+    };
+    let verb = if found.cause == Cause::Sleep { "sleeps" } else { "polls" };
+    let title = format!(
+        "{who} {verb} {} at a time, {rounds} times, between looks at what others do",
+        found.wait
+    );
+    let (why, fix) = about_files(evidence);
+    let mut claim = Claim::new(&DOC, title, segments)
+        .saying(why, fix)
+        .sure(if somebody { 0.95 } else { 0.8 })
+        .time("length of one wait (median)", found.wait)
+        .time("period from wait to wait (median)", found.period)
+        .fact("rounds", rounds as f64, "count")
+        .fact("spread of the waits (quartile distance by median)", found.spread, "share")
+        .fact("share of a round spent working", found.work, "share")
+        .fact("rounds a second", rate(found.period), "1/s");
+    if let Some(fs) = distrusted(evidence.recording) {
+        let number = u64::from_str_radix(fs.magic.trim_start_matches("0x"), 16).unwrap_or(0);
+        claim = claim.fact(
+            format!(
+                "file system type of the place's {} folder: {} ({})",
+                fs.part, fs.kind, fs.magic
+            ),
+            number as f64,
+            "magic",
+        );
+    }
+    if rounds < 2 * MIN_ROUNDS {
+        claim.confidence.lower(format!("only {rounds} rounds were seen"), 0.95);
+    }
+    if evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing) {
+        claim.confidence.lower("that a timer ended each wait is taken from its cause", 0.9);
+    }
+    claim
+}
+
+/// What a file system that following programs distrust adds to the reason and the fix.
+fn about_files(evidence: &Evidence<'_>) -> (String, String) {
+    let Some(fs) = distrusted(evidence.recording) else { return (String::new(), String::new()) };
+    let why = format!(
+        "The {} folder of this place lies on {} (statfs type {}). A program that follows files asks \
+         statfs whether every change will be notified, and polls on a file system that it knows as \
+         remote or does not know: GNU coreutils has called overlayfs remote since 8.25, although \
+         the kernel notifies on it. So the reader chose to poll; the file system did not force it.",
+        fs.part, fs.kind, fs.magic
+    );
+    let fix = format!(
+        "If what it looks at is a file on {}: read a FIFO with `cat` instead, or put the file on a \
+         volume or tmpfs, where the same program is notified.",
+        fs.kind
+    );
+    (why, fix)
+}
+
+fn rate(period: Nanos) -> f64 {
+    if period == Nanos::ZERO { 0.0 } else { 1.0 / period.seconds() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first, told};
+    use culprit_model::{Cause, Recording, ThreadId};
+
+    const NAP: &str = "main;follow;libc.so.6!clock_nanosleep;k:do_nanosleep";
+    const READ: &str = "main;next_row;libc.so.6!read;k:anon_pipe_read";
+
+    /// A driver that reads rows from a pipe, and a follower that looks once a second.
+    fn closed_loop(rounds: u64) -> Scene {
+        let mut scene = Scene::default();
+        let driver = scene.program("driver", None, 0);
+        let follower = scene.program("follower", Some(driver), 0);
+        for _ in 0..rounds {
+            scene.run(driver, 50, Cause::CpuUser, "main;think");
+            scene.wait(driver, 950, Cause::Pipe, READ, End::By(follower));
+            scene.wait(follower, 999, Cause::Sleep, NAP, End::Timer);
+            scene.run(follower, 1, Cause::CpuKernel, "main;look;k:__x64_sys_newfstatat");
+        }
+        scene
+    }
+
+    #[test]
+    fn a_reader_that_waits_for_a_sleeping_follower_tells_its_period() {
+        let recording = closed_loop(8).done();
+        let found = first(&recording, "poll-sleep-loop").expect("the loop is found");
+        // The think time and the look are not the sleep's cost.
+        assert_eq!(found.cost.0 / 1_000_000, 8 * 949);
+        assert!(
+            found.title.starts_with("follower (101) sleeps 999 ms at a time, 8 times"),
+            "{}",
+            found.title
+        );
+        assert_eq!((&*found.at[0].function, &*found.at[0].thread), ("follow", "follower (101)"));
+        assert!(
+            found
+                .evidence
+                .iter()
+                .any(|e| e.what.contains("driver (100) waited for this in blocked.pipe"))
+        );
+        assert!(found.confidence > 0.85, "{:?}", found.evidence);
+    }
+
+    #[test]
+    fn a_distrusted_file_system_explains_why_the_reader_polls() {
+        let mut recording = closed_loop(8).done();
+        let plain = first(&recording, "poll-sleep-loop").expect("found");
+        assert!(!plain.why.contains("overlay"));
+        recording.meta.place_facts = vec![("work.fs".into(), "overlay 0x794c7630".into())];
+        let found = first(&recording, "poll-sleep-loop").expect("found");
+        assert!(
+            found.why.starts_with("The work folder of this place lies on overlay"),
+            "{}",
+            found.why
+        );
+        assert!(found.fix.contains("FIFO with `cat`"));
+        assert!(found.evidence.iter().any(|e| (e.value - f64::from(0x794c_7630_u32)).abs() < 0.5));
+    }
+
+    #[test]
+    fn while_the_awaited_work_is_done_the_work_is_the_reason() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "worker", 0);
+        scene.run(worker, 1010, Cause::CpuUser, "clone3;compute");
+        for _ in 0..11 {
+            scene.wait(main, 99, Cause::Sleep, NAP, End::Timer);
+            scene.run(main, 1, Cause::CpuUser, "main;done");
+        }
+        // 1010 ms of work, less the looks themselves, then 89 ms until the last look notices.
+        assert_eq!(told(&scene.done()), ["wait-on-thread 1000", "poll-sleep-loop 89"]);
+    }
+
+    #[test]
+    fn a_shell_that_sleeps_until_a_job_is_done_polls_with_processes() {
+        let mut scene = Scene::default();
+        let shell = scene.program("sh", None, 0);
+        let job = scene.program("job", Some(shell), 0);
+        scene.run(job, 530, Cause::Disk, "main;copy;k:filemap_read");
+        for round in 0..6 {
+            let nap = scene.program("sleep", Some(shell), round * 100);
+            scene.wait(nap, 99, Cause::Sleep, NAP, End::Timer);
+            scene.run(nap, 1, Cause::CpuKernel, "main;k:do_exit");
+            scene.wait(
+                shell,
+                100,
+                Cause::Child,
+                "main;wait_for;libc.so.6!wait4;k:do_wait",
+                End::By(nap),
+            );
+        }
+        let recording = scene.done();
+        let found = first(&recording, "poll-sleep-loop").expect("found");
+        assert_eq!(found.cost.0 / 1_000_000, 69, "only after the job's end");
+        assert!(found.title.starts_with("sleep processes sleeps 99.0 ms"), "{}", found.title);
+    }
+
+    fn paced(wait_ms: impl Fn(u64) -> u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for round in 0..20 {
+            scene.run(main, 10, Cause::CpuUser, "main;step");
+            scene.wait(main, wait_ms(round), Cause::Sleep, NAP, End::Timer);
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn deliberate_pauses_and_uneven_sleeps_are_no_polling() {
+        assert_eq!(told(&paced(|_| 100)), ["idle-await 2000", "hot-function 200"]);
+        assert!(first(&paced(|round| 10 + round * round), "poll-sleep-loop").is_none());
+    }
+
+    #[test]
+    fn a_follower_that_is_notified_is_healthy() {
+        let mut scene = Scene::default();
+        let driver = scene.program("driver", None, 0);
+        let follower = ThreadId(1);
+        scene.program("follower", Some(driver), 0);
+        for _ in 0..8 {
+            scene.run(driver, 50, Cause::CpuUser, "main;think");
+            scene.wait(driver, 1, Cause::Pipe, READ, End::By(follower));
+            scene.wait(follower, 50, Cause::Poll, "main;follow;k:do_sys_poll", End::By(driver));
+            scene.run(follower, 1, Cause::CpuUser, "main;print");
+        }
+        assert!(first(&scene.done(), "poll-sleep-loop").is_none());
+    }
+}

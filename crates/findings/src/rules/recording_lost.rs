@@ -1,0 +1,56 @@
+//! `recording-lost`: records were dropped, so times or stacks have holes.
+
+use culprit_model::{LossKind, Nanos};
+
+use crate::evidence::Evidence;
+use crate::losses;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};
+
+/// The rule.
+pub(crate) struct RecordingLost;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "recording-lost",
+    group: Group::Quality,
+    specificity: Specificity::Statement,
+    claim: "A part of what happened is missing from the recording.",
+    signature: "The loss table counts dropped records, a killed recorder, a full disk, a damaged file \
+                or accounting that differs from the kernel's own.",
+    why: "The recorder could not keep up, or was ended early. Intervals that touch a hole are marked \
+          uncertain, and findings that rest on them have less confidence.",
+    fix: "Record again: fewer processes, larger rings, a disk with room, and end with Ctrl-C.",
+    check: "culprit record -o second.culprit -- CMD; `culprit findings second.culprit` must not show it",
+    thresholds: &[],
+};
+
+/// The kinds of loss that this tells.
+pub(crate) const KINDS: &[LossKind] = &[
+    LossKind::SwitchesLost,
+    LossKind::SamplesLost,
+    LossKind::SamplingThrottled,
+    LossKind::StacksMissing,
+    LossKind::OldestDropped,
+    LossKind::RecorderKilled,
+    LossKind::FileDamaged,
+    LossKind::DiskFull,
+    LossKind::ThreadsNotAttached,
+    LossKind::AccountingDiffers,
+    LossKind::RecordsMalformed,
+];
+
+impl Rule for RecordingLost {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let lost = losses::of_kinds(evidence, KINDS);
+        let records: u64 = lost.iter().map(|l| l.count).fold(0, u64::saturating_add);
+        let title = format!("the recording misses {records} records or has holes");
+        let intervals = &evidence.recording.intervals;
+        let all: Nanos = intervals.iter().map(|i| i.duration).sum();
+        let uncertain: Nanos = intervals.iter().filter(|i| i.uncertain).map(|i| i.duration).sum();
+        losses::statement(&DOC, &title, &lost)
+            .map(|c| {
+                c.fact("share of thread time that is uncertain", uncertain.share_of(all), "share")
+            })
+            .into_iter()
+            .collect()
+    }
+}

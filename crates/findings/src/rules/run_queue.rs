@@ -1,0 +1,121 @@
+//! `run-queue`: ready to run, but no CPU was free.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Cause, Nanos, ProcessId};
+
+use crate::evidence::{Evidence, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+
+/// The rule.
+pub(crate) struct RunQueue;
+
+/// Share of the wall time from which waiting for a CPU is told.
+const MIN_QUEUED: f64 = 0.05;
+
+/// How many users of the CPUs are listed.
+const MAX_USERS: usize = 3;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "run-queue",
+    group: Group::Cpu,
+    specificity: Specificity::Work,
+    claim: "Threads are ready but wait for a CPU, because others use them.",
+    signature: "Ready and not running on the measured thing's path, outside any lock's hand-over and \
+                any quota.",
+    why: "More threads want to run than there are CPUs, in this program or beside it; each waits for \
+          the others' time slices (about 3 ms each).",
+    fix: "Run fewer threads at once, give the program more CPUs or a higher weight (nice, cpu.weight), \
+          or move the neighbour that is listed as the largest user.",
+    check: "culprit record -o fixed.culprit -- CMD on a quiet machine; runnable time must shrink",
+    thresholds: &[Threshold {
+        what: "share of the wall time spent ready",
+        value: MIN_QUEUED,
+        unit: "share",
+        reason: "Every wakeup costs some 10 us of queue; programs with many switches reach a few per \
+                 cent on an idle machine.",
+        source: "pipe ping-pong on 2 idle CPUs",
+    }],
+};
+
+impl Rule for RunQueue {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.segments(|_, i| i.cause == Cause::Runnable);
+        let total = evidence.total(&segments);
+        if total.share_of(evidence.chain.wall) < MIN_QUEUED {
+            return Vec::new();
+        }
+        let cpus = evidence.recording.meta.cpus;
+        let working = working(evidence, &segments);
+        let title =
+            format!("ready threads wait {total} for a CPU: {working:.1} want to run on {cpus}");
+        let claim = Claim::new(&DOC, title, segments)
+            .sure(0.9)
+            .fact("threads that wanted to run meanwhile (mean)", working, "count")
+            .fact("CPUs", f64::from(cpus), "count")
+            .facts(users(evidence));
+        vec![claim]
+    }
+}
+
+/// How many recorded threads worked or wanted to, on average over the segments.
+fn working(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let mut weighted = 0.0;
+    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+        let end = segment.start + segment.length;
+        for piece in evidence.work.between(segment.start, end) {
+            let shared = piece.to.min(end).since(piece.from.max(segment.start));
+            weighted += shared.seconds() * f64::from(piece.count);
+        }
+    }
+    let total = evidence.total(segments).seconds();
+    if total > 0.0 { weighted / total } else { 0.0 }
+}
+
+/// The recorded processes that used most CPU time.
+fn users(evidence: &Evidence<'_>) -> Vec<culprit_model::Evidence> {
+    let mut cpu: BTreeMap<ProcessId, Nanos> = BTreeMap::new();
+    for interval in evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
+        *cpu.entry(evidence.process(interval.thread)).or_default() += interval.duration;
+    }
+    let mut cpu: Vec<_> = cpu.into_iter().collect();
+    cpu.sort_by_key(|(process, time)| (std::cmp::Reverse(*time), *process));
+    cpu.into_iter()
+        .take(MAX_USERS)
+        .map(|(process, time)| {
+            let what = format!("CPU time of {}", evidence.recording.process_name(process));
+            fact(what, time.seconds() * 1e9, "ns")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn crowd(queued_ms: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for at in 0..3 {
+            let other = scene.program(&format!("other{at}"), Some(main), 0);
+            scene.run(other, 1000, Cause::CpuUser, "main;spin");
+        }
+        scene.run(main, 1000 - queued_ms, Cause::CpuUser, "main;work");
+        scene.run(main, queued_ms, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+        scene.done()
+    }
+
+    #[test]
+    fn a_crowded_machine_is_told_with_who_used_it() {
+        let found = first(&crowd(600), "run-queue").expect("found");
+        assert_eq!(found.cost.0, 600_000_000);
+        assert!(found.title.contains("4.0 want to run on 2"), "{}", found.title);
+        assert!(found.evidence.iter().any(|e| e.what.contains("CPU time of other0")));
+    }
+
+    #[test]
+    fn the_queue_of_ordinary_wakeups_is_not() {
+        assert!(first(&crowd(30), "run-queue").is_none());
+    }
+}

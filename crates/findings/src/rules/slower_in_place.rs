@@ -1,0 +1,29 @@
+//! `slower-in-place`: the same command takes longer in one place than in another.
+//!
+//! Told by `find_difference` only: one recording has nothing to compare with.
+
+use crate::evidence::Evidence;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};
+
+/// The rule.
+pub(crate) struct SlowerInPlace;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "slower-in-place",
+    group: Group::Comparison,
+    specificity: Specificity::Statement,
+    claim: "The command takes longer in this place than in the baseline place.",
+    signature: "Runs alternated between the places; the interval of the ratio of their wall times \
+                lies wholly above the band in which runs count as equal.",
+    why: "The difference is real within the stated confidence. The other findings say what the extra \
+          time was spent on.",
+    fix: "Begin with the finding that explains most of the extra time.",
+    check: "culprit why -- CMD, after the change: the ratio must come down",
+    thresholds: &[],
+};
+
+impl Rule for SlowerInPlace {
+    fn find(&self, _: &Evidence<'_>) -> Vec<Claim> {
+        Vec::new()
+    }
+}

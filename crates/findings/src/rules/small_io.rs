@@ -1,0 +1,130 @@
+//! `small-io`: many read or write calls that move few bytes each.
+
+use culprit_model::{Cause, ProcessId, counter_names};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct SmallIo;
+
+/// Bytes a call below which the call, not the copy, is the cost.
+const MAX_BYTES: f64 = 512.0;
+
+/// Calls from which their fixed cost is worth a finding.
+const MIN_CALLS: u64 = 2_000;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "small-io",
+    group: Group::Storage,
+    specificity: Specificity::Mechanism,
+    claim: "The program reads or writes a few bytes at a time, with many system calls.",
+    signature: "Time in the kernel under read and write calls on the measured thing's path, in a \
+                process whose counters show many calls with few bytes each.",
+    why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its locks, \
+          however few bytes it moves; the copy of 512 bytes costs a tenth of that.",
+    fix: "Put a buffer around the file (BufReader, BufWriter, setvbuf, io.BufferedReader), read \
+          blocks and split them in memory, collect lines and write them together, or use readv, \
+          writev or io_uring.",
+    check: "culprit record -o fixed.culprit -- CMD; calls and bytes a call in `culprit findings fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "bytes a call",
+            value: MAX_BYTES,
+            unit: "bytes",
+            reason: "Copying 4 KiB takes about as long as a cached call itself (0.1 us); at 512 \
+                     bytes nine tenths are the call. Doubling it would tell programs that read \
+                     small records on purpose.",
+            source: "4 KiB cached read 0.98 us in the median, getppid 0.12 us, Linux 6.18",
+        },
+        Threshold {
+            what: "calls",
+            value: MIN_CALLS as f64,
+            unit: "count",
+            reason: "2,000 calls take 1 ms or so; with fewer the share of time cannot matter but in \
+                     the shortest runs.",
+            source: "as above",
+        },
+    ],
+};
+
+/// One direction: the counters of its calls and bytes.
+const WAYS: [(&str, &str, &str); 2] = [
+    ("read", counter_names::IO_READS, counter_names::IO_READ_BYTES),
+    ("write", counter_names::IO_WRITES, counter_names::IO_WRITE_BYTES),
+];
+
+impl Rule for SmallIo {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let calling = evidence.segments(|_, i| {
+            i.cause == Cause::CpuKernel && evidence.stacks.in_family(i.stack, Family::ReadWrite)
+        });
+        tally::by(evidence, &calling, |s| Some(evidence.process(evidence.of_segment(s).thread)))
+            .into_iter()
+            .filter_map(|t| told(evidence, t.key, t.segments))
+            .collect()
+    }
+}
+
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
+    let small: Vec<_> = WAYS
+        .into_iter()
+        .filter_map(|(way, calls, bytes)| {
+            let calls = evidence.counters.growth(Some(process), calls)?;
+            let bytes = evidence.counters.growth(Some(process), bytes)?;
+            let each = bytes as f64 / calls.max(1) as f64;
+            (calls >= MIN_CALLS && each < MAX_BYTES).then_some((way, calls, each))
+        })
+        .collect();
+    let (way, calls, each) = *small.iter().max_by_key(|(_, calls, _)| *calls)?;
+    let title = format!(
+        "{} makes {calls} {way} calls of {each:.0} bytes each",
+        evidence.recording.process_name(process)
+    );
+    let total = evidence.total(&segments);
+    let mut claim = Claim::new(&DOC, title, segments)
+        .time("time in the kernel under read and write calls", total);
+    for (way, calls, each) in small {
+        claim = claim.fact(format!("{way} calls"), calls as f64, "count").fact(
+            format!("bytes a {way} call"),
+            each,
+            "bytes",
+        );
+    }
+    Some(claim)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording, counter_names};
+
+    fn writer(calls: u64, bytes: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("writer", None, 0);
+        scene.run(main, 100, Cause::CpuUser, "main;format");
+        let write = "main;put;libc.so.6!write;k:__x64_sys_write;k:vfs_write";
+        scene.run(main, 400, Cause::CpuKernel, write);
+        scene.counter(Some(main), counter_names::IO_WRITES, calls);
+        scene.counter(Some(main), counter_names::IO_WRITE_BYTES, bytes);
+        scene.done()
+    }
+
+    #[test]
+    fn many_calls_of_few_bytes_are_told_with_both_numbers() {
+        let found = first(&writer(1_000_000, 10_000_000), "small-io").expect("found");
+        assert_eq!(found.cost.0, 400_000_000);
+        assert!(
+            found.title.contains("makes 1000000 write calls of 10 bytes each"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn buffered_writing_and_a_few_calls_are_healthy() {
+        assert!(first(&writer(10_000, 10_000 * 65_536), "small-io").is_none());
+        assert!(first(&writer(100, 1_000), "small-io").is_none());
+    }
+}

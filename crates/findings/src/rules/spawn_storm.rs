@@ -1,0 +1,191 @@
+//! `spawn-storm`: many short child processes, whose start and end is a large part of what they do.
+
+use std::collections::BTreeSet;
+
+use culprit_model::{Cause, Interval, Nanos, ProcessId};
+
+use crate::evidence::{Evidence, Family, Segment, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct SpawnStorm;
+
+/// Short processes from which they are a storm.
+const MIN_CHILDREN: usize = 20;
+
+/// CPU time up to which a process is short.
+const SHORT_CPU: Nanos = Nanos(50_000_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "spawn-storm",
+    group: Group::Waiting,
+    specificity: Specificity::Mechanism,
+    claim: "Many short child processes are started, and starting and ending them takes the time.",
+    signature: "Many processes that were started in the recording and used little CPU each; their \
+                time on a CPU, on the run queue and in faults, and their parents' time in fork, lie \
+                on the measured thing's path. Sleeps and other waits of the children stay with \
+                the rules for those.",
+    why: "A process costs a copy of page tables, a load of the program, run-time linking, faults for \
+          every page touched and a tear-down: half a millisecond to several, some 20 ms for an \
+          interpreter, before it does any work.",
+    fix: "Do the work in one process: shell built-ins and parameter expansion instead of `expr`, \
+          `sed` or `cut` per line, one `awk` or script over all lines, `xargs` or `find -exec +` \
+          with many arguments, a library call instead of a program.",
+    check: "culprit record -o fixed.culprit -- CMD; the number of processes in `culprit findings fixed.culprit` must be gone",
+    thresholds: &[
+        Threshold {
+            what: "short processes",
+            value: MIN_CHILDREN as f64,
+            unit: "count",
+            reason: "A start-up script runs a dozen helpers once; loops make hundreds. At half, \
+                     ordinary wrapper scripts are told.",
+            source: "fork and exec of a static program 0.5 ms, of Python 20 ms",
+        },
+        Threshold {
+            what: "CPU time of a short process",
+            value: SHORT_CPU.0 as f64,
+            unit: "ns",
+            reason: "An interpreter's start alone takes 20 to 40 ms; a process with more CPU time \
+                     does work of its own.",
+            source: "python3 -c pass, perl -e 1, node -e 0 on 2 CPUs",
+        },
+    ],
+};
+
+impl Rule for SpawnStorm {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let short = short_processes(evidence);
+        if short.len() < MIN_CHILDREN {
+            return Vec::new();
+        }
+        let segments = evidence.segments(|_, i| {
+            let child = short.contains(&evidence.process(i.thread));
+            (child && is_running_cost(i.cause)) || is_forking(evidence, i)
+        });
+        if segments.is_empty() { Vec::new() } else { vec![told(evidence, &short, segments)] }
+    }
+}
+
+/// Processes that were born in the recording, ended in it and used little CPU.
+fn short_processes(evidence: &Evidence<'_>) -> BTreeSet<ProcessId> {
+    let recording = evidence.recording;
+    let mut cpu = vec![Nanos::ZERO; recording.processes.len()];
+    for interval in recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
+        cpu[evidence.process(interval.thread).index()] += interval.duration;
+    }
+    (0..recording.processes.len())
+        .map(ProcessId::from_index)
+        .filter(|p| {
+            let process = recording.process(*p);
+            let root = recording.meta.root_process == Some(*p);
+            process.recorded && !root && process.parent.is_some() && process.end.is_some()
+        })
+        .filter(|p| cpu[p.index()] <= SHORT_CPU)
+        .collect()
+}
+
+/// True for time that a process costs rather than chooses.
+fn is_running_cost(cause: Cause) -> bool {
+    cause.is_cpu()
+        || cause == Cause::Runnable
+        || matches!(cause, Cause::Fault | Cause::Disk | Cause::Memory)
+}
+
+fn is_forking(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    interval.cause == Cause::CpuKernel && evidence.stacks.in_family(interval.stack, Family::Fork)
+}
+
+/// The parts of a process's life that are its cost, by the functions on the stack; the first that
+/// holds.
+const PARTS: [(&str, &[Family]); 4] = [
+    ("in fork", &[Family::Fork]),
+    ("in exec", &[Family::Exec]),
+    ("in run-time linking", &[Family::Link]),
+    ("at their end", &[Family::Exit]),
+];
+
+fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<SegmentId>) -> Claim {
+    let total = evidence.total(&segments);
+    let each = Nanos(total.0 / short.len() as u64);
+    let title =
+        format!("{} short processes take {total} to start, run and end: {each} each", short.len());
+    let mut parts = [Nanos::ZERO; PARTS.len()];
+    let mut own = Nanos::ZERO;
+    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+        match part_of(evidence, segment) {
+            Some(part) => parts[part] += segment.length,
+            None => own += segment.length,
+        }
+    }
+    let mut claim = Claim::new(&DOC, title, segments)
+        .fact("short processes", short.len() as f64, "count")
+        .time("time of each", each);
+    for ((what, _), time) in PARTS.iter().zip(parts) {
+        claim = claim.time(format!("spent {what}"), time);
+    }
+    claim.time("spent in their own work", own)
+}
+
+fn part_of(evidence: &Evidence<'_>, segment: &Segment) -> Option<usize> {
+    let stack = evidence.of_segment(segment).stack;
+    PARTS
+        .iter()
+        .position(|(_, families)| families.iter().any(|f| evidence.stacks.in_family(stack, *f)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, MS, Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn spawned(children: u64, each_ms: u64) -> Recording {
+        let mut scene = Scene::default();
+        let shell = scene.program("sh", None, 0);
+        for _ in 0..children {
+            scene.run(
+                shell,
+                1,
+                Cause::CpuKernel,
+                "main;libc.so.6!fork;k:__x64_sys_clone;k:copy_process",
+            );
+            let born = scene.now_ms(shell);
+            let child = scene.program("expr", Some(shell), born);
+            scene.run(
+                child,
+                1,
+                Cause::CpuKernel,
+                "libc.so.6!execve;k:__x64_sys_execve;k:load_elf_binary",
+            );
+            scene.run(
+                child,
+                1,
+                Cause::CpuUser,
+                "ld-linux-x86-64.so.2!dl_main;ld-linux-x86-64.so.2!do_lookup_x",
+            );
+            scene.run(child, each_ms, Cause::CpuUser, "main;eval");
+            let wait = "main;libc.so.6!wait4;k:do_wait";
+            scene.wait(shell, each_ms + 2, Cause::Child, wait, End::By(child));
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn many_short_children_are_told_with_what_starting_them_costs() {
+        let found = first(&spawned(50, 2), "spawn-storm").expect("found");
+        assert_eq!(found.cost.0, 250 * MS);
+        assert!(found.title.contains("50 short processes take 250 ms"), "{}", found.title);
+        let ms = |what: &str| {
+            found.evidence.iter().find(|e| e.what.contains(what)).map(|e| (e.value / 1e6).round())
+        };
+        assert_eq!(ms("in fork"), Some(50.0));
+        assert_eq!(ms("in exec"), Some(50.0));
+        assert_eq!(ms("in run-time linking"), Some(50.0));
+        assert_eq!(ms("own work"), Some(100.0));
+    }
+
+    #[test]
+    fn a_few_children_or_children_that_work_are_no_storm() {
+        assert!(first(&spawned(10, 2), "spawn-storm").is_none());
+        assert!(first(&spawned(50, 100), "spawn-storm").is_none());
+    }
+}

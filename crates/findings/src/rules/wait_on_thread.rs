@@ -1,0 +1,145 @@
+//! `wait-on-thread`: a thread waits on the measured thing's path until another thread of the same
+//! process has done its work, and that one works alone.
+
+use culprit_model::{Nanos, Text, ThreadId};
+
+use crate::evidence::{Evidence, Relation, Segment, SegmentId, Work};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::tally::{self, Tally};
+
+/// The rule.
+pub(crate) struct WaitOnThread;
+
+/// Share of a stretch of waiting in which two or more threads of the process may work: above it
+/// the work was spread over threads, and waiting for the last one is what joining means.
+const MAX_PARALLEL: f64 = 0.5;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "wait-on-thread",
+    group: Group::Waiting,
+    specificity: Specificity::Dependency,
+    claim: "A thread waits until another thread of its process has done something, and only that \
+            one works meanwhile.",
+    signature: "Blocked in a condition variable, a join, a semaphore, an event or a local hand-over \
+                on the measured thing's path; another thread of the process ended the wait, and it \
+                alone worked.",
+    why: "Two threads take turns, so the second one buys nothing: the path is as long as if one did \
+          both, plus the hand-over. Unlike `lock-contention`, the waiter needs the other's result.",
+    fix: "Start that work earlier, do it only when it is needed, split it over threads, or do not \
+          wait for it. What the other thread did is listed under \"meanwhile\".",
+    check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[Threshold {
+        what: "share of a wait in which two or more threads of the process work",
+        value: MAX_PARALLEL,
+        unit: "share",
+        reason: "Above it the wait joins parallel work. At half, pools whose last worker runs on \
+                 alone for a third are missed; near 1, every pool would be told.",
+        source: "definition",
+    }],
+};
+
+impl Rule for WaitOnThread {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let waiting = evidence.depending_on(Relation::Thread);
+        let mut alone = Vec::new();
+        for t in
+            tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
+        {
+            let work = Work::of_process(evidence.recording, t.key);
+            alone.extend(
+                t.segments.into_iter().filter(|s| !is_parallel(&work, evidence.chain.segment(*s))),
+            );
+        }
+        let key =
+            |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
+        tally::by(evidence, &alone, key).into_iter().map(|t| told(evidence, t)).collect()
+    }
+}
+
+fn is_parallel(work: &Work, segment: &Segment) -> bool {
+    let both = work.with_at_least(2, segment.start, segment.start + segment.length);
+    both.share_of(segment.length) > MAX_PARALLEL
+}
+
+fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
+    let (waiter, function) = t.key;
+    let others: Vec<_> = t
+        .segments
+        .iter()
+        .map(|s| evidence.of_segment(evidence.chain.segment(*s)).thread)
+        .filter(|thread| *thread != waiter)
+        .map(|thread| evidence.recording.thread_name(thread))
+        .collect();
+    let title = format!(
+        "{} waits {} in `{function}` for {}, which works alone meanwhile",
+        evidence.recording.thread_name(waiter),
+        t.total,
+        tally::named(others),
+    );
+    let waits = evidence.waits(&t.segments);
+    let inferred = inferred_share(evidence, &t.segments);
+    let mut claim = Claim::new(&DOC, title, t.segments.clone())
+        .at(Site::WaitThenWork)
+        .sure(0.9)
+        .fact("waits", waits.len() as f64, "count")
+        .facts(tally::done(evidence, &t.segments, 3));
+    if inferred > 0.5 {
+        claim.why = "It does not wait for the event but looks for it again and again; the time in \
+                     which the other one works is counted here, the rest under `poll-sleep-loop`."
+            .to_owned();
+    }
+    claim
+}
+
+fn inferred_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let inferred: Nanos = segments
+        .iter()
+        .map(|s| evidence.chain.segment(*s))
+        .filter(|s| evidence.chain.links(s).next().is_some_and(|l| l.inferred))
+        .map(|s| s.length)
+        .sum();
+    inferred.share_of(evidence.total(segments))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first, told};
+    use culprit_model::{Cause, Recording, ThreadId};
+
+    const JOIN: &str = "main;start_up;libc.so.6!__pthread_clockjoin_ex;k:futex_do_wait";
+
+    fn joined(workers: usize) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        for at in 0..workers {
+            let worker = scene.thread(process, &format!("loader{at}"), 0);
+            scene.run(worker, 800, Cause::CpuUser, "clone3;load_devices;parse");
+        }
+        scene.run(main, 100, Cause::CpuUser, "main;prepare");
+        scene.wait(main, 700, Cause::Lock, JOIN, End::By(ThreadId(1)));
+        scene.run(main, 200, Cause::CpuUser, "main;finish");
+        scene.done()
+    }
+
+    #[test]
+    fn waiting_for_the_only_thread_that_works_names_it_and_what_it_did() {
+        let found = first(&joined(1), "wait-on-thread").expect("found");
+        assert_eq!(found.cost.0, 700_000_000);
+        assert!(
+            found.title.contains(
+                "waits 700 ms in `program!start_up` for loader0 (1001), which works alone"
+            ),
+            "{}",
+            found.title
+        );
+        assert!(found.evidence.iter().any(|e| e.what.contains("loader0 in program!parse")));
+    }
+
+    #[test]
+    fn joining_parallel_work_is_not_told_but_the_work_is() {
+        let recording = joined(2);
+        assert!(first(&recording, "wait-on-thread").is_none());
+        assert_eq!(told(&recording)[0], "hot-function 700");
+    }
+}

@@ -1,0 +1,129 @@
+//! From claims to findings: every segment of time goes to one claim, then costs, shares, severity
+//! and confidence follow.
+//!
+//! ```text
+//! segments            1 2 3 4 5 6
+//! mechanism claim         x x          takes 3 4
+//! work claim            x x x x        takes 2     5
+//! relation claim      x x x x x x      takes 1         6
+//! ```
+//!
+//! Between claims that say equally much, the one that explains more time takes all of its
+//! segments; then the identifier decides, so that the same recording gives the same findings.
+
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+
+use culprit_model::{Finding, Nanos, Severity};
+
+use crate::evidence::{Evidence, SegmentId};
+use crate::report::{Options, Report};
+use crate::rule::{Claim, Specificity};
+use crate::{doubt, sites};
+
+/// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
+pub const MIN_SHARE: f64 = 0.01;
+
+/// Share from which a finding is severe: without it the run would take less than 0.7 of its time,
+/// which people notice without measuring.
+pub const HIGH_SHARE: f64 = 0.30;
+
+/// Share from which a finding is of medium severity: above what runs usually differ by.
+pub const MEDIUM_SHARE: f64 = 0.10;
+
+/// The severity of a share of the wall time.
+#[must_use]
+pub fn severity_of(share: f64) -> Severity {
+    if share >= HIGH_SHARE {
+        Severity::High
+    } else if share >= MEDIUM_SHARE {
+        Severity::Medium
+    } else if share >= MIN_SHARE {
+        Severity::Low
+    } else {
+        Severity::Info
+    }
+}
+
+/// Gives each segment to one claim and makes findings of what the claims then hold.
+pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &Options) -> Report {
+    claims.sort_by_cached_key(|claim| {
+        let total = evidence.total(&claim.segments);
+        (Reverse(claim.specificity), Reverse(total), claim.rule.id, claim.title.clone())
+    });
+    let mut taken = vec![false; evidence.chain.segments.len()];
+    let wall = evidence.chain.wall;
+    let mut explained = Nanos::ZERO;
+    let mut findings = Vec::new();
+    for claim in &claims {
+        let held = take(&claim.segments, &mut taken);
+        let cost = evidence.total(&held);
+        explained += cost;
+        let statement = claim.specificity == Specificity::Statement;
+        if statement || (cost > Nanos::ZERO && (options.all || cost.share_of(wall) >= MIN_SHARE)) {
+            findings.push(finding(evidence, claim, &held, cost));
+        }
+    }
+    findings.sort_by(|a: &Finding, b| {
+        b.cost
+            .cmp(&a.cost)
+            .then(b.severity.cmp(&a.severity))
+            .then(a.id.cmp(b.id))
+            .then_with(|| a.title.cmp(&b.title))
+    });
+    Report { findings, explained_share: explained.share_of(wall), wall }
+}
+
+/// The segments of a claim that no claim before it took, in order.
+fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
+    let mut held: Vec<_> = segments
+        .iter()
+        .copied()
+        .filter(|s| !std::mem::replace(&mut taken[s.index()], true))
+        .collect();
+    held.sort_unstable();
+    held
+}
+
+fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nanos) -> Finding {
+    let share = cost.share_of(evidence.chain.wall);
+    let mut facts = claim.evidence.clone();
+    facts.extend(sites::who_waited(evidence, held));
+    let (confidence, doubts) = doubt::judge(evidence, claim, held);
+    facts.extend(doubts);
+    Finding {
+        id: claim.rule.id,
+        title: claim.title.clone(),
+        severity: claim.severity.unwrap_or_else(|| severity_of(share)),
+        confidence,
+        cost,
+        share,
+        at: sites::of(evidence, held, claim.site),
+        evidence: facts,
+        why: joined(claim.rule.why, &claim.why),
+        fix: joined(claim.rule.fix, &claim.fix),
+        check: check(evidence, claim.rule.check),
+    }
+}
+
+/// What this recording adds comes first: it is the more specific.
+fn joined(rule: &str, here: &str) -> String {
+    if here.is_empty() { rule.to_owned() } else { format!("{here} {rule}") }
+}
+
+/// The rule's check with the recorded command in place of `CMD`.
+fn check(evidence: &Evidence<'_>, template: &str) -> String {
+    let mut command = String::new();
+    for word in &evidence.recording.meta.command {
+        let space = if command.is_empty() { "" } else { " " };
+        let plain = !word.is_empty()
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
+        let written = if plain {
+            write!(command, "{space}{word}")
+        } else {
+            write!(command, "{space}'{}'", word.replace('\'', r"'\''"))
+        };
+        debug_assert!(written.is_ok(), "writing to a string does not fail");
+    }
+    if command.is_empty() { template.to_owned() } else { template.replace("CMD", &command) }
+}

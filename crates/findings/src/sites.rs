@@ -1,0 +1,159 @@
+//! Where a finding's cost arises: which process, thread and function, the costliest first.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Evidence as Fact, FrameId, Nanos, Text, ThreadId, Where};
+
+use crate::evidence::{Evidence, IntervalId, SegmentId};
+use crate::rule::{Site, fact};
+
+/// How many places a finding lists: what does not fit on a screen is in the flame graph.
+const MAX_SITES: usize = 5;
+
+/// How many waiting threads a finding lists.
+const MAX_WAITERS: usize = 3;
+
+/// One place with its cost.
+struct Place {
+    cost: Nanos,
+    /// The interval that costs most, for the stack.
+    typical: (Nanos, IntervalId),
+    frame: Option<FrameId>,
+    threads: Vec<ThreadId>,
+}
+
+/// The places of a set of segments.
+pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec<Where> {
+    match site {
+        Site::Work => ranked(evidence, work(evidence, held)),
+        Site::WaitThenWork => {
+            let mut places = ranked(evidence, waits(evidence, held));
+            places.truncate(2);
+            let work =
+                work(evidence, held).filter(|(i, _)| !evidence.interval(*i).cause.is_blocked());
+            for place in ranked(evidence, work) {
+                if places.len() < MAX_SITES && !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            places
+        }
+    }
+}
+
+/// The intervals in which a set of segments passes.
+fn work<'e>(
+    evidence: &'e Evidence<'_>,
+    held: &'e [SegmentId],
+) -> impl Iterator<Item = (IntervalId, Nanos)> + 'e {
+    held.iter().map(|s| evidence.chain.segment(*s)).map(|s| (s.interval, s.length))
+}
+
+/// The waits that a set of segments fills: the innermost around each, or its own.
+fn waits<'e>(
+    evidence: &'e Evidence<'_>,
+    held: &'e [SegmentId],
+) -> impl Iterator<Item = (IntervalId, Nanos)> + 'e {
+    held.iter().map(|s| evidence.chain.segment(*s)).map(|s| {
+        let own = evidence.of_segment(s).cause.is_blocked();
+        let link = evidence.chain.links(s).next().filter(|_| !own);
+        (link.map_or(s.interval, |l| l.wait), s.length)
+    })
+}
+
+fn ranked(evidence: &Evidence<'_>, costs: impl Iterator<Item = (IntervalId, Nanos)>) -> Vec<Where> {
+    let mut places: BTreeMap<(Text, Text, Text), Place> = BTreeMap::new();
+    for (id, cost) in costs {
+        let interval = evidence.interval(id);
+        let thread = evidence.recording.thread(interval.thread);
+        let process = evidence.recording.process(thread.process);
+        let frame = evidence.function(interval);
+        let key = (process.name.clone(), thread.name.clone(), evidence.name(frame));
+        let place = places.entry(key).or_insert_with(|| Place {
+            cost: Nanos::ZERO,
+            typical: (Nanos::ZERO, id),
+            frame,
+            threads: Vec::new(),
+        });
+        place.cost += cost;
+        if cost > place.typical.0 {
+            place.typical = (cost, id);
+            place.frame = frame;
+        }
+        if place.threads.last() != Some(&interval.thread) {
+            place.threads.push(interval.thread);
+        }
+    }
+    let mut places: Vec<_> = places.into_iter().collect();
+    places.sort_by(|(a_key, a), (b_key, b)| b.cost.cmp(&a.cost).then_with(|| a_key.cmp(b_key)));
+    places.truncate(MAX_SITES);
+    places.into_iter().map(|((process, thread, _), p)| at(evidence, process, thread, p)).collect()
+}
+
+fn at(evidence: &Evidence<'_>, process: Text, thread: Text, mut place: Place) -> Where {
+    let recording = evidence.recording;
+    place.threads.sort_unstable();
+    place.threads.dedup();
+    let mut processes: Vec<_> = place.threads.iter().map(|t| evidence.process(*t)).collect();
+    processes.dedup();
+    let frame = place.frame.map(|f| recording.frame(f));
+    Where {
+        process: match processes[..] {
+            [one] => recording.process_name(one).into(),
+            _ => process,
+        },
+        thread: match place.threads[..] {
+            [one] => recording.thread_name(one).into(),
+            _ => thread,
+        },
+        function: frame.map_or_else(|| "?".into(), |f| f.function.clone()),
+        module: frame
+            .and_then(|f| f.module)
+            .map_or_else(|| "?".into(), |m| recording.module(m).name.clone()),
+        file: frame.and_then(|f| f.file.clone()),
+        line: frame.and_then(|f| f.line),
+        stack: stack(evidence, place.typical.1),
+    }
+}
+
+/// A stack as findings show it: root first, the cause last.
+fn stack(evidence: &Evidence<'_>, id: IntervalId) -> Vec<Text> {
+    let interval = evidence.interval(id);
+    let mut names: Vec<Text> = interval
+        .stack
+        .map(|s| {
+            evidence.recording.stack(s).map(|f| evidence.recording.frame_name(f).into()).collect()
+        })
+        .unwrap_or_default();
+    names.reverse();
+    names.push(culprit_model::Label::word(interval.cause).into());
+    names
+}
+
+/// Who waited meanwhile, from the outside in: the threads above the segments, with the cause of
+/// their wait.
+pub(crate) fn who_waited(evidence: &Evidence<'_>, held: &[SegmentId]) -> Vec<Fact> {
+    let mut waiters: BTreeMap<(ThreadId, culprit_model::Cause), Nanos> = BTreeMap::new();
+    for segment in held.iter().map(|s| evidence.chain.segment(*s)) {
+        let mut seen = Vec::new();
+        for link in evidence.chain.links(segment) {
+            let wait = evidence.interval(link.wait);
+            let key = (wait.thread, wait.cause);
+            if !seen.contains(&key) {
+                seen.push(key);
+                *waiters.entry(key).or_default() += segment.length;
+            }
+        }
+    }
+    let mut waiters: Vec<_> = waiters.into_iter().collect();
+    waiters.sort_by_key(|(key, cost)| (std::cmp::Reverse(*cost), *key));
+    waiters
+        .into_iter()
+        .take(MAX_WAITERS)
+        .map(|((thread, cause), cost)| {
+            let what =
+                format!("{} waited for this in {cause}", evidence.recording.thread_name(thread));
+            fact(what, cost.seconds() * 1e9, "ns")
+        })
+        .collect()
+}

@@ -1,0 +1,129 @@
+//! The mechanism as a whole: counting once, whose time counts, determinism.
+
+use culprit_model::{Cause, Loss, LossKind, Nanos, Severity, ThreadId};
+
+use crate::scene::{End, Scene, told};
+use crate::{Options, find};
+
+const SLEEP: &str = "main;nap;libc.so.6!clock_nanosleep;k:do_nanosleep";
+const CONDITION: &str = "clone3;worker;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+const FLUSH: &str = "main;save;libc.so.6!fsync;k:do_fsync;k:blkdev_issue_flush";
+
+/// A program that computes, with a pool of idle threads beside it.
+fn pool() -> Scene {
+    let mut scene = Scene::default();
+    let main = scene.program("solver", None, 0);
+    scene.run(main, 1000, Cause::CpuUser, "main;solve");
+    for at in 0..4 {
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, &format!("worker{at}"), 0);
+        scene.wait(worker, 1000, Cause::Lock, CONDITION, End::Unknown);
+    }
+    let process = scene.recording.thread(main).process;
+    let ticker = scene.thread(process, "ticker", 0);
+    for _ in 0..10 {
+        scene.wait(ticker, 100, Cause::Sleep, SLEEP, End::Timer);
+    }
+    scene
+}
+
+#[test]
+fn idle_threads_of_a_pool_and_timers_nobody_waits_for_cost_nothing() {
+    assert_eq!(told(&pool().done()), ["hot-function 1000"]);
+    assert_eq!(told(&pool().running()), ["hot-function 1000"]);
+}
+
+#[test]
+fn every_moment_counts_once_and_the_most_specific_rule_takes_it() {
+    let mut scene = Scene::default();
+    let main = scene.program("driver", None, 0);
+    let process = scene.recording.thread(main).process;
+    let helper = scene.thread(process, "helper", 0);
+    // The helper computes, then flushes 30 times; main joins it all the while.
+    scene.run(helper, 400, Cause::CpuUser, "clone3;work");
+    for _ in 0..30 {
+        scene.wait(helper, 20, Cause::Fsync, FLUSH, End::Disk);
+        scene.spend(helper, 400_000, Cause::CpuUser, "clone3;work", End::Unknown);
+    }
+    let join = "main;libc.so.6!__pthread_clockjoin_ex;k:futex_do_wait";
+    scene.wait(main, scene.now_ms(helper), Cause::Lock, join, End::By(helper));
+    let recording = scene.done();
+    assert_eq!(told(&recording), ["fsync-storm 600", "wait-on-thread 412"]);
+    let report = find(&recording, &Options::default());
+    let sum: Nanos = report.findings.iter().map(|f| f.cost).sum();
+    assert_eq!(sum, report.wall);
+    assert!((report.explained_share - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn findings_below_the_listing_share_come_only_with_all() {
+    let mut scene = Scene::default();
+    let main = scene.program("program", None, 0);
+    scene.run(main, 9_950, Cause::CpuUser, "main;solve");
+    for _ in 0..50 {
+        scene.wait(main, 1, Cause::Fsync, FLUSH, End::Disk);
+        scene.spend(main, 400_000, Cause::CpuUser, "main;solve", End::Unknown);
+    }
+    let recording = scene.done();
+    assert_eq!(told(&recording), ["hot-function 9970"]);
+    let all = find(&recording, &Options { all: true, ..Options::default() });
+    assert_eq!(
+        all.findings.last().map(|f| (f.id, f.severity)),
+        Some(("fsync-storm", Severity::Info))
+    );
+}
+
+#[test]
+fn the_same_recording_gives_the_same_findings() {
+    let options = Options { all: true, ..Options::default() };
+    let report = find(&pool().done(), &options);
+    assert_eq!(report, find(&pool().done(), &options));
+    assert!(!report.findings.is_empty());
+}
+
+#[test]
+fn an_empty_recording_has_no_findings() {
+    let report = find(&culprit_model::Recording::default(), &Options::default());
+    assert_eq!((report.findings.len(), report.explained_share), (0, 0.0));
+}
+
+#[test]
+fn losses_lower_the_confidence_of_what_rests_on_them_and_say_so() {
+    let mut recording = pool().done();
+    let sure = find(&recording, &Options::default()).findings[0].confidence;
+    recording.intervals.iter_mut().for_each(|i| i.uncertain = i.thread == ThreadId(0));
+    recording.losses.push(Loss {
+        kind: LossKind::SwitchesLost,
+        count: 7,
+        from: None,
+        to: None,
+        detail: "CPU 1".into(),
+    });
+    let report = find(&recording, &Options::default());
+    let hot = &report.findings[0];
+    assert!(hot.confidence < 0.6 * sure, "{} against {sure}", hot.confidence);
+    assert!(hot.evidence.iter().any(|e| e.what.contains("switch records were lost")));
+    assert_eq!(report.findings[1].id, "recording-lost");
+    assert!(report.findings[1].fix.contains("larger rings"), "{}", report.findings[1].fix);
+}
+
+#[test]
+fn a_selected_range_measures_only_itself() {
+    let mut scene = Scene::default();
+    let main = scene.program("program", None, 0);
+    scene.run(main, 500, Cause::CpuUser, "main;load").run(main, 500, Cause::CpuUser, "main;serve");
+    let recording = scene.done();
+    let options = Options { from: Some(culprit_model::Time(600_000_000)), ..Options::default() };
+    let report = find(&recording, &options);
+    assert_eq!(report.wall, Nanos(400_000_000));
+    assert!(report.findings[0].title.contains("serve"), "{}", report.findings[0].title);
+}
+
+#[test]
+fn the_check_names_the_recorded_command() {
+    let mut recording = pool().done();
+    recording.meta.command = vec!["sh".into(), "-c".into(), "it's slow".into()];
+    let report = find(&recording, &Options::default());
+    let check = &report.findings[0].check;
+    assert!(check.contains(r"-- sh -c 'it'\''s slow';"), "{check}");
+}

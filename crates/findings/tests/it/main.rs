@@ -1,0 +1,3 @@
+//! What other crates and the documentation rely on.
+
+mod docs;
