@@ -6,6 +6,7 @@
 //! [`Fields`], so writer and reader cannot disagree. The set was chosen by measurement: see
 //! docs/recorder-cost.md of this crate.
 
+use culprit_symbols::{Arch, Registers};
 use perf_event_open_sys::bindings as sys;
 use perf_event_open_sys::bindings::perf_event_attr;
 
@@ -146,18 +147,30 @@ pub(crate) struct AttrOptions {
     pub(crate) features: Features,
 }
 
-/// Registers that the unwinder needs besides the stack: instruction, stack and frame pointer, and
-/// on ARM the link register (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
-#[cfg(target_arch = "x86_64")]
-pub(crate) const UNWIND_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-#[cfg(target_arch = "aarch64")]
-pub(crate) const UNWIND_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+/// Registers that the unwinder wants besides the stack: all general ones.
+pub(crate) const UNWIND_REGISTERS: u64 = match Arch::NATIVE {
+    Some(arch) => Registers::perf_mask(arch),
+    None => 0,
+};
 
-/// The stack pointer alone: tells two calls of the same blocking function apart.
+/// Registers at a switch: enough to unwind ordinary frames, and the stack pointer tells two calls
+/// of the same blocking function apart. Instruction, stack and frame pointer, on ARM also the link
+/// register (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
 #[cfg(target_arch = "x86_64")]
-pub(crate) const STACK_POINTER: u64 = 1 << 7;
+pub(crate) const SWITCH_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 #[cfg(target_arch = "aarch64")]
-pub(crate) const STACK_POINTER: u64 = 1 << 31;
+pub(crate) const SWITCH_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+
+#[cfg(target_arch = "x86_64")]
+const STACK_POINTER: u64 = 1 << 7;
+#[cfg(target_arch = "aarch64")]
+const STACK_POINTER: u64 = 1 << 31;
+
+/// The stack pointer among the registers that `mask` asked for.
+pub(crate) fn stack_pointer(mask: u64, registers: &[u64]) -> Option<u64> {
+    let below = mask & (STACK_POINTER - 1);
+    registers.get(below.count_ones() as usize).copied()
+}
 
 /// The architecture's bit for `PERF_SAMPLE_REGS_ABI_64`.
 pub(crate) const REGISTERS_64: u64 = sys::PERF_SAMPLE_REGS_ABI_64 as u64;

@@ -243,7 +243,8 @@ fn sample<'a>(
     let chain = if fields.callchain { counted(words)? } else { &[] };
     let raw = if fields.raw { raw_part(words)? } else { &[] };
     let registers = if fields.registers == 0 { &[] } else { registers(words, fields.registers)? };
-    let stack = if fields.stack_bytes == 0 { &[] } else { stack_part(words)? };
+    // Cut short where a sample carries another event's number (see `events`): then it has none.
+    let stack = if fields.stack_bytes == 0 { &[] } else { stack_part(words).unwrap_or(&[]) };
     let in_user = u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK
         == sys::PERF_RECORD_MISC_USER;
     let role = shape.role;

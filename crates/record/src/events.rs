@@ -8,7 +8,9 @@
 
 use perf_event_open_sys::bindings as sys;
 
-use crate::attr::{EventSpec, Fields, Rate, Role, STACK_POINTER, Source, UNWIND_REGISTERS, Watch};
+use crate::attr::{
+    EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, UNWIND_REGISTERS, Watch,
+};
 use crate::ladder::WakerPoints;
 
 /// How user stacks are found.
@@ -110,8 +112,12 @@ impl EventChoice<'_> {
         let Some((dump, rate)) = self.dump() else {
             return vec![self.target(Role::SwitchStack, switches, chain)];
         };
-        // The stack pointer tells which of the dumps a frame-pointer chain belongs to.
-        let keyed = Fields { registers: STACK_POINTER, ..chain };
+        // Both samples of a switch begin alike. Since Linux 6.2 the kernel prepares a sample once
+        // for all software events of one kind that fire together (`do_perf_sw_event` shares its
+        // `perf_sample_data`): the second then carries the number and the size of the first.
+        // Alike in what they share, either can be read as the other.
+        let keyed = Fields { registers: SWITCH_REGISTERS, ..chain };
+        let dump = Fields { stack_bytes: dump.stack_bytes, ..keyed };
         vec![
             self.target(Role::SwitchStack, switches, keyed),
             EventSpec {

@@ -78,3 +78,8 @@ fn open_through(pid: i32, path: &Path) -> Result<File, culprit_place::Error> {
     let root = procfs::root_of(Pid(u32::try_from(pid).unwrap_or(0)))?;
     procfs::open_in_root(root, path)
 }
+
+/// Opens a file that a process which lives has mapped. None for what is no file.
+pub(crate) fn open_now(pid: i32, path: &str) -> Option<OpenedFile> {
+    FileOpener::default().see(pid, &[], path.as_bytes())
+}

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::attr::{AttrOptions, EventSpec, Features, Role, Stream, Watch};
+use crate::attr::{AttrOptions, EventSpec, Features, Stream, Watch};
 use crate::decode::{EventShape, EventShapes};
 use crate::error::Error;
 use crate::order::Chunk;
@@ -315,7 +315,7 @@ impl EventSource for PerfSource {
             .collect();
         let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         match poll(&mut polled, Some(&timeout)) {
-            Err(rustix::io::Errno::INTR) => return Ok(Ready::All),
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Ready::Nothing),
             other => other?,
         };
         let awake = |stream| {

@@ -26,6 +26,9 @@ use crate::sys::be_realtime;
 /// watermark wakes the reader earlier than that. Shorter rounds cost more and bring nothing.
 const ROUND: Duration = Duration::from_millis(100);
 
+/// Longest time until a request to stop is seen.
+const SLICE: Duration = Duration::from_millis(20);
+
 /// What one round brought.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -100,8 +103,8 @@ pub(crate) struct Lines {
 }
 
 impl<S: EventSource> Reader<S> {
-    /// A reader of `source`; `opener` already knows the files of processes that live.
-    pub(crate) fn new(source: S, opener: FileOpener, lines: Lines) -> Self {
+    /// A reader of `source`; `early` has been read already and goes with the first batch.
+    pub(crate) fn new(source: S, opener: FileOpener, early: Vec<Chunk>, lines: Lines) -> Self {
         let Lines { out, spares, stop, budget } = lines;
         Self {
             shapes: source.shapes(),
@@ -112,7 +115,7 @@ impl<S: EventSource> Reader<S> {
             out,
             spares,
             spare: Vec::new(),
-            pending: Vec::new(),
+            pending: early,
             files: Vec::new(),
             last_round: 0,
         }
@@ -127,14 +130,18 @@ impl<S: EventSource> Reader<S> {
         while !self.stop.load(Ordering::Acquire) {
             let now = monotonic_ns();
             let left = Duration::from_nanos(next_round.saturating_sub(now));
-            let ready = self.source.wait(left.min(ROUND)).unwrap_or(Ready::All);
-            if ready == Ready::Maps && monotonic_ns() < next_round {
-                self.read_maps();
-                continue;
-            }
-            next_round = monotonic_ns() + nanos(ROUND);
-            if !self.round(false) {
-                break;
+            // A failed wait must not become a busy loop that is silent about it: read everything.
+            let ready = self.source.wait(left.min(SLICE)).unwrap_or(Ready::All);
+            let early = monotonic_ns() < next_round;
+            match ready {
+                Ready::Maps if early => self.read_maps(),
+                Ready::Nothing if early => {}
+                _ => {
+                    next_round = monotonic_ns() + nanos(ROUND);
+                    if !self.round(false) {
+                        break;
+                    }
+                }
             }
         }
         self.source.stop();

@@ -16,8 +16,10 @@ use crate::order::Chunk;
 pub(crate) enum Ready {
     /// New mappings: open their files now, their process may not live long.
     Maps,
-    /// A ring is half full, or the time is up: read everything.
+    /// A ring is half full: read everything.
     All,
+    /// The time is up.
+    Nothing,
 }
 
 /// Records that a source dropped, by what they were for.
@@ -49,4 +51,31 @@ pub(crate) trait EventSource: Send {
 
     /// Bytes of ring memory.
     fn memory_bytes(&self) -> usize;
+}
+
+/// The source of the lowest rung: there are no events, only what is polled from /proc.
+#[derive(Debug, Default)]
+pub(crate) struct NoEvents;
+
+impl EventSource for NoEvents {
+    fn shapes(&self) -> EventShapes {
+        EventShapes::default()
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<Ready> {
+        std::thread::sleep(timeout);
+        Ok(Ready::Nothing)
+    }
+
+    fn drain(&mut self, _: &[Stream], _: &mut Vec<Vec<u64>>, _: &mut Vec<Chunk>) {}
+
+    fn stop(&mut self) {}
+
+    fn dropped(&mut self) -> Option<Vec<Dropped>> {
+        None
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
 }

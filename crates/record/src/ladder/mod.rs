@@ -11,6 +11,7 @@ mod words;
 use std::io;
 use std::path::Path;
 
+use culprit_model::Rung;
 use perf_event_open_sys::bindings as sys;
 
 use crate::attr::{AttrOptions, EventSpec, Features, Fields, Rate, Role, Source, Watch};
@@ -73,6 +74,16 @@ impl Rights {
             try_open(&tracepoint_trial(&points.waking), Scope::Machine).map(|()| points)
         });
         Self { machine, kernel, user, wakers, features }
+    }
+
+    /// The highest rung that these rights reach.
+    pub(crate) fn rung(&self) -> Rung {
+        match (&self.user, &self.kernel, &self.wakers) {
+            (Err(_), _, _) => Rung::Polling,
+            (Ok(()), Err(_), _) => Rung::UserOnly,
+            (Ok(()), Ok(()), Err(_)) => Rung::KernelStacks,
+            (Ok(()), Ok(()), Ok(_)) => Rung::Full,
+        }
     }
 }
 

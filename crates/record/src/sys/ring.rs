@@ -95,7 +95,7 @@ impl MappedRing {
             std::ptr::copy_nonoverlapping(
                 from.as_ptr(),
                 out.as_mut_ptr().cast::<u8>(),
-                std::mem::size_of_val(out),
+                size_of_val(out),
             );
         }
     }

@@ -1,0 +1,146 @@
+//! The end of a recording: rows read back, names settled.
+//!
+//! Events were written with stacks as they looked at the time. Now that everything is learnt (what
+//! dumps taught about frame-pointer chains, what a JIT called its code) each stack gets its final
+//! row, the tables that grew in memory replace their first versions, and nodes that nobody uses any
+//! more are dropped.
+
+use culprit_model::{
+    LossKind, MarkKind, Pid, ProcessId, Recording, Stack, StackId, Time,
+};
+
+use crate::error::Error;
+use crate::session::{Armed, Progress};
+use crate::worker::Remains;
+
+/// How the recorded command ended, as far as the caller knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ending {
+    /// The command's own process, where it was not known when the recording was armed (a
+    /// container's).
+    pub root: Option<Pid>,
+    /// Its exit code: 128 + N when signal N ended it.
+    pub exit_code: Option<i32>,
+}
+
+/// A finished recording.
+#[derive(Debug)]
+pub struct Finished {
+    /// All tables but the intervals, which the engine builds.
+    pub recording: Recording,
+    /// Final counts.
+    pub stats: Progress,
+    /// Why writing stopped early, if it did: what was written until then is in the recording.
+    pub stopped_by: Option<culprit_recording::Error>,
+}
+
+impl Armed {
+    /// Ends the recording and reads it back. The file of the recording still holds the unfinished
+    /// form; the caller writes the finished one over it.
+    ///
+    /// # Errors
+    /// When a thread of the recorder panicked, or the file cannot be read back.
+    pub fn finish(self, ending: Ending) -> Result<Finished, Error> {
+        let stats = self.progress();
+        let (mut meta, output, root, mut remains) = self.halt()?;
+        remains.settle();
+        let opened = culprit_recording::open(&output)?;
+        let mut recording = opened.recording;
+        settle_stacks(&mut recording, &remains);
+        recording.processes = remains.handler.tracker.processes().to_vec();
+        recording.threads = remains.handler.tracker.threads().to_vec();
+        recording.modules = remains.handler.modules.rows().to_vec();
+        let kept = recording.losses.drain(..).filter(|loss| is_the_files(loss.kind));
+        let mut losses = remains.handler.ledger.rows();
+        losses.extend(kept);
+        if remains.failure.is_some() {
+            losses.extend(disk_full(&recording));
+        }
+        recording.losses = losses;
+        let pid = root.or(ending.root);
+        meta.root_process = pid.and_then(|pid| first_of(&recording, pid));
+        meta.exit_code = ending.exit_code;
+        meta.complete = true;
+        recording.meta = meta;
+        settle_root(&mut recording);
+        Ok(Finished { recording, stats, stopped_by: remains.failure })
+    }
+}
+
+/// Losses that the file itself tells of; that its recorder has not finished it is no news here.
+fn is_the_files(kind: LossKind) -> bool {
+    matches!(kind, LossKind::OldestDropped | LossKind::FileDamaged)
+}
+
+fn disk_full(recording: &Recording) -> Option<culprit_model::Loss> {
+    let last = recording.switches.last().map(|switch| switch.time);
+    Some(culprit_model::Loss {
+        kind: LossKind::DiskFull,
+        count: 1,
+        from: last,
+        to: None,
+        detail: "recording ended early".into(),
+    })
+}
+
+fn first_of(recording: &Recording, pid: Pid) -> Option<ProcessId> {
+    let found = recording.processes.iter().position(|process| process.pid == pid);
+    found.map(ProcessId::from_index)
+}
+
+/// The command's span: from its execve to its end.
+fn settle_root(recording: &mut Recording) {
+    let Some(root) = recording.meta.root_process else { return };
+    let executed = recording
+        .marks
+        .iter()
+        .find(|mark| mark.process == root && mark.kind == MarkKind::Exec)
+        .map_or(Time::START, |mark| mark.time);
+    let process = &mut recording.processes[root.index()];
+    process.exit_code = recording.meta.exit_code.map(i64::from);
+    let end = process.end.unwrap_or(Time(recording.meta.wall.0));
+    recording.meta.command_span = Some((executed, end));
+}
+
+/// Gives every row its final stack and drops the nodes that none needs.
+fn settle_stacks(recording: &mut Recording, remains: &Remains) {
+    let stacks = remains.resolver.stacks();
+    let mut keep = vec![false; stacks.len()];
+    for stack in stack_cells(recording) {
+        *stack = remains.stack(*stack);
+        let mut next = *stack;
+        while let Some(node) = next
+            && !keep[node.index()]
+        {
+            keep[node.index()] = true;
+            next = stacks[node.index()].parent;
+        }
+    }
+    let (rows, places) = compact(stacks, &keep);
+    for stack in stack_cells(recording) {
+        *stack = stack.and_then(|stack| places[stack.index()]);
+    }
+    recording.stacks = rows;
+    recording.frames = remains.resolver.frames().to_vec();
+}
+
+/// Every cell of the recording that names a stack.
+fn stack_cells(recording: &mut Recording) -> impl Iterator<Item = &mut Option<StackId>> {
+    let switches = recording.switches.iter_mut().map(|row| &mut row.stack);
+    let samples = recording.samples.iter_mut().map(|row| &mut row.stack);
+    let wakeups = recording.wakeups.iter_mut().map(|row| &mut row.waker_stack);
+    let faults = recording.faults.iter_mut().map(|row| &mut row.stack);
+    switches.chain(samples).chain(wakeups).chain(faults)
+}
+
+/// The kept nodes, parents still before children, and where each node went.
+fn compact(stacks: &[Stack], keep: &[bool]) -> (Vec<Stack>, Vec<Option<StackId>>) {
+    let mut rows = Vec::new();
+    let mut places = vec![None; stacks.len()];
+    for (at, stack) in stacks.iter().enumerate().filter(|(at, _)| keep[*at]) {
+        let parent = stack.parent.and_then(|parent| places[parent.index()]);
+        places[at] = Some(StackId::from_index(rows.len()));
+        rows.push(Stack { parent, frame: stack.frame });
+    }
+    (rows, places)
+}

@@ -1,0 +1,303 @@
+//! One record at a time, in order of time, into rows.
+//!
+//! ```text
+//! samples      stack(t1)            stack(t3)
+//! accounting        out(t2)   in           out(t4)
+//! rows              out+stack in           out+stack
+//! ```
+//!
+//! The stack of a switch is sampled by the leaving thread just before its switch record is
+//! written, so it waits in the thread's state for it. A stack without its switch (that record was
+//! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
+
+use culprit_model::{FaultKind, LossKind, SampleKind, SwitchKind, ThreadId, Time, WakeSource, WakeupKind};
+use culprit_symbols::{Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder};
+use rustc_hash::FxHashMap;
+
+use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
+use crate::decode::{Body, Map, Record, Sample, Task};
+use crate::fault_files::FaultFiles;
+use crate::ledger::Ledger;
+use crate::modules::Modules;
+use crate::resolve::{Resolver, chain_word};
+use crate::space::{CodeMap, KERNEL, Spaces};
+use crate::stacks::{RawStack, RawStacks, Variant, join, split};
+use crate::tables::{RawFault, RawSample, RawSwitch, RawWakeup, Rows};
+use crate::tracefs::Field;
+use crate::tracker::Tracker;
+
+/// What the handler has to know about the recording.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Context {
+    /// `CLOCK_MONOTONIC` at the recording's start, ns.
+    pub(crate) start: u64,
+    /// Where wakeup tracepoints keep the woken thread's number.
+    pub(crate) woken: Option<Field>,
+    /// Whether every switch out should have a stack.
+    pub(crate) switch_stacks: bool,
+}
+
+/// Turns records into rows.
+#[derive(Debug)]
+pub(crate) struct Handler {
+    pub(crate) context: Context,
+    pub(crate) tracker: Tracker,
+    pub(crate) spaces: Spaces,
+    pub(crate) modules: Modules,
+    pub(crate) raw: RawStacks,
+    pub(crate) rows: Rows,
+    pub(crate) ledger: Ledger,
+    unwinder: Unwinder,
+    unwound: Vec<CodeAddress>,
+    interrupts: FxHashMap<RawStack, WakeSource>,
+    fault_files: FaultFiles,
+}
+
+impl Handler {
+    /// A handler that has seen nothing.
+    pub(crate) fn new(context: Context) -> Self {
+        Self {
+            context,
+            tracker: Tracker::default(),
+            spaces: Spaces::default(),
+            modules: Modules::default(),
+            raw: RawStacks::default(),
+            rows: Rows::default(),
+            ledger: Ledger::default(),
+            unwinder: Unwinder::new(),
+            unwound: Vec::new(),
+            interrupts: FxHashMap::default(),
+            fault_files: FaultFiles::default(),
+        }
+    }
+
+    /// Nanoseconds of the monotonic clock as a time of the recording.
+    pub(crate) fn time(&self, monotonic: u64) -> Time {
+        Time(monotonic.saturating_sub(self.context.start))
+    }
+
+    /// Handles one record; `resolver` names the kernel functions of interrupts.
+    pub(crate) fn handle(&mut self, record: Record<'_>, cpu: u32, resolver: &Resolver) {
+        let time = self.time(record.time);
+        match record.body {
+            Body::Sample(sample) => self.sample(&sample, cpu, time, resolver),
+            Body::SwitchIn(task) => self.switch_in(task, cpu, time),
+            Body::SwitchOut { task, preempted } => self.switch_out(task, preempted, cpu, time),
+            Body::Fork { child, parent } if real(child) && real(parent) => {
+                self.tracker.fork(child, parent, time, &mut self.spaces);
+            }
+            Body::Exit(task) if real(task) => self.tracker.exit(task, time, &mut self.spaces),
+            Body::Comm { task, exec, name } if real(task) => {
+                self.tracker.comm(task, exec, name, time, &mut self.spaces);
+            }
+            Body::Map(map) if real(map.task) => self.map(&map, time),
+            Body::Lost(_) | Body::Throttle => {} // the worker counts these, by their stream
+            _ => {}
+        }
+    }
+
+    /// A mapping that existed when its process was first seen.
+    pub(crate) fn known_map(&mut self, map: &Map<'_>, time: Time) {
+        self.map(map, time);
+    }
+
+    fn switch_in(&mut self, task: Task, cpu: u32, time: Time) {
+        if !real(task) {
+            return;
+        }
+        let thread = self.tracker.thread(task, time, &mut self.spaces);
+        let state = self.tracker.state(thread);
+        state.leaving = None;
+        state.dumped = None;
+        self.rows.switches.push(RawSwitch { time, thread, kind: SwitchKind::In, cpu, stack: None });
+    }
+
+    fn switch_out(&mut self, task: Task, preempted: bool, cpu: u32, time: Time) {
+        // A thread that is past its exit has no number any more; its exit record has told its end.
+        if !real(task) {
+            return;
+        }
+        let thread = self.tracker.thread(task, time, &mut self.spaces);
+        let state = self.tracker.state(thread);
+        let (stack, dumped) = (state.leaving.take(), state.dumped.take());
+        match (stack, dumped) {
+            (Some(stack), Some(user)) => self.raw.learn(stack, &user),
+            (None, _) if self.context.switch_stacks => {
+                self.ledger.at(LossKind::StacksMissing, "", 1, time);
+            }
+            _ => {}
+        }
+        let kind = if preempted { SwitchKind::Preempted } else { SwitchKind::Out };
+        self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack });
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>, cpu: u32, time: Time, resolver: &Resolver) {
+        match sample.role {
+            Role::WakingThread | Role::WakingInterrupt | Role::Wakeup | Role::WakeupNew => {
+                self.wakeup(sample, time, resolver);
+            }
+            _ if !real(sample.task) => {}
+            Role::SwitchStack | Role::SwitchDump => self.leaving(sample, time),
+            Role::Clock => self.clock(sample, cpu, time),
+            Role::MajorFault => self.fault(sample, FaultKind::Major, time),
+            Role::MinorFault => self.fault(sample, FaultKind::Minor, time),
+            Role::Maps | Role::Accounting | Role::Anchor => {}
+        }
+    }
+
+    /// A sample of a thread that is about to leave its CPU.
+    fn leaving(&mut self, sample: &Sample<'_>, time: Time) {
+        let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+        let state = self.tracker.state(thread);
+        if state.leaving.is_some() && state.sampled == time {
+            // The second sample of one switch: it has nothing that the first had not, or a dump
+            // that cannot be told from garbage (see `events`).
+            return;
+        }
+        state.sampled = time;
+        state.dumped = None;
+        let variant = match stack_pointer(SWITCH_REGISTERS, sample.registers) {
+            None => Variant::default(),
+            Some(stack_pointer) => Variant { thread: thread.0, stack_pointer },
+        };
+        let space = self.tracker.space(thread);
+        let stack = self.raw.intern(space, variant, sample.chain);
+        self.tracker.state(thread).leaving = Some(stack);
+        if !sample.stack.is_empty() && self.unwind(sample, SWITCH_REGISTERS, thread, time) {
+            self.tracker.state(thread).dumped = Some(chain_of(&self.unwound));
+        }
+    }
+
+    fn clock(&mut self, sample: &Sample<'_>, cpu: u32, time: Time) {
+        let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+        let stack = self.full_stack(sample, thread, time);
+        let kind = if sample.in_user { SampleKind::User } else { SampleKind::Kernel };
+        self.rows.samples.push(RawSample { time, thread, kind, cpu, stack });
+    }
+
+    /// The stack of a sample: user frames from its dump where that reaches the root or at least
+    /// further than frame pointers do.
+    fn full_stack(
+        &mut self,
+        sample: &Sample<'_>,
+        thread: ThreadId,
+        time: Time,
+    ) -> Option<RawStack> {
+        let space = self.tracker.space(thread);
+        let (kernel, user) = split(sample.chain);
+        if !sample.registers.is_empty() && !sample.stack.is_empty() {
+            let complete = self.unwind(sample, UNWIND_REGISTERS, thread, time);
+            if complete || self.unwound.len() > user.len() {
+                let chain = join(kernel, &chain_of(&self.unwound));
+                return Some(self.raw.intern(space, Variant::default(), &chain));
+            }
+        }
+        let empty = sample.chain.is_empty();
+        (!empty).then(|| self.raw.intern(space, Variant::default(), sample.chain))
+    }
+
+    /// Unwinds the sample's dump into `unwound`; true when it reached the thread's root.
+    fn unwind(
+        &mut self,
+        sample: &Sample<'_>,
+        mask: u64,
+        thread: ThreadId,
+        time: Time,
+    ) -> bool {
+        self.unwound.clear();
+        let Some(arch) = Arch::NATIVE else { return false };
+        let registers = Registers::from_perf(arch, mask, sample.registers);
+        let (Some(registers), Some(base)) = (registers, stack_pointer(mask, sample.registers)) else {
+            return false;
+        };
+        let space = self.spaces.unwind(self.tracker.space(thread));
+        let dump = StackDump { base: Avma(base), bytes: sample.stack };
+        let walk = self.unwinder.unwind(space, registers, dump, &mut self.unwound);
+        if let Outcome::Truncated(reason) = walk.outcome {
+            self.ledger.at(LossKind::StacksTruncated, &why_cut(reason), 1, time);
+        }
+        walk.outcome == Outcome::Complete
+    }
+
+    fn fault(&mut self, sample: &Sample<'_>, kind: FaultKind, time: Time) {
+        let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+        let space = self.tracker.space(thread);
+        let stack = (!sample.chain.is_empty())
+            .then(|| self.raw.intern(space, Variant::default(), sample.chain));
+        let file = match kind {
+            FaultKind::Major => self.fault_files.find(sample.task.pid, sample.address, time),
+            FaultKind::Minor => None,
+        };
+        let (address, count) = (sample.address, sample.period.max(1));
+        self.rows.faults.push(RawFault { time, thread, kind, address, count, file, stack });
+    }
+
+    fn wakeup(&mut self, sample: &Sample<'_>, time: Time, resolver: &Resolver) {
+        let Some(woken) = self.context.woken.and_then(|field| field.read(sample.raw)) else {
+            self.ledger.at(LossKind::RecordsMalformed, "wakeup without a thread", 1, time);
+            return;
+        };
+        // Machine-wide events tell of everybody's wakeups; those of others are none of ours.
+        let woken = i32::try_from(woken).ok().and_then(|tid| self.tracker.recorded(tid));
+        let Some(thread) = woken else { return };
+        let (source, waker) = match sample.role {
+            Role::WakingInterrupt => (self.interrupt(sample, resolver), None),
+            _ if !real(sample.task) => (WakeSource::Interrupt, None),
+            Role::Wakeup => (WakeSource::Interrupt, None),
+            _ => {
+                let waker = self.tracker.waker(sample.task, time, &mut self.spaces);
+                (WakeSource::Thread, Some(waker))
+            }
+        };
+        let stack = waker.filter(|_| !sample.chain.is_empty()).map(|waker| {
+            self.raw.intern(self.tracker.space(waker), Variant::default(), sample.chain)
+        });
+        let kind = match sample.role {
+            Role::WakingThread | Role::WakingInterrupt => WakeupKind::Waking,
+            _ => WakeupKind::Wakeup,
+        };
+        self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
+    }
+
+    fn interrupt(&mut self, sample: &Sample<'_>, resolver: &Resolver) -> WakeSource {
+        if sample.chain.is_empty() {
+            return WakeSource::Interrupt;
+        }
+        let stack = self.raw.intern(KERNEL, Variant::default(), sample.chain);
+        *self.interrupts.entry(stack).or_insert_with(|| {
+            let names = sample.chain.iter().filter_map(|address| resolver.kernel_name(*address));
+            crate::wakers::classify(names)
+        })
+    }
+
+    fn map(&mut self, map: &Map<'_>, time: Time) {
+        let path = String::from_utf8_lossy(map.path);
+        let module =
+            self.modules.mapped(map.task.pid, map.build_id, &path, &mut self.ledger);
+        let code = CodeMap {
+            start: map.address,
+            end: map.address.saturating_add(map.length),
+            offset: map.offset,
+            module,
+        };
+        self.tracker.map(map.task, code, &path, time, &mut self.spaces, &self.modules);
+    }
+}
+
+/// Whether a record names a thread: not the idle loop, not one that is past its exit.
+fn real(task: Task) -> bool {
+    task.tid > 0
+}
+
+fn chain_of(frames: &[CodeAddress]) -> Vec<u64> {
+    frames.iter().enumerate().map(|(depth, frame)| chain_word(depth, *frame)).collect()
+}
+
+/// The reason without its addresses, so that there are few.
+fn why_cut(reason: Truncation) -> String {
+    match reason {
+        Truncation::StackEnd { .. } => "the stack is deeper than its dump".to_owned(),
+        Truncation::RegisterUnknown { .. } => "a register that is needed is not known".to_owned(),
+        other => other.to_string(),
+    }
+}

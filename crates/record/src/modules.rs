@@ -1,0 +1,367 @@
+//! The files that code comes from: one row and one parsed image per build id.
+//!
+//! Descriptors arrive from the reader thread, already opened through their process's root; here
+//! they are parsed, at once, so that nothing depends on the process any more. Generated code has
+//! one module per process, named from the runtime's map when the recording ends.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use culprit_model::{LossKind, Module, ModuleId, Pid, Text};
+use culprit_place::procfs;
+use culprit_symbols::{BuildId, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map};
+use rustc_hash::FxHashMap;
+
+use crate::files::OpenedFile;
+use crate::ledger::Ledger;
+
+/// Name of the module of generated code.
+const JIT: &str = "[jit]";
+
+/// A map or dump file is read up to this size; a runtime that writes more has lost its mind.
+const MOST_JIT_BYTES: u64 = 256 << 20;
+
+/// Every module of the recording.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    rows: Vec<Module>,
+    images: Vec<Option<Arc<ModuleImage>>>,
+    by_key: FxHashMap<Key, ModuleId>,
+    by_image: FxHashMap<ImageKey, ModuleId>,
+    cache: ImageCache,
+    files: FxHashMap<Key, Result<File, String>>,
+    generated: Vec<Generated>,
+}
+
+/// What tells modules apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    BuildId(Box<[u8]>),
+    /// Without build ids: a path in one process.
+    Path(i32, Box<str>),
+    /// `[kernel]`, `[vdso]`, kernel modules.
+    Name(Box<str>),
+    /// Generated code of a process.
+    Generated(i32),
+}
+
+/// Where a process's runtime tells what it generated.
+#[derive(Debug)]
+struct Generated {
+    module: ModuleId,
+    source: GeneratedSource,
+}
+
+#[derive(Debug)]
+enum GeneratedSource {
+    /// `/tmp/perf-PID.map` behind the process's root, which the descriptor keeps alive.
+    PerfMap(OwnedFd, PathBuf),
+    /// The dump that the runtime mapped.
+    Dump(File),
+}
+
+impl Modules {
+    /// Takes files over from the reader; they are parsed when their mapping is handled.
+    pub(crate) fn deliver(&mut self, opened: Vec<OpenedFile>) {
+        for file in opened {
+            let key = key_of(file.pid, &file.build_id, &file.path);
+            self.files.insert(key, file.file.map_err(|error| error.to_string()));
+        }
+    }
+
+    /// The module of a mapping.
+    pub(crate) fn mapped(
+        &mut self,
+        pid: i32,
+        build_id: &[u8],
+        path: &str,
+        ledger: &mut Ledger,
+    ) -> ModuleId {
+        if path == culprit_symbols::VDSO_NAME {
+            return self.vdso();
+        }
+        if is_generated(path) {
+            return self.generated_code(pid);
+        }
+        if is_jitdump(path) {
+            self.attach_dump(pid, build_id, path);
+        }
+        let key = key_of(pid, build_id, path);
+        let known = self.by_key.get(&key).copied();
+        if let Some(known) = known
+            && (self.images[known.index()].is_some() || !self.files.contains_key(&key))
+        {
+            return known;
+        }
+        let image = self.load(pid, &key, build_id, path);
+        match &image {
+            Ok(_) => ledger.recover(LossKind::ModulesUnreadable, path),
+            Err(why) => ledger.once(LossKind::ModulesUnreadable, path, why),
+        }
+        let image = image.ok();
+        let same = image.as_ref().and_then(|image| self.by_image.get(image.key())).copied();
+        let id = known.or(same).unwrap_or_else(|| self.push(file_row(path, build_id), None));
+        self.by_key.insert(key, id);
+        if let Some(image) = image {
+            self.attach_image(id, image);
+        }
+        id
+    }
+
+    /// The module of kernel code: `[kernel]`, or a loadable module by its name.
+    pub(crate) fn kernel(&mut self, name: Option<&str>) -> ModuleId {
+        let name = name.map_or_else(|| "[kernel]".to_owned(), |name| format!("[{name}]"));
+        let key = Key::Name(name.as_str().into());
+        if let Some(known) = self.by_key.get(&key) {
+            return *known;
+        }
+        let name = Text::from(name);
+        let row = Module {
+            name: name.clone(),
+            path: name,
+            build_id: None,
+            symbols: true,
+            lines: false,
+        };
+        self.push_as(key, row, None)
+    }
+
+    /// The parsed image, where there is one.
+    pub(crate) fn image(&self, id: ModuleId) -> Option<&Arc<ModuleImage>> {
+        self.images[id.index()].as_ref()
+    }
+
+    /// Whether a module's code was generated at run time.
+    pub(crate) fn is_generated(&self, id: ModuleId) -> bool {
+        self.generated.iter().any(|generated| generated.module == id)
+    }
+
+    /// Every row so far.
+    pub(crate) fn rows(&self) -> &[Module] {
+        &self.rows
+    }
+
+    /// Bytes that the images hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.cache.memory_bytes()
+    }
+
+    /// Reads what the runtimes have written about their code until now.
+    pub(crate) fn read_generated(&self) -> Vec<(ModuleId, JitCode)> {
+        self.generated.iter().filter_map(|code| Some((code.module, code.source.read()?))).collect()
+    }
+
+    fn vdso(&mut self) -> ModuleId {
+        let name = culprit_symbols::VDSO_NAME;
+        let key = Key::Name(name.into());
+        if let Some(known) = self.by_key.get(&key) {
+            return *known;
+        }
+        // Every process of a machine has the same one, so ours will do.
+        let image = culprit_symbols::vdso_image().ok().map(Arc::new);
+        let row = Module {
+            name: name.into(),
+            path: name.into(),
+            build_id: image.as_ref().and_then(|image| image.build_id()).map(text_of),
+            symbols: image.as_ref().is_some_and(|image| image.has_symbols()),
+            lines: false,
+        };
+        self.push_as(key, row, image)
+    }
+
+    fn generated_code(&mut self, pid: i32) -> ModuleId {
+        let key = Key::Generated(pid);
+        if let Some(known) = self.by_key.get(&key) {
+            return *known;
+        }
+        let path = perf_map_path(pid);
+        let row = Module {
+            name: JIT.into(),
+            path: path.to_string_lossy().into_owned().into(),
+            build_id: None,
+            symbols: false,
+            lines: false,
+        };
+        let module = self.push_as(key, row, None);
+        if let Ok(root) = procfs::root_of(kernel_pid(pid)) {
+            self.generated.push(Generated { module, source: GeneratedSource::PerfMap(root, path) });
+        }
+        module
+    }
+
+    /// A runtime mapped its dump as a mark for us: it describes the process's generated code.
+    fn attach_dump(&mut self, pid: i32, build_id: &[u8], path: &str) {
+        let module = self.generated_code(pid);
+        let file = self.files.get(&key_of(pid, build_id, path));
+        if let Some(Ok(file)) = file
+            && let Ok(file) = file.try_clone()
+        {
+            self.generated.push(Generated { module, source: GeneratedSource::Dump(file) });
+        }
+    }
+
+    /// Parses the file that was delivered for a module.
+    fn load(
+        &mut self,
+        pid: i32,
+        key: &Key,
+        build_id: &[u8],
+        path: &str,
+    ) -> Result<Arc<ModuleImage>, String> {
+        let file = match self.files.remove(key) {
+            Some(opened) => opened?,
+            None => return Err("its process ended before it could be opened".to_owned()),
+        };
+        let expected = BuildId::new(build_id);
+        let root = procfs::root_of(kernel_pid(pid)).ok();
+        let mut debug_file = |wanted: &Path| match &root {
+            Some(root) => procfs::open_in_root(root, wanted).ok(),
+            // The process is gone. Ours may be the same file system; the build id decides.
+            None => File::open(wanted).ok(),
+        };
+        let opened = self.cache.open(file, path, expected.as_ref(), &mut debug_file);
+        opened.map_err(|error| error.to_string())
+    }
+
+    fn attach_image(&mut self, id: ModuleId, image: Arc<ModuleImage>) {
+        let row = &mut self.rows[id.index()];
+        row.build_id = image.build_id().map(text_of).or(row.build_id.take());
+        row.symbols = image.has_symbols();
+        self.by_image.insert(image.key().clone(), id);
+        self.images[id.index()] = Some(image);
+    }
+
+    fn push(&mut self, row: Module, image: Option<Arc<ModuleImage>>) -> ModuleId {
+        let id = ModuleId::from_index(self.rows.len());
+        self.rows.push(row);
+        self.images.push(image);
+        id
+    }
+
+    fn push_as(&mut self, key: Key, row: Module, image: Option<Arc<ModuleImage>>) -> ModuleId {
+        let id = self.push(row, image);
+        self.by_key.insert(key, id);
+        id
+    }
+
+    /// Notes that line information of a module was used.
+    pub(crate) fn has_lines(&mut self, id: ModuleId) {
+        self.rows[id.index()].lines = true;
+    }
+}
+
+impl GeneratedSource {
+    fn read(&self) -> Option<JitCode> {
+        match self {
+            Self::PerfMap(root, path) => {
+                let file = procfs::open_in_root(root, path).ok()?;
+                Some(parse_perf_map(&read_bounded(file)?))
+            }
+            Self::Dump(file) => {
+                parse_jitdump(&read_bounded(file.try_clone().ok()?)?, "jitdump").ok()
+            }
+        }
+    }
+}
+
+fn read_bounded(mut file: File) -> Option<Vec<u8>> {
+    use std::io::{Read as _, Seek as _};
+    file.rewind().ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST_JIT_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn file_row(path: &str, build_id: &[u8]) -> Module {
+    Module {
+        name: base_name(path).into(),
+        path: path.into(),
+        build_id: (!build_id.is_empty()).then(|| hex(build_id).into()),
+        symbols: false,
+        lines: false,
+    }
+}
+
+fn key_of(pid: i32, build_id: &[u8], path: &str) -> Key {
+    if build_id.is_empty() {
+        Key::Path(pid, path.into())
+    } else {
+        Key::BuildId(build_id.into())
+    }
+}
+
+/// Executable memory that no file stands behind: made by a JIT compiler or a trampoline.
+fn is_generated(path: &str) -> bool {
+    path.is_empty()
+        || path.starts_with("//anon")
+        || path.starts_with("/memfd:")
+        || path.starts_with("/dev/zero")
+        || path.starts_with("[heap]")
+        || path.starts_with("[stack")
+        || path.starts_with("[anon")
+}
+
+/// `jit-PID.dump`, by the convention of tools/perf/Documentation/jitdump-specification.txt.
+fn is_jitdump(path: &str) -> bool {
+    let name = base_name(path);
+    name.starts_with("jit-") && name.ends_with(".dump")
+}
+
+/// The map's name carries the process's number as the process itself knows it.
+fn perf_map_path(pid: i32) -> PathBuf {
+    let own = procfs::namespace_pids(kernel_pid(pid)).ok().and_then(|pids| pids.last().copied());
+    PathBuf::from(format!("/tmp/perf-{}.map", own.unwrap_or(kernel_pid(pid))))
+}
+
+/// A process number as the model has it.
+pub(crate) fn kernel_pid(pid: i32) -> Pid {
+    Pid(u32::try_from(pid).unwrap_or(0))
+}
+
+/// The last part of a path, without the mark that the kernel puts on deleted files.
+pub(crate) fn base_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
+
+fn text_of(id: &BuildId) -> Text {
+    hex(id.bytes()).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_without_a_file_is_generated_code() {
+        for path in ["", "//anon", "/memfd:doublemapper (deleted)", "[heap]"] {
+            assert!(is_generated(path), "{path}");
+        }
+        for path in ["/usr/bin/cat", "[vdso]", "/tmp/jit-12.dump"] {
+            assert!(!is_generated(path), "{path}");
+        }
+        assert!(is_jitdump("/tmp/jit-12.dump"));
+    }
+
+    #[test]
+    fn a_module_is_one_row_per_build_id_whatever_its_path() {
+        let (mut modules, mut ledger) = (Modules::default(), Ledger::default());
+        let first = modules.mapped(1, &[1, 2], "/a/libx.so", &mut ledger);
+        assert_eq!(modules.mapped(2, &[1, 2], "/b/libx.so", &mut ledger), first);
+        assert_ne!(modules.mapped(1, &[3], "/a/libx.so", &mut ledger), first);
+        assert_eq!(modules.rows()[0].name.as_str(), "libx.so");
+        assert_eq!(modules.rows()[0].build_id.as_deref(), Some("0102"));
+    }
+
+    #[test]
+    fn a_deleted_file_keeps_its_name() {
+        assert_eq!(base_name("/tmp/prog (deleted)"), "prog");
+        assert_eq!(base_name("[vdso]"), "[vdso]");
+    }
+}

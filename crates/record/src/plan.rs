@@ -1,0 +1,146 @@
+//! What will be recorded and how: settled before anything starts, and shown to the user.
+//!
+//! A plan is made from what is wanted ([`Options`]) and what is allowed (`ladder`); it says which
+//! rung the recording stands on and what that costs. Nothing has been opened yet: a plan can be
+//! printed by `culprit doctor` and thrown away.
+
+use std::path::PathBuf;
+
+use culprit_model::{Pid, Rung};
+
+use crate::error::Error;
+use crate::events::{EventChoice, Stacks};
+use crate::ladder::{Limits, Rights, explain, online_cpus, refusal};
+use crate::perf::RingSizes;
+
+/// What is to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A command that is held before its first instruction when the recording is armed.
+    Command,
+    /// Running processes, each with all its descendants.
+    Processes(Vec<Pid>),
+    /// A running cgroup with all below it: its folder in the hierarchy that carries perf events.
+    Cgroup(PathBuf),
+    /// Everything on the machine.
+    Machine,
+}
+
+/// What a recording is to be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// What is to be recorded.
+    pub target: Target,
+    /// Where the recording is written while it is made.
+    pub output: PathBuf,
+    /// Clock samples a second of CPU time, 1 to 10,000.
+    pub frequency: u32,
+    /// How user stacks are found.
+    pub stacks: Stacks,
+    /// Whether each wakeup carries the waker's stack. Costs about as much as the switches' stacks.
+    pub waker_stacks: bool,
+    /// Bytes that the recorded events may take up in the file; none for no bound. The oldest make
+    /// room for the newest.
+    pub max_event_bytes: Option<u64>,
+    /// The command, for the recording's own description.
+    pub command: Vec<String>,
+    /// The place as the user wrote it, for the recording's own description.
+    pub place: String,
+    /// Facts about the place, for the recording's own description.
+    pub place_facts: Vec<(String, String)>,
+}
+
+impl Options {
+    /// The usual recording of a target: 999 samples a second (not 1,000, so that nothing that
+    /// happens every millisecond is always or never hit), stacks as `auto`.
+    #[must_use]
+    pub fn new(target: Target, output: impl Into<PathBuf>) -> Self {
+        Self {
+            target,
+            output: output.into(),
+            frequency: 999,
+            stacks: Stacks::Auto,
+            waker_stacks: false,
+            max_event_bytes: None,
+            command: Vec::new(),
+            place: "host".to_owned(),
+            place_facts: Vec::new(),
+        }
+    }
+}
+
+/// What will be recorded and how.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) options: Options,
+    pub(crate) rights: Rights,
+    pub(crate) rung: Rung,
+    pub(crate) degraded: Vec<String>,
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) sizes: RingSizes,
+}
+
+/// Settles how to record: tries what the kernel allows and takes the highest rung.
+///
+/// # Errors
+/// [`Error::Refused`] when the target cannot be recorded at all with the rights that we have;
+/// [`Error::Read`] without /sys.
+pub fn plan(options: Options) -> Result<Plan, Error> {
+    let cpus = online_cpus()?;
+    let rights = Rights::probe(cpus.first().copied().unwrap_or(0));
+    let limits = Limits::read();
+    let needs_machine = match &options.target {
+        Target::Command | Target::Processes(_) => None,
+        Target::Cgroup(path) => Some(format!("cgroup `{}`", path.display())),
+        Target::Machine => Some("the whole machine".to_owned()),
+    };
+    if let Some(target) = needs_machine
+        && rights.machine.is_err()
+    {
+        return Err(refusal(&target, rights.machine, limits));
+    }
+    let rung = rights.rung();
+    let degraded = explain(&rights, limits);
+    let sizes = RingSizes::wanted(cpus.len());
+    Ok(Plan { options, rights, rung, degraded, cpus, sizes })
+}
+
+impl Plan {
+    /// What the recorder may see.
+    #[must_use]
+    pub fn rung(&self) -> Rung {
+        self.rung
+    }
+
+    /// Why the recording stands on no higher rung and what would lift it, one sentence each; empty
+    /// on the highest.
+    #[must_use]
+    pub fn degraded(&self) -> &[String] {
+        &self.degraded
+    }
+
+    /// Whether the command should be started in a cgroup of its own: then nothing of it can be
+    /// missed, and the cost does not grow with its threads.
+    #[must_use]
+    pub fn wants_cgroup(&self) -> bool {
+        self.options.target == Target::Command && self.rights.machine.is_ok()
+    }
+
+    /// The recorder's memory bound: rings, buffers on the way, unique stacks, rows of a second;
+    /// bytes. The parsed programs come on top.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        (self.sizes.total(self.cpus.len()) + crate::session::BUFFER_BYTES) as u64
+    }
+
+    pub(crate) fn events(&self) -> Vec<crate::attr::EventSpec> {
+        let choice = EventChoice {
+            kernel: self.rights.kernel.is_ok(),
+            frequency: self.options.frequency.clamp(1, 10_000),
+            stacks: self.options.stacks,
+            waker_stacks: self.options.waker_stacks,
+            wakers: self.rights.wakers.as_ref().ok(),
+        };
+        choice.events()
+    }
+}

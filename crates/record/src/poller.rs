@@ -1,0 +1,301 @@
+//! What only /proc and the cgroup files know, read again and again by a thread of its own.
+//!
+//! - The scheduler's account of every recorded thread: the oracle. A thread's last account before
+//!   its exit counts, because after it there is none.
+//! - Memory and I/O of processes, counters of the cgroup, time stolen by the hypervisor.
+//! - Where kernel stacks may not be recorded: what each thread waits in.
+//!
+//! Each round takes the time that it takes; the pause after it is so long that polling stays under
+//! two per cent of a CPU.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use culprit_model::{Tid, counter_names as names};
+use culprit_place::procfs::{self, State};
+use culprit_place::{CounterReader, Pid};
+
+use crate::clock::monotonic_ns;
+use crate::decode::Task;
+use crate::modules::kernel_pid;
+
+/// What was read, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// `CLOCK_MONOTONIC`, ns.
+    pub(crate) at: u64,
+    /// What.
+    pub(crate) what: Polled,
+}
+
+/// One thing that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// A thread's account: time on a CPU and time ready, ns.
+    Account {
+        /// Whose.
+        task: Task,
+        /// Time on a CPU since the thread's start, ns.
+        on_cpu: u64,
+        /// Time ready since the thread's start, ns.
+        ready: u64,
+    },
+    /// A number of a process, or of the cgroup or machine.
+    Counter {
+        /// Whose; none for the cgroup and the machine.
+        pid: Option<i32>,
+        /// One of the model's names.
+        name: &'static str,
+        /// The value.
+        value: u64,
+    },
+    /// What a thread is doing.
+    Doing {
+        /// Who.
+        task: Task,
+        /// State letter.
+        state: char,
+        /// System call that it is blocked in.
+        syscall: Option<u32>,
+        /// Kernel function that it waits in.
+        wchan: Option<String>,
+        /// What the call's descriptor leads to.
+        file: Option<String>,
+    },
+}
+
+/// The recorded threads that live, as the worker knows them.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    tasks: Mutex<Vec<Task>>,
+}
+
+impl Roster {
+    /// Replaces the list.
+    pub(crate) fn set(&self, tasks: Vec<Task>) {
+        *self.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
+    }
+
+    fn get(&self) -> Vec<Task> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Reads on behalf of a recording.
+pub(crate) struct Poller {
+    /// Whom to read of.
+    pub(crate) roster: Arc<Roster>,
+    /// The recorded cgroup's files.
+    pub(crate) cgroup: Option<CounterReader>,
+    /// Whether to look at what threads do.
+    pub(crate) observe: bool,
+    /// Where readings go.
+    pub(crate) out: Sender<Vec<Reading>>,
+    /// Set to end polling.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// When each kind of reading is due.
+#[derive(Debug, Clone, Copy, Default)]
+struct Due {
+    accounts: u64,
+    counters: u64,
+    processes: u64,
+    observations: u64,
+}
+
+const MILLISECOND: u64 = 1_000_000;
+
+impl Poller {
+    /// Polls until told to stop; the last thing is one more round of accounts and counters.
+    pub(crate) fn run(self) {
+        let mut due = Due::default();
+        while !self.stop.load(Ordering::Acquire) {
+            let readings = self.round(&mut due);
+            if !readings.is_empty() && self.out.send(readings).is_err() {
+                return;
+            }
+            let pause = if self.observe { 5 } else { 20 };
+            std::thread::park_timeout(Duration::from_millis(pause));
+        }
+        let readings = self.round(&mut Due { observations: u64::MAX, ..Due::default() });
+        // Nobody listens when the worker has failed; it has said why.
+        let _ = self.out.send(readings);
+    }
+
+    fn round(&self, due: &mut Due) -> Vec<Reading> {
+        let tasks = self.roster.get();
+        let mut readings = Vec::new();
+        every(&mut due.observations, 5, || {
+            if self.observe {
+                readings.extend(tasks.iter().filter_map(|task| look(*task)));
+            }
+        });
+        every(&mut due.accounts, 100, || {
+            readings.extend(tasks.iter().filter_map(|task| account(*task)));
+        });
+        every(&mut due.counters, 200, || {
+            readings.extend(self.cgroup.iter().flat_map(cgroup_counters));
+            readings.extend(steal());
+        });
+        every(&mut due.processes, 1_000, || {
+            let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
+            pids.dedup();
+            readings.extend(pids.into_iter().flat_map(process_counters));
+        });
+        readings
+    }
+}
+
+/// Runs `read` when it is due, and sets when it is due again: after `milliseconds`, or after fifty
+/// times what it took.
+fn every(due: &mut u64, milliseconds: u64, read: impl FnOnce()) {
+    let begun = monotonic_ns();
+    if begun < *due {
+        return;
+    }
+    read();
+    let took = monotonic_ns().saturating_sub(begun);
+    *due = begun + (milliseconds * MILLISECOND).max(took.saturating_mul(50));
+}
+
+fn tid(task: Task) -> Tid {
+    Tid(kernel_pid(task.tid).0)
+}
+
+/// A thread's account, with the time at which it was read.
+pub(crate) fn account(task: Task) -> Option<Reading> {
+    let account = procfs::schedstat(kernel_pid(task.pid), tid(task)).ok()?;
+    let what =
+        Polled::Account { task, on_cpu: account.on_cpu_ns, ready: account.run_queue_ns };
+    Some(Reading { at: monotonic_ns(), what })
+}
+
+fn look(task: Task) -> Option<Reading> {
+    let pid = kernel_pid(task.pid);
+    let stat = procfs::thread_stat(pid, tid(task)).ok()?;
+    let waits = !matches!(stat.state, State::Running);
+    let syscall = if waits { blocked_call(task) } else { None };
+    let what = Polled::Doing {
+        task,
+        state: letter(stat.state),
+        syscall: syscall.as_ref().map(|call| call.number),
+        wchan: if waits { procfs::wait_channel(pid, tid(task)).ok().flatten() } else { None },
+        file: syscall.and_then(|call| call.file),
+    };
+    Some(Reading { at: monotonic_ns(), what })
+}
+
+/// The letter that /proc showed.
+const fn letter(state: State) -> char {
+    match state {
+        State::Running => 'R',
+        State::Sleeping => 'S',
+        State::Uninterruptible => 'D',
+        State::Stopped => 'T',
+        State::Ended => 'Z',
+        State::Idle => 'I',
+        _ => '?',
+    }
+}
+
+/// A system call that a thread is blocked in.
+struct BlockedCall {
+    number: u32,
+    file: Option<String>,
+}
+
+/// `/proc/PID/task/TID/syscall`: number, then arguments in hex; `running` or -1 else. When the
+/// first argument could be a descriptor, what that leads to is read too.
+fn blocked_call(task: Task) -> Option<BlockedCall> {
+    let Task { pid, tid } = task;
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let first = words.next().and_then(|word| word.strip_prefix("0x"));
+    let descriptor = first.and_then(|hex| u32::from_str_radix(hex, 16).ok());
+    let link = descriptor.and_then(|fd| std::fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok());
+    Some(BlockedCall { number, file: link.map(|path| path.to_string_lossy().into_owned()) })
+}
+
+fn cgroup_counters(reader: &CounterReader) -> Vec<Reading> {
+    let counters = reader.read();
+    let at = monotonic_ns();
+    let named = counters.named();
+    named.map(|(name, value)| counter(at, None, name, value)).collect()
+}
+
+fn counter(at: u64, pid: Option<i32>, name: &'static str, value: u64) -> Reading {
+    Reading { at, what: Polled::Counter { pid, name, value } }
+}
+
+/// The eighth number of the line `cpu`, in ticks of a hundredth of a second (proc_stat(5)).
+fn steal() -> Option<Reading> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let ticks: u64 = text.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
+    Some(counter(monotonic_ns(), None, names::STEAL_NS, ticks.saturating_mul(10 * MILLISECOND)))
+}
+
+/// Lines of `/proc/PID/status` (kB) and of `/proc/PID/io`, and the names that they get.
+const STATUS: [(&str, &str); 4] = [
+    ("RssAnon", names::RSS_ANON_BYTES),
+    ("RssFile", names::RSS_FILE_BYTES),
+    ("RssShmem", names::RSS_SHMEM_BYTES),
+    ("VmSwap", names::SWAP_BYTES),
+];
+const IO: [(&str, &str); 6] = [
+    ("rchar", names::IO_READ_BYTES),
+    ("wchar", names::IO_WRITE_BYTES),
+    ("syscr", names::IO_READS),
+    ("syscw", names::IO_WRITES),
+    ("read_bytes", names::IO_DISK_READ_BYTES),
+    ("write_bytes", names::IO_DISK_WRITE_BYTES),
+];
+
+fn process_counters(pid: i32) -> Vec<Reading> {
+    let file = |name: &str| {
+        let Pid(number) = kernel_pid(pid);
+        std::fs::read_to_string(format!("/proc/{number}/{name}")).unwrap_or_default()
+    };
+    let (status, io) = (file("status"), file("io"));
+    let at = monotonic_ns();
+    let memory = values(&status, &STATUS).map(|(name, kib)| (name, kib.saturating_mul(1024)));
+    let all = memory.chain(values(&io, &IO));
+    all.map(|(name, value)| counter(at, Some(pid), name, value)).collect()
+}
+
+/// The numbers of the lines `key: number` that are wanted.
+fn values<'a>(
+    text: &'a str,
+    wanted: &'a [(&'static str, &'static str)],
+) -> impl Iterator<Item = (&'static str, u64)> + 'a {
+    text.lines().filter_map(move |line| {
+        let (key, rest) = line.split_once(':')?;
+        let (_, name) = wanted.iter().find(|(known, _)| *known == key)?;
+        Some((*name, rest.split_whitespace().next()?.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wanted_lines_are_picked() {
+        let io = "rchar: 10\nwchar: 20\nsyscr: 1\nsyscw: 2\nread_bytes: 0\nwrite_bytes: 4096\n\
+            cancelled_write_bytes: 0\n";
+        let found: Vec<_> = values(io, &IO).collect();
+        assert_eq!(found.len(), 6);
+        assert_eq!(found[5], (names::IO_DISK_WRITE_BYTES, 4096));
+    }
+
+    #[test]
+    fn our_own_thread_has_an_account_and_a_state() {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let task = Task { pid, tid: pid };
+        assert!(account(task).is_some());
+        assert!(matches!(look(task), Some(Reading { what: Polled::Doing { .. }, .. })));
+    }
+}

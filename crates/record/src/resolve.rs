@@ -1,0 +1,331 @@
+//! From raw addresses to rows: frames with names, and stacks as a prefix tree.
+//!
+//! Unique stacks are named as soon as they are first written out, while everything they need is at
+//! hand; an address is asked for once. Generated code is the exception: its names are known only
+//! when the recording ends, so its frames carry their address and are renamed then.
+//!
+//! Root first: a chain is innermost first, so it is walked from its end.
+
+use culprit_model::{Frame, FrameId, LossKind, ModuleId, Stack, StackId, Text};
+use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
+use rustc_hash::FxHashMap;
+
+use crate::ledger::Ledger;
+use crate::modules::Modules;
+use crate::space::{SpaceId, Spaces};
+use crate::stacks::{RawStack, RawStacks, is_marker, split};
+
+/// A function's name where nothing names it.
+const UNKNOWN: &str = "?";
+
+/// Names addresses and builds the two tables.
+#[derive(Debug, Default)]
+pub(crate) struct Resolver {
+    kernel: Option<KernelSymbols>,
+    frames: Vec<Frame>,
+    stacks: Vec<Stack>,
+    /// Frames of an address, the outermost first.
+    known: FxHashMap<Spot, Box<[FrameId]>>,
+    nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
+    texts: FxHashMap<Box<str>, Text>,
+    unknown: Option<FrameId>,
+    /// Rows that are alike but for what a dump may teach later, and what it taught.
+    repairs: FxHashMap<StackId, StackId>,
+}
+
+/// An address that is named once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Spot {
+    Kernel(u64),
+    Module(ModuleId, u64),
+}
+
+/// Where names come from.
+#[derive(Debug)]
+pub(crate) struct Code<'a> {
+    /// Images of what is mapped.
+    pub(crate) modules: &'a mut Modules,
+    /// What is mapped where.
+    pub(crate) spaces: &'a Spaces,
+    /// What could not be named.
+    pub(crate) ledger: &'a mut Ledger,
+}
+
+impl Resolver {
+    /// A resolver that names kernel code by `kernel`, where it may be read.
+    pub(crate) fn new(kernel: Option<KernelSymbols>) -> Self {
+        Self { kernel, ..Self::default() }
+    }
+
+    /// The kernel function at an address, without the suffixes that compilers add.
+    pub(crate) fn kernel_name(&self, address: u64) -> Option<&str> {
+        self.kernel.as_ref()?.lookup(Avma(address)).map(|symbol| symbol.name)
+    }
+
+    /// Gives every stack that has been seen since the last call its row. The row's leaf is a node
+    /// of its own, because a dump may teach this stack, and not its twin, other frames later.
+    pub(crate) fn resolve_new(&mut self, raw: &mut RawStacks, code: &mut Code<'_>) {
+        for stack in raw.take_new() {
+            let row = self.resolve(raw.space(stack), raw.chain(stack), true, code);
+            raw.set_row(stack, row);
+        }
+    }
+
+    /// Names what dumps have taught about `stacks`.
+    pub(crate) fn repair(
+        &mut self,
+        stacks: &[RawStack],
+        raw: &RawStacks,
+        code: &mut Code<'_>,
+    ) {
+        for stack in stacks {
+            let Some(row) = raw.row(*stack) else { continue };
+            let chain = raw.repaired(*stack);
+            let chain = chain.as_deref().unwrap_or_else(|| raw.chain(*stack));
+            if let Some(better) = self.resolve(raw.space(*stack), chain, false, code) {
+                self.repairs.insert(row, better);
+            }
+        }
+    }
+
+    /// The row that stands for a row once everything is learnt.
+    pub(crate) fn repaired(&self, row: StackId) -> StackId {
+        self.repairs.get(&row).copied().unwrap_or(row)
+    }
+
+    /// Every frame so far.
+    pub(crate) fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// Every stack so far.
+    pub(crate) fn stacks(&self) -> &[Stack] {
+        &self.stacks
+    }
+
+    /// Names the frames of generated code by what the runtimes have written.
+    pub(crate) fn name_generated(&mut self, modules: &Modules, ledger: &mut Ledger) {
+        let sources = modules.read_generated();
+        for frame in &mut self.frames {
+            let (Some(module), Some(address)) = (frame.module, frame.address) else { continue };
+            if !modules.is_generated(module) {
+                continue;
+            }
+            let of_module = sources.iter().filter(|(id, _)| *id == module);
+            let mut found = of_module.filter_map(|(_, code)| code.lookup(Avma(address), None));
+            match found.next() {
+                Some(symbol) => {
+                    if symbol.ambiguous {
+                        ledger.whole(LossKind::NamesAmbiguous, &symbol.name, 1);
+                    }
+                    frame.function = Text::from(&*symbol.name);
+                    frame.file = symbol.file.as_deref().map(Text::from);
+                    frame.line = symbol.line;
+                }
+                None => {
+                    let path = &modules.rows()[module.index()].path;
+                    ledger.whole(LossKind::AddressesUnknown, path, 1);
+                }
+            }
+        }
+    }
+
+    fn resolve(
+        &mut self,
+        space: SpaceId,
+        chain: &[u64],
+        own_leaf: bool,
+        code: &mut Code<'_>,
+    ) -> Option<StackId> {
+        let (kernel, user) = split(chain);
+        let mut path = Vec::new();
+        for (depth, address) in user.iter().enumerate().rev().filter(|(_, word)| !is_marker(**word))
+        {
+            let frames = self.user_frames(space, position(depth, *address), code).to_vec();
+            // Addresses of nothing in a row are one gap.
+            if frames.last() != path.last() || frames.last() != self.unknown.as_ref() {
+                path.extend_from_slice(&frames);
+            }
+        }
+        // The kernel part starts with its marker.
+        for (depth, address) in kernel.iter().skip(1).enumerate().rev() {
+            if !is_marker(*address) {
+                let frames = self.kernel_frame(position(depth, *address), code);
+                path.extend_from_slice(&frames);
+            }
+        }
+        let (leaf, callers) = path.split_last()?;
+        let mut parent = None;
+        for frame in callers {
+            parent = Some(self.node(parent, *frame));
+        }
+        Some(if own_leaf { self.push_node(parent, *leaf) } else { self.node(parent, *leaf) })
+    }
+
+    fn node(&mut self, parent: Option<StackId>, frame: FrameId) -> StackId {
+        if let Some(known) = self.nodes.get(&(parent, frame)) {
+            return *known;
+        }
+        let id = self.push_node(parent, frame);
+        self.nodes.insert((parent, frame), id);
+        id
+    }
+
+    fn push_node(&mut self, parent: Option<StackId>, frame: FrameId) -> StackId {
+        let id = StackId::from_index(self.stacks.len());
+        self.stacks.push(Stack { parent, frame });
+        id
+    }
+
+    fn kernel_frame(&mut self, address: CodeAddress, code: &mut Code<'_>) -> [FrameId; 1] {
+        let lookup = address.lookup();
+        if let Some(known) = self.known.get(&Spot::Kernel(lookup.0)) {
+            return [known[0]];
+        }
+        let symbol = self.kernel.as_ref().and_then(|kernel| kernel.lookup(lookup));
+        let (module, function, at) = match symbol {
+            Some(symbol) => (symbol.module, symbol.name.to_owned(), lookup.0),
+            None => {
+                code.ledger.whole(LossKind::KernelSymbolsMissing, "", 1);
+                (None, UNKNOWN.to_owned(), lookup.0)
+            }
+        };
+        let module = code.modules.kernel(module);
+        let function = self.text(&function);
+        let id = self.push_frame(Frame {
+            module: Some(module),
+            function,
+            address: Some(at),
+            file: None,
+            line: None,
+            inlined: false,
+        });
+        self.known.insert(Spot::Kernel(lookup.0), Box::new([id]));
+        [id]
+    }
+
+    fn user_frames(
+        &mut self,
+        space: SpaceId,
+        address: CodeAddress,
+        code: &mut Code<'_>,
+    ) -> &[FrameId] {
+        let lookup = address.lookup();
+        let Some(map) = code.spaces.find(space, lookup.0).copied() else {
+            code.ledger.whole(LossKind::AddressesUnknown, "", 1);
+            return self.nowhere();
+        };
+        let image = code.modules.image(map.module).cloned();
+        let svma = image.as_ref().and_then(|image| {
+            image.svma_in_mapping(lookup, Avma(map.start), FileOffset(map.offset))
+        });
+        // Without an image the distance in the file still tells addresses apart, and without a
+        // file the address itself.
+        let in_file = lookup.0 - map.start + map.offset;
+        let generated = code.modules.is_generated(map.module);
+        let at = svma.map_or(if generated { lookup.0 } else { in_file }, |svma| svma.0);
+        let spot = Spot::Module(map.module, at);
+        if !self.known.contains_key(&spot) {
+            let frames = match (image, svma) {
+                (Some(image), Some(svma)) => self.named(&image, svma, map.module, code),
+                _ => vec![self.unnamed(map.module, at)],
+            };
+            self.known.insert(spot, frames.into());
+        }
+        self.known.get(&spot).map_or(&[], |frames| frames)
+    }
+
+    /// The frames of an address, outermost first.
+    fn named(
+        &mut self,
+        image: &culprit_symbols::ModuleImage,
+        svma: Svma,
+        module: ModuleId,
+        code: &mut Code<'_>,
+    ) -> Vec<FrameId> {
+        let symbols = image.symbolize(svma);
+        if symbols.frames.iter().any(|frame| frame.line.is_some()) {
+            code.modules.has_lines(module);
+        }
+        let outermost = symbols.frames.len().saturating_sub(1);
+        let mut ids = Vec::with_capacity(symbols.frames.len());
+        for (level, frame) in symbols.frames.iter().enumerate().rev() {
+            if frame.function.is_none() {
+                let path = code.modules.rows()[module.index()].path.clone();
+                code.ledger.whole(LossKind::SymbolsMissing, &path, 1);
+            }
+            let function = self.text(frame.function.as_deref().unwrap_or(UNKNOWN));
+            let file = frame.file.as_deref().map(|file| self.text(file));
+            ids.push(self.push_frame(Frame {
+                module: Some(module),
+                function,
+                address: Some(svma.0),
+                file,
+                line: frame.line,
+                inlined: level != outermost,
+            }));
+        }
+        ids
+    }
+
+    fn unnamed(&mut self, module: ModuleId, at: u64) -> FrameId {
+        let function = self.text(UNKNOWN);
+        self.push_frame(Frame {
+            module: Some(module),
+            function,
+            address: Some(at),
+            file: None,
+            line: None,
+            inlined: false,
+        })
+    }
+
+    /// One frame for all addresses that belong to nothing: chains by frame pointers end in garbage
+    /// where a function keeps none, and each piece of garbage would be a function otherwise.
+    fn nowhere(&mut self) -> &[FrameId] {
+        if self.unknown.is_none() {
+            let function = self.text(UNKNOWN);
+            self.unknown = Some(self.push_frame(Frame {
+                module: None,
+                function,
+                address: None,
+                file: None,
+                line: None,
+                inlined: false,
+            }));
+        }
+        self.unknown.as_slice()
+    }
+
+    fn push_frame(&mut self, frame: Frame) -> FrameId {
+        let id = FrameId::from_index(self.frames.len());
+        self.frames.push(frame);
+        id
+    }
+
+    fn text(&mut self, text: &str) -> Text {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let shared = Text::from(text);
+        self.texts.insert(text.into(), shared.clone());
+        shared
+    }
+}
+
+/// The first address is where the thread was, the others are where it will return to.
+fn position(depth: usize, address: u64) -> CodeAddress {
+    match depth {
+        0 => CodeAddress::InstructionPointer(Avma(address)),
+        _ => CodeAddress::ReturnAddress(Avma(address)),
+    }
+}
+
+/// An unwound frame as a word of a chain, where only the first is taken as it is: the instruction
+/// that a signal interrupted is moved up by one, so that looking one below finds it.
+pub(crate) fn chain_word(depth: usize, frame: CodeAddress) -> u64 {
+    match frame {
+        CodeAddress::InstructionPointer(address) if depth > 0 => address.0.saturating_add(1),
+        other => other.address().0,
+    }
+}

@@ -1,0 +1,380 @@
+//! A recording from arming to its end.
+//!
+//! ```text
+//! plan -> arm -> (the command starts) -> run ... stop -> finish
+//!          |       reader, poller, worker at work         |
+//!          rings open, file begun                          rows read back, names settled
+//! ```
+//!
+//! Three threads: the reader empties rings, the poller reads /proc, the worker makes rows. They
+//! share nothing but channels, counters and flags.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use culprit_model::{ClockPair, LossKind, Meta, Pid};
+use culprit_place::Cgroup;
+use culprit_recording::{SpoolOptions, SpoolWriter};
+
+use crate::clock::{own_cpu_ns, pair};
+use crate::decode::{Body, decode, head_at};
+use crate::error::Error;
+use crate::files::FileOpener;
+use crate::handle::Context;
+use crate::order::Chunk;
+use crate::perf::PerfSource;
+use crate::plan::{Plan, Target};
+use crate::poller::{Poller, Roster};
+use crate::reader::{Budget, Lines, Reader};
+use crate::source::{EventSource, NoEvents};
+use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
+use crate::worker::{Counts, Remains, Wires, Worker};
+
+/// Bytes on the way from reader to worker at most: at 48 MiB a second (130,000 switches) the
+/// worker may stand still for four seconds before stacks are thrown away.
+const QUEUED_BYTES: usize = 192 << 20;
+
+/// Everything of bounded size beside the rings: the queue, unique stacks, rows until a flush.
+pub(crate) const BUFFER_BYTES: usize = QUEUED_BYTES + (120 << 20) + (16 << 20);
+
+/// Ends a recording from another thread. Clones share the request.
+#[derive(Debug, Clone, Default)]
+pub struct StopHandle(Arc<(Mutex<bool>, Condvar)>);
+
+impl StopHandle {
+    /// A handle that has not been used.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks the recording to end. Any number of times.
+    pub fn stop(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    /// Whether it was asked to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the request; true when it came in time.
+    fn wait(&self, at_most: Duration) -> bool {
+        let guard = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.1.wait_timeout_while(guard, at_most, |stopped| !*stopped);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// How a recording is coming along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Switches written so far.
+    pub switches: u64,
+    /// Clock samples written so far.
+    pub samples: u64,
+    /// Records lost so far.
+    pub lost: u64,
+    /// Bytes of the file so far.
+    pub bytes: u64,
+    /// Recorded threads that live.
+    pub threads: u64,
+}
+
+/// The command that waits to be started, for recordings of a command.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Waiting<'a> {
+    /// Its process, where it exists already; a container's begins with the start.
+    pub pid: Option<Pid>,
+    /// The cgroup that it will run in, where [`Plan::wants_cgroup`].
+    pub cgroup: Option<&'a Cgroup>,
+}
+
+/// A recording under way.
+#[derive(Debug)]
+pub struct Armed {
+    pub(crate) meta: Meta,
+    pub(crate) output: PathBuf,
+    pub(crate) root: Option<Pid>,
+    ends_by_itself: bool,
+    counts: Arc<Counts>,
+    stop_reader: Arc<AtomicBool>,
+    stop_poller: Arc<AtomicBool>,
+    reader: JoinHandle<()>,
+    poller: JoinHandle<()>,
+    worker: JoinHandle<Remains>,
+    cpu_before: u64,
+}
+
+impl Plan {
+    /// Opens everything and starts recording. A waiting command is to be started after this.
+    ///
+    /// # Errors
+    /// When an event cannot be opened, a process or cgroup does not exist, or the file cannot be
+    /// written.
+    pub fn arm(self, waiting: Waiting<'_>) -> Result<Armed, Error> {
+        let cpu_before = own_cpu_ns();
+        let subjects = Subjects::find(&self.options.target, waiting)?;
+        let events = self.events();
+        let mut source = self.open(&events, &subjects)?;
+        let start = pair();
+        let meta = self.meta(start);
+        let bound = SpoolOptions { max_event_bytes: self.options.max_event_bytes };
+        let spool = SpoolWriter::create(&self.options.output, &meta, bound)?;
+        let early = match &mut source {
+            Some(source) => self.start(source, &events, &subjects)?,
+            None => Vec::new(),
+        };
+        let crew = Crew::new();
+        let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
+        let context = Context {
+            start: start.monotonic,
+            woken: self.rights.wakers.as_ref().ok().and_then(|points| points.waking.field("pid")),
+            switch_stacks: self.rights.kernel.is_ok(),
+        };
+        let mut worker = Worker::new(context, shapes, spool, crew.wires);
+        self.note_shortfalls(&mut worker, source.as_ref());
+        subjects.adopt(&mut worker);
+        let opener = FileOpener::with_fallback_roots(subjects.pids());
+        let poller = Poller {
+            roster: crew.roster,
+            cgroup: subjects.counters(),
+            observe: self.rights.kernel.is_err(),
+            out: crew.readings,
+            stop: Arc::clone(&crew.stop_poller),
+        };
+        let reader: Box<dyn FnOnce() + Send> = match source {
+            Some(source) => {
+                let reader = Reader::new(source, opener, early, crew.lines);
+                Box::new(move || drop(reader.run()))
+            }
+            None => {
+                let reader = Reader::new(NoEvents, opener, early, crew.lines);
+                Box::new(move || drop(reader.run()))
+            }
+        };
+        Ok(Armed {
+            meta,
+            output: self.options.output.clone(),
+            root: waiting.pid,
+            ends_by_itself: matches!(self.options.target, Target::Processes(_)),
+            counts: crew.counts,
+            stop_reader: crew.stop_reader,
+            stop_poller: crew.stop_poller,
+            worker: spawn("culprit-rows", move || worker.run())?,
+            poller: spawn("culprit-poll", move || poller.run())?,
+            reader: spawn("culprit-rings", reader)?,
+            cpu_before,
+        })
+    }
+
+    /// Opens the events; none on the rung that has no events.
+    fn open(
+        &self,
+        events: &[crate::attr::EventSpec],
+        subjects: &Subjects,
+    ) -> Result<Option<PerfSource>, Error> {
+        if self.rights.user.is_err() {
+            return Ok(None);
+        }
+        let attachment = subjects.attachment()?;
+        let features = self.rights.features;
+        PerfSource::open(events, &attachment, &self.cpus, self.sizes, features).map(Some)
+    }
+
+    /// Starts the events, then looks for threads that were created while they were opened. A
+    /// thread that an attached one created is followed by the kernel; its fork record says so.
+    fn start(
+        &self,
+        source: &mut PerfSource,
+        events: &[crate::attr::EventSpec],
+        subjects: &Subjects,
+    ) -> Result<Vec<Chunk>, Error> {
+        source.start().map_err(|source| Error::Recorder { what: "start the events", source })?;
+        let mut early = Vec::new();
+        let SubjectKind::Processes(known) = &subjects.kind else { return Ok(early) };
+        let mut attached: BTreeSet<i32> = tids(known).collect();
+        for _ in 0..MOST_LOOKS {
+            let now = processes_with_threads(&subjects.roots);
+            let fresh: Vec<i32> = tids(&now).filter(|tid| !attached.contains(tid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            source.drain(&[crate::attr::Stream::Accounting], &mut Vec::new(), &mut early);
+            let followed = forked(&early, source);
+            for tid in fresh {
+                attached.insert(tid);
+                if !followed.contains(&tid) {
+                    // It may have ended since; then it is no loss.
+                    source.add_thread(tid, events, &self.cpus).ok();
+                }
+            }
+        }
+        Ok(early)
+    }
+
+    /// Rows of the loss table that are known before the first record.
+    fn note_shortfalls(&self, worker: &mut Worker, source: Option<&PerfSource>) {
+        let ledger = &mut worker.handler.ledger;
+        if self.rights.kernel.is_err() {
+            ledger.once(LossKind::KernelStacksMissing, "", &self.degraded.join("; "));
+        }
+        if self.rights.wakers.is_err() {
+            ledger.once(LossKind::WakersMissing, "", &self.degraded.join("; "));
+        }
+        let Some(source) = source else { return };
+        if source.sizes() != self.sizes {
+            let (got, wanted) = (source.sizes().samples, self.sizes.samples);
+            let words = format!("{} KiB a CPU instead of {} KiB", got >> 10, wanted >> 10);
+            ledger.once(LossKind::RingsSmall, "", &words);
+        }
+        let refused = source.refused_threads() as u64;
+        ledger.whole(LossKind::ThreadsNotAttached, "ended, or not ours to see", refused);
+    }
+
+    fn meta(&self, start: ClockPair) -> Meta {
+        Meta {
+            command: self.options.command.clone(),
+            place: self.options.place.clone(),
+            place_facts: self.options.place_facts.clone(),
+            start,
+            rung: self.rung,
+            degraded: self.degraded.clone(),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            cpus: u32::try_from(self.cpus.len()).unwrap_or(u32::MAX),
+            frequency: self.options.frequency,
+            recorder_memory_bytes: self.memory_bytes(),
+            complete: false,
+            ..Meta::default()
+        }
+    }
+}
+
+/// How often threads are listed again: each look finds only what was created during the last.
+const MOST_LOOKS: usize = 8;
+
+/// The threads whose creation these accounting records tell.
+fn forked(chunks: &[Chunk], source: &PerfSource) -> BTreeSet<i32> {
+    let shapes = source.shapes();
+    let mut children = BTreeSet::new();
+    for chunk in chunks {
+        let mut start = 0;
+        while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
+            start += head.words;
+            let record = decode(&chunk.words, head, chunk.stream, &shapes);
+            if let Ok(record) = record
+                && let Body::Fork { child, .. } = record.body
+            {
+                children.insert(child.tid);
+            }
+        }
+    }
+    children
+}
+
+impl Armed {
+    /// Waits until `stop` is used, the recorded processes have all ended (for recordings of running
+    /// processes), or nothing can be written any more. Calls `progress` four times a second.
+    pub fn run(&self, stop: &StopHandle, progress: &mut dyn FnMut(&Progress)) {
+        while !stop.wait(Duration::from_millis(250)) {
+            let now = self.progress();
+            progress(&now);
+            let over = self.ends_by_itself && now.threads == 0;
+            if over || self.counts.failed.load(Ordering::Acquire) {
+                return;
+            }
+        }
+    }
+
+    /// How the recording is coming along.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        Progress {
+            switches: load(&self.counts.switches),
+            samples: load(&self.counts.samples),
+            lost: load(&self.counts.lost),
+            bytes: load(&self.counts.bytes),
+            threads: load(&self.counts.living),
+        }
+    }
+
+    /// Stops the three threads in their order: the last accounts are read while the events still
+    /// run, and the worker ends with the reader's last batch.
+    pub(crate) fn halt(self) -> Result<(Meta, PathBuf, Option<Pid>, Remains), Error> {
+        let panicked = |what| move |_| Error::Recorder { what, source: std::io::ErrorKind::Other.into() };
+        self.stop_poller.store(true, Ordering::Release);
+        self.poller.thread().unpark();
+        self.poller.join().map_err(panicked("read /proc"))?;
+        self.stop_reader.store(true, Ordering::Release);
+        self.reader.join().map_err(panicked("read its rings"))?;
+        let end = pair();
+        let remains = self.worker.join().map_err(panicked("make rows"))?;
+        let mut meta = self.meta;
+        meta.end = end;
+        meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));
+        meta.recorder_cpu = culprit_model::Nanos(own_cpu_ns().saturating_sub(self.cpu_before));
+        Ok((meta, self.output, self.root, remains))
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, Error> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(|source| Error::Recorder { what: "start a thread", source })
+}
+
+/// The channels and flags between the three threads.
+struct Crew {
+    lines: Lines,
+    wires: Wires,
+    readings: std::sync::mpsc::Sender<Vec<crate::poller::Reading>>,
+    roster: Arc<Roster>,
+    counts: Arc<Counts>,
+    stop_reader: Arc<AtomicBool>,
+    stop_poller: Arc<AtomicBool>,
+}
+
+impl Crew {
+    fn new() -> Self {
+        let (batches_in, batches) = channel();
+        let (spares, spares_out) = channel();
+        let (readings_in, readings) = channel();
+        let budget = Arc::new(Budget::new(QUEUED_BYTES));
+        let roster = Arc::new(Roster::default());
+        let counts = Arc::new(Counts::default());
+        let stop_reader = Arc::new(AtomicBool::new(false));
+        Self {
+            lines: Lines {
+                out: batches_in,
+                spares: spares_out,
+                stop: Arc::clone(&stop_reader),
+                budget: Arc::clone(&budget),
+            },
+            wires: Wires {
+                batches,
+                spares,
+                readings,
+                roster: Arc::clone(&roster),
+                budget,
+                counts: Arc::clone(&counts),
+            },
+            readings: readings_in,
+            roster,
+            counts,
+            stop_reader,
+            stop_poller: Arc::new(AtomicBool::new(false)),
+        }
+    }
+}

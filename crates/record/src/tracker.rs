@@ -1,0 +1,412 @@
+//! Processes and threads, from first sight to exit.
+//!
+//! Rows are made at the first record that names a thread. Numbers are reused by the kernel, so a
+//! number leads to a row only while its owner lives. What happened before a process was first seen
+//! (its name, its mappings) is read from /proc, if it still lives.
+
+use culprit_model::{
+    Mapping, Mark, MarkKind, ModuleId, Pid, Process, ProcessId, Text, Thread, ThreadId, Tid, Time,
+};
+use culprit_place::procfs;
+use rustc_hash::FxHashMap;
+
+use crate::decode::Task;
+use crate::modules::{base_name, kernel_pid};
+use crate::space::{CodeMap, KERNEL, SpaceId, Spaces};
+use crate::stacks::RawStack;
+
+/// What is known of a thread between two of its records.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ThreadState {
+    /// The stack that was sampled for the switch out that must follow.
+    pub(crate) leaving: Option<RawStack>,
+    /// User frames of a dump that was taken for the same switch.
+    pub(crate) dumped: Option<Vec<u64>>,
+    /// When the last of its switch samples was taken.
+    pub(crate) sampled: Time,
+}
+
+/// Every process and thread of the recording.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    processes: Vec<Process>,
+    spaces: Vec<SpaceId>,
+    /// Living threads of each process.
+    living: Vec<u32>,
+    threads: Vec<Thread>,
+    states: Vec<ThreadState>,
+    by_pid: FxHashMap<i32, ProcessId>,
+    by_tid: FxHashMap<i32, ThreadId>,
+    /// Rows of the mappings table since they were last taken.
+    mappings: Vec<Mapping>,
+    /// Rows of the marks table since they were last taken.
+    marks: Vec<Mark>,
+    /// Spaces in which nobody lives any more, since they were last taken.
+    left: Vec<SpaceId>,
+    /// Processes that were first seen while they lived, since they were last taken.
+    met: Vec<i32>,
+    /// Counts births, deaths and renames, so that others know when to look again.
+    changes: u64,
+}
+
+impl Tracker {
+    /// The row of a thread whose time is recorded; made at its first sight.
+    pub(crate) fn thread(&mut self, task: Task, time: Time, spaces: &mut Spaces) -> ThreadId {
+        if let Some(known) = self.by_tid.get(&task.tid) {
+            let known = *known;
+            if !self.threads[known.index()].recorded {
+                self.start_recording(known, time, spaces);
+            }
+            return known;
+        }
+        let process = self.process(task.pid, time, true, spaces);
+        self.meet_thread(process, task, time, true)
+    }
+
+    /// The row of a recorded thread, if it is one.
+    pub(crate) fn recorded(&self, tid: i32) -> Option<ThreadId> {
+        let id = *self.by_tid.get(&tid)?;
+        self.threads[id.index()].recorded.then_some(id)
+    }
+
+    /// The row of a thread that made a recorded one ready; it need not be recorded itself.
+    pub(crate) fn waker(&mut self, task: Task, time: Time, spaces: &mut Spaces) -> ThreadId {
+        if let Some(known) = self.by_tid.get(&task.tid) {
+            return *known;
+        }
+        let process = self.process(task.pid, time, false, spaces);
+        self.meet_thread(process, task, time, false)
+    }
+
+    /// What is known of a thread.
+    pub(crate) fn state(&mut self, id: ThreadId) -> &mut ThreadState {
+        &mut self.states[id.index()]
+    }
+
+    /// The address space of a thread.
+    pub(crate) fn space(&self, id: ThreadId) -> SpaceId {
+        self.spaces[self.threads[id.index()].process.index()]
+    }
+
+    /// A process that exists when the recording starts, with its threads.
+    pub(crate) fn adopt(&mut self, pid: i32, tids: &[i32], spaces: &mut Spaces) -> ProcessId {
+        let process = self.process(pid, Time::START, true, spaces);
+        for tid in tids {
+            if !self.by_tid.contains_key(tid) {
+                self.meet_thread(process, Task { pid, tid: *tid }, Time::START, true);
+            }
+        }
+        process
+    }
+
+    /// A thread or process was created.
+    pub(crate) fn fork(&mut self, child: Task, parent: Task, time: Time, spaces: &mut Spaces) {
+        let maker = self.thread(parent, time, spaces);
+        self.retire(child.tid, time, spaces);
+        let from = self.threads[maker.index()].process;
+        let name = self.threads[maker.index()].name.clone();
+        if child.pid == parent.pid {
+            self.push_thread(from, child, name, time, true);
+            return;
+        }
+        let row = Process {
+            pid: kernel_pid(child.pid),
+            parent: Some(from),
+            start: time,
+            end: None,
+            exit_code: None,
+            recorded: true,
+            ..self.processes[from.index()].clone()
+        };
+        let space = spaces.share(self.spaces[from.index()]);
+        let process = self.push_process(child.pid, row, space);
+        self.push_thread(process, child, name, time, true);
+        let text = Text::from(child.pid.to_string());
+        self.marks.push(Mark {
+            time,
+            kind: MarkKind::Fork,
+            process: from,
+            thread: Some(maker),
+            text,
+        });
+    }
+
+    /// A thread ended; with its last thread the process ends.
+    pub(crate) fn exit(&mut self, task: Task, time: Time, spaces: &mut Spaces) {
+        self.retire(task.tid, time, spaces);
+    }
+
+    /// A thread has a new name; on `exec` its process has a new program and no mappings.
+    pub(crate) fn comm(
+        &mut self,
+        task: Task,
+        exec: bool,
+        name: &[u8],
+        time: Time,
+        spaces: &mut Spaces,
+    ) {
+        let thread = self.thread(task, time, spaces);
+        let name = Text::from(String::from_utf8_lossy(name).into_owned());
+        self.threads[thread.index()].name = name.clone();
+        if !exec {
+            return;
+        }
+        let id = self.threads[thread.index()].process;
+        self.move_to(id, spaces.empty(), spaces);
+        let process = &mut self.processes[id.index()];
+        process.name = name;
+        process.exe = Text::default();
+        process.command_line = command_line(task.pid);
+        self.marks.push(Mark {
+            time,
+            kind: MarkKind::Exec,
+            process: id,
+            thread: Some(thread),
+            text: Text::default(),
+        });
+    }
+
+    /// A process mapped code. The first file that it maps after `execve` is its program.
+    pub(crate) fn map(
+        &mut self,
+        task: Task,
+        map: CodeMap,
+        path: &str,
+        time: Time,
+        spaces: &mut Spaces,
+        modules: &crate::modules::Modules,
+    ) {
+        let thread = self.thread(task, time, spaces);
+        let id = self.threads[thread.index()].process;
+        let space = spaces.map(self.spaces[id.index()], map, modules);
+        self.spaces[id.index()] = space;
+        self.mappings.push(mapping_row(time, id, map));
+        let process = &mut self.processes[id.index()];
+        if process.exe.is_empty() && path.starts_with('/') {
+            process.exe = path.into();
+            process.name = base_name(path).into();
+            if let Some(mark) = self.marks.iter_mut().rev().find(|mark| mark.process == id)
+                && mark.kind == MarkKind::Exec
+            {
+                mark.text = path.into();
+            }
+        }
+    }
+
+    /// Every process so far.
+    pub(crate) fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// Every thread so far.
+    pub(crate) fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// A thread's row, to note what /proc tells.
+    pub(crate) fn thread_mut(&mut self, id: ThreadId) -> &mut Thread {
+        &mut self.threads[id.index()]
+    }
+
+    /// The process of a number, while it lives.
+    pub(crate) fn process_of(&self, pid: i32) -> Option<ProcessId> {
+        self.by_pid.get(&pid).copied()
+    }
+
+    /// Process and thread numbers of the recorded threads that live.
+    pub(crate) fn living(&self) -> Vec<Task> {
+        let mut living: Vec<Task> = self
+            .by_tid
+            .iter()
+            .filter(|(_, id)| self.threads[id.index()].recorded)
+            .map(|(tid, id)| {
+                let process = self.threads[id.index()].process;
+                let pid = self.processes[process.index()].pid.0;
+                Task { pid: i32::try_from(pid).unwrap_or(0), tid: *tid }
+            })
+            .collect();
+        living.sort_unstable_by_key(|task| (task.pid, task.tid));
+        living
+    }
+
+    /// The rows of the mappings table since the last call.
+    pub(crate) fn take_mappings(&mut self) -> Vec<Mapping> {
+        std::mem::take(&mut self.mappings)
+    }
+
+    /// The rows of the marks table since the last call.
+    pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.marks)
+    }
+
+    /// The spaces that were left by their last process since the last call.
+    pub(crate) fn take_left(&mut self) -> Vec<SpaceId> {
+        std::mem::take(&mut self.left)
+    }
+
+    /// The processes that were first seen while they lived, since the last call: what they had
+    /// mapped by then has to be read from /proc.
+    pub(crate) fn take_met(&mut self) -> Vec<i32> {
+        std::mem::take(&mut self.met)
+    }
+
+    /// A number that differs whenever a thread was born or died.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    fn process(&mut self, pid: i32, time: Time, recorded: bool, spaces: &mut Spaces) -> ProcessId {
+        if let Some(known) = self.by_pid.get(&pid) {
+            let known = *known;
+            if recorded {
+                self.record_process(known, spaces);
+            }
+            return known;
+        }
+        let parent = procfs::stat(kernel_pid(pid)).ok().map(|stat| stat.parent);
+        let parent = parent.and_then(|parent| i32::try_from(parent.0).ok());
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe"))
+            .map(|path| path.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let name = if exe.is_empty() {
+            procfs::comm(kernel_pid(pid), Tid(kernel_pid(pid).0)).unwrap_or_default()
+        } else {
+            base_name(&exe).to_owned()
+        };
+        let row = Process {
+            pid: kernel_pid(pid),
+            parent: parent.and_then(|parent| self.by_pid.get(&parent).copied()),
+            name: name.into(),
+            exe: exe.into(),
+            command_line: command_line(pid),
+            start: time,
+            end: None,
+            exit_code: None,
+            recorded,
+        };
+        let space = if recorded { spaces.empty() } else { spaces.share(KERNEL) };
+        if recorded {
+            self.met.push(pid);
+        }
+        self.push_process(pid, row, space)
+    }
+
+    fn push_process(&mut self, pid: i32, row: Process, space: SpaceId) -> ProcessId {
+        let id = ProcessId::from_index(self.processes.len());
+        self.processes.push(row);
+        self.spaces.push(space);
+        self.living.push(0);
+        self.by_pid.insert(pid, id);
+        id
+    }
+
+    /// A thread that existed before it was first seen.
+    fn meet_thread(
+        &mut self,
+        process: ProcessId,
+        task: Task,
+        time: Time,
+        recorded: bool,
+    ) -> ThreadId {
+        let name = procfs::comm(kernel_pid(task.pid), Tid(kernel_pid(task.tid).0));
+        let name = name.map_or_else(|_| self.processes[process.index()].name.clone(), Text::from);
+        self.push_thread(process, task, name, time, recorded)
+    }
+
+    fn push_thread(
+        &mut self,
+        process: ProcessId,
+        task: Task,
+        name: Text,
+        time: Time,
+        recorded: bool,
+    ) -> ThreadId {
+        let id = ThreadId::from_index(self.threads.len());
+        let tid = Tid(kernel_pid(task.tid).0);
+        self.threads.push(Thread {
+            process,
+            tid,
+            name,
+            start: time,
+            end: None,
+            recorded,
+            sched_from: None,
+            sched_to: None,
+            sched_cpu: None,
+            sched_wait: None,
+        });
+        self.states.push(ThreadState::default());
+        self.living[process.index()] += 1;
+        self.by_tid.insert(task.tid, id);
+        self.changes += 1;
+        id
+    }
+
+    /// A thread that was only known as a waker is recorded from now on.
+    fn start_recording(&mut self, id: ThreadId, time: Time, spaces: &mut Spaces) {
+        let thread = &mut self.threads[id.index()];
+        thread.recorded = true;
+        thread.start = time;
+        self.changes += 1;
+        let process = thread.process;
+        self.record_process(process, spaces);
+    }
+
+    fn record_process(&mut self, id: ProcessId, spaces: &mut Spaces) {
+        let process = &mut self.processes[id.index()];
+        if !std::mem::replace(&mut process.recorded, true) {
+            self.met.push(i32::try_from(process.pid.0).unwrap_or(0));
+            self.move_to(id, spaces.empty(), spaces);
+        }
+    }
+
+    /// Ends the thread that has this number, if there is one.
+    fn retire(&mut self, tid: i32, time: Time, spaces: &mut Spaces) {
+        let Some(id) = self.by_tid.remove(&tid) else { return };
+        self.threads[id.index()].end = Some(time);
+        let process = self.threads[id.index()].process;
+        self.changes += 1;
+        let living = &mut self.living[process.index()];
+        *living = living.saturating_sub(1);
+        if *living > 0 {
+            return;
+        }
+        self.processes[process.index()].end = Some(time);
+        let pid = self.processes[process.index()].pid;
+        self.by_pid.remove(&i32::try_from(pid.0).unwrap_or(0));
+        if spaces.leave(self.spaces[process.index()]) {
+            self.left.push(self.spaces[process.index()]);
+        }
+        self.marks.push(Mark {
+            time,
+            kind: MarkKind::Exit,
+            process,
+            thread: Some(id),
+            text: Text::default(),
+        });
+    }
+
+    fn move_to(&mut self, process: ProcessId, space: SpaceId, spaces: &mut Spaces) {
+        let old = std::mem::replace(&mut self.spaces[process.index()], space);
+        if spaces.leave(old) {
+            self.left.push(old);
+        }
+    }
+}
+
+fn mapping_row(time: Time, process: ProcessId, map: CodeMap) -> Mapping {
+    let module: ModuleId = map.module;
+    Mapping {
+        time,
+        process,
+        address: map.start,
+        length: map.end.saturating_sub(map.start),
+        offset: map.offset,
+        module,
+    }
+}
+
+fn command_line(pid: i32) -> Text {
+    let arguments: Vec<String> = procfs::command_line(Pid(kernel_pid(pid).0)).unwrap_or_default();
+    Text::from(arguments.join(" "))
+}

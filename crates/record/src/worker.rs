@@ -1,0 +1,409 @@
+//! The thread that makes rows of records and writes them out.
+//!
+//! ```text
+//! reader --batches--> worker: sort, handle, name, flush --parts--> file
+//! poller --readings->
+//! ```
+//!
+//! Everything of a recording but the rings belongs to it, so nothing here is locked. When writing
+//! fails (a full disk), it says so, goes on emptying its queues without keeping anything, and the
+//! recording ends early with what is in the file.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use culprit_model::{Counter, LossKind, Observation, StackId, ThreadId};
+use culprit_recording::{Error as WriteError, SpoolWriter};
+use culprit_symbols::KernelSymbols;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::attr::{Role, Stream};
+use crate::clock::monotonic_ns;
+use crate::decode::{Body, EventShapes, Map, Task, decode};
+use crate::handle::{Context, Handler};
+use crate::order::Sorter;
+use crate::poller::{Polled, Reading, Roster};
+use crate::reader::{Batch, Budget};
+use crate::resolve::{Code, Resolver};
+use crate::source::Dropped;
+use crate::space::SpaceId;
+use crate::stacks::{RawStack, RawStacks};
+use crate::tables::{Growing, Written, grown};
+
+/// Longest time between two flushes: what a killed recorder loses at most.
+const FLUSH_EVERY: u64 = 1_000_000_000;
+
+/// Counts for whoever watches the recording.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Switch rows so far.
+    pub(crate) switches: AtomicU64,
+    /// Clock samples so far.
+    pub(crate) samples: AtomicU64,
+    /// Records lost so far.
+    pub(crate) lost: AtomicU64,
+    /// Bytes written so far.
+    pub(crate) bytes: AtomicU64,
+    /// Recorded threads that live.
+    pub(crate) living: AtomicU64,
+    /// Set when nothing can be written any more.
+    pub(crate) failed: std::sync::atomic::AtomicBool,
+}
+
+/// The worker's ends of its channels, and what it shares.
+pub(crate) struct Wires {
+    /// From the reader.
+    pub(crate) batches: Receiver<Batch>,
+    /// Empty buffers, back to the reader.
+    pub(crate) spares: Sender<Vec<u64>>,
+    /// From the poller.
+    pub(crate) readings: Receiver<Vec<Reading>>,
+    /// For the poller.
+    pub(crate) roster: Arc<Roster>,
+    /// Bytes on the way.
+    pub(crate) budget: Arc<Budget>,
+    /// For whoever watches.
+    pub(crate) counts: Arc<Counts>,
+}
+
+/// Makes rows of records.
+pub(crate) struct Worker {
+    pub(crate) handler: Handler,
+    pub(crate) resolver: Resolver,
+    shapes: EventShapes,
+    sorter: Sorter,
+    spool: SpoolWriter,
+    written: Written,
+    accounts: FxHashMap<ThreadId, (u64, u64)>,
+    wires: Wires,
+    next_flush: u64,
+    roster_at: u64,
+    failure: Option<WriteError>,
+    last_time: u64,
+}
+
+/// What the worker leaves behind.
+pub(crate) struct Remains {
+    /// All that was learnt.
+    pub(crate) handler: Handler,
+    /// Names and stacks.
+    pub(crate) resolver: Resolver,
+    /// The open file.
+    pub(crate) spool: SpoolWriter,
+    /// Why writing failed, if it did.
+    pub(crate) failure: Option<WriteError>,
+}
+
+impl Worker {
+    /// A worker that writes to `spool`.
+    pub(crate) fn new(
+        context: Context,
+        shapes: EventShapes,
+        spool: SpoolWriter,
+        wires: Wires,
+    ) -> Self {
+        Self {
+            handler: Handler::new(context),
+            resolver: Resolver::default(),
+            shapes,
+            sorter: Sorter::default(),
+            spool,
+            written: Written::default(),
+            accounts: FxHashMap::default(),
+            wires,
+            next_flush: monotonic_ns() + FLUSH_EVERY,
+            roster_at: u64::MAX,
+            failure: None,
+            last_time: 0,
+        }
+    }
+
+    /// Works until the last batch.
+    pub(crate) fn run(mut self) -> Remains {
+        self.load_kernel();
+        while let Ok(batch) = self.wires.batches.recv() {
+            let last = batch.last;
+            self.batch(batch);
+            self.read_polled();
+            if last || self.handler.rows.full() || monotonic_ns() >= self.next_flush {
+                self.flush();
+            }
+            if last {
+                break;
+            }
+        }
+        let Self { handler, resolver, spool, failure, .. } = self;
+        Remains { handler, resolver, spool, failure }
+    }
+
+    /// Reads the kernel's symbols: a tenth of a second that the start of a command need not wait.
+    fn load_kernel(&mut self) {
+        match KernelSymbols::load() {
+            Ok(kernel) => self.resolver = Resolver::new(Some(kernel)),
+            Err(error) if self.handler.context.switch_stacks => {
+                let reason = error.to_string();
+                self.handler.ledger.once(LossKind::KernelSymbolsMissing, "", &reason);
+            }
+            Err(_) => {} // no kernel address will ask for a name
+        }
+    }
+
+    /// Processes that exist when the recording starts, with what they have mapped.
+    pub(crate) fn adopt(&mut self, pid: i32, tids: &[i32], maps: &[culprit_place::procfs::Mapping]) {
+        let handler = &mut self.handler;
+        handler.tracker.adopt(pid, tids, &mut handler.spaces);
+        // The maps are given: they need not be read again.
+        handler.tracker.take_met();
+        self.known_maps(pid, maps, 0);
+        self.update_roster();
+    }
+
+    /// A first account of a thread, from before its records.
+    pub(crate) fn first_account(&mut self, reading: &Reading) {
+        self.reading(reading);
+    }
+
+    fn batch(&mut self, batch: Batch) {
+        let bytes: usize = batch.chunks.iter().map(|chunk| chunk.words.len() * 8).sum();
+        self.handler.modules.deliver(batch.files);
+        if batch.discarded > 0 {
+            let (from, to) = (self.handler.time(self.last_time), self.handler.time(batch.began));
+            let subject = "the recorder fell behind";
+            self.handler.ledger.between(LossKind::SamplesLost, subject, batch.discarded, from, to);
+        }
+        for chunk in batch.chunks {
+            self.sorter.add(chunk);
+        }
+        self.release(batch.horizon);
+        self.wires.budget.give_back(bytes);
+        for pid in self.handler.tracker.take_met() {
+            let maps = culprit_place::procfs::maps(crate::modules::kernel_pid(pid));
+            self.known_maps(pid, &maps.unwrap_or_default(), batch.began);
+        }
+        if let Some(dropped) = batch.dropped {
+            self.count_dropped(&dropped);
+        }
+        self.update_roster();
+        let counts = &self.wires.counts;
+        counts.lost.store(self.lost(), Ordering::Relaxed);
+        self.last_time = batch.began;
+    }
+
+    /// Handles every record that is older than the horizon.
+    fn release(&mut self, horizon: u64) {
+        let mut spare = Vec::new();
+        let Self { sorter, handler, resolver, shapes, .. } = self;
+        sorter.release(horizon, &mut spare, |chunk, head| {
+            match decode(&chunk.words, head, chunk.stream, shapes) {
+                Err(_) => {
+                    let time = handler.time(head.time);
+                    handler.ledger.at(LossKind::RecordsMalformed, "", 1, time);
+                }
+                Ok(record) => {
+                    count_lost(handler, &record.body, chunk.stream, chunk.cpu, record.time);
+                    handler.handle(record, chunk.cpu, resolver);
+                }
+            }
+        });
+        for buffer in spare {
+            // The reader may have gone; then nobody wants it.
+            let _ = self.wires.spares.send(buffer);
+        }
+    }
+
+    fn known_maps(&mut self, pid: i32, maps: &[culprit_place::procfs::Mapping], at: u64) {
+        let time = self.handler.time(at);
+        for map in maps.iter().filter(|map| map.execute) {
+            let Ok(tid) = i32::try_from(crate::modules::kernel_pid(pid).0) else { continue };
+            if map.path == "[vsyscall]" {
+                continue;
+            }
+            if let Some(opened) = crate::files::open_now(pid, &map.path) {
+                self.handler.modules.deliver(vec![opened]);
+            }
+            let map = Map {
+                task: Task { pid, tid },
+                address: map.range.start,
+                length: map.range.end.saturating_sub(map.range.start),
+                offset: map.offset,
+                build_id: &[],
+                path: map.path.as_bytes(),
+            };
+            self.handler.known_map(&map, time);
+        }
+    }
+
+    fn count_dropped(&mut self, dropped: &[Dropped]) {
+        let sum = |time: bool| -> u64 {
+            let of_kind = dropped.iter().filter(|drop| (drop.role == Role::Accounting) == time);
+            of_kind.map(|drop| drop.count).sum()
+        };
+        let unseen = "counted by the kernel";
+        self.handler.ledger.at_least(LossKind::SwitchesLost, unseen, sum(true));
+        self.handler.ledger.at_least(LossKind::SamplesLost, unseen, sum(false));
+    }
+
+    fn lost(&self) -> u64 {
+        let ledger = &self.handler.ledger;
+        ledger.count(LossKind::SwitchesLost) + ledger.count(LossKind::SamplesLost)
+    }
+
+    fn update_roster(&mut self) {
+        let changes = self.handler.tracker.changes();
+        if changes != self.roster_at {
+            self.roster_at = changes;
+            let living = self.handler.tracker.living();
+            self.wires.counts.living.store(living.len() as u64, Ordering::Relaxed);
+            self.wires.roster.set(living);
+        }
+    }
+
+    fn read_polled(&mut self) {
+        while let Ok(readings) = self.wires.readings.try_recv() {
+            for reading in &readings {
+                self.reading(reading);
+            }
+        }
+    }
+
+    fn reading(&mut self, reading: &Reading) {
+        let time = self.handler.time(reading.at);
+        let tracker = &mut self.handler.tracker;
+        let rows = &mut self.handler.rows;
+        match &reading.what {
+            Polled::Account { task, on_cpu, ready } => {
+                let Some(id) = tracker.recorded(task.tid) else { return };
+                let thread = tracker.thread_mut(id);
+                if !self.accounts.contains_key(&id) {
+                    // A thread that was made during the recording began with zeros.
+                    let born = thread.start.0 > 0;
+                    self.accounts.insert(id, if born { (0, 0) } else { (*on_cpu, *ready) });
+                    thread.sched_from = Some(if born { thread.start } else { time });
+                    if !born {
+                        return;
+                    }
+                }
+                let (first_cpu, first_ready) = self.accounts[&id];
+                thread.sched_to = Some(time);
+                thread.sched_cpu = Some(grown(*on_cpu, first_cpu));
+                thread.sched_wait = Some(grown(*ready, first_ready));
+            }
+            Polled::Counter { pid, name, value } => {
+                let process = match pid {
+                    Some(pid) => match tracker.process_of(*pid) {
+                        Some(process) => Some(process),
+                        None => return,
+                    },
+                    None => None,
+                };
+                rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
+            }
+            Polled::Doing { task, state, syscall, wchan, file } => {
+                let Some(thread) = tracker.recorded(task.tid) else { return };
+                rows.observations.push(Observation {
+                    time,
+                    thread,
+                    state: u32::from(*state),
+                    syscall: *syscall,
+                    wchan: wchan.as_deref().map(Into::into),
+                    file: file.as_deref().map(Into::into),
+                });
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        self.next_flush = monotonic_ns() + FLUSH_EVERY;
+        let handler = &mut self.handler;
+        handler.rows.mappings = handler.tracker.take_mappings();
+        handler.rows.marks = handler.tracker.take_marks();
+        let counts = &self.wires.counts;
+        let add = |counter: &AtomicU64, rows: usize| counter.fetch_add(rows as u64, Ordering::Relaxed);
+        add(&counts.switches, handler.rows.switches.len());
+        add(&counts.samples, handler.rows.samples.len());
+        let mut code = Code {
+            modules: &mut handler.modules,
+            spaces: &handler.spaces,
+            ledger: &mut handler.ledger,
+        };
+        self.resolver.resolve_new(&mut handler.raw, &mut code);
+        let growing = Growing {
+            processes: handler.tracker.processes(),
+            threads: handler.tracker.threads(),
+            modules: &handler.modules,
+            resolver: &self.resolver,
+            raw: &handler.raw,
+            ledger: &handler.ledger,
+        };
+        if self.failure.is_none() {
+            let result = handler.rows.flush(&mut self.spool, &mut self.written, &growing);
+            if let Err(error) = result {
+                self.failure = Some(error);
+                counts.failed.store(true, Ordering::Release);
+            }
+        } else {
+            handler.rows = crate::tables::Rows::default();
+        }
+        counts.bytes.store(self.spool.len(), Ordering::Relaxed);
+        self.forget_left();
+    }
+
+    /// Finishes the stacks of spaces in which nobody lives any more, and forgets their addresses.
+    fn forget_left(&mut self) {
+        let left: FxHashSet<SpaceId> = self.handler.tracker.take_left().into_iter().collect();
+        if left.is_empty() {
+            return;
+        }
+        let stacks: Vec<RawStack> = of_spaces(&self.handler.raw, &left);
+        let handler = &mut self.handler;
+        let mut code = Code {
+            modules: &mut handler.modules,
+            spaces: &handler.spaces,
+            ledger: &mut handler.ledger,
+        };
+        self.resolver.repair(&stacks, &handler.raw, &mut code);
+        handler.raw.forget(&stacks);
+        #[expect(clippy::iter_over_hash_type, reason = "forgetting has no order")]
+        for space in left {
+            handler.spaces.forget(space);
+        }
+    }
+}
+
+fn of_spaces(raw: &RawStacks, spaces: &FxHashSet<SpaceId>) -> Vec<RawStack> {
+    raw.kept().filter(|stack| spaces.contains(&raw.space(*stack))).collect()
+}
+
+/// Losses that a ring tells of itself.
+fn count_lost(handler: &mut Handler, body: &Body<'_>, stream: Stream, cpu: u32, at: u64) {
+    let time = handler.time(at);
+    let kind = match (body, stream) {
+        (Body::Lost(_), Stream::Accounting) => LossKind::SwitchesLost,
+        (Body::Lost(_), _) => LossKind::SamplesLost,
+        (Body::Throttle, _) => LossKind::SamplingThrottled,
+        _ => return,
+    };
+    let count = if let Body::Lost(count) = body { *count } else { 1 };
+    handler.ledger.at(kind, &format!("CPU {cpu}"), count, time);
+}
+
+impl Remains {
+    /// Names what is still open: repairs that dumps taught, and generated code.
+    pub(crate) fn settle(&mut self) {
+        let handler = &mut self.handler;
+        let kept: Vec<RawStack> = handler.raw.kept().collect();
+        let mut code = Code {
+            modules: &mut handler.modules,
+            spaces: &handler.spaces,
+            ledger: &mut handler.ledger,
+        };
+        self.resolver.repair(&kept, &handler.raw, &mut code);
+        self.resolver.name_generated(&handler.modules, &mut handler.ledger);
+    }
+
+    /// The row that stands for a row once everything is learnt.
+    pub(crate) fn stack(&self, row: Option<StackId>) -> Option<StackId> {
+        row.map(|row| self.resolver.repaired(row))
+    }
+}
