@@ -4,14 +4,17 @@
 //! steps, each a module: `evidence` computes once what all rules read, above all the *chain* (what
 //! the measured thing's time was spent on, followed through whoever ended each wait); `rules` claim
 //! parts of the chain; `settle` gives each part to the most specific claim, so that no cost counts
-//! twice; `doubt` lowers confidence by what is missing from the evidence.
+//! twice; `doubt` lowers confidence by what is missing from the evidence. [`find_difference`] does so
+//! for two sets of runs and keeps what costs more in one.
 //!
 //! Pure: no files, clocks, environment or printing. Rules know mechanisms by the kernel's and the
 //! common libraries' own functions, never programs by their names.
 
 mod catalogue;
+mod difference;
 mod doubt;
 mod evidence;
+mod habits;
 mod losses;
 mod report;
 mod rule;
@@ -25,6 +28,7 @@ mod tally;
 mod tests;
 
 pub use catalogue::{UnknownFinding, catalogue, explain};
+pub use difference::{DifferenceReport, RunSummary, SAME_BAND, find_difference};
 pub use report::{Options, Report, find};
 pub use rule::{Group, RuleDoc, Specificity, Threshold};
 pub use settle::{HIGH_SHARE, MEDIUM_SHARE, MIN_SHARE, severity_of};

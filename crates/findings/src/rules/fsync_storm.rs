@@ -26,8 +26,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "The program flushes to stable storage after each small write.",
     signature: "Blocked in, or in the kernel under, fsync, fdatasync, msync, sync or a synchronous \
                 write on the measured thing's path, many times, with few bytes written between two.",
-    why: "Each flush waits until the device says that everything is on stable storage: 0.1 ms on a \
-          good disk with a protected cache, 0.5 to 4 ms on most, 10 ms on a spinning one, whether \
+    why: "Each flush waits until the device says that everything is on stable storage: 0.5 to 5 ms \
+          on common disks, 10 ms and more where a platter or a virtual disk really flushes, whether \
           there is one byte to flush or a megabyte.",
     fix: "Flush once for many writes (group commit, one transaction around a batch), use one \
           fdatasync at the end instead of O_SYNC or fsync per record, or leave the flush out where a \

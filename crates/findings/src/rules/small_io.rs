@@ -23,7 +23,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     signature: "Time in the kernel under read and write calls on the measured thing's path, in a \
                 process whose counters show many calls with few bytes each.",
     why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its locks, \
-          however few bytes it moves; the copy of 512 bytes costs a tenth of that.",
+          however few bytes it moves: reading 1 byte or 4 KiB of a cached file takes the same time.",
     fix: "Put a buffer around the file (BufReader, BufWriter, setvbuf, io.BufferedReader), read \
           blocks and split them in memory, collect lines and write them together, or use readv, \
           writev or io_uring.",
@@ -33,10 +33,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "bytes a call",
             value: MAX_BYTES,
             unit: "bytes",
-            reason: "Copying 4 KiB takes about as long as a cached call itself (0.1 us); at 512 \
-                     bytes nine tenths are the call. Doubling it would tell programs that read \
-                     small records on purpose.",
-            source: "4 KiB cached read 0.98 us in the median, getppid 0.12 us, Linux 6.18",
+            reason: "Up to 4 KiB the bytes are free, so a buffer of 64 KiB saves nine tenths of the time \
+                     of 512-byte calls. Doubling it would tell programs that handle small records.",
+            source: "cached pread of 1 byte 0.49 us, 512 0.58, 4096 0.53, 65536 2.3; pwrite 0.81, 0.80, \
+                     0.87, 2.3 us, Linux 6.18",
         },
         Threshold {
             what: "calls",

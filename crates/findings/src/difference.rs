@@ -1,0 +1,320 @@
+//! Why a command takes longer in one place than in another: the findings of two sets of runs
+//! compared.
+//!
+//! Each run is summarised on its own, so recordings need not be in memory together. The engine
+//! compares wall times and charges the difference to causes and functions; here, each finding gets
+//! the time that it costs more in the candidate than in the baseline, and a statement says what
+//! the comparison as a whole tells. Costs of one run count once, so the extras of all findings add
+//! up to no more than the difference.
+
+use std::collections::BTreeMap;
+
+use culprit_engine::compare::{Comparison, Run, compare};
+use culprit_engine::stats::{Ratio, Verdict};
+use culprit_model::{Evidence as Fact, Finding, Nanos, Recording, Text};
+
+use crate::habits::Habits;
+use crate::report::{Options, Report, find};
+use crate::rule::{RuleDoc, fact};
+use crate::rules::{no_difference, slower_in_place, unclear};
+use crate::settle::{MIN_SHARE, severity_of};
+
+/// Wall times within this factor of each other, less one, count as the same. Source: equivalence
+/// band of paired runs; identical arms of one session differ by up to 4 % in their median.
+pub const SAME_BAND: f64 = 0.05;
+
+/// One run of the command, as far as a comparison needs it.
+#[derive(Debug, Clone)]
+pub struct RunSummary {
+    run: Run,
+    report: Report,
+    habits: Habits,
+    place: String,
+}
+
+impl RunSummary {
+    /// Summarises a recording whose intervals are built; n log n in intervals.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        Self {
+            run: Run::of(recording),
+            report: find(recording, &Options { all: true, ..Options::default() }),
+            habits: Habits::of(recording),
+            place: recording.meta.place.clone(),
+        }
+    }
+}
+
+/// What two sets of runs tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DifferenceReport {
+    /// Wall times, their ratio and verdict, and the extra time by cause and function.
+    pub comparison: Comparison,
+    /// The statement about the comparison first, then what costs more in the candidate, by the
+    /// extra time of a run. When the candidate was not shown to be slower, the costs are those of
+    /// the candidate itself.
+    pub findings: Vec<Finding>,
+    /// How much of the extra time the findings explain, 0 to 1; 0 when the candidate was not
+    /// shown to be slower.
+    pub explained_share: f64,
+}
+
+/// Compares runs in two places; the n-th run of one is paired with the n-th of the other. None when
+/// either has no run.
+#[must_use]
+pub fn find_difference(
+    baseline: &[RunSummary],
+    candidate: &[RunSummary],
+    options: &Options,
+) -> Option<DifferenceReport> {
+    let runs = |all: &[RunSummary]| all.iter().map(|s| s.run.clone()).collect::<Vec<_>>();
+    let comparison = compare(&runs(baseline), &runs(candidate), SAME_BAND)?;
+    let verdict = comparison.ratio.as_ref().map_or(Verdict::Unclear, |r| r.verdict);
+    let slower = verdict == Verdict::Slower;
+    let costs = costs(baseline, candidate);
+    let extra: u64 = costs.iter().map(|c| c.extra().0).sum();
+    let whole = comparison.candidate.saturating_sub(comparison.baseline);
+    let explained_share = if slower { Nanos(extra).share_of(whole).min(1.0) } else { 0.0 };
+    let mut told: Vec<Finding> = costs
+        .into_iter()
+        .map(|cost| cost.finding(slower, comparison.candidate, baseline))
+        .filter(|f| f.cost > Nanos::ZERO && (options.all || f.share >= MIN_SHARE))
+        .collect();
+    told.sort_by(|a, b| {
+        b.cost.cmp(&a.cost).then(a.id.cmp(b.id)).then_with(|| a.title.cmp(&b.title))
+    });
+    let mut findings: Vec<Finding> =
+        statement(baseline, candidate, &comparison, verdict, explained_share).into_iter().collect();
+    findings.append(&mut told);
+    findings.extend(limits(candidate));
+    Some(DifferenceReport { comparison, findings, explained_share })
+}
+
+/// The same finding in all runs.
+struct Cost<'a> {
+    baseline: Nanos,
+    candidate: Nanos,
+    /// The candidate's runs in which it was found.
+    found: Vec<&'a Finding>,
+    runs: usize,
+}
+
+/// A finding is the same in another run when its rule and the place that it points at are.
+type Key = (&'static str, Text, Text);
+
+fn key(finding: &Finding) -> Key {
+    let (module, function) =
+        finding.at.first().map(|at| (at.module.clone(), at.function.clone())).unwrap_or_default();
+    (finding.id, module, function)
+}
+
+fn costs<'a>(baseline: &[RunSummary], candidate: &'a [RunSummary]) -> Vec<Cost<'a>> {
+    let mut found: BTreeMap<Key, Vec<&Finding>> = BTreeMap::new();
+    let costly = |runs: &'a [RunSummary]| runs.iter().flat_map(|r| &r.report.findings);
+    for finding in costly(candidate).filter(|f| f.cost > Nanos::ZERO) {
+        found.entry(key(finding)).or_default().push(finding);
+    }
+    let mut before: BTreeMap<Key, Nanos> = BTreeMap::new();
+    for finding in baseline.iter().flat_map(|r| &r.report.findings) {
+        *before.entry(key(finding)).or_default() += finding.cost;
+    }
+    let mean = |sum: Nanos, runs: usize| Nanos(sum.0 / (runs as u64).max(1));
+    found
+        .into_iter()
+        .map(|(key, found)| Cost {
+            baseline: mean(before.get(&key).copied().unwrap_or_default(), baseline.len()),
+            candidate: mean(found.iter().map(|f| f.cost).sum(), candidate.len()),
+            found,
+            runs: candidate.len(),
+        })
+        .collect()
+}
+
+impl Cost<'_> {
+    fn extra(&self) -> Nanos {
+        self.candidate.saturating_sub(self.baseline)
+    }
+
+    /// The finding of the run whose cost is in the middle, with the cost of all runs.
+    fn finding(self, slower: bool, wall: Nanos, baseline: &[RunSummary]) -> Finding {
+        let cost = if slower { self.extra() } else { self.candidate };
+        let share = cost.share_of(wall);
+        let mut by_cost = self.found.clone();
+        by_cost.sort_by_key(|f| f.cost);
+        let typical = by_cost[by_cost.len() / 2];
+        let mut facts = vec![
+            time("in a run here (mean)", self.candidate),
+            time("in a run in the baseline (mean)", self.baseline),
+            fact("runs in which it was found", self.found.len() as f64, "count"),
+        ];
+        let instead = baseline.first().and_then(|run| run.habits.instead_of(typical));
+        facts.extend(instead);
+        facts.extend(typical.evidence.iter().cloned());
+        Finding {
+            cost,
+            share,
+            severity: severity_of(share),
+            confidence: typical.confidence * self.found.len() as f64 / self.runs.max(1) as f64,
+            evidence: facts,
+            ..typical.clone()
+        }
+    }
+}
+
+fn statement(
+    baseline: &[RunSummary],
+    candidate: &[RunSummary],
+    comparison: &Comparison,
+    verdict: Verdict,
+    explained: f64,
+) -> Option<Finding> {
+    let ratio = comparison.ratio.as_ref()?;
+    let (here, there) = (&candidate.first()?.place, &baseline.first()?.place);
+    let times = format!("{} against {}", comparison.candidate, comparison.baseline);
+    let range = format!(
+        "{:.2} to {:.2} over {} rounds",
+        ratio.interval.low, ratio.interval.high, ratio.rounds
+    );
+    let (doc, title, share): (&RuleDoc, String, f64) = match verdict {
+        Verdict::Slower => (
+            &slower_in_place::DOC,
+            format!("{here} takes {:.2} times as long as {there} ({range}): {times}", ratio.value),
+            1.0 - 1.0 / ratio.value,
+        ),
+        Verdict::Same => (
+            &no_difference::DOC,
+            format!(
+                "{here} and {there} take the same within {:.0} % ({range}): {times}",
+                SAME_BAND * 100.0
+            ),
+            0.0,
+        ),
+        Verdict::Unclear => (
+            &unclear::DOC,
+            format!("the runs do not tell whether {here} and {there} differ ({range}): {times}"),
+            0.0,
+        ),
+        Verdict::Faster => return None,
+    };
+    let mut evidence = of_ratio(ratio);
+    evidence.push(time(format!("a run in {there} (mean)"), comparison.baseline));
+    evidence.push(time(format!("a run in {here} (mean)"), comparison.candidate));
+    if verdict == Verdict::Slower {
+        evidence.push(fact("share of the extra time that findings explain", explained, "share"));
+    }
+    let more = ratio.more_rounds.filter(|_| verdict == Verdict::Unclear);
+    let fix = more.map_or_else(String::new, |n| format!("About {n} more rounds would settle it. "));
+    Some(Finding {
+        id: doc.id,
+        title,
+        severity: severity_of(share),
+        confidence: ratio.interval.coverage,
+        cost: Nanos::ZERO,
+        share: 0.0,
+        at: Vec::new(),
+        evidence,
+        why: doc.why.to_owned(),
+        fix: fix + doc.fix,
+        check: doc.check.to_owned(),
+    })
+}
+
+fn of_ratio(ratio: &Ratio) -> Vec<Fact> {
+    vec![
+        fact("ratio of wall times (median of the rounds)", ratio.value, "ratio"),
+        fact("its lower bound", ratio.interval.low, "ratio"),
+        fact("its upper bound", ratio.interval.high, "ratio"),
+        fact("probability that the bounds hold", ratio.interval.coverage, "share"),
+        fact("rounds", ratio.rounds as f64, "count"),
+    ]
+}
+
+/// What limits the evidence of the candidate's runs, each kind once.
+fn limits(candidate: &[RunSummary]) -> Vec<Finding> {
+    let mut seen = BTreeMap::new();
+    for finding in candidate.iter().flat_map(|r| &r.report.findings) {
+        if finding.cost == Nanos::ZERO {
+            seen.entry(finding.id).or_insert_with(|| finding.clone());
+        }
+    }
+    seen.into_values().collect()
+}
+
+fn time(what: impl Into<Text>, length: Nanos) -> Fact {
+    fact(what, length.seconds() * 1e9, "ns")
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_model::Cause;
+
+    use super::*;
+    use crate::scene::{End, Scene};
+
+    const READ: &str = "main;next_row;libc.so.6!read;k:anon_pipe_read";
+
+    /// A driver and its follower, which is woken by the driver or looks once a second.
+    fn followed(place: &str, polls: bool, think_ms: u64) -> RunSummary {
+        let mut scene = Scene::default();
+        let driver = scene.program("driver", None, 0);
+        let follower = scene.program("follower", Some(driver), 0);
+        for _ in 0..8 {
+            scene.run(driver, think_ms, Cause::CpuUser, "main;think");
+            if polls {
+                scene.wait(driver, 1000 - think_ms, Cause::Pipe, READ, End::By(follower));
+                scene.wait(follower, 999, Cause::Sleep, "main;follow;k:do_nanosleep", End::Timer);
+            } else {
+                scene.wait(driver, 1, Cause::Pipe, READ, End::By(follower));
+                scene.wait(
+                    follower,
+                    think_ms,
+                    Cause::Poll,
+                    "main;follow;k:do_sys_poll",
+                    End::By(driver),
+                );
+            }
+            scene.run(follower, 1, Cause::CpuUser, "main;print");
+        }
+        let mut recording = scene.done();
+        recording.meta.place = place.to_owned();
+        RunSummary::of(&recording)
+    }
+
+    fn runs(place: &str, polls: bool) -> Vec<RunSummary> {
+        [50, 52, 48, 51, 49].map(|think| followed(place, polls, think)).to_vec()
+    }
+
+    #[test]
+    fn a_slower_place_is_told_with_what_costs_more_there() {
+        let found =
+            find_difference(&runs("host", false), &runs("sandbox", true), &Options::default())
+                .expect("runs");
+        let ids: Vec<_> = found.findings.iter().map(|f| f.id).collect();
+        assert_eq!(ids, ["slower-in-place", "poll-sleep-loop"]);
+        let title = &found.findings[0].title;
+        assert!(title.starts_with("sandbox takes 19.61 times as long as host (18."), "{title}");
+        assert!(found.explained_share > 0.99, "{}", found.explained_share);
+        let polling = &found.findings[1];
+        assert_eq!(polling.cost.0 / 1_000_000, 8 * 949);
+        let instead =
+            "in the baseline follower is woken by others: waits in blocked.poll in program!follow";
+        assert!(
+            polling.evidence.iter().any(|e| e.what.starts_with(instead)),
+            "{:?}",
+            polling.evidence
+        );
+    }
+
+    #[test]
+    fn the_same_runs_are_told_to_be_the_same_and_few_runs_to_be_unclear() {
+        let found =
+            find_difference(&runs("host", true), &runs("sandbox", true), &Options::default())
+                .expect("runs");
+        assert_eq!(found.findings[0].id, "no-difference");
+        assert!(found.explained_share.abs() < 1e-9);
+        let (a, b) = (runs("host", true), runs("sandbox", true));
+        let found = find_difference(&a[..2], &b[..2], &Options::default()).expect("runs");
+        assert_eq!(found.findings[0].id, "unclear");
+        assert!(find_difference(&[], &b, &Options::default()).is_none());
+    }
+}
