@@ -31,6 +31,12 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Another recorder has the file.
+    #[error("cannot record to `{}`: another recorder is writing it", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("`{}` is no recording: it is {found}", path.display())]
     NotRecording {

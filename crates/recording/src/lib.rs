@@ -8,6 +8,28 @@
 //! parents stand before children, intervals tile in order), and whatever had to be left out for
 //! that is a row of the `losses` table.
 //!
+//! ```
+//! use culprit_model::{Meta, Recording, Thread};
+//! use culprit_recording::{SpoolOptions, SpoolWriter, open, write};
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("run.culprit");
+//!
+//! let meta = Meta { complete: false, ..Meta::default() };
+//! let mut spool = SpoolWriter::create(&path, &meta, SpoolOptions::default())?;
+//! spool.replace::<Thread>(&[])?;
+//! let opened = open(&path)?;
+//! assert!(opened.unfinished.is_some());
+//!
+//! write(&path, &Recording::default())?;
+//! assert_eq!(open(&path)?.recording, Recording::default());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Cost, measured with `examples/speed.rs` on a two-core virtual machine: 1 million intervals take
+//! 7 MB, are written in 0.3 s and opened in 0.11 s; 4 million are opened in 0.45 s. One thread does
+//! it: decoding columns is 42 % of opening (as much goes into building rows from them), so two
+//! threads would save a fifth at best.
+//!
 //! The tables themselves are declared in `culprit_model`; docs/format.md is generated from the
 //! same declaration.
 

@@ -78,6 +78,11 @@ impl Archive {
         !self.finished && self.entries.iter().any(|entry| entry.note.is_some())
     }
 
+    /// True while the recorder of an unfinished file still lives.
+    pub(crate) fn is_live(&self) -> bool {
+        self.source.is_locked()
+    }
+
     /// The Parquet files of a table in file order, from the newest `latest/` on.
     pub(crate) fn pieces(&self, table: &str) -> Vec<Piece<'_>> {
         let whole = table_entry(table);
@@ -85,8 +90,8 @@ impl Archive {
         for entry in self.entries.iter().filter(|entry| !is_released(entry)) {
             let part = PartName::parse(&entry.name).filter(|part| part.table == table);
             match part {
-                None if entry.name == whole => pieces.push(Piece { entry, part: None }),
-                None => {}
+                None if entry.name != whole || !pieces.is_empty() => {}
+                None => pieces.push(Piece { entry, part: None }),
                 // Only a whole one supersedes what came before it.
                 Some(part) if part.folder == Folder::Latest && self.read(entry).is_ok() => {
                     pieces = vec![Piece { entry, part: Some(part) }];

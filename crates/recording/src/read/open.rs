@@ -95,7 +95,11 @@ fn read_meta(path: &Path, archive: &Archive) -> Result<Option<Meta>, Error> {
                 known: SCHEMA,
             });
         }
-        return parse_meta(&bytes).map(Some).map_err(|e| failed(e.to_string()));
+        // Formats of one number: an upgrader of each earlier one would have its turn here.
+        return match head.schema {
+            SCHEMA => parse_meta(&bytes).map(Some).map_err(|e| failed(e.to_string())),
+            other => Err(failed(format!("format {other} never existed"))),
+        };
     }
     match first_problem {
         Some(why) => Err(failed(why)),
@@ -172,9 +176,13 @@ fn state_losses(archive: &Archive) -> Vec<Loss> {
         losses.push(loss(LossKind::FileDamaged, detail));
         return losses;
     }
-    let detail = "the recorder has not finished this file".to_owned();
+    let detail = if archive.is_live() {
+        "the recorder still runs"
+    } else {
+        "the recorder ended without finishing the file"
+    };
     let from = Some(last_time(archive));
-    losses.push(Loss { from, ..loss(LossKind::RecorderKilled, detail) });
+    losses.push(Loss { from, ..loss(LossKind::RecorderKilled, detail.to_owned()) });
     losses.extend(dropped(archive));
     losses
 }

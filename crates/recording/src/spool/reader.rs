@@ -40,6 +40,13 @@ impl Spool {
         Parts { rows, losses: loader.losses }
     }
 
+    /// True while the recorder still runs and the file may grow; false when it was killed.
+    /// Always false where the file system has no locks.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.archive.is_live()
+    }
+
     /// The names of the tables that have parts, sorted.
     #[must_use]
     pub fn tables(&self) -> Vec<&str> {

@@ -1,7 +1,7 @@
 //! Appends parts to a spool, and releases the oldest events at the size bound.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -54,10 +54,11 @@ struct Part {
 }
 
 impl SpoolWriter {
-    /// Makes the file, or empties it, and writes `meta.json`.
+    /// Makes the file, or empties it, and writes `meta.json`. The file is locked (`flock`) for as
+    /// long as the recorder lives, which tells a reader that it does.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::DiskFull`] when it cannot be written; [`Error::Unbounded`] when
+    /// [`Error::Busy`] when another recorder writes it, which is then left alone; [`Error::Io`] and [`Error::DiskFull`] when it cannot be written; [`Error::Unbounded`] when
     /// a bound is wanted and the file system cannot release parts of a file.
     pub fn create(
         path: impl AsRef<Path>,
@@ -68,9 +69,15 @@ impl SpoolWriter {
         let file = OpenOptions::new()
             .write(true)
             .create(true)
-            .truncate(true)
+            .truncate(false)
             .open(&path)
             .map_err(|source| Error::io("create", &path, source))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path }),
+            // Some network file systems have no locks; recording matters more.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        file.set_len(0).map_err(|source| Error::io("empty", &path, source))?;
         let mut spool = Self {
             path,
             file,

@@ -15,11 +15,10 @@ use crate::table::page::{Page, Pages, Unzstd};
 use crate::table::thrift::Malformed;
 use crate::table::values::{delta, hybrid};
 
-/// Rows that a table may have however small its file is.
-const FREE_ROWS: u64 = 1 << 20;
-/// Rows that a table may have for each byte of its file. Real tables of events need a byte a row
-/// or more, since their times differ; a bomb of runs would promise thousands.
-const ROWS_PER_BYTE: u64 = 16;
+/// Rows that a table may have for each byte of its file: runs could promise any number, and each
+/// takes about 100 bytes of memory. Real tables of events need a byte a row or more, since their
+/// times differ; the writer pads more regular ones until they fit.
+pub(crate) const ROWS_PER_BYTE: usize = 8;
 
 /// Parquet's numbers of physical types.
 const BOOLEAN: i32 = 0;
@@ -105,11 +104,11 @@ pub(crate) fn decode(
     zstd: &mut Unzstd,
 ) -> Result<Vec<ColumnData>, Damage> {
     let footer = parse_footer(file)?;
-    let allowed = (file.len() as u64).saturating_mul(ROWS_PER_BYTE).max(FREE_ROWS);
-    let rows = u64::try_from(footer.rows)
+    let allowed = file.len().saturating_mul(ROWS_PER_BYTE);
+    let rows = u32::try_from(footer.rows)
         .ok()
-        .filter(|rows| *rows <= allowed.min(u32::MAX.into()))
         .and_then(|rows| usize::try_from(rows).ok())
+        .filter(|rows| *rows <= allowed)
         .ok_or(Damage::Rows { rows: footer.rows, bytes: file.len() })?;
     let read = |column| read_column(file, &footer, column, rows, zstd);
     table.columns.iter().map(read).collect()
@@ -288,6 +287,10 @@ impl Chunks<'_> {
         let mut dictionary = Vec::new();
         while let Some(page) = pages.next()? {
             if page.dictionary {
+                // No dictionary has more values than the table has rows.
+                if page.cells > self.rows - dictionary.len().min(self.rows) {
+                    return Err(Damage::Malformed);
+                }
                 physical.plain(&page.bytes, page.cells, &mut dictionary)?;
             } else if page.cells > self.rows - cells.values.len() {
                 return Err(wrong_length);

@@ -14,6 +14,8 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::disk::SCHEMA;
 use crate::error::Error;
+use crate::table::decode::ROWS_PER_BYTE;
+use crate::table::footer::footer_start;
 
 /// Rows in a row group. Large, because everything is read at once: a group costs a dictionary and
 /// a set of page headers a column.
@@ -70,7 +72,19 @@ fn encode_columns(
         }
         group.close()?;
     }
-    file.into_inner()
+    Ok(pad(file.into_inner()?, rows))
+}
+
+/// Makes the file of a very regular table long enough for the reader's bound on rows a byte. The
+/// zeros stand between pages and footer, where no reader looks: offsets count from the front, and
+/// the footer is found from the end.
+fn pad(mut file: Vec<u8>, rows: usize) -> Vec<u8> {
+    let missing = rows.div_ceil(ROWS_PER_BYTE).saturating_sub(file.len());
+    let footer = footer_start(&file);
+    if let Some(at) = footer.filter(|_| missing > 0) {
+        file.splice(at..at, std::iter::repeat_n(0, missing));
+    }
+    file
 }
 
 fn schema(table: &Table) -> Result<TypePtr, ParquetError> {

@@ -11,8 +11,6 @@ use std::ops::Range;
 use crate::table::thrift::{BINARY, I32, I64, LIST, Malformed, STRUCT, Thrift};
 
 const MAGIC: &[u8; 4] = b"PAR1";
-/// Bytes after the footer: its length and the magic.
-const TAIL: usize = 8;
 
 /// What a file says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,16 +55,17 @@ impl Chunk {
     }
 }
 
+/// Where the footer of a whole Parquet file begins; none when it is no such file.
+pub(crate) fn footer_start(file: &[u8]) -> Option<usize> {
+    let rest = file.strip_suffix(MAGIC).filter(|rest| rest.starts_with(MAGIC))?;
+    let (rest, length) = rest.split_last_chunk::<4>()?;
+    rest.len().checked_sub(u32::from_le_bytes(*length) as usize)
+}
+
 /// Reads the footer of a whole Parquet file.
 pub(crate) fn parse_footer(file: &[u8]) -> Result<Footer, Malformed> {
-    let (rest, magic) = file.split_last_chunk::<4>().ok_or(Malformed)?;
-    let (rest, length) = rest.split_last_chunk::<4>().ok_or(Malformed)?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let start = rest.len().checked_sub(length).ok_or(Malformed)?;
-    if magic != MAGIC || file.len() < TAIL || !file.starts_with(MAGIC) {
-        return Err(Malformed);
-    }
-    let mut thrift = Thrift(&rest[start..]);
+    let start = footer_start(file).ok_or(Malformed)?;
+    let mut thrift = Thrift(&file[start..]);
     let mut footer = Footer::default();
     let mut elements = Vec::new();
     thrift.fields(|thrift, id, ty| {

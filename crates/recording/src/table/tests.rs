@@ -64,6 +64,14 @@ fn every_type_comes_back() {
 }
 
 #[test]
+fn a_table_of_equal_rows_is_padded_to_what_the_reader_believes() {
+    let same = vec![rows(1).remove(0); 1 << 20];
+    let bytes = encode(&Every::TABLE, Every::columns(&same), Docs::None).unwrap();
+    assert_eq!(bytes.len(), (1 << 20) / 8);
+    assert_eq!(decoded(&bytes), Some(same));
+}
+
+#[test]
 fn no_flipped_byte_makes_decoding_panic() {
     let good = encoded(200);
     for at in 0..good.len() {

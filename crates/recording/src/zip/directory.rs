@@ -114,6 +114,14 @@ pub(crate) fn read_directory(source: &Source) -> io::Result<Option<Vec<Entry>>> 
         let Some(entry) = entry else { return Ok(None) };
         entries.push(entry);
     }
+    // No byte is read twice: a directory that names one entry a thousand times gets it once.
+    entries.sort_by_key(|entry| entry.header);
+    let mut end = 0;
+    entries.retain(|entry| {
+        let apart = entry.header >= end;
+        end = if apart { entry.data.end } else { end };
+        apart
+    });
     Ok(Some(entries))
 }
 
@@ -174,4 +182,47 @@ fn parse_central(fields: &mut Fields<'_>) -> Option<u64> {
     // Only the fields that do not fit stand there: both sizes before the offset, or none.
     let skip = if unpacked == IN_ZIP64 { 16 } else { 0 };
     Fields(extra.extra(ZIP64_TAG)?.get(skip..)?).u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt as _;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::zip::local_header;
+
+    /// A sparse file with entries at these offsets, each of two bytes.
+    fn archive(offsets: &[u64]) -> Source {
+        let file: File = tempfile::tempfile().unwrap();
+        let mut directory = DirectoryWriter::default();
+        let mut end = 0;
+        for (i, offset) in offsets.iter().enumerate() {
+            let name = format!("entry-{i}");
+            let header = local_header(&name, 2, 0, None);
+            file.write_all_at(&header, *offset).unwrap();
+            directory.add(&name, *offset, 2, 0);
+            end = end.max(offset + header.len() as u64 + 2);
+        }
+        file.write_all_at(&directory.finish(end), end).unwrap();
+        let length = file.metadata().unwrap().len();
+        Source::File(Arc::new(file), length)
+    }
+
+    fn names(source: &Source) -> Vec<String> {
+        let entries = read_directory(source).unwrap().unwrap();
+        entries.into_iter().map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn entries_past_4_gib_are_found() {
+        assert_eq!(names(&archive(&[0, 100, 5 << 30])), ["entry-0", "entry-1", "entry-2"]);
+        assert_eq!(names(&archive(&[0])), ["entry-0"]);
+    }
+
+    #[test]
+    fn entries_that_overlap_are_found_once() {
+        assert_eq!(names(&archive(&[0, 0, 0])).len(), 1);
+    }
 }

@@ -1,6 +1,6 @@
 //! Where the bytes of a recording come from: a file, or memory.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -23,6 +23,18 @@ impl Source {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         Ok(Self::File(Arc::new(file), length))
+    }
+
+    /// True when another process (or handle) has locked the file: its recorder still lives.
+    pub(crate) fn is_locked(&self) -> bool {
+        match self {
+            // Shared, so that readers do not take each other for recorders.
+            Self::File(file, _) => match file.try_lock_shared() {
+                Ok(()) => file.unlock().is_err(),
+                Err(error) => matches!(error, TryLockError::WouldBlock),
+            },
+            Self::Memory(_) => false,
+        }
     }
 
     /// How many bytes there are.

@@ -95,6 +95,7 @@ fn all_that_was_appended_opens_while_the_recorder_still_runs() {
     assert_eq!(losses(recording, LossKind::RecorderKilled), 1);
     assert_eq!(losses(recording, LossKind::FileDamaged), 0, "{:?}", recording.losses);
     let scratch = opened.unfinished.unwrap();
+    assert!(scratch.is_live());
     assert_eq!(
         scratch.tables(),
         ["addresses", "frames", "processes", "stacks", "switches", "threads"]
@@ -109,6 +110,14 @@ fn all_that_was_appended_opens_while_the_recorder_still_runs() {
     let opened = open(&path).unwrap();
     assert_eq!(opened.recording.meta.kernel, "later");
     assert_eq!(opened.unfinished.unwrap().read_parts::<Address>().rows.len(), 4);
+
+    // Nobody else may write it, and when the recorder is gone that can be seen.
+    let second = SpoolWriter::create(&path, &unfinished_meta(), SpoolOptions::default());
+    assert!(matches!(second, Err(Error::Busy { .. })), "{second:?}");
+    drop(writer);
+    let opened = open(&path).unwrap();
+    assert!(!opened.unfinished.unwrap().is_live());
+    assert_eq!(opened.recording.switches.len(), 300);
 }
 
 #[test]
