@@ -47,9 +47,12 @@ pub(crate) struct Count {
     pub(crate) present: bool,
 }
 
-/// True when other rows point to this table's rows by position.
-pub(crate) fn is_pointed_to(table: &str) -> bool {
-    culprit_model::TABLES.iter().flat_map(|t| t.columns).any(|column| target(column) == Some(table))
+/// Whether other rows point to this table's rows by position; none for a table that is not one of
+/// a recording's.
+pub(crate) fn is_pointed_to(table: &str) -> Option<bool> {
+    let tables = culprit_model::TABLES;
+    tables.iter().find(|known| known.name == table)?;
+    Some(tables.iter().flat_map(|t| t.columns).any(|column| target(column) == Some(table)))
 }
 
 /// The table that a column's values are rows of.

@@ -30,10 +30,12 @@ impl<'a> Loader<'a> {
         if pieces.is_empty() && self.archive.finished {
             self.damaged(1, format!("the table `{}` is not in the file", table.name));
         }
+        // A recorder's scratch table is one to point to when the recorder wanted it kept for ever.
         let kept_for_ever = |piece: &Piece<'_>| {
             piece.part.as_ref().is_some_and(|part| part.folder != Folder::Events)
         };
-        let pointed_to = is_pointed_to(table.name) || pieces.iter().any(kept_for_ever);
+        let pointed_to =
+            is_pointed_to(table.name).unwrap_or_else(|| pieces.iter().any(kept_for_ever));
         let mut columns = self.read_pieces(&table, &pieces, pointed_to);
         let mut repairs = repair(&table, &mut columns, &self.counts, pointed_to);
         // Parts of one table may overlap in time; only a finished file promises order.
@@ -56,9 +58,13 @@ impl<'a> Loader<'a> {
         pointed_to: bool,
     ) -> Vec<ColumnData> {
         let mut all: Option<Vec<ColumnData>> = None;
-        let mut expected = None;
+        // The first part that is kept for ever is number 1; after a `latest/` it may be any.
+        let mut expected = Some((Folder::Parts, 1));
         for piece in pieces {
             let number = piece.part.as_ref().map(|part| (part.folder, part.number));
+            if matches!(number, None | Some((Folder::Latest, _))) {
+                expected = None;
+            }
             let gap = expected.is_some_and(|next| pointed_to && number != Some(next));
             let read = if gap {
                 Err("the part before it is missing".to_owned())

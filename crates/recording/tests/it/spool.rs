@@ -184,6 +184,23 @@ fn a_damaged_part_of_a_table_that_others_point_to_cuts_the_table_there() {
 }
 
 #[test]
+fn a_damaged_header_hides_its_part_and_all_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.culprit");
+    spool(&path, 1);
+    let good = std::fs::read(&path).unwrap();
+    for (part, left) in [("parts/frames.000001.parquet", 0), ("parts/frames.000002.parquet", 1)] {
+        let mut bytes = good.clone();
+        let at = bytes.windows(part.len()).position(|w| w == part.as_bytes()).unwrap();
+        bytes[at - 30] = 0;
+        let opened = parse("damaged", bytes).unwrap();
+        check_promises(&opened);
+        assert_eq!(opened.recording.frames.len(), left, "{part}");
+        assert!(losses(&opened.recording, LossKind::FileDamaged) > 0, "{part}");
+    }
+}
+
+#[test]
 fn the_size_bound_drops_the_oldest_events_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.culprit");
