@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cgroup::{Cgroup, Position};
 use crate::command::Command;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::place::Place;
-use crate::spawn::{Inside, Launch, Program, hold};
+use crate::spawn::{Inside, Launch, LocalChild, Program, hold};
 use crate::spec::PlaceSpec;
 use crate::streams::Streams;
 
@@ -50,7 +51,7 @@ impl Place for Host {
     }
 
     fn hold(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<Held> {
-        hold_child(command, self.dir(), None, cgroup)
+        child_of(command, our_environment(), self.dir(), None, cgroup).map(|(_, held)| held)
     }
 
     fn remove(self: Box<Self>) -> Result<()> {
@@ -59,22 +60,23 @@ impl Place for Host {
 }
 
 /// Holds a child of ours that will run `command`, inside other namespaces where given.
-pub(crate) fn hold_child(
+pub(crate) fn child_of(
     command: &Command,
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
     work_dir: Option<&Path>,
     inside: Option<Inside<'_>>,
     cgroup: Option<&Cgroup>,
-) -> Result<Held> {
+) -> Result<(Arc<LocalChild>, Held)> {
     let dir = command.dir.as_deref().or(work_dir);
-    let program = Program::new(command, our_environment(), dir)?;
+    let program = Program::new(command, environment, dir)?;
     let streams = Streams::of(command)?;
-    let launch =
-        Launch { program: &program, stdio: streams.child_ends(), group: command.group, inside };
-    let held = hold(&launch)?;
+    let (stdio, group) = (streams.child_ends(), command.group);
+    let held = hold(&Launch { program: &program, stdio, group, inside })?;
+    let child = Arc::clone(held.child());
     if let Some(cgroup) = cgroup {
-        cgroup.add(held.pid())?;
+        cgroup.add(child.pid())?;
     }
-    Ok(Held::new(Box::new(held), streams.into_our_ends()))
+    Ok((child, Held::new(Box::new(held), streams.into_our_ends())))
 }
 
 /// What a command inherits. Not a setting of ours, so it is not read where settings are.

@@ -19,6 +19,7 @@ mod mounts;
 mod owner;
 mod place;
 pub mod procfs;
+mod sandbox;
 mod spawn;
 mod spec;
 mod streams;

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::host::Host;
+use crate::sandbox::Sandbox;
 use crate::spec::PlaceSpec;
 
 /// Somewhere commands run.
@@ -92,9 +93,9 @@ impl Default for Settings {
 /// # Errors
 /// When it cannot be had here: no right, no engine, no image, no such container.
 pub fn open(spec: &PlaceSpec, settings: &Settings) -> Result<Box<dyn Place>> {
-    let _ = settings;
     match spec {
         PlaceSpec::Host { dir } => Ok(Box::new(Host::new(dir.clone()))),
+        PlaceSpec::Sandbox { dir } => Ok(Box::new(Sandbox::new(dir.clone(), settings)?)),
         other => Err(crate::Error::Unsupported { place: other.to_string(), what: "be opened yet" }),
     }
 }

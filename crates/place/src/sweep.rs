@@ -7,10 +7,13 @@
 use crate::cgroup;
 use crate::error::Error;
 use crate::place::Settings;
+use crate::sandbox;
 
 /// What was found and removed.
 #[derive(Debug, Default)]
 pub struct Swept {
+    /// Sandboxes.
+    pub sandboxes: usize,
     /// Cgroups, each tree counted for itself.
     pub cgroups: usize,
     /// What could not be removed; the rest was.
@@ -21,14 +24,21 @@ impl Swept {
     /// Whether nothing was left, and nothing went wrong.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
-        self.cgroups == 0 && self.problems.is_empty()
+        self.sandboxes + self.cgroups == 0 && self.problems.is_empty()
+    }
+
+    fn noting(&mut self, (count, problems): (usize, Vec<Error>)) -> usize {
+        self.problems.extend(problems);
+        count
     }
 }
 
 /// Removes what dead runs have left. Never fails as a whole: each problem is told for itself.
 #[must_use]
 pub fn sweep(settings: &Settings) -> Swept {
-    let _ = settings;
-    let (cgroups, problems) = cgroup::sweep();
-    Swept { cgroups, problems }
+    let mut swept = Swept::default();
+    // Sandboxes before cgroups: a process that has ended need not be moved.
+    swept.sandboxes = swept.noting(sandbox::sweep(&settings.scratch));
+    swept.cgroups = swept.noting(cgroup::sweep());
+    swept
 }

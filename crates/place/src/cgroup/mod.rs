@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use culprit_model::Pid;
 
@@ -222,24 +223,35 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
     folders.map(|e| e.path()).collect()
 }
 
-/// Removes a cgroup and what is below it; processes in it go to the cgroup above. A process that
-/// forks meanwhile makes it busy again, hence the tries.
+/// How often a busy cgroup is tried again, and after how long: a second in all. A process that is
+/// just ending cannot be moved and keeps its cgroup until it has ended (`cgroup_migrate_add_task`
+/// in kernel/cgroup/cgroup.c), and one that forks makes it busy again; both are over in
+/// milliseconds.
+const TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Removes a cgroup and what is below it; processes in it go to the cgroup above.
 fn remove_folder(folder: &Path) -> Result<()> {
-    let above = folder.parent().unwrap_or(Path::new("/"));
-    let mut result = Ok(());
-    for _ in 0..8 {
-        for below in folders_in(folder) {
-            remove_folder(&below)?;
-        }
-        // Those that end before they are moved need no moving; a refusal shows in rmdir.
-        let own = members(folder).unwrap_or_default();
-        let _stuck: Vec<_> = own.into_iter().filter(|pid| move_to(above, *pid).is_err()).collect();
-        result = match std::fs::remove_dir(folder) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+    let error = |e| cgroup_error("remove".into(), folder, e);
+    let mut tries = 0;
+    loop {
+        folders_in(folder).iter().try_for_each(|below| remove_folder(below))?;
+        match empty_and_remove(folder) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && tries < TRIES => tries += 1,
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(error(e)),
             _ => return Ok(()),
-        };
+        }
+        std::thread::sleep(PAUSE);
     }
-    result.map_err(|e| cgroup_error("remove".into(), folder, e))
+}
+
+fn empty_and_remove(folder: &Path) -> io::Result<()> {
+    let above = folder.parent().unwrap_or(Path::new("/"));
+    for pid in members(folder)? {
+        // One that ended meanwhile needs no moving, and a refusal shows in the removal.
+        let _shown_later = move_to(above, pid);
+    }
+    std::fs::remove_dir(folder)
 }
 
 /// Removes the cgroups that runs which are no more have left, in every tree. Returns how many, and

@@ -9,8 +9,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr;
 
+use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::process::Signal as Number;
+use rustix::thread::UnshareFlags;
 
 use super::report::{Report, Stage};
 use super::{Inside, Launch};
@@ -116,15 +118,19 @@ fn execute(launch: &Launch<'_>, ends: &Ends<'_>) -> (Stage, Errno) {
     if launch.inside.is_some() {
         // Now that the caller has put us into a cgroup, let it look like the root from within.
         // Refused without consequence where the namespace is not to be had.
-        let _cosmetic = unshare_cgroup();
+        let _cosmetic = unshare(UnshareFlags::NEWCGROUP);
     }
     let program = launch.program;
-    // A file that may not be executed is told only when no later folder has one that may.
+    // A file that may not be executed is told only when no later folder has one that may; a folder
+    // that may not even be searched is as good as one without the program.
     let mut result = Errno::NOENT;
     for file in &program.candidates {
         match exec(file, launch) {
             Errno::NOENT | Errno::NOTDIR => {}
-            Errno::ACCESS => result = Errno::ACCESS,
+            Errno::ACCESS if rustix::fs::access(file.as_c_str(), Access::EXISTS).is_ok() => {
+                result = Errno::ACCESS;
+            }
+            Errno::ACCESS if program.candidates.len() > 1 => {}
             other => return (Stage::Execute, other),
         }
     }
@@ -151,9 +157,11 @@ pub(super) fn clone_sibling() -> rustix::io::Result<Option<Pid>> {
     }
 }
 
-fn unshare_cgroup() -> rustix::io::Result<()> {
-    // SAFETY: a cgroup namespace shares neither descriptors nor memory; the process has one thread.
-    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWCGROUP) }
+/// Gives this process namespaces of its own.
+pub(super) fn unshare(namespaces: UnshareFlags) -> rustix::io::Result<()> {
+    // SAFETY: what is asked for are namespaces only, which share no memory and no descriptors, and
+    // the process has one thread.
+    unsafe { rustix::thread::unshare_unsafe(namespaces) }
 }
 
 /// Handlers of ours must not run in the child while it waits; what is ignored stays ignored (that

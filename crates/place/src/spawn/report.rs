@@ -11,6 +11,10 @@ use culprit_model::Pid;
 pub enum Stage {
     /// Streams, signals, process group.
     Prepare,
+    /// Making namespaces.
+    Isolate,
+    /// Bringing up the loopback interface.
+    Network,
     /// Going into the place's namespaces.
     Enter,
     /// Going into the working directory.
@@ -20,13 +24,16 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 4] = [Self::Prepare, Self::Enter, Self::Directory, Self::Execute];
+    const ALL: [Self; 6] =
+        [Self::Prepare, Self::Isolate, Self::Network, Self::Enter, Self::Directory, Self::Execute];
 }
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Prepare => "prepare a process for",
+            Self::Isolate => "make namespaces for",
+            Self::Network => "bring up loopback for",
             Self::Enter => "enter the namespaces for",
             Self::Directory => "enter the working directory of",
             Self::Execute => "execute",
@@ -43,6 +50,12 @@ pub(super) enum Report {
     Ready,
     /// It came to an end at this stage with this error number.
     Failed(Stage, i32),
+    /// It came to an end at this step of building a sandbox with this error number.
+    Refused(u32, i32),
+    /// This step took its second choice, for this error number.
+    ReadOnly(u32, i32),
+    /// This step was left out, for this error number.
+    LeftOut(u32, i32),
 }
 
 impl Report {
@@ -53,6 +66,9 @@ impl Report {
             Self::Born(pid) => [1, pid.0, 0],
             Self::Ready => [2, 0, 0],
             Self::Failed(stage, errno) => [3, stage as u32, errno.unsigned_abs()],
+            Self::Refused(step, errno) => [4, step, errno.unsigned_abs()],
+            Self::ReadOnly(step, errno) => [5, step, errno.unsigned_abs()],
+            Self::LeftOut(step, errno) => [6, step, errno.unsigned_abs()],
         };
         let mut bytes = [0; Self::SIZE];
         for (out, word) in bytes.chunks_exact_mut(4).zip(words) {
@@ -65,15 +81,16 @@ impl Report {
     pub(super) fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
         let word =
             |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
-        match word(0) {
-            1 => Some(Self::Born(Pid(word(4)))),
-            2 => Some(Self::Ready),
-            3 => {
-                let stage = Stage::ALL.into_iter().find(|s| *s as u32 == word(4))?;
-                Some(Self::Failed(stage, i32::try_from(word(8)).ok()?))
-            }
-            _ => None,
-        }
+        let errno = i32::try_from(word(8)).ok()?;
+        Some(match word(0) {
+            1 => Self::Born(Pid(word(4))),
+            2 => Self::Ready,
+            3 => Self::Failed(Stage::ALL.into_iter().find(|s| *s as u32 == word(4))?, errno),
+            4 => Self::Refused(word(4), errno),
+            5 => Self::ReadOnly(word(4), errno),
+            6 => Self::LeftOut(word(4), errno),
+            _ => return None,
+        })
     }
 }
 
@@ -86,6 +103,7 @@ mod tests {
     fn every_report_survives_the_pipe() {
         let mut all = vec![Report::Born(Pid(4_000_000)), Report::Ready];
         all.extend(Stage::ALL.map(|s| Report::Failed(s, libc::ENOENT)));
+        all.extend([Report::Refused(7, 1), Report::ReadOnly(8, 2), Report::LeftOut(9, 3)]);
         for report in all {
             assert_eq!(Report::from_bytes(report.to_bytes()), Some(report));
         }

@@ -10,5 +10,8 @@
     reason = "a test fails by panicking, and says what it skipped"
 )]
 
+mod again;
 mod contract;
+mod crash;
 mod host;
+mod sandbox;

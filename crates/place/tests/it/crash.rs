@@ -1,0 +1,106 @@
+//! A run that is killed leaves things behind, and the next run's sweep removes them, and only them.
+
+use crate::again::{again, on_host};
+use crate::contract::{shell, start};
+use culprit_place::{Command, Pid, Settings, Signal, Stdio, open, procfs, sweep};
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// Tells a copy of this binary that it is the one to be killed, and in which place.
+const PLACE: &str = "CULPRIT_TEST_CRASH_IN";
+/// The scratch folder of that copy.
+const SCRATCH: &str = "CULPRIT_TEST_CRASH_SCRATCH";
+
+/// The copy's part; does nothing in an ordinary run.
+#[test]
+fn owner() {
+    let (Some(spec), Some(scratch)) = (std::env::var_os(PLACE), std::env::var_os(SCRATCH)) else {
+        return;
+    };
+    let settings = Settings { scratch: scratch.into(), ..Settings::default() };
+    let place = open(&spec.to_str().unwrap().parse().unwrap(), &settings).unwrap();
+    let cgroup = place.make_cgroup().unwrap();
+    let held = place.hold(&shell("sleep 600"), Some(&cgroup)).unwrap();
+    let running = held.start().unwrap();
+    println!("\nleft {} {}", running.pid().unwrap(), cgroup.folder().display());
+    running.wait().unwrap();
+}
+
+/// Kills a copy of us that has a command running in `spec`. Returns the command's number and its
+/// cgroup's folder.
+fn crash(spec: &str, scratch: &Path) -> (Pid, String) {
+    let env: Vec<(OsString, OsString)> =
+        vec![(PLACE.into(), spec.into()), (SCRATCH.into(), scratch.into())];
+    let command = Command { env, stderr: Stdio::Null, ..again(&[], "crash::owner") };
+    let mut running = on_host(&command);
+    let lines = BufReader::new(running.take_stdout().unwrap()).lines();
+    let line = lines.map_while(Result::ok).find(|l| l.starts_with("left ")).unwrap();
+    let words: Vec<_> = line.split(' ').collect();
+    running.signal(Signal::KILL).unwrap();
+    running.wait().unwrap();
+    (Pid(words[1].parse().unwrap()), words[2].to_owned())
+}
+
+fn may_make_cgroups(test: &str) -> bool {
+    let host = open(&culprit_place::PlaceSpec::HOST, &Settings::default()).unwrap();
+    let made = host.make_cgroup();
+    if let Err(e) = &made {
+        println!("skipped: {test}: {e}");
+    }
+    made.is_ok()
+}
+
+fn swept(scratch: &Path) -> culprit_place::Swept {
+    let swept = sweep(&Settings { scratch: scratch.to_path_buf(), ..Settings::default() });
+    assert!(swept.problems.is_empty(), "{:?}", swept.problems);
+    swept
+}
+
+fn end(pid: Pid) {
+    let killed = Command::new(["kill".to_owned(), "-9".to_owned(), pid.to_string()]);
+    on_host(&killed).wait().unwrap();
+}
+
+#[test]
+fn a_command_on_the_host_outlives_its_recorder_and_its_cgroup_is_swept() {
+    if !may_make_cgroups("a_command_on_the_host_outlives_its_recorder") {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (pid, cgroup) = crash("host", scratch.path());
+    assert!(procfs::stat(pid).is_ok(), "the command runs on");
+    assert!(Path::new(&cgroup).is_dir());
+    swept(scratch.path());
+    assert!(!Path::new(&cgroup).exists());
+    assert!(procfs::stat(pid).is_ok(), "and is not touched by the sweep");
+    end(pid);
+}
+
+#[test]
+fn a_sandbox_is_swept_with_everything_in_it() {
+    if !may_make_cgroups("a_sandbox_is_swept_with_everything_in_it") {
+        return;
+    }
+    let scratch = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (pid, cgroup) = crash("sandbox:/tmp", scratch.path());
+    assert!(procfs::stat(pid).is_ok(), "the command runs on until the next run");
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1);
+    let found = swept(scratch.path());
+    assert_eq!(found.sandboxes, 1);
+    assert!(!found.is_clean());
+    assert!(procfs::stat(pid).is_err());
+    assert!(!Path::new(&cgroup).exists());
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_in_use_is_not_swept() {
+    let scratch = tempfile::tempdir_in("/var/tmp").unwrap();
+    let settings = Settings { scratch: scratch.path().to_path_buf(), ..Settings::default() };
+    let Ok(place) = open(&"sandbox:/tmp".parse().unwrap(), &settings) else {
+        return println!("skipped: what_is_in_use_is_not_swept: no sandbox");
+    };
+    assert_eq!(swept(scratch.path()).sandboxes, 0);
+    assert!(start(&*place, &shell("true")).wait().unwrap().success());
+}
