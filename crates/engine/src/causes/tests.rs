@@ -163,6 +163,7 @@ fn the_caller_decides_where_the_leaf_only_hints() {
         Cause::Fault,
     );
     check("io_schedule < __fput < task_work_run < exit_to_user_mode_loop", Cause::Disk);
+    check("__vm_munmap < __x64_sys_munmap", Cause::Memory);
     check("io_schedule < io_read < io_submit_sqes < __do_sys_io_uring_enter", Cause::Disk);
 }
 
