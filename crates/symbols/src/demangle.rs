@@ -26,7 +26,6 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     if name.len() > LONGEST_MANGLED {
         return Cow::Borrowed(name);
     }
-    // Symbol versions (`read@@GLIBC_2.2.5`) are not part of the language's name.
     rust(name).or_else(|| cpp(name)).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 

@@ -102,6 +102,11 @@ impl UnwindSpace {
         }
     }
 
+    /// Whether a return address lies behind an instruction of known code.
+    pub(super) fn returns_into(&self, return_address: u64) -> bool {
+        return_address.checked_sub(1).is_some_and(|call| self.find(call).is_some())
+    }
+
     pub(super) fn find(&self, address: u64) -> Option<&CodeRange> {
         let after = self.ranges.partition_point(|range| range.start <= address);
         self.ranges.get(after.checked_sub(1)?).filter(|range| address < range.end)

@@ -6,7 +6,7 @@
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
-use super::registers::Registers;
+use super::registers::{Arch, Registers};
 use super::row::Row;
 use super::space::UnwindSpace;
 use super::tables::NoRow;
@@ -128,7 +128,7 @@ impl Unwinder {
         sink.push(here);
         let outcome = loop {
             let below = (registers.stack_pointer(), registers.instruction_pointer);
-            let leaf = sink.len() == first + 1;
+            let interrupted = is_interrupted(here);
             match self.step(space, here, &mut registers, &stack) {
                 Ok(Step::Outermost) => break Outcome::Complete,
                 Ok(Step::Caller { kind, guessed }) => {
@@ -136,7 +136,7 @@ impl Unwinder {
                         // Hand-made stacks (coroutines, `makecontext`) end with a zero return address.
                         break Outcome::Complete;
                     }
-                    if kind == Kind::Call && !advanced(below, &registers, leaf) {
+                    if kind == Kind::Call && !advanced(below, &registers, interrupted) {
                         break Outcome::Truncated(Truncation::NoProgress);
                     }
                     by_frame_pointer += u32::from(guessed);
@@ -161,12 +161,12 @@ impl Unwinder {
     ) -> Result<Step, Truncation> {
         let lookup = here.lookup().0;
         let Some(range) = space.find(lookup) else {
-            return frame_pointer_step(space, registers, stack);
+            return step_without_row(space, here, registers, stack);
         };
         let Some(tables) =
             range.tables.as_ref().filter(|tables| tables.arch == Some(registers.arch()))
         else {
-            return frame_pointer_step(space, registers, stack);
+            return step_without_row(space, here, registers, stack);
         };
         let module_address = lookup.wrapping_sub(range.bias);
         let known = self.known.get(&(tables.id, module_address)).copied();
@@ -181,7 +181,7 @@ impl Unwinder {
                 let more = row.step(registers, stack)?;
                 Ok(if more { Step::Caller { kind, guessed: false } } else { Step::Outermost })
             }
-            Err(NoRow::NotCovered) => frame_pointer_step(space, registers, stack),
+            Err(NoRow::NotCovered) => step_without_row(space, here, registers, stack),
             Err(NoRow::Malformed) => Err(Truncation::BadRow),
         }
     }
@@ -231,18 +231,40 @@ impl Kind {
     }
 }
 
-/// Whether a caller lies above its callee. Only a leaf may leave the stack pointer as it was (ARM, where
-/// the return address needs no memory); anything else would allow a walk without end.
-fn advanced(callee: (Option<u64>, u64), caller: &Registers, leaf: bool) -> bool {
+/// Whether a frame was stopped at an instruction (the innermost one, or one that a signal came into), and
+/// not in a call.
+fn is_interrupted(here: CodeAddress) -> bool {
+    matches!(here, CodeAddress::InstructionPointer(_))
+}
+
+/// Whether a caller lies above its callee. Only an interrupted frame may leave the stack pointer as it was
+/// (ARM, where the return address needs no memory); anything else would allow a walk without end.
+fn advanced(callee: (Option<u64>, u64), caller: &Registers, interrupted: bool) -> bool {
     let (Some(below), instruction_pointer) = callee else { return false };
-    caller.stack_pointer().is_some_and(|above| {
-        above > below
-            || (leaf && above == below && caller.instruction_pointer != instruction_pointer)
-    })
+    let moved = caller.instruction_pointer != instruction_pointer;
+    caller
+        .stack_pointer()
+        .is_some_and(|above| above > below || (interrupted && above == below && moved))
+}
+
+/// The caller of a frame without unwind information, in known code only. An interrupted function that has
+/// not set up its frame, or never does, has its return address at the stack pointer (on x86-64; on ARM in
+/// the link register); this is tried when the frame pointer leads nowhere.
+fn step_without_row(
+    space: &UnwindSpace,
+    here: CodeAddress,
+    registers: &mut Registers,
+    stack: &StackDump<'_>,
+) -> Result<Step, Truncation> {
+    let by_frame = frame_pointer_step(space, registers, stack);
+    if matches!(by_frame, Ok(Step::Caller { .. })) || !is_interrupted(here) {
+        return by_frame;
+    }
+    bare_step(space, registers, stack).map_or(by_frame, Ok)
 }
 
 /// Follows the frame pointer: `[frame pointer]` is the caller's frame pointer, the return address stands
-/// above it, on both machines. Believed only when the return address lies in known code.
+/// above it, on both machines.
 fn frame_pointer_step(
     space: &UnwindSpace,
     registers: &mut Registers,
@@ -254,16 +276,98 @@ fn frame_pointer_step(
         // Both ABIs mark the outermost frame so.
         return Ok(Step::Outermost);
     }
-    if frame % 8 != 0
-        || registers.stack_pointer().is_some_and(|stack_pointer| frame < stack_pointer)
-    {
+    if frame % 8 != 0 || registers.stack_pointer().is_some_and(|top| frame < top) {
         return Err(Truncation::NoRow);
     }
     let caller_frame = stack.read(frame)?;
     let return_address = arch.code_address(stack.read(frame.wrapping_add(8))?);
-    if return_address != 0 && space.find(return_address.saturating_sub(1)).is_none() {
+    if return_address != 0 && !space.returns_into(return_address) {
         return Err(Truncation::NoRow);
     }
     *registers = Registers::new(arch, return_address, frame.wrapping_add(16), caller_frame);
     Ok(Step::Caller { kind: Kind::Call, guessed: true })
+}
+
+/// A function without a frame: nothing was pushed since the call.
+fn bare_step(
+    space: &UnwindSpace,
+    registers: &mut Registers,
+    stack: &StackDump<'_>,
+) -> Option<Step> {
+    let arch = registers.arch();
+    let top = registers.stack_pointer()?;
+    let (return_address, above) = match arch {
+        Arch::X86_64 => (stack.read(top).ok()?, top.checked_add(8)?),
+        Arch::Aarch64 => (registers.get(arch.return_address())?, top),
+    };
+    let return_address = arch.code_address(return_address);
+    if !space.returns_into(return_address) {
+        return None;
+    }
+    registers.enter_caller(above);
+    registers.instruction_pointer = return_address;
+    Some(Step::Caller { kind: Kind::Call, guessed: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code at 0x1000..0x2000 without unwind information, a stack at 0x8000.
+    fn walk(frame_pointer: u64, words: &[u64]) -> (Unwound, Vec<u64>) {
+        let mut space = UnwindSpace::new();
+        space.add_code(Avma(0x1000), 0x1000);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let stack = StackDump { base: Avma(0x8000), bytes: &bytes };
+        let registers = Registers::new(Arch::X86_64, 0x1100, 0x8000, frame_pointer);
+        let mut frames = Vec::new();
+        let unwound = Unwinder::new().unwind(&space, registers, stack, &mut frames);
+        (unwound, frames.iter().map(|frame| frame.address().0).collect())
+    }
+
+    fn complete(by_frame_pointer: u32) -> Unwound {
+        Unwound { outcome: Outcome::Complete, by_frame_pointer }
+    }
+
+    #[test]
+    fn frame_pointers_lead_to_the_outermost_frame() {
+        // A local, then two frames; the outer one's frame pointer is zero.
+        let stack = [7, 0x8018, 0x1200, 0, 0x1300];
+        assert_eq!(walk(0x8008, &stack), (complete(2), vec![0x1100, 0x1200, 0x1300]));
+    }
+
+    #[test]
+    fn a_function_that_has_not_set_up_its_frame() {
+        // Interrupted at its first instruction, called from code that uses the register for something else.
+        let stack = [0x1200, 5, 6];
+        for other_use in [1, 0] {
+            let (unwound, frames) = walk(other_use, &stack);
+            assert_eq!(frames, [0x1100, 0x1200]);
+            assert_eq!(unwound.by_frame_pointer, 1);
+        }
+    }
+
+    #[test]
+    fn frame_pointers_that_lead_nowhere() {
+        let nowhere = Outcome::Truncated(Truncation::NoRow);
+        for (frame_pointer, stack) in [
+            (0x8000, [0x8010, 0x9999]), // not code
+            (0x8001, [0, 0]),           // not aligned
+            (0x7000, [0, 0]),           // below the stack pointer
+        ] {
+            let (unwound, frames) = walk(frame_pointer, &stack);
+            assert_eq!((unwound.outcome, frames.len()), (nowhere, 1), "{frame_pointer:#x}");
+        }
+        let (unwound, _) = walk(0x9000, &[0, 0]);
+        assert_eq!(
+            unwound.outcome,
+            Outcome::Truncated(Truncation::StackEnd { address: Avma(0x9000) })
+        );
+    }
+
+    #[test]
+    fn a_chain_that_points_at_itself_ends() {
+        let (unwound, frames) = walk(0x8000, &[0x8000, 0x1200]);
+        assert_eq!((unwound.outcome, frames.len()), (Outcome::Truncated(Truncation::NoRow), 2));
+    }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use culprit_symbols::{FileOffset, Outcome, StackDump, Truncation, Unwinder, Unwound};
+use culprit_symbols::{FileOffset, Outcome, StackDump, Truncation, Unwinder};
 
 use crate::programs::Workshop;
 use crate::recorded::{DUMPS, Dump, Process};
@@ -15,20 +15,19 @@ fn in_order(names: &[String], wanted: &[&str]) -> bool {
     wanted.iter().all(|wanted| names.any(|name| name == wanted))
 }
 
-/// Walks all dumps; each must be complete, without guessing, and lead through the known callers.
+/// Walks all dumps; each must be complete and lead through the known callers. Guesses are rare: linkage
+/// stubs of static programs have no unwind entries.
 fn check(test: &str, flags: &[&str], named: bool) {
     let workshop = Workshop::new();
     let Some(process) = Process::record(test, &workshop, flags, !named) else { return };
     let mut unwinder = Unwinder::new();
     let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut guessed = 0;
     for (index, dump) in process.dumps.iter().enumerate() {
         let (unwound, frames) = process.unwind(&mut unwinder, dump);
         let names = process.names(&frames);
-        assert_eq!(
-            unwound,
-            Unwound { outcome: Outcome::Complete, by_frame_pointer: 0 },
-            "dump {index}: {names:?}"
-        );
+        assert_eq!(unwound.outcome, Outcome::Complete, "dump {index}: {names:?}");
+        guessed += usize::from(unwound.by_frame_pointer > 0);
         if !named {
             continue;
         }
@@ -47,6 +46,7 @@ fn check(test: &str, flags: &[&str], named: bool) {
         }
     }
     println!("{flags:?}: {seen:?}, cached {:?}", unwinder.cached());
+    assert!(guessed * 20 < process.dumps.len(), "{guessed} stacks with guesses");
     if named {
         assert!(seen["callback of libc"] > DUMPS / 4, "{seen:?}");
         assert!(seen["realigned stack"] > DUMPS / 4, "{seen:?}");
@@ -82,13 +82,26 @@ fn code_without_unwind_entries_follows_frame_pointers() {
     let flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer"];
     let Some(process) = Process::record(test, &workshop, &flags, false) else { return };
     let mut unwinder = Unwinder::new();
+    let mut complete = 0;
     for (index, dump) in process.dumps.iter().enumerate() {
         let (unwound, frames) = process.unwind(&mut unwinder, dump);
         let names = process.names(&frames);
-        assert_eq!(unwound.outcome, Outcome::Complete, "dump {index}: {names:?}");
+        if unwound.outcome != Outcome::Complete {
+            // Between `push` and `mov` of a function that libc called, nothing says where the caller is.
+            assert_eq!(
+                unwound.outcome,
+                Outcome::Truncated(Truncation::NoRow),
+                "dump {index}: {names:?}"
+            );
+            continue;
+        }
+        complete += 1;
         assert!(unwound.by_frame_pointer > 0, "dump {index}: {names:?}");
-        assert!(in_order(&names, &["middle", "outer", "loop"]) || index >= 2 * DUMPS, "{names:?}");
+        // A function interrupted at its entry hides its caller, but not the callers of that.
+        let root = ["main", "thread"].map(|root| in_order(&names, &[root]));
+        assert!(root.contains(&true), "dump {index}: {names:?}");
     }
+    assert!(complete * 100 >= process.dumps.len() * 95, "{complete} of {}", process.dumps.len());
 }
 
 /// A dump that is too short says so, and what it gives is the beginning of the whole.
