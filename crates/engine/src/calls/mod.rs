@@ -36,4 +36,6 @@ pub use when::{BUCKETS, When};
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod perfview;
+#[cfg(test)]
 mod tests;

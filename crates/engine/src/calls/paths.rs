@@ -5,7 +5,7 @@
 //! one gives its value to its caller, direct recursion is one node, and only names that are left
 //! count for the include patterns.
 
-use culprit_model::{Label, Metric, Recording, ThreadId};
+use culprit_model::{Label, Metric, Recording, ThreadId, Time};
 use rustc_hash::FxHashMap;
 
 use super::builder::Builder;
@@ -126,17 +126,46 @@ impl CallTree {
     #[must_use]
     pub fn of_weights(recording: &Recording, query: &Query, weights: &[Weight]) -> Self {
         let mut raw = RawNames::new(recording, query.metric());
-        let mut judge = Judge { query, judged: FxHashMap::default(), met: 0, seen: 0 };
-        let mut builder = Builder::new(Names::default());
-        let (mut names, mut path) = (Vec::new(), Vec::new());
+        let mut shaper = Shaper::new(query);
+        let mut names = Vec::new();
         for weight in weights {
-            raw.write(weight, &mut builder.names, &mut names);
-            if let Some(folded) = judge.path(&mut builder.names, &names, &mut path) {
-                builder.insert(&path, &own(weight, folded));
-            }
+            raw.write(weight, &mut shaper.builder.names, &mut names);
+            shaper.add(&names, own(weight));
         }
-        let unmet = judge.unmet();
-        let tree = builder.finish(query.metric(), query.range(recording), unmet);
+        shaper.finish(query.range(recording))
+    }
+}
+
+/// Takes samples as paths of names, outermost first, through a filter into a tree.
+pub(super) struct Shaper<'q> {
+    judge: Judge<'q>,
+    pub(super) builder: Builder,
+    path: Vec<NameId>,
+}
+
+impl<'q> Shaper<'q> {
+    pub(super) fn new(query: &'q Query) -> Self {
+        Self {
+            judge: Judge { query, judged: FxHashMap::default(), met: 0, seen: 0 },
+            builder: Builder::new(Names::default()),
+            path: Vec::new(),
+        }
+    }
+
+    /// Adds one sample, unless the filter drops it.
+    pub(super) fn add(&mut self, names: &[NameId], mut own: Own) {
+        if let Some(folded) = self.judge.path(&mut self.builder.names, names, &mut self.path) {
+            if folded {
+                (own.fold, own.fold_count) = (own.value, own.count);
+            }
+            self.builder.insert(&self.path, &own);
+        }
+    }
+
+    /// The tree of all samples over a time range.
+    pub(super) fn finish(self, range: (Time, Time)) -> CallTree {
+        let query = self.judge.query;
+        let tree = self.builder.finish(query.metric(), range, self.judge.unmet());
         match query.fold_pct {
             Some(pct) if pct > 0.0 => tree.fold_small(pct),
             _ => tree,
@@ -144,13 +173,12 @@ impl CallTree {
     }
 }
 
-fn own(weight: &Weight, folded: bool) -> Own {
-    let when_folded = |value| if folded { value } else { 0 };
+fn own(weight: &Weight) -> Own {
     Own {
         value: weight.value,
         count: weight.count,
-        fold: when_folded(weight.value),
-        fold_count: when_folded(weight.count),
+        fold: 0,
+        fold_count: 0,
         first: weight.first,
         last: weight.last,
         when: weight.when,

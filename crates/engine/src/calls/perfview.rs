@@ -1,0 +1,182 @@
+//! The same filters on the same samples as PerfView's own stack engine: see tests/perfview/README.md.
+//!
+//! Its times are milliseconds and its sums 32-bit floats; ours are nanoseconds. Rows that differ
+//! because we differ on purpose are named with the reason.
+
+use culprit_model::{Filter, Nanos, Time};
+use serde_json::Value;
+
+use super::paths::Shaper;
+use super::tree::Own;
+use super::{CallTree, NodeId, Query, ROOT, by_name};
+
+const SAMPLES: &str = include_str!("../../tests/perfview/app.perfView.xml");
+
+/// The samples: time, length, and the names from the outermost in.
+fn samples() -> Vec<(Time, Nanos, Vec<String>)> {
+    let bodies = SAMPLES.split("<Sample ").skip(1);
+    bodies
+        .map(|body| {
+            let (head, rest) = body.split_once('>').expect("a tag");
+            let number = |name: &str| {
+                let start = head.split_once(&format!("{name}=\"")).expect("an attribute").1;
+                milliseconds(start.split('"').next().expect("a value"))
+            };
+            let names = rest.split("</Sample").next().expect("a body").lines().map(str::trim);
+            let names = names
+                .filter(|name| !name.is_empty())
+                .map(|name| name.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"));
+            let mut names: Vec<String> = names.collect();
+            names.reverse();
+            (Time(number("Time")), Nanos(number("Metric")), names)
+        })
+        .collect()
+}
+
+fn milliseconds(text: &str) -> u64 {
+    let value: f64 = text.parse().expect("a number");
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "times of the fixture are positive and small"
+    )]
+    let ns = (value * 1e6).round() as u64;
+    ns
+}
+
+fn tree(spec: &Value) -> CallTree {
+    let text = |name: &str| spec[name].as_str().unwrap_or_default().to_owned();
+    let filter = Filter {
+        group: text("group"),
+        fold: text("fold"),
+        fold_pct: text("foldPct").parse().ok(),
+        include: text("inc"),
+        exclude: text("exc"),
+        ..Filter::default()
+    };
+    let query = Query::compile(&filter).expect("a filter");
+    let mut shaper = Shaper::new(&query);
+    let end = Time(milliseconds(&text("end")));
+    for (time, length, names) in samples() {
+        let names: Vec<_> = names.iter().map(|name| shaper.builder.names.intern(name)).collect();
+        let last = (time + length).min(end);
+        let value = last.since(time).0;
+        let causes = vec![(None, value)];
+        let own = Own { value, count: 1, first: time, last, causes, ..Own::default() };
+        shaper.add(&names, own);
+    }
+    shaper.finish((Time(0), end))
+}
+
+fn near(ours: u64, theirs: &Value) -> bool {
+    let theirs = theirs.as_f64().expect("a number") * 1e6;
+    #[expect(clippy::cast_precision_loss, reason = "sums of the fixture are small")]
+    let difference = (ours as f64 - theirs).abs();
+    difference <= 1e-3 * theirs.abs() + 1_500.0
+}
+
+#[track_caller]
+fn check(case: &str, differs: &[&str]) {
+    let case: Value = serde_json::from_str(case).expect("a case");
+    let tree = tree(&case["spec"]);
+    assert!(near(tree.total(), &case["root"]["inc"]), "root: {}", tree.total());
+    let rows = by_name(&tree);
+    let theirs = case["byName"].as_array().expect("rows");
+    for row in theirs.iter().filter(|row| row["name"] != "ROOT") {
+        let name = row["name"].as_str().expect("a name");
+        if differs.contains(&name) {
+            continue;
+        }
+        let ours = rows.iter().find(|row| row.name.as_str() == name);
+        let ours = ours.unwrap_or_else(|| panic!("no row `{name}`"));
+        for (ours, what) in [(ours.exc, "exc"), (ours.inc, "inc"), (ours.fold, "fold")] {
+            assert!(near(ours, &row[what]), "{name}: {what} {ours}, theirs {}", row[what]);
+        }
+        for (ours, what) in
+            [(ours.exc_count, "excCt"), (ours.count, "incCt"), (ours.fold_count, "foldCt")]
+        {
+            assert_eq!(Some(ours), row[what].as_u64(), "{name}: {what}");
+        }
+    }
+    let known = |name: &str| theirs.iter().any(|row| row["name"] == name);
+    let more: Vec<_> = rows.iter().filter(|row| !known(&row.name)).map(|row| &row.name).collect();
+    assert_eq!(more.len(), differs.len(), "rows of ours alone: {more:?}");
+}
+
+#[test]
+fn module_groups() {
+    // `%` stops at `[`, `]`, `-` and `+` there, so that these modules lose a part of their names.
+    check(include_str!("../../tests/perfview/a02-group-modules.json"), &["module "]);
+}
+
+#[test]
+fn groups_chain() {
+    check(include_str!("../../tests/perfview/a08-chain-groups.json"), &[]);
+}
+
+#[test]
+fn folding_by_name() {
+    check(include_str!("../../tests/perfview/b01-fold-name.json"), &[]);
+}
+
+#[test]
+fn folding_by_percentage() {
+    check(include_str!("../../tests/perfview/b06-foldpct-5.json"), &[]);
+}
+
+#[test]
+fn includes_are_all_of() {
+    check(include_str!("../../tests/perfview/c02-inc-two-all.json"), &[]);
+}
+
+#[test]
+fn excludes_are_any_of() {
+    check(include_str!("../../tests/perfview/d02-exc-two-any.json"), &[]);
+}
+
+#[test]
+fn recursion_in_all_views() {
+    let case = include_str!("../../tests/perfview/g01-recursion-focus.json");
+    check(case, &[]);
+    let case: Value = serde_json::from_str(case).expect("a case");
+    let tree = tree(&case["spec"]);
+    for focus in case["focus"].as_array().expect("names") {
+        let name = focus["name"].as_str().expect("a name");
+        let id = tree.names().find(name).expect(name);
+        let found = tree.butterfly(id);
+        for (ours, theirs) in [(&found.callers, "callers"), (&found.callees, "callees")] {
+            let theirs = focus["callerCallee"][theirs].as_array().expect("rows");
+            assert_eq!(ours.len(), theirs.len(), "{name}");
+            for row in theirs {
+                let same =
+                    |n: &&super::Neighbour| tree.names().text(n.name).as_str() == row["name"];
+                let ours = ours.iter().find(same).unwrap_or_else(|| panic!("no row {row}"));
+                assert!(near(ours.value, &row["inc"]), "{name}: {row}");
+            }
+        }
+        check_tree(&tree.callers(id), NodeId(1), &focus["callersTree"], false);
+        check_tree(&tree.callees(id), NodeId(1), &focus["calleesTree"], false);
+    }
+    check_tree(&tree, NodeId::ROOT, &case["callTree"], true);
+}
+
+/// The dumps of callers and callees end here.
+const DUMPED_LEVELS: u32 = 6;
+
+#[track_caller]
+fn check_tree(tree: &CallTree, at: NodeId, theirs: &Value, whole: bool) {
+    assert_eq!(theirs["name"], tree.name(at).as_str());
+    assert!(near(tree.node(at).total, &theirs["inc"]), "{theirs}");
+    if !whole && tree.node(at).depth > DUMPED_LEVELS {
+        return;
+    }
+    let below = theirs["children"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // Rows can remain that net to nothing, and callers end in the root.
+    let shown = |child: &&Value| child["incCt"] != 0 && child["name"] != ROOT;
+    let below: Vec<&Value> = below.iter().filter(shown).collect();
+    assert_eq!(tree.children(at).count(), below.len(), "{}", tree.name(at));
+    for theirs in below {
+        let child = tree.children(at).find(|child| theirs["name"] == tree.name(*child).as_str());
+        check_tree(tree, child.unwrap_or_else(|| panic!("no {theirs}")), theirs, whole);
+    }
+}
