@@ -16,8 +16,13 @@ pub(crate) enum Stream {
     /// New executable mappings. Wakes the reader at once, so that files are opened while their
     /// process lives.
     Maps,
-    /// Stacks, clock samples, wakeups, faults: big records that may be lost.
+    /// Clock samples, dumps, wakeups, faults: big records that may be lost.
     Samples,
+    /// The stack of each switch, alone: since Linux 6.2 the kernel prepares a sample once for all
+    /// software events of one kind that fire together, also for those of other programs
+    /// (`do_perf_sw_event` shares its `perf_sample_data`), so a number in these records may be
+    /// another event's. Their ring tells what they are.
+    Stacks,
     /// Switches, forks, exits, names: small records that carry the time accounting.
     Accounting,
 }
@@ -25,7 +30,8 @@ pub(crate) enum Stream {
 impl Stream {
     /// Every stream, in the order in which records of equal time are handled: a stack is taken
     /// just before the switch record that it belongs to.
-    pub(crate) const ALL: [Self; 3] = [Self::Maps, Self::Samples, Self::Accounting];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Maps, Self::Samples, Self::Stacks, Self::Accounting];
 
     /// Whether records carry the number of their event; streams of one event kind need not.
     pub(crate) const fn identified(self) -> bool {
@@ -195,6 +201,7 @@ impl EventSpec {
         match self.role {
             Role::Maps => Stream::Maps,
             Role::Accounting => Stream::Accounting,
+            Role::SwitchStack => Stream::Stacks,
             _ => Stream::Samples,
         }
     }

@@ -38,13 +38,16 @@ pub(crate) struct EventShape {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventShapes {
     sorted: Vec<EventShape>,
+    /// The only event of the stream whose records carry no number.
+    stacks: Option<EventShape>,
 }
 
 impl EventShapes {
     /// A directory of `shapes`.
     pub(crate) fn new(mut shapes: Vec<EventShape>) -> Self {
         shapes.sort_by_key(|shape| shape.id);
-        Self { sorted: shapes }
+        let stacks = shapes.iter().find(|shape| shape.role == Role::SwitchStack).copied();
+        Self { sorted: shapes, stacks }
     }
 
     /// The shape of event `id`.
@@ -201,7 +204,14 @@ pub(crate) fn decode<'a>(
     let body = record.get(1..record.len().saturating_sub(trailer)).unwrap_or(&[]);
     let owner = || record.get(record.len().saturating_sub(trailer)).copied().map(task);
     let body = match kind(record[0]) {
-        sys::PERF_RECORD_SAMPLE => Body::Sample(sample(&record[1..], misc, shapes)?),
+        sys::PERF_RECORD_SAMPLE => {
+            let mut words = &record[1..];
+            let shape = match stream {
+                Stream::Stacks => shapes.stacks.as_ref(),
+                _ => shapes.find(word(&mut words)?),
+            };
+            Body::Sample(sample(words, misc, shape.ok_or(Malformed)?)?)
+        }
         sys::PERF_RECORD_SWITCH | sys::PERF_RECORD_SWITCH_CPU_WIDE => {
             let task = owner().ok_or(Malformed)?;
             if flag(sys::PERF_RECORD_MISC_SWITCH_OUT) {
@@ -231,10 +241,9 @@ pub(crate) fn decode<'a>(
 fn sample<'a>(
     mut words: &'a [u64],
     misc: u16,
-    shapes: &EventShapes,
+    shape: &EventShape,
 ) -> Result<Sample<'a>, Malformed> {
     let words = &mut words;
-    let shape = shapes.find(word(words)?).ok_or(Malformed)?;
     let fields = shape.fields;
     let task = task(word(words)?);
     let _time = word(words)?;
@@ -243,8 +252,7 @@ fn sample<'a>(
     let chain = if fields.callchain { counted(words)? } else { &[] };
     let raw = if fields.raw { raw_part(words)? } else { &[] };
     let registers = if fields.registers == 0 { &[] } else { registers(words, fields.registers)? };
-    // Cut short where a sample carries another event's number (see `events`): then it has none.
-    let stack = if fields.stack_bytes == 0 { &[] } else { stack_part(words).unwrap_or(&[]) };
+    let stack = if fields.stack_bytes == 0 { &[] } else { stack_part(words)? };
     let in_user = u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK
         == sys::PERF_RECORD_MISC_USER;
     let role = shape.role;

@@ -26,6 +26,18 @@ pub enum Stacks {
     Dwarf,
 }
 
+/// Whether and how wakeups are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wakers {
+    /// Not at all: a blocked thread's time then lasts until it runs again.
+    None,
+    /// Who made whom ready; what kind of interrupt, where it was one.
+    #[default]
+    Threads,
+    /// As `Threads`, with the waker's stack. Costs about as much as the stacks of the switches.
+    WithStacks,
+}
+
 /// What the plan has settled about the events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventChoice<'a> {
@@ -112,12 +124,10 @@ impl EventChoice<'_> {
         let Some((dump, rate)) = self.dump() else {
             return vec![self.target(Role::SwitchStack, switches, chain)];
         };
-        // Both samples of a switch begin alike. Since Linux 6.2 the kernel prepares a sample once
-        // for all software events of one kind that fire together (`do_perf_sw_event` shares its
-        // `perf_sample_data`): the second then carries the number and the size of the first.
-        // Alike in what they share, either can be read as the other.
+        // Both ask for the same registers, because the kernel counts their room only once when
+        // both events fire (see `Stream::Stacks`) and would write past a smaller record's end.
         let keyed = Fields { registers: SWITCH_REGISTERS, ..chain };
-        let dump = Fields { stack_bytes: dump.stack_bytes, ..keyed };
+        let dump = Fields { registers: SWITCH_REGISTERS, ..dump };
         vec![
             self.target(Role::SwitchStack, switches, keyed),
             EventSpec {

@@ -26,6 +26,10 @@ use crate::tables::{RawFault, RawSample, RawSwitch, RawWakeup, Rows};
 use crate::tracefs::Field;
 use crate::tracker::Tracker;
 
+/// What the loss table says of switches above the limit of `pace`.
+const THINNED: &str = "so many switches that only some got a stack of their own; the others have \
+     that of the thread's last switch of the same kind";
+
 /// What the handler has to know about the recording.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Context {
@@ -47,6 +51,8 @@ pub(crate) struct Handler {
     pub(crate) raw: RawStacks,
     pub(crate) rows: Rows,
     pub(crate) ledger: Ledger,
+    /// Some switches are left without a stack on purpose now.
+    pub(crate) thinned: bool,
     unwinder: Unwinder,
     unwound: Vec<CodeAddress>,
     interrupts: FxHashMap<RawStack, WakeSource>,
@@ -64,6 +70,7 @@ impl Handler {
             raw: RawStacks::default(),
             rows: Rows::default(),
             ledger: Ledger::default(),
+            thinned: false,
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             interrupts: FxHashMap::default(),
@@ -119,11 +126,15 @@ impl Handler {
         }
         let thread = self.tracker.thread(task, time, &mut self.spaces);
         let state = self.tracker.state(thread);
-        let (stack, dumped) = (state.leaving.take(), state.dumped.take());
-        match (stack, dumped) {
-            (Some(stack), Some(user)) => self.raw.learn(stack, &user),
+        let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
+        let usual = &mut state.usual[usize::from(preempted)];
+        *usual = sampled.or(*usual);
+        let stack = if self.thinned { *usual } else { sampled };
+        match (sampled, dumped) {
+            (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
             (None, _) if self.context.switch_stacks => {
-                self.ledger.at(LossKind::StacksMissing, "", 1, time);
+                let why = if stack.is_some() { THINNED } else { "" };
+                self.ledger.at(LossKind::StacksMissing, why, 1, time);
             }
             _ => {}
         }
@@ -137,7 +148,13 @@ impl Handler {
                 self.wakeup(sample, time, resolver);
             }
             _ if !real(sample.task) => {}
-            Role::SwitchStack | Role::SwitchDump => self.leaving(sample, time),
+            Role::SwitchStack => self.leaving(sample, time),
+            Role::SwitchDump => {
+                let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+                if self.unwind(sample, SWITCH_REGISTERS, thread, time) {
+                    self.tracker.state(thread).dumped = Some(chain_of(&self.unwound));
+                }
+            }
             Role::Clock => self.clock(sample, cpu, time),
             Role::MajorFault => self.fault(sample, FaultKind::Major, time),
             Role::MinorFault => self.fault(sample, FaultKind::Minor, time),
@@ -148,14 +165,6 @@ impl Handler {
     /// A sample of a thread that is about to leave its CPU.
     fn leaving(&mut self, sample: &Sample<'_>, time: Time) {
         let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
-        let state = self.tracker.state(thread);
-        if state.leaving.is_some() && state.sampled == time {
-            // The second sample of one switch: it has nothing that the first had not, or a dump
-            // that cannot be told from garbage (see `events`).
-            return;
-        }
-        state.sampled = time;
-        state.dumped = None;
         let variant = match stack_pointer(SWITCH_REGISTERS, sample.registers) {
             None => Variant::default(),
             Some(stack_pointer) => Variant { thread: thread.0, stack_pointer },
@@ -163,9 +172,6 @@ impl Handler {
         let space = self.tracker.space(thread);
         let stack = self.raw.intern(space, variant, sample.chain);
         self.tracker.state(thread).leaving = Some(stack);
-        if !sample.stack.is_empty() && self.unwind(sample, SWITCH_REGISTERS, thread, time) {
-            self.tracker.state(thread).dumped = Some(chain_of(&self.unwound));
-        }
     }
 
     fn clock(&mut self, sample: &Sample<'_>, cpu: u32, time: Time) {

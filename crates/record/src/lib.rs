@@ -13,6 +13,7 @@ mod ladder;
 mod ledger;
 mod modules;
 mod order;
+mod pace;
 mod perf;
 mod plan;
 mod poller;
@@ -33,7 +34,8 @@ mod worker;
 
 pub use culprit_model::Rung;
 pub use error::Error;
-pub use events::Stacks;
+pub use events::{Stacks, Wakers};
 pub use finish::{Ending, Finished};
+pub use pace::DEFAULT_STACK_RATE;
 pub use plan::{Options, Plan, Target, plan};
 pub use session::{Armed, Progress, StopHandle, Waiting};

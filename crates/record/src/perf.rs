@@ -1,4 +1,4 @@
-//! The kernel's perf events as a source: opened per CPU and attachment, three rings a CPU.
+//! The kernel's perf events as a source: opened per CPU and attachment, a ring a stream and CPU.
 //!
 //! All events of one stream and CPU write into one ring. The ring belongs to an *anchor*, an event
 //! on our own process that never fires: a recorded thread may end at any time, and the ring of an
@@ -12,18 +12,20 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::attr::{AttrOptions, EventSpec, Features, Stream, Watch};
+use crate::attr::{AttrOptions, EventSpec, Features, Role, Stream, Watch};
 use crate::decode::{EventShape, EventShapes};
 use crate::error::Error;
 use crate::order::Chunk;
 use crate::source::{Dropped, EventSource, Ready};
-use crate::sys::{MappedRing, Scope, disable, enable, event_id, open_event, redirect, set_filter};
+use crate::sys::{MappedRing, Scope, disable, enable, event_id, open_event, redirect, set_filter, set_period};
 
 /// Bytes of each ring of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingSizes {
     /// Of the accounting stream.
     pub(crate) accounting: usize,
+    /// Of the stacks at switches.
+    pub(crate) stacks: usize,
     /// Of the sample stream.
     pub(crate) samples: usize,
     /// Of the stream of mappings.
@@ -54,6 +56,9 @@ pub(crate) struct PerfSource {
 #[derive(Debug)]
 struct OpenEvent {
     fd: OwnedFd,
+    cpu: u32,
+    /// Made for one thread, and copied by the kernel for those that it creates.
+    copied: bool,
     shape: EventShape,
     stream: Stream,
 }
@@ -68,19 +73,20 @@ struct Ring {
 }
 
 impl RingSizes {
-    /// The sizes that are wanted on a machine of `cpus` CPUs: 8 MiB of samples a CPU carry 170 ms
-    /// at 130,000 switches a second and 370 bytes a switch; 4 MiB of accounting carry twice that.
-    /// In all at most 768 MiB.
+    /// The sizes that are wanted on a machine of `cpus` CPUs: at 130,000 switches a second, 8 MiB
+    /// of stacks last 330 ms at 200 bytes each, 8 MiB of accounting last a second, and 8 MiB of
+    /// samples half a second with dumps of 8 KiB at twice the usual rates. In all at most 1.5 GiB,
+    /// so less a CPU on machines of more than 64 CPUs.
     pub(crate) fn wanted(cpus: usize) -> Self {
         const MOST: usize = 512 << 20;
-        let samples = (MOST / cpus.max(1)).min(8 << 20).max(1 << 20);
-        let samples = 1 << samples.ilog2();
-        Self { accounting: samples / 2, samples, maps: 128 << 10 }
+        let each = (MOST / cpus.max(1)).clamp(1 << 20, 8 << 20);
+        let each = 1 << each.ilog2();
+        Self { accounting: each, stacks: each, samples: each, maps: 128 << 10 }
     }
 
     /// Bytes of all rings of `cpus` CPUs.
     pub(crate) fn total(self, cpus: usize) -> usize {
-        (self.accounting + self.samples + self.maps) * cpus
+        (self.accounting + self.stacks + self.samples + self.maps) * cpus
     }
 
     /// The next smaller sizes; none below what still makes sense.
@@ -89,6 +95,7 @@ impl RingSizes {
         let half = |bytes: usize| (bytes / 2).max(4 * page);
         let smaller = Self {
             accounting: half(self.accounting),
+            stacks: half(self.stacks),
             samples: half(self.samples),
             maps: half(self.maps),
         };
@@ -98,6 +105,7 @@ impl RingSizes {
     fn of(self, stream: Stream) -> usize {
         match stream {
             Stream::Accounting => self.accounting,
+            Stream::Stacks => self.stacks,
             Stream::Samples => self.samples,
             Stream::Maps => self.maps,
         }
@@ -248,7 +256,7 @@ impl PerfSource {
             redirect(fd.as_fd(), anchor)
                 .map_err(|source| Error::Recorder { what: "share a ring", source })?;
             let shape = EventShape { id, role: spec.role, fields: spec.fields };
-            self.events.push(OpenEvent { fd, shape, stream });
+            self.events.push(OpenEvent { fd, cpu, copied: inherit, shape, stream });
         }
         Ok(())
     }
@@ -286,7 +294,7 @@ fn map_ring(stream: Stream, cpu: u32, size: usize, features: Features) -> Result
     // The maps ring wakes the reader with its first record, the others when they are half full.
     let watermark = match stream {
         Stream::Maps => 1,
-        Stream::Samples | Stream::Accounting => u32::try_from(size / 2).unwrap_or(u32::MAX),
+        Stream::Stacks | Stream::Samples | Stream::Accounting => u32::try_from(size / 2).unwrap_or(u32::MAX),
     };
     let own = Scope::Thread(rustix::process::getpid().as_raw_nonzero().get());
     let options = AttrOptions { watermark, inherit: false, features };
@@ -324,9 +332,8 @@ impl EventSource for PerfSource {
                 ring.stream == stream && fd.revents().contains(PollFlags::IN)
             })
         };
-        let only_maps =
-            awake(Stream::Maps) && !awake(Stream::Accounting) && !awake(Stream::Samples);
-        Ok(if only_maps { Ready::Maps } else { Ready::All })
+        let half_full = [Stream::Stacks, Stream::Samples, Stream::Accounting].into_iter().any(awake);
+        Ok(if half_full { Ready::All } else { Ready::Maps })
     }
 
     fn drain(&mut self, streams: &[Stream], spare: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>) {
@@ -339,6 +346,14 @@ impl EventSource for PerfSource {
             ring.memory.drain_into(&mut words);
             out.push(Chunk { stream: ring.stream, cpu: ring.cpu, words });
         }
+    }
+
+    fn set_stack_period(&mut self, cpu: u32, period: u64) -> bool {
+        // The copies of an inherited event keep the period that they were made with.
+        let stacks = self.events.iter().find(|event| {
+            event.cpu == cpu && event.shape.role == Role::SwitchStack && !event.copied
+        });
+        stacks.is_some_and(|event| set_period(event.fd.as_fd(), period).is_ok())
     }
 
     fn stop(&mut self) {

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use culprit_model::{Pid, Rung};
 
 use crate::error::Error;
-use crate::events::{EventChoice, Stacks};
-use crate::ladder::{Limits, Rights, explain, online_cpus, refusal};
+use crate::events::{EventChoice, Stacks, Wakers};
+use crate::ladder::{Limits, Rights, WakerPoints, explain, online_cpus, refusal};
+use crate::pace::DEFAULT_STACK_RATE;
 use crate::perf::RingSizes;
 
 /// What is to be recorded.
@@ -37,8 +38,11 @@ pub struct Options {
     pub frequency: u32,
     /// How user stacks are found.
     pub stacks: Stacks,
-    /// Whether each wakeup carries the waker's stack. Costs about as much as the switches' stacks.
-    pub waker_stacks: bool,
+    /// Stacks of switches a second and CPU at most; above that, only some switches get their own
+    /// (see [`DEFAULT_STACK_RATE`]). None for a stack at every switch, whatever it costs.
+    pub stack_rate: Option<u32>,
+    /// Whether and how wakeups are recorded.
+    pub wakers: Wakers,
     /// Bytes that the recorded events may take up in the file; none for no bound. The oldest make
     /// room for the newest.
     pub max_event_bytes: Option<u64>,
@@ -60,7 +64,8 @@ impl Options {
             output: output.into(),
             frequency: 999,
             stacks: Stacks::Auto,
-            waker_stacks: false,
+            stack_rate: Some(DEFAULT_STACK_RATE),
+            wakers: Wakers::Threads,
             max_event_bytes: None,
             command: Vec::new(),
             place: "host".to_owned(),
@@ -133,13 +138,18 @@ impl Plan {
         (self.sizes.total(self.cpus.len()) + crate::session::BUFFER_BYTES) as u64
     }
 
+    /// The wakeup tracepoints, where they are allowed and wanted.
+    pub(crate) fn wakers(&self) -> Option<&WakerPoints> {
+        self.rights.wakers.as_ref().ok().filter(|_| self.options.wakers != Wakers::None)
+    }
+
     pub(crate) fn events(&self) -> Vec<crate::attr::EventSpec> {
         let choice = EventChoice {
             kernel: self.rights.kernel.is_ok(),
             frequency: self.options.frequency.clamp(1, 10_000),
             stacks: self.options.stacks,
-            waker_stacks: self.options.waker_stacks,
-            wakers: self.rights.wakers.as_ref().ok(),
+            waker_stacks: self.options.wakers == Wakers::WithStacks,
+            wakers: self.wakers(),
         };
         choice.events()
     }

@@ -14,11 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
+
 use crate::attr::Stream;
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, decode, head_at};
 use crate::files::{FileOpener, OpenedFile};
 use crate::order::Chunk;
+use crate::pace::Pace;
 use crate::source::{Dropped, EventSource, Ready};
 use crate::sys::be_realtime;
 
@@ -28,6 +31,9 @@ const ROUND: Duration = Duration::from_millis(100);
 
 /// Longest time until a request to stop is seen.
 const SLICE: Duration = Duration::from_millis(20);
+
+/// Words of the two records of a switch: header, the other thread, thread, time, for each.
+const SWITCH_WORDS: u64 = 8;
 
 /// What one round brought.
 #[derive(Debug)]
@@ -40,6 +46,8 @@ pub(crate) struct Batch {
     pub(crate) chunks: Vec<Chunk>,
     /// Files of new mappings.
     pub(crate) files: Vec<OpenedFile>,
+    /// Some switches of this round were left without a stack on purpose.
+    pub(crate) thinned: bool,
     /// Sample records thrown away because the worker was behind.
     pub(crate) discarded: u64,
     /// The source's own count of lost records; only with the last batch.
@@ -88,6 +96,8 @@ pub(crate) struct Reader<S> {
     pending: Vec<Chunk>,
     files: Vec<OpenedFile>,
     last_round: u64,
+    paces: FxHashMap<u32, Pace>,
+    stack_rate: Option<u32>,
 }
 
 /// The reader's ends of its channels.
@@ -100,12 +110,14 @@ pub(crate) struct Lines {
     pub(crate) stop: Arc<AtomicBool>,
     /// Bytes on the way.
     pub(crate) budget: Arc<Budget>,
+    /// Stacks a second and CPU at most.
+    pub(crate) stack_rate: Option<u32>,
 }
 
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
     pub(crate) fn new(source: S, opener: FileOpener, early: Vec<Chunk>, lines: Lines) -> Self {
-        let Lines { out, spares, stop, budget } = lines;
+        let Lines { out, spares, stop, budget, stack_rate } = lines;
         Self {
             shapes: source.shapes(),
             source,
@@ -118,6 +130,8 @@ impl<S: EventSource> Reader<S> {
             pending: early,
             files: Vec::new(),
             last_round: 0,
+            paces: FxHashMap::default(),
+            stack_rate,
         }
     }
 
@@ -163,21 +177,41 @@ impl<S: EventSource> Reader<S> {
         let began = monotonic_ns();
         self.read_maps();
         let first = self.pending.len();
-        self.source.drain(&[Stream::Samples, Stream::Accounting], &mut self.spare, &mut self.pending);
+        let rest = [Stream::Stacks, Stream::Samples, Stream::Accounting];
+        self.source.drain(&rest, &mut self.spare, &mut self.pending);
         let discarded = if self.budget.exhausted() { self.discard_samples(first) } else { 0 };
+        let thinned = self.set_paces(began);
         let chunks = std::mem::take(&mut self.pending);
         self.budget.take(chunks.iter().map(|chunk| chunk.words.len() * 8).sum());
         let horizon = if last { u64::MAX } else { self.last_round };
         self.last_round = began;
         let dropped = if last { self.source.dropped() } else { None };
         let files = std::mem::take(&mut self.files);
-        self.out.send(Batch { horizon, began, chunks, files, discarded, dropped, last }).is_ok()
+        self.out.send(Batch { horizon, began, chunks, files, thinned, discarded, dropped, last }).is_ok()
+    }
+
+    /// Thins out the stacks of CPUs that switch very often; true when a round was thinned.
+    fn set_paces(&mut self, now: u64) -> bool {
+        let length = now.saturating_sub(self.last_round);
+        let mut thinned = false;
+        for chunk in self.pending.iter().filter(|chunk| chunk.stream == Stream::Accounting) {
+            let limit = self.stack_rate;
+            let pace = self.paces.entry(chunk.cpu).or_insert_with(|| Pace::new(limit));
+            thinned |= pace.thins();
+            let switches = chunk.words.len() as u64 / SWITCH_WORDS;
+            if let Some(period) = pace.round(switches, length)
+                && !self.source.set_stack_period(chunk.cpu, period)
+            {
+                *pace = Pace::new(None);
+            }
+        }
+        thinned
     }
 
     fn discard_samples(&mut self, first: usize) -> u64 {
         let mut discarded = 0;
         for chunk in &mut self.pending[first..] {
-            if chunk.stream == Stream::Samples {
+            if matches!(chunk.stream, Stream::Samples | Stream::Stacks) {
                 discarded += count_records(chunk);
                 chunk.words.clear();
             }

@@ -6,6 +6,8 @@
 //!
 //! Root first: a chain is innermost first, so it is walked from its end.
 
+use std::sync::Arc;
+
 use culprit_model::{Frame, FrameId, LossKind, ModuleId, Stack, StackId, Text};
 use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
 use rustc_hash::FxHashMap;
@@ -21,7 +23,7 @@ const UNKNOWN: &str = "?";
 /// Names addresses and builds the two tables.
 #[derive(Debug, Default)]
 pub(crate) struct Resolver {
-    kernel: Option<KernelSymbols>,
+    kernel: Option<Arc<KernelSymbols>>,
     frames: Vec<Frame>,
     stacks: Vec<Stack>,
     /// Frames of an address, the outermost first.
@@ -53,7 +55,7 @@ pub(crate) struct Code<'a> {
 
 impl Resolver {
     /// A resolver that names kernel code by `kernel`, where it may be read.
-    pub(crate) fn new(kernel: Option<KernelSymbols>) -> Self {
+    pub(crate) fn new(kernel: Option<Arc<KernelSymbols>>) -> Self {
         Self { kernel, ..Self::default() }
     }
 

@@ -24,6 +24,7 @@ use culprit_recording::{SpoolOptions, SpoolWriter};
 use crate::clock::{own_cpu_ns, pair};
 use crate::decode::{Body, decode, head_at};
 use crate::error::Error;
+use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
 use crate::order::Chunk;
@@ -132,11 +133,11 @@ impl Plan {
             Some(source) => self.start(source, &events, &subjects)?,
             None => Vec::new(),
         };
-        let crew = Crew::new();
+        let crew = Crew::new(self.options.stack_rate);
         let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
         let context = Context {
             start: start.monotonic,
-            woken: self.rights.wakers.as_ref().ok().and_then(|points| points.waking.field("pid")),
+            woken: self.wakers().and_then(|points| points.waking.field("pid")),
             switch_stacks: self.rights.kernel.is_ok(),
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);
@@ -226,17 +227,24 @@ impl Plan {
         if self.rights.kernel.is_err() {
             ledger.once(LossKind::KernelStacksMissing, "", &self.degraded.join("; "));
         }
-        if self.rights.wakers.is_err() {
-            ledger.once(LossKind::WakersMissing, "", &self.degraded.join("; "));
+        if self.wakers().is_none() {
+            ledger.once(LossKind::WakersMissing, "", &self.without_wakers());
         }
         let Some(source) = source else { return };
         if source.sizes() != self.sizes {
-            let (got, wanted) = (source.sizes().samples, self.sizes.samples);
+            let (got, wanted) = (source.sizes().stacks, self.sizes.stacks);
             let words = format!("{} KiB a CPU instead of {} KiB", got >> 10, wanted >> 10);
             ledger.once(LossKind::RingsSmall, "", &words);
         }
         let refused = source.refused_threads() as u64;
         ledger.whole(LossKind::ThreadsNotAttached, "ended, or not ours to see", refused);
+    }
+
+    fn without_wakers(&self) -> String {
+        match self.options.wakers {
+            Wakers::None => "not wanted".to_owned(),
+            _ => self.degraded.join("; "),
+        }
     }
 
     fn meta(&self, start: ClockPair) -> Meta {
@@ -347,7 +355,7 @@ struct Crew {
 }
 
 impl Crew {
-    fn new() -> Self {
+    fn new(stack_rate: Option<u32>) -> Self {
         let (batches_in, batches) = channel();
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();
@@ -361,6 +369,7 @@ impl Crew {
                 spares: spares_out,
                 stop: Arc::clone(&stop_reader),
                 budget: Arc::clone(&budget),
+                stack_rate,
             },
             wires: Wires {
                 batches,

@@ -20,10 +20,10 @@ use crate::stacks::RawStack;
 pub(crate) struct ThreadState {
     /// The stack that was sampled for the switch out that must follow.
     pub(crate) leaving: Option<RawStack>,
+    /// The last stacks with which it left a CPU: waiting, and preempted.
+    pub(crate) usual: [Option<RawStack>; 2],
     /// User frames of a dump that was taken for the same switch.
     pub(crate) dumped: Option<Vec<u64>>,
-    /// When the last of its switch samples was taken.
-    pub(crate) sampled: Time,
 }
 
 /// Every process and thread of the recording.

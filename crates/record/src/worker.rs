@@ -9,7 +9,7 @@
 //! fails (a full disk), it says so, goes on emptying its queues without keeping anything, and the
 //! recording ends early with what is in the file.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -81,6 +81,7 @@ pub(crate) struct Worker {
     roster_at: u64,
     failure: Option<WriteError>,
     last_time: u64,
+    thinned: bool,
 }
 
 /// What the worker leaves behind.
@@ -116,6 +117,7 @@ impl Worker {
             roster_at: u64::MAX,
             failure: None,
             last_time: 0,
+            thinned: false,
         }
     }
 
@@ -137,12 +139,12 @@ impl Worker {
         Remains { handler, resolver, spool, failure }
     }
 
-    /// Reads the kernel's symbols: a tenth of a second that the start of a command need not wait.
+    /// Takes the kernel's symbols: the first time that costs a tenth of a second, for which the
+    /// start of a command need not wait.
     fn load_kernel(&mut self) {
-        match KernelSymbols::load() {
+        match kernel_symbols() {
             Ok(kernel) => self.resolver = Resolver::new(Some(kernel)),
-            Err(error) if self.handler.context.switch_stacks => {
-                let reason = error.to_string();
+            Err(reason) if self.handler.context.switch_stacks => {
                 self.handler.ledger.once(LossKind::KernelSymbolsMissing, "", &reason);
             }
             Err(_) => {} // no kernel address will ask for a name
@@ -175,6 +177,9 @@ impl Worker {
         for chunk in batch.chunks {
             self.sorter.add(chunk);
         }
+        // Records of the round before are handled now, too.
+        self.handler.thinned = batch.thinned || self.thinned;
+        self.thinned = batch.thinned;
         self.release(batch.horizon);
         self.wires.budget.give_back(bytes);
         for pid in self.handler.tracker.take_met() {
@@ -369,6 +374,17 @@ impl Worker {
             handler.spaces.forget(space);
         }
     }
+}
+
+/// The kernel's symbols, read once a process: a comparison makes many recordings, and what a
+/// module that is loaded meanwhile brings is rarely waited in.
+fn kernel_symbols() -> Result<Arc<KernelSymbols>, String> {
+    static KERNEL: OnceLock<Arc<KernelSymbols>> = OnceLock::new();
+    if let Some(known) = KERNEL.get() {
+        return Ok(Arc::clone(known));
+    }
+    let loaded = KernelSymbols::load().map_err(|error| error.to_string())?;
+    Ok(Arc::clone(KERNEL.get_or_init(|| Arc::new(loaded))))
 }
 
 fn of_spaces(raw: &RawStacks, spaces: &FxHashSet<SpaceId>) -> Vec<RawStack> {

@@ -55,13 +55,10 @@ impl MappedRing {
         let (tail, head) = self.unread();
         let length = word_index(head.wrapping_sub(tail));
         let length = length.min(self.data / 8);
-        let before = out.len();
-        out.resize(before + length, 0);
         let start = word_index(tail) % (self.data / 8);
         let first = length.min(self.data / 8 - start);
-        let (near, far) = out[before..].split_at_mut(first);
-        self.copy(start, near);
-        self.copy(0, far);
+        self.append(start, first, out);
+        self.append(0, length - first, out);
         self.release(head);
         length
     }
@@ -83,21 +80,19 @@ impl MappedRing {
         self.tail().store(head, Ordering::Release);
     }
 
-    /// Copies `out.len()` words from word `start` of the data area.
-    fn copy(&self, start: usize, out: &mut [u64]) {
+    /// Appends `count` words from word `start` of the data area.
+    fn append(&self, start: usize, count: usize, out: &mut Vec<u64>) {
         let offset = self.page + start * 8;
-        debug_assert!(offset + out.len() * 8 <= self.memory());
-        // SAFETY: `offset` is within the mapping, see `drain_into`.
+        assert!(offset + count * 8 <= self.memory(), "the caller keeps within the ring");
+        out.reserve(count);
+        let to = out.spare_capacity_mut().as_mut_ptr();
+        // SAFETY: `offset` is within the mapping, as was just checked.
         let from = unsafe { self.base.add(offset) };
-        // SAFETY: `from` has `out.len()` words within the mapping which the kernel leaves alone
-        // between tail and head; `out` is ours, so they cannot overlap.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                from.as_ptr(),
-                out.as_mut_ptr().cast::<u8>(),
-                size_of_val(out),
-            );
-        }
+        // SAFETY: `from` has `count` words within the mapping which the kernel leaves alone between
+        // tail and head; `to` has room for as many and is ours, so they cannot overlap.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.cast::<u8>(), count * 8) };
+        // SAFETY: these words were just written, within the capacity that was reserved.
+        unsafe { out.set_len(out.len() + count) };
     }
 
     fn head(&self) -> &AtomicU64 {
