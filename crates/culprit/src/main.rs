@@ -1,3 +1,65 @@
 //! The `culprit` program: arguments to a plan, the plan to effects, effects to output.
+//!
+//! `args` holds what can be typed, `commands` one file a subcommand, `output`, `json`, `html` and
+//! `svg` what comes out. Only this crate prints, exits, and reads the environment.
 
-fn main() {}
+use std::process::ExitCode;
+
+mod args;
+mod clock;
+mod commands;
+mod digest;
+mod doctor;
+mod failure;
+mod files;
+mod html;
+mod interrupt;
+mod json;
+mod load;
+mod output;
+mod places;
+mod session;
+mod settings;
+mod svg;
+#[cfg(test)]
+mod testing;
+mod text;
+mod views;
+mod why;
+
+use args::NotParsed;
+use failure::{Failure, Outcome};
+use output::Output;
+
+fn main() -> ExitCode {
+    let settings = match settings::Settings::read() {
+        Ok(settings) => settings,
+        Err(failure) => return failed(&failure),
+    };
+    match args::parse(&settings, std::env::args_os()) {
+        Ok(cli) => run(cli, &settings),
+        Err(NotParsed::Settings(failure)) => failed(&failure),
+        Err(NotParsed::Clap(error)) => not_parsed(&error),
+    }
+}
+
+fn run(cli: args::Cli, settings: &settings::Settings) -> ExitCode {
+    let mut output = Output::new(&cli.global);
+    let result = commands::run(cli.command, settings, &mut output);
+    match result.and_then(|outcome| output.finish().map(|()| outcome)) {
+        Ok(outcome) => outcome.code(),
+        Err(failure) => failed(&failure),
+    }
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    output::stderr(&failure.text());
+    failure.code()
+}
+
+/// Help and version go to stdout with 0, wrong arguments to stderr with 2.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    // A closed pipe (`culprit --help | head -1`) is no error.
+    let _ = error.print();
+    if error.use_stderr() { Failure::bad_input("").code() } else { Outcome::Done.code() }
+}

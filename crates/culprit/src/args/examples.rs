@@ -1,0 +1,142 @@
+//! The worked examples that open each subcommand's help.
+
+use std::fmt::Write as _;
+
+/// A command line and what it is for.
+type Example = (&'static str, &'static str);
+
+/// Every subcommand's examples. A test fails when a subcommand has none, or one that does not
+/// parse.
+pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "why",
+        &[
+            ("culprit why -- ./import.sh data.csv", "host against sandbox, five runs each"),
+            (
+                "culprit why --place host --place docker:postgres:17 -- psql -f q.sql",
+                "host against a container of an image",
+            ),
+            (
+                "culprit why --work 8:rows --instead 'sh fixed.sh 8' -- sh guilty.sh 8",
+                "rates, and what another command gives",
+            ),
+        ],
+    ),
+    (
+        "record",
+        &[
+            ("culprit record -- make -j4", "a command from its start to its end"),
+            ("culprit record -d 10 --pid 4711", "a running process for ten seconds"),
+            ("culprit record --container web -o web.culprit", "a container until Ctrl-C"),
+        ],
+    ),
+    (
+        "report",
+        &[
+            ("culprit report make-1.culprit", "one screen"),
+            ("culprit report make-1.culprit -o report.html", "one page to keep or to send"),
+            (
+                "culprit report run.culprit --fail-on high",
+                "exit with 1 when something dominates the time",
+            ),
+        ],
+    ),
+    (
+        "findings",
+        &[
+            ("culprit findings run.culprit", "what is wrong, the dearest first"),
+            ("culprit findings run.culprit --json", "the same for programs"),
+            (
+                "culprit findings run.culprit --fail-on lock-contention",
+                "exit with 1 when threads fight over a lock",
+            ),
+        ],
+    ),
+    (
+        "top",
+        &[
+            ("culprit top run.culprit", "functions by wall-clock time"),
+            ("culprit top run.culprit --metric cpu --limit 50", "by time on a CPU"),
+            (
+                "culprit top run.culprit --thread worker --from 2s --to 5s",
+                "of some threads, in a span of time",
+            ),
+        ],
+    ),
+    (
+        "tree",
+        &[
+            ("culprit tree run.culprit", "from the root, big branches only"),
+            ("culprit tree run.culprit --metric blocked --fold-pct 5", "what was waited for"),
+        ],
+    ),
+    (
+        "callers",
+        &[
+            ("culprit callers 'libc.so.6!read' run.culprit", "who reads"),
+            ("culprit callers malloc run.culprit --metric cpu", "a pattern finds the function"),
+        ],
+    ),
+    (
+        "callees",
+        &[
+            ("culprit callees 'app!serve' run.culprit", "what serving consists of"),
+            ("culprit callees main run.culprit --metric blocked", "what main waits for"),
+        ],
+    ),
+    (
+        "butterfly",
+        &[
+            ("culprit butterfly 'app!parse' run.culprit", "callers above, callees below"),
+            ("culprit butterfly parse run.culprit --json", "the same for programs"),
+        ],
+    ),
+    (
+        "flame",
+        &[
+            ("culprit flame run.culprit", "as text, on the terminal"),
+            ("culprit flame run.culprit -o run.svg", "as a picture that needs nothing else"),
+            ("culprit flame run.culprit --metric cpu -o run.html", "as an interactive page"),
+        ],
+    ),
+    (
+        "explain",
+        &[
+            ("culprit explain poll-sleep-loop", "one finding's page"),
+            ("culprit explain", "all ids"),
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            ("culprit doctor", "what may be recorded here, and how to be allowed more"),
+            ("culprit doctor --place sandbox", "and what a place looks like from inside"),
+        ],
+    ),
+    (
+        "completions",
+        &[(
+            "culprit completions bash > ~/.local/share/bash-completion/completions/culprit",
+            "install for bash",
+        )],
+    ),
+    ("man", &[("culprit man target/man", "every page as troff")]),
+];
+
+/// The text of a subcommand's examples.
+fn text(examples: &[Example]) -> String {
+    let mut text = String::from("Examples:\n");
+    for (line, meaning) in examples {
+        let _ = writeln!(text, "  # {meaning}\n  {line}");
+    }
+    text
+}
+
+/// Adds to every subcommand its examples, between what it does and its options.
+pub(super) fn add(command: clap::Command) -> clap::Command {
+    const TEMPLATE: &str =
+        "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+    EXAMPLES.iter().fold(command, |command, (name, examples)| {
+        command.mut_subcommand(*name, |sub| sub.before_help(text(examples)).help_template(TEMPLATE))
+    })
+}

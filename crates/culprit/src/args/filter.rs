@@ -1,0 +1,87 @@
+//! The filter options that every view takes; the same names in the web UI and its address.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use culprit_model::{Filter, Label as _, Metric, Time};
+
+use super::parse;
+use crate::settings::variables;
+
+/// The filter options as typed.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Filter")]
+pub(crate) struct FilterArgs {
+    /// What stacks weigh: wall, cpu, blocked, runnable (ns), faults (count)
+    #[arg(long, value_name = "M", default_value = "wall", env = variables::METRIC, value_parser = metric())]
+    pub metric: Metric,
+    /// Keep time from here on, from the recording's start: `12.5ms`, `3s`
+    #[arg(long, value_name = "T", value_parser = parse::time)]
+    pub from: Option<Time>,
+    /// Keep time up to here
+    #[arg(long, value_name = "T", value_parser = parse::time)]
+    pub to: Option<Time>,
+    /// Keep processes whose `NAME (PID)` matches
+    #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
+    pub process: String,
+    /// Keep threads whose `NAME (TID)` matches
+    #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
+    pub thread: String,
+    /// Group frames: `PAT->NAME` or `PAT=>NAME`, separated by `;`
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::GROUP)]
+    pub group: String,
+    /// Give the cost of matching frames to their callers
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::FOLD)]
+    pub fold: String,
+    /// Fold what is below N percent of the total
+    #[arg(long, value_name = "N", value_parser = percent)]
+    pub fold_pct: Option<f64>,
+    /// Keep stacks in which every pattern matches some frame
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
+    pub inc: String,
+    /// Drop stacks in which any pattern matches any frame
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
+    pub exc: String,
+    /// Rows to show; 0 shows all
+    #[arg(long, value_name = "N", env = variables::LIMIT)]
+    pub limit: Option<usize>,
+}
+
+fn metric() -> impl clap::builder::TypedValueParser<Value = Metric> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(Metric::WORDS).try_map(|word| word.parse::<Metric>())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+        _ => Err(format!("`{text}` is no percentage from 0 to 100")),
+    }
+}
+
+impl FilterArgs {
+    /// The filter as the engine takes it.
+    pub(crate) fn filter(&self) -> Filter {
+        Filter {
+            metric: self.metric,
+            from: self.from,
+            to: self.to,
+            process: self.process.clone(),
+            thread: self.thread.clone(),
+            group: self.group.clone(),
+            fold: self.fold.clone(),
+            fold_pct: self.fold_pct,
+            include: self.inc.clone(),
+            exclude: self.exc.clone(),
+            limit: self.limit,
+        }
+    }
+}
+
+/// A recording to look at.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RecordingArg {
+    /// The recording, a `*.culprit` file
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+}

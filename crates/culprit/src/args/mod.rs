@@ -1,0 +1,132 @@
+//! What users type: the typed command line, one file a family of options.
+//!
+//! Types here only say what was typed. Each subcommand turns its own into a validated plan
+//! (`commands/`), and nothing below that knows the argument parser. Help texts, completions and
+//! man pages all come from these declarations; `examples.rs` holds the worked examples that open
+//! every subcommand's help, `settings.rs` the variables and files that stand in for options.
+
+mod examples;
+mod filter;
+mod parse;
+mod record;
+mod views;
+mod why;
+
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+
+use crate::failure::Failure;
+use crate::settings::{Settings, variables};
+
+pub(crate) use parse::Work;
+pub(crate) use record::{RecordArgs, Stacks};
+pub(crate) use views::{
+    CompletionsArgs, DoctorArgs, ExplainArgs, FindingsArgs, FlameArgs, ManArgs, NameArgs,
+    ReportArgs, ViewArgs,
+};
+pub(crate) use why::WhyArgs;
+
+/// Says why a program is slow, or slower in the container than outside it.
+#[derive(Debug, Parser)]
+#[command(name = "culprit", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// Options of every subcommand.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every subcommand.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct GlobalArgs {
+    /// Print one JSON document on stdout; talk stays on stderr
+    #[arg(long, global = true, env = variables::JSON)]
+    pub json: bool,
+    /// No progress, hints or summaries on stderr; errors stay
+    #[arg(long, short, global = true, env = variables::QUIET)]
+    pub quiet: bool,
+    /// When to use colour; `auto` means on a terminal and without `NO_COLOR`
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = variables::COLOR)]
+    pub color: ColorChoice,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Also into pipes and files.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a command in several places, say how much slower it is where, and why
+    Why(WhyArgs),
+    /// Record where every thread's wall-clock time goes
+    Record(RecordArgs),
+    /// One screen, or one HTML page, that says where the time of a recording went
+    Report(ReportArgs),
+    /// The ranked findings of a recording
+    Findings(FindingsArgs),
+    /// Functions by their own and total time
+    Top(ViewArgs),
+    /// The call tree from the root
+    Tree(ViewArgs),
+    /// Who calls a function, and for how much time
+    Callers(NameArgs),
+    /// What a function calls, and for how much time
+    Callees(NameArgs),
+    /// A function's callers, itself and its callees in one view
+    Butterfly(NameArgs),
+    /// A flame graph: text, SVG or HTML
+    Flame(FlameArgs),
+    /// A finding's page: what it means, why it costs time, what to do
+    Explain(ExplainArgs),
+    /// What this machine or place allows, and what is degraded without it
+    Doctor(DoctorArgs),
+    /// Completions for a shell, on stdout
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a folder
+    #[command(hide = true)]
+    Man(ManArgs),
+}
+
+/// What parsing ended in, when it did not end in a command.
+#[derive(Debug)]
+pub(crate) enum NotParsed {
+    /// Help or version was asked for, or the arguments are wrong: clap has the text.
+    Clap(clap::Error),
+    /// A settings file is wrong.
+    Settings(Failure),
+}
+
+/// The whole command line as clap sees it, with examples and the settings files' values as
+/// defaults.
+///
+/// # Errors
+/// When a settings file names an option that does not exist.
+pub(crate) fn command(settings: &Settings) -> Result<clap::Command, Failure> {
+    settings.apply(examples::add(Cli::command()))
+}
+
+/// Parses the arguments of this process.
+///
+/// # Errors
+/// See [`NotParsed`].
+pub(crate) fn parse(
+    settings: &Settings,
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+) -> Result<Cli, NotParsed> {
+    let command = command(settings).map_err(NotParsed::Settings)?;
+    let matches = command.try_get_matches_from(arguments).map_err(NotParsed::Clap)?;
+    Cli::from_arg_matches(&matches).map_err(NotParsed::Clap)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Values that need more than clap's own parsers: times with units, sizes, amounts of work.
+
+use culprit_model::{Nanos, Time};
+
+/// `12.5ms`, `3s`, `2m`; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number.trim().parse().map_err(|_| {
+        format!("`{text}` is no time; write a number and a unit, as in `12.5ms` or `3s`")
+    })?;
+    let scale = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(format!("`{unit}` is no unit of time; known: ns, us, ms, s, m, h")),
+    };
+    let nanos = value * scale;
+    // 2^53 ns are 104 days: beyond it a float no longer counts single nanoseconds.
+    if !(0.0..9.0e15).contains(&nanos) {
+        return Err(format!("`{text}` is outside 0 to 104 days"));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range was checked"
+    )]
+    let nanos = nanos.round() as u64;
+    Ok(Nanos(nanos))
+}
+
+/// A point in time, counted from the recording's start.
+pub(crate) fn time(text: &str) -> Result<Time, String> {
+    duration(text).map(|length| Time(length.0))
+}
+
+/// How much work one run of a command does: `8:rows`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Work {
+    /// How many units one run does.
+    pub amount: f64,
+    /// What a unit is called, in the plural.
+    pub unit: String,
+}
+
+impl Work {
+    /// Units a second, for a run of this length.
+    pub(crate) fn rate(&self, wall: Nanos) -> f64 {
+        if wall.0 == 0 { 0.0 } else { self.amount / wall.seconds() }
+    }
+}
+
+/// `N:UNIT`, as in `8:rows`.
+pub(crate) fn work(text: &str) -> Result<Work, String> {
+    let form = || format!("`{text}` is no amount of work; write it as in `8:rows`");
+    let (amount, unit) = text.split_once(':').ok_or_else(form)?;
+    let amount: f64 = amount.parse().map_err(|_| form())?;
+    if !amount.is_finite() || amount <= 0.0 || unit.is_empty() {
+        return Err(form());
+    }
+    Ok(Work { amount, unit: unit.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_take_units_and_bare_numbers_are_seconds() {
+        let read = ["12.5ms", "3s", "3", "0.25", "7us", "40ns", "2m", "1h"]
+            .map(|text| duration(text).map(|n| n.0));
+        assert_eq!(
+            read,
+            [
+                12_500_000,
+                3_000_000_000,
+                3_000_000_000,
+                250_000_000,
+                7_000,
+                40,
+                120_000_000_000,
+                3_600_000_000_000
+            ]
+            .map(Ok)
+        );
+    }
+
+    #[test]
+    fn a_wrong_time_says_how_to_write_one() {
+        for text in ["", "fast", "3 parsecs", "-1s", "1e30", "nan"] {
+            let error = duration(text).unwrap_err();
+            assert!(error.contains('`') && error.len() > 20, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn work_is_an_amount_and_a_unit() {
+        let work_done = work("8:rows").unwrap();
+        assert_eq!(work_done, Work { amount: 8.0, unit: "rows".to_owned() });
+        assert!((work_done.rate(Nanos(400_000_000)) - 20.0).abs() < 1e-9);
+        for text in ["8", "rows", "0:rows", "-1:rows", "8:", "inf:rows"] {
+            assert!(work(text).is_err(), "{text}");
+        }
+    }
+}

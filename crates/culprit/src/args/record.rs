@@ -1,0 +1,58 @@
+//! Arguments of `record`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use culprit_model::Nanos;
+
+use super::parse;
+use crate::settings::variables;
+
+/// How user stacks are walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stacks {
+    /// Frame pointers everywhere, unwind tables on a share of the events.
+    Auto,
+    /// Frame pointers only: cheapest; frames are missing where code keeps none.
+    Fp,
+    /// Unwind tables on every event that is sampled: complete, and dearer.
+    Dwarf,
+}
+
+/// Arguments of `record`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RecordArgs {
+    /// The recording to write; by default the command's name with a number, as in `make-1.culprit`
+    #[arg(long, short, value_name = "F")]
+    pub output: Option<PathBuf>,
+    /// Clock samples a second of CPU time
+    #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub frequency: u32,
+    /// End the recording after this time: `10`, `500ms`
+    #[arg(long, short, value_name = "SECS", value_parser = parse::duration)]
+    pub duration: Option<Nanos>,
+    /// How user stacks are walked
+    #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
+    pub stacks: Stacks,
+    /// Keep only the newest part of the recording, at most this many MiB (flight recorder)
+    #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    pub max_mib: Option<u64>,
+    /// Run the command in this place
+    #[arg(long, value_name = "P", env = variables::RECORD_PLACE, conflicts_with_all = ["pid", "container", "cgroup", "all"])]
+    pub place: Option<String>,
+    /// Record a running process and what it starts; may be given several times
+    #[arg(long, value_name = "N", conflicts_with_all = ["container", "cgroup", "all", "command"])]
+    pub pid: Vec<i32>,
+    /// Record a running container
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "all", "command"])]
+    pub container: Option<String>,
+    /// Record everything in a cgroup, given as a folder
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["all", "command"])]
+    pub cgroup: Option<PathBuf>,
+    /// Record the whole machine, or with a command, everything while it runs
+    #[arg(long)]
+    pub all: bool,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "container", "cgroup", "all"])]
+    pub command: Vec<String>,
+}

@@ -1,0 +1,16 @@
+//! `culprit callers F REC`: who calls a function, from it upwards.
+
+use super::{butterfly, tree};
+use crate::args::NameArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+
+/// Runs it.
+///
+/// # Errors
+/// When the recording or the filter cannot be read, or no frame has the name.
+pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let (calls, focus) = butterfly::focused(args, output)?;
+    tree::show(&calls.callers(focus), &args.filter.filter(), output)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,183 @@
+//! `culprit doctor`: what this machine and its places allow.
+
+use culprit_place::{FileSystem, PlaceFacts, PlaceSpec};
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::doctor::{Check, State, System, examine};
+use crate::failure::{Failure, Outcome};
+use crate::json::SCHEMA;
+use crate::output::{Output, wrap};
+use crate::places;
+
+/// What the recorder answers.
+struct Rung {
+    name: String,
+    degraded: Vec<String>,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When the place that was asked for cannot be had.
+pub(crate) fn run(args: &DoctorArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let place = args.place.as_deref().map(places::spec).transpose()?;
+    let checks = examine(&System::this());
+    let rung = rung();
+    let facts = place.as_ref().map(facts).transpose()?;
+    if output.wants_json() {
+        output.document(&Document::new(&checks, &rung, facts.as_ref()))?;
+    } else {
+        let text = text(&checks, &rung, facts.as_ref(), output);
+        output.print(&text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn rung() -> Rung {
+    let options = culprit_record::Options::new(culprit_record::Target::Command, "");
+    match culprit_record::plan(options) {
+        Ok(plan) => Rung { name: plan.rung().to_string(), degraded: plan.degraded().to_vec() },
+        Err(error) => {
+            Rung { name: "none".to_owned(), degraded: vec![crate::failure::chain(&error)] }
+        }
+    }
+}
+
+fn facts(spec: &PlaceSpec) -> Result<PlaceFacts, Failure> {
+    let place = places::open(spec)?;
+    place.facts().map_err(|error| places::failure(&error))
+}
+
+fn text(checks: &[Check], rung: &Rung, facts: Option<&PlaceFacts>, output: &Output) -> String {
+    let paint = output.paint();
+    let mut text = String::new();
+    for check in checks {
+        let word = format!("{:<9}", check.state.word());
+        let word = match check.state {
+            State::Fine => paint.good(&word),
+            State::Degraded => paint.strong(&word),
+            State::Missing => paint.bad(&word),
+        };
+        text.push_str(&format!("{word} {:<20} {}\n", check.id, check.value));
+        if check.state != State::Fine {
+            let indent = " ".repeat(31);
+            text.push_str(&wrap(&format!("without: {}", check.without), output.width(), &indent));
+            text.push_str(&format!("{indent}lift:    {}\n", check.lift));
+        }
+    }
+    text.push_str(&format!(
+        "\nRecordings here stand on the rung `{}`.\n",
+        paint.strong(&rung.name)
+    ));
+    for reason in &rung.degraded {
+        text.push_str(&wrap(reason, output.width(), "  "));
+    }
+    if let Some(facts) = facts {
+        text.push_str(&place_text(facts));
+    }
+    text
+}
+
+fn place_text(facts: &PlaceFacts) -> String {
+    let mut text = format!("\n{}\n", facts.place);
+    for (name, value) in fact_rows(facts) {
+        text.push_str(&format!("  {name:<14} {value}\n"));
+    }
+    for note in &facts.notes {
+        text.push_str(&format!("  {note}\n"));
+    }
+    text
+}
+
+/// A place's facts as names and values; also what a recording keeps of them.
+fn fact_rows(facts: &PlaceFacts) -> Vec<(&'static str, String)> {
+    let system = |found: &FileSystem| {
+        format!("{} (type {:#x}) at {}", found.kind, found.magic, found.mount_point.display())
+    };
+    let told = |found: Option<String>| found.unwrap_or_else(|| "none".to_owned());
+    vec![
+        ("work folder", facts.work_dir.display().to_string()),
+        ("its files", told(facts.work.as_ref().map(system))),
+        ("root's files", told(facts.root.as_ref().map(system))),
+        ("kernel", facts.kernel.clone()),
+        ("CPUs", facts.cpus.to_string()),
+        (
+            "CPU quota",
+            told(facts.cpu_quota_ns.map(|(time, period)| format!("{time} ns in {period} ns"))),
+        ),
+        ("memory limit", told(facts.memory_limit_bytes.map(|bytes| format!("{bytes} bytes")))),
+        ("seccomp", facts.seccomp.to_string()),
+    ]
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: u32,
+    rung: String,
+    degraded: Vec<String>,
+    checks: Vec<CheckJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<PlaceJson>,
+}
+
+#[derive(Serialize)]
+struct CheckJson {
+    id: &'static str,
+    value: String,
+    state: &'static str,
+    without: &'static str,
+    lift: &'static str,
+}
+
+#[derive(Serialize)]
+struct PlaceJson {
+    place: String,
+    work_dir: String,
+    work_fs: Option<String>,
+    work_fs_magic: Option<u64>,
+    root_fs: Option<String>,
+    cpus: u32,
+    cpu_quota_ns: Option<u64>,
+    cpu_period_ns: Option<u64>,
+    memory_limit_bytes: Option<u64>,
+    seccomp: String,
+    notes: Vec<String>,
+}
+
+impl Document {
+    fn new(checks: &[Check], rung: &Rung, facts: Option<&PlaceFacts>) -> Self {
+        let check = |check: &Check| CheckJson {
+            id: check.id,
+            value: check.value.clone(),
+            state: check.state.word(),
+            without: check.without,
+            lift: check.lift,
+        };
+        Self {
+            schema: SCHEMA,
+            rung: rung.name.clone(),
+            degraded: rung.degraded.clone(),
+            checks: checks.iter().map(check).collect(),
+            place: facts.map(PlaceJson::from),
+        }
+    }
+}
+
+impl From<&PlaceFacts> for PlaceJson {
+    fn from(facts: &PlaceFacts) -> Self {
+        Self {
+            place: facts.place.to_string(),
+            work_dir: facts.work_dir.display().to_string(),
+            work_fs: facts.work.as_ref().map(|found| found.kind.clone()),
+            work_fs_magic: facts.work.as_ref().map(|found| found.magic),
+            root_fs: facts.root.as_ref().map(|found| found.kind.clone()),
+            cpus: facts.cpus,
+            cpu_quota_ns: facts.cpu_quota_ns.map(|(time, _)| time),
+            cpu_period_ns: facts.cpu_quota_ns.map(|(_, period)| period),
+            memory_limit_bytes: facts.memory_limit_bytes,
+            seccomp: facts.seccomp.to_string(),
+            notes: facts.notes.clone(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `culprit explain [FINDING]`: a finding's page, or the list of all.
+
+use culprit_findings::{RuleDoc, catalogue};
+use serde::Serialize;
+
+use crate::args::ExplainArgs;
+use crate::failure::{Failure, Outcome};
+use crate::json::SCHEMA;
+use crate::output::{Align, Output, Table};
+use crate::text::finding_page;
+
+/// Runs it.
+///
+/// # Errors
+/// When there is no such finding.
+pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let Some(wanted) = &args.finding else {
+        list(output)?;
+        return Ok(Outcome::Done);
+    };
+    let doc =
+        catalogue().iter().find(|doc| doc.id == wanted).copied().ok_or_else(|| unknown(wanted))?;
+    if output.wants_json() {
+        output.document(&Page { schema: SCHEMA, finding: Entry::from(&doc) })?;
+    } else {
+        let text = finding_page(&doc, output);
+        output.print(&text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn list(output: &mut Output) -> Result<(), Failure> {
+    if output.wants_json() {
+        let findings = catalogue().iter().map(Entry::from).collect();
+        return output.document(&List { schema: SCHEMA, findings });
+    }
+    let mut table =
+        Table::new(&[("finding", Align::Left), ("group", Align::Left), ("says", Align::Left)]);
+    for doc in catalogue() {
+        table.row([doc.id.to_owned(), doc.group.title().to_owned(), doc.claim.to_owned()]);
+    }
+    let text = table.render(output.width());
+    output.print(&text)
+}
+
+/// Names the ids that share a word with what was typed.
+fn unknown(wanted: &str) -> Failure {
+    let near =
+        |doc: &&RuleDoc| wanted.split('-').any(|word| word.len() > 2 && doc.id.contains(word));
+    let ids: Vec<&str> = catalogue().iter().filter(near).map(|doc| doc.id).collect();
+    let failure = Failure::bad_input(format!("explain `{wanted}`: there is no such finding"));
+    if ids.is_empty() {
+        failure.hint("`culprit explain` lists all findings")
+    } else {
+        failure.hint(format!("do you mean {}?", ids.join(", ")))
+    }
+}
+
+#[derive(Serialize)]
+struct Page {
+    schema: u32,
+    finding: Entry,
+}
+
+#[derive(Serialize)]
+struct List {
+    schema: u32,
+    findings: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    id: &'static str,
+    group: &'static str,
+    claim: &'static str,
+    signature: &'static str,
+    why: &'static str,
+    fix: &'static str,
+    check: &'static str,
+}
+
+impl From<&RuleDoc> for Entry {
+    fn from(doc: &RuleDoc) -> Self {
+        Self {
+            id: doc.id,
+            group: doc.group.title(),
+            claim: doc.claim,
+            signature: doc.signature,
+            why: doc.why,
+            fix: doc.fix,
+            check: doc.check,
+        }
+    }
+}

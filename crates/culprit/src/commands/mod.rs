@@ -1,0 +1,49 @@
+//! One file a subcommand: its arguments become a plan, the plan is carried out, the result printed.
+
+mod butterfly;
+mod callees;
+mod callers;
+mod completions;
+mod doctor;
+mod explain;
+mod fail_on;
+mod findings;
+mod flame;
+mod man;
+mod record;
+mod report;
+mod top;
+mod tree;
+mod why;
+
+use crate::args::Command;
+use crate::failure::{Failure, Outcome};
+use crate::output::Output;
+use crate::settings::Settings;
+
+/// Runs a subcommand.
+///
+/// # Errors
+/// When it could not do what was asked.
+pub(crate) fn run(
+    command: Command,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Outcome, Failure> {
+    match command {
+        Command::Why(args) => why::run(&args, output),
+        Command::Record(args) => record::run(&args, output),
+        Command::Report(args) => report::run(&args, output),
+        Command::Findings(args) => findings::run(&args, output),
+        Command::Top(args) => top::run(&args, output),
+        Command::Tree(args) => tree::run(&args, output),
+        Command::Callers(args) => callers::run(&args, output),
+        Command::Callees(args) => callees::run(&args, output),
+        Command::Butterfly(args) => butterfly::run(&args, output),
+        Command::Flame(args) => flame::run(&args, output),
+        Command::Explain(args) => explain::run(&args, output),
+        Command::Doctor(args) => doctor::run(&args, output),
+        Command::Completions(args) => completions::run(&args, settings, output),
+        Command::Man(args) => man::run(&args, settings, output),
+    }
+}

@@ -1,0 +1,251 @@
+//! `culprit record`: records a command, or what runs already, until it ends.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use culprit_model::{Filter, Pid, Recording};
+use culprit_place::{Cgroup, Command, PlaceSpec};
+use culprit_record::Target;
+use serde::Serialize;
+
+use crate::args::RecordArgs;
+use crate::failure::{Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::json::SCHEMA;
+use crate::output::{Output, Progress};
+use crate::session::{CommandRun, Control, Settings, run_command, run_target, writable};
+use crate::text::summary_text;
+use crate::{files, load, places};
+
+/// Bytes in a MiB.
+const MIB: u64 = 1 << 20;
+
+/// What the arguments come down to.
+#[derive(Debug)]
+struct Plan {
+    subject: Subject,
+    settings: Settings,
+    output: PathBuf,
+    limit: Option<Duration>,
+}
+
+/// What is recorded.
+#[derive(Debug)]
+enum Subject {
+    Command {
+        place: PlaceSpec,
+        command: Command,
+    },
+    Running {
+        target: Target,
+        place: String,
+    },
+    /// The whole machine while a command runs.
+    MachineDuring(Command),
+}
+
+impl Plan {
+    fn new(args: &RecordArgs) -> Result<Self, Failure> {
+        let settings = Settings {
+            frequency: args.frequency,
+            stacks: args.stacks,
+            max_event_bytes: args.max_mib.map(|mib| mib * MIB),
+        };
+        let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
+        Ok(Self {
+            subject: subject(args)?,
+            settings,
+            output,
+            limit: args.duration.map(|length| Duration::from_nanos(length.0)),
+        })
+    }
+}
+
+/// What the recording is named after.
+fn stem(args: &RecordArgs) -> String {
+    match (args.command.first(), args.pid.first(), &args.container) {
+        (Some(program), ..) => files::stem(program),
+        (_, Some(pid), _) => format!("pid-{pid}"),
+        (_, _, Some(name)) => files::stem(name),
+        _ if args.all => "machine".to_owned(),
+        _ => "cgroup".to_owned(),
+    }
+}
+
+fn subject(args: &RecordArgs) -> Result<Subject, Failure> {
+    if !args.pid.is_empty() {
+        let pids = args.pid.iter().map(|pid| living(*pid)).collect::<Result<_, _>>()?;
+        return Ok(Subject::Running { target: Target::Processes(pids), place: "host".to_owned() });
+    }
+    if let Some(name) = &args.container {
+        return container(name);
+    }
+    if let Some(path) = &args.cgroup {
+        let cgroup = Cgroup::open(path).map_err(|error| places::failure(&error))?;
+        let target = Target::Cgroup(cgroup.folder().to_owned());
+        return Ok(Subject::Running { target, place: "host".to_owned() });
+    }
+    let command = Command::new(args.command.iter());
+    match (args.all, args.command.is_empty()) {
+        (true, true) => Ok(Subject::Running { target: Target::Machine, place: "host".to_owned() }),
+        (true, false) => Ok(Subject::MachineDuring(command)),
+        (false, _) => {
+            let place = args.place.as_deref().map_or(Ok(PlaceSpec::HOST), places::spec)?;
+            Ok(Subject::Command { place, command })
+        }
+    }
+}
+
+fn living(pid: i32) -> Result<Pid, Failure> {
+    let there = u32::try_from(pid).ok().filter(|pid| Path::new(&format!("/proc/{pid}")).exists());
+    there.map(Pid).ok_or_else(|| {
+        Failure::bad_input(format!("record process {pid}: there is no such process"))
+            .hint("`ps -e` lists what runs")
+    })
+}
+
+fn container(name: &str) -> Result<Subject, Failure> {
+    let spec = PlaceSpec::Container { name: name.to_owned() };
+    let place = places::open(&spec)?;
+    let cgroup = place.make_cgroup().map_err(|error| places::failure(&error))?;
+    let target = Target::Cgroup(cgroup.folder().to_owned());
+    Ok(Subject::Running { target, place: spec.to_string() })
+}
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing could be recorded.
+pub(crate) fn run(args: &RecordArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let plan = Plan::new(args)?;
+    writable(&plan.output)?;
+    let control = Control::new();
+    let signalled = control.clone();
+    let _interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    let progress = output.progress();
+    let recorded = plan.carry_out(&control, &progress);
+    progress.clear();
+    let recorded = recorded?;
+    let threads = recorded.recording.threads.iter().filter(|thread| thread.recorded).count();
+    let document = Document {
+        schema: SCHEMA,
+        recording: plan.output.display().to_string(),
+        wall_ns: recorded.recording.meta.wall.0,
+        threads,
+        exit_code: recorded.exit_code,
+        rung: recorded.recording.meta.rung.to_string(),
+        complete: recorded.problem.is_none(),
+    };
+    if recorded.cut {
+        output.say("the command outlived its recording and was ended");
+    }
+    summarise(recorded.recording, &plan.output, output)?;
+    if output.wants_json() {
+        output.document(&document)?;
+    }
+    if let Some(problem) = recorded.problem {
+        let path = plan.output.display();
+        return Err(Failure::refused(format!("write `{path}`: {problem}")).hint(format!(
+            "what was written until then is kept: `culprit report {path}` opens it"
+        )));
+    }
+    Ok(recorded.exit_code.map_or(Outcome::Done, |code| Outcome::Command(clamp(code))))
+}
+
+/// What came of it.
+struct Recorded {
+    recording: Recording,
+    exit_code: Option<i32>,
+    /// True when the command did not end by itself.
+    cut: bool,
+    problem: Option<String>,
+}
+
+impl Plan {
+    fn carry_out(&self, control: &Control, shown: &Progress) -> Result<Recorded, Failure> {
+        let mut tell = |now: &culprit_record::Progress| shown.doing(told(now));
+        match &self.subject {
+            Subject::Running { target, place } => {
+                let subject = (target.clone(), place.clone());
+                let (recording, problem) = run_target(
+                    subject,
+                    self.settings,
+                    &self.output,
+                    self.limit,
+                    control,
+                    &mut tell,
+                )?;
+                Ok(Recorded { recording, exit_code: None, cut: false, problem })
+            }
+            Subject::Command { place, command } => {
+                places::sweep();
+                let place = places::open(place)?;
+                let run = self.command_run(place.as_ref(), command, Target::Command);
+                let ran = run_command(&run, control, &mut tell)?;
+                place.remove().map_err(|error| places::failure(&error))?;
+                Ok(Recorded::of(ran))
+            }
+            Subject::MachineDuring(command) => {
+                let place = places::open(&PlaceSpec::HOST)?;
+                let run = self.command_run(place.as_ref(), command, Target::Machine);
+                Ok(Recorded::of(run_command(&run, control, &mut tell)?))
+            }
+        }
+    }
+
+    fn command_run<'a>(
+        &'a self,
+        place: &'a dyn culprit_place::Place,
+        command: &'a Command,
+        target: Target,
+    ) -> CommandRun<'a> {
+        let (settings, output, limit) = (self.settings, self.output.as_path(), self.limit);
+        CommandRun { place, command, target, settings, output, limit }
+    }
+}
+
+impl Recorded {
+    fn of(ran: crate::session::Ran) -> Self {
+        let exit_code = Some(ran.exit.shell_code());
+        Self { recording: ran.recording, exit_code, cut: ran.cut, problem: ran.problem }
+    }
+}
+
+/// One line on how the recording is coming along.
+fn told(now: &culprit_record::Progress) -> String {
+    let lost = if now.lost > 0 { format!(", {} records lost", now.lost) } else { String::new() };
+    format!(
+        "recording: {} threads, {} switches, {} samples, {:.1} MiB{lost}; Ctrl-C ends it",
+        now.threads,
+        now.switches,
+        now.samples,
+        mebibytes(now.bytes)
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "one decimal of a size")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / MIB as f64
+}
+
+fn summarise(recording: Recording, path: &Path, output: &Output) -> Result<(), Failure> {
+    let digest = load::digest(recording, &Filter::default(), false)?;
+    output.say(&summary_text(&digest, path, output.talk_paint()));
+    Ok(())
+}
+
+/// An exit code as the kernel passes it on: its low eight bits.
+fn clamp(code: i32) -> u8 {
+    code.to_le_bytes()[0]
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: u32,
+    recording: String,
+    wall_ns: u64,
+    threads: usize,
+    exit_code: Option<i32>,
+    rung: String,
+    complete: bool,
+}

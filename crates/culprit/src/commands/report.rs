@@ -1,0 +1,68 @@
+//! `culprit report REC`: one screen of text, or one page.
+
+use std::path::Path;
+
+use super::fail_on::{FailOn, outcome};
+use crate::args::ReportArgs;
+use crate::digest::Digest;
+use crate::failure::{Context as _, Failure, Outcome};
+use crate::json::ReportDocument;
+use crate::output::{Output, percent};
+use crate::text::report_text;
+use crate::{files, html, load};
+
+/// Runs it.
+///
+/// # Errors
+/// When the recording or an option cannot be read, or the page cannot be written.
+pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let fail_on = FailOn::parse(args.fail_on.as_deref())?;
+    let filter = args.filter.filter();
+    let path = &args.recording.recording;
+    let digest = load::digest(load::recording(path)?, &filter, args.all)?;
+    if let Some(page) = &args.output {
+        write_page(&digest, page)?;
+        output.say(&format!("wrote {}", page.display()));
+    }
+    if output.wants_json() {
+        output.document(&ReportDocument::new(&digest))?;
+    } else if args.output.is_none() {
+        let text = report_text(&digest, path, filter.limit.unwrap_or(0), output);
+        output.print(&text)?;
+    }
+    Ok(outcome(fail_on.as_ref(), &digest.report.findings))
+}
+
+/// Writes a recording's page.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
+    let meta = &digest.recording.meta;
+    let page = html::Page {
+        verdict: digest.verdict(),
+        what: digest.what(),
+        facts: vec![
+            ("wall time", meta.wall.to_string()),
+            ("threads", digest.threads.len().to_string()),
+            ("place", meta.place.clone()),
+            ("kernel", meta.kernel.clone()),
+            ("CPUs", meta.cpus.to_string()),
+            (
+                "exit code",
+                meta.exit_code.map_or_else(|| "none".to_owned(), |code| code.to_string()),
+            ),
+            ("rung", meta.rung.to_string()),
+        ],
+        comparison: None,
+        findings: &digest.report.findings,
+        findings_lead: format!(
+            "Wall time of the threads that somebody waited for, each interval counted once. Together they explain {} of {}.",
+            percent(digest.report.explained_share),
+            digest.report.wall
+        ),
+        views: vec![(meta.place.clone(), digest)],
+    };
+    let html = html::render(&page).or_refused(|| "make the page".to_owned())?;
+    files::write_whole(path, html.as_bytes())
+}

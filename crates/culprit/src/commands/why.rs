@@ -1,0 +1,101 @@
+//! `culprit why -- CMD`: the same command in several places, and why one is slower.
+
+use culprit_model::Filter;
+
+use super::fail_on::{FailOn, outcome};
+use crate::args::WhyArgs;
+use crate::digest::Digest;
+use crate::failure::{Context as _, Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::json::WhyDocument;
+use crate::output::{Output, percent};
+use crate::session::Control;
+use crate::text::why_text;
+use crate::why::{Answer, PlaceRuns, Plan, run_all};
+use crate::{files, html, load};
+
+/// Runs it.
+///
+/// # Errors
+/// When a place failed; what the others gave is shown before.
+pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let fail_on = FailOn::parse(args.fail_on.as_deref())?;
+    let plan = Plan::new(args)?;
+    let control = Control::new();
+    let signalled = control.clone();
+    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    let progress = output.progress();
+    let rounds = run_all(&plan, &control, &progress);
+    progress.clear();
+    drop(interrupts);
+    let mut rounds = rounds?;
+    let answer = Answer::new(&plan, &rounds, args.all);
+    if rounds.runs.is_empty() {
+        return Err(rounds
+            .problems
+            .into_iter()
+            .next()
+            .map_or_else(interrupted, |(_, failure)| failure));
+    }
+    write_page(&answer, &plan)?;
+    if output.wants_json() {
+        output.document(&WhyDocument::new(&answer))?;
+    } else {
+        let text = why_text(&answer, output);
+        output.print(&text)?;
+    }
+    if rounds.interrupted {
+        output.say("ended by Ctrl-C: this is what the finished rounds say");
+    }
+    match rounds.problems.pop() {
+        // The rest was worth showing, but the question was not answered.
+        Some((_, failure)) => Err(failure.into_refused()),
+        None => Ok(outcome(fail_on.as_ref(), answer.findings())),
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::refused("compare places: interrupted before a run was finished")
+}
+
+fn write_page(answer: &Answer, plan: &Plan) -> Result<(), Failure> {
+    let mut digests: Vec<(String, Digest)> = Vec::new();
+    for runs in &answer.places {
+        if let Some(path) = &runs.typical {
+            let digest = load::digest(load::recording(path)?, &Filter::default(), false)?;
+            digests.push((format!("{}, {}", runs.place, digest.recording.meta.wall), digest));
+        }
+    }
+    let page = html::Page {
+        verdict: answer.verdict(),
+        what: answer.command.join(" "),
+        facts: facts(answer),
+        comparison: Some(answer),
+        findings: answer.findings(),
+        findings_lead: lead(answer),
+        views: digests.iter().map(|(label, digest)| (label.clone(), digest)).collect(),
+    };
+    let html = html::render(&page).or_refused(|| "make the page".to_owned())?;
+    files::write_whole(&plan.page(), html.as_bytes())
+}
+
+fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
+    let runs: usize = answer.places.iter().map(|runs| runs.walls.len()).sum();
+    let places: Vec<&str> = answer.places.iter().map(|runs| runs.place.as_str()).collect();
+    let median = |runs: &PlaceRuns| runs.median().map(|wall| answer.told(wall)).unwrap_or_default();
+    let mut facts = vec![("places", places.join(", ")), ("runs", runs.to_string())];
+    facts.push(("medians", answer.places.iter().map(median).collect::<Vec<_>>().join(", ")));
+    facts
+}
+
+fn lead(answer: &Answer) -> String {
+    match (answer.places.first(), answer.main()) {
+        (Some(baseline), Some(main)) => format!(
+            "What a run in {} costs more than in {}, each moment counted once. Together the findings explain {} of the extra time.",
+            main.place,
+            baseline.place,
+            percent(main.report.explained_share)
+        ),
+        _ => String::new(),
+    }
+}

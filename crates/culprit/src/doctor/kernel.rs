@@ -1,0 +1,208 @@
+//! Facts that decide what may be recorded.
+
+use super::{Check, State, System};
+
+/// Capability numbers, include/uapi/linux/capability.h.
+const IPC_LOCK: u32 = 14;
+const SYS_PTRACE: u32 = 19;
+const SYS_ADMIN: u32 = 21;
+const SYSLOG: u32 = 34;
+const PERFMON: u32 = 38;
+
+/// Ring memory a CPU that makes losses unlikely, KiB: 8 MiB rings kept 130,000 switches a second
+/// without a loss (RECORDING, "Costs").
+const RING_KIB: i64 = 8192;
+
+fn may_perfmon(system: &System) -> bool {
+    system.capable(PERFMON) || system.capable(SYS_ADMIN)
+}
+
+/// `kernel.perf_event_paranoid`.
+pub(super) fn paranoid(system: &System) -> Check {
+    const ID: &str = "perf-event-paranoid";
+    const LIFT: &str = "sysctl kernel.perf_event_paranoid=1";
+    let Some(level) = system.number("/proc/sys/kernel/perf_event_paranoid") else {
+        return Check::not(
+            State::Missing,
+            ID,
+            "no perf events in this kernel",
+            "threads can only be polled from /proc: no stacks, times to about 10 ms",
+            "boot a kernel with CONFIG_PERF_EVENTS",
+        );
+    };
+    match level {
+        _ if may_perfmon(system) => {
+            Check::fine(ID, format!("{level}, and CAP_PERFMON overrides it"))
+        }
+        ..=0 => Check::fine(ID, level.to_string()),
+        1 => Check::not(
+            State::Degraded,
+            ID,
+            "1",
+            "wakers outside the recorded threads, whole machine, containers",
+            "sysctl kernel.perf_event_paranoid=0",
+        ),
+        2 => Check::not(
+            State::Degraded,
+            ID,
+            "2",
+            "kernel stacks: causes of waits come from polling /proc",
+            LIFT,
+        ),
+        level => Check::not(
+            State::Missing,
+            ID,
+            level.to_string(),
+            "perf events for ordinary users",
+            LIFT,
+        ),
+    }
+}
+
+/// Capabilities that matter.
+pub(super) fn capabilities(system: &System) -> Check {
+    const ID: &str = "capabilities";
+    let wanted = [
+        ("PERFMON", PERFMON),
+        ("SYS_PTRACE", SYS_PTRACE),
+        ("SYSLOG", SYSLOG),
+        ("IPC_LOCK", IPC_LOCK),
+    ];
+    let has = |number| system.capable(number) || system.capable(SYS_ADMIN) && number == PERFMON;
+    let (held, missing): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|(_, number)| has(*number));
+    let names =
+        |list: &[(&str, u32)]| list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    if missing.is_empty() {
+        return Check::fine(ID, names(&held));
+    }
+    let value =
+        if held.is_empty() { "none of them".to_owned() } else { format!("only {}", names(&held)) };
+    Check::not(
+        State::Degraded,
+        ID,
+        value,
+        "PERFMON: other processes and the kernel; SYS_PTRACE: other users' files; SYSLOG: kernel names; IPC_LOCK: large rings",
+        "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep $(command -v culprit)",
+    )
+}
+
+/// A filter on system calls, as container engines set one.
+pub(super) fn seccomp(system: &System) -> Check {
+    const ID: &str = "seccomp";
+    match system.status("Seccomp").as_deref() {
+        Some("0") | None => Check::fine(ID, "off"),
+        _ => Check::not(
+            State::Degraded,
+            ID,
+            "a filter is in force",
+            "perf_event_open is refused by the default filter of container engines",
+            "docker run --cap-add PERFMON (newer engines) or --security-opt seccomp=unconfined",
+        ),
+    }
+}
+
+/// The tracepoints of the scheduler.
+pub(super) fn tracefs(system: &System) -> Check {
+    const ID: &str = "tracefs";
+    const EVENT: &str = "events/sched/sched_waking/id";
+    for mount in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
+        if system.readable(&format!("{mount}/{EVENT}")) {
+            return Check::fine(ID, mount);
+        }
+    }
+    let lift = if system.is_root() {
+        "mount -t tracefs tracefs /sys/kernel/tracing"
+    } else {
+        "sudo mount -o remount,mode=755 /sys/kernel/tracing"
+    };
+    Check::not(State::Degraded, ID, "not mounted, or not readable", "who woke whom", lift)
+}
+
+/// Whether kernel addresses get names.
+pub(super) fn kernel_names(system: &System) -> Check {
+    const ID: &str = "kernel-names";
+    let shown = system.text("/proc/kallsyms").is_some_and(|text| {
+        // Without the right every address is printed as zeros.
+        text.lines().take(64).any(|line| !line.starts_with("0000000000000000"))
+    });
+    let restrict = system.number("/proc/sys/kernel/kptr_restrict").unwrap_or(-1);
+    if shown {
+        return Check::fine(ID, format!("/proc/kallsyms has addresses, kptr_restrict {restrict}"));
+    }
+    Check::not(
+        State::Degraded,
+        ID,
+        format!("/proc/kallsyms has no addresses, kptr_restrict {restrict}"),
+        "names of kernel functions, and with them the causes of waits",
+        "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
+    )
+}
+
+/// Memory that rings may lock.
+pub(super) fn locked_memory(system: &System) -> Check {
+    const ID: &str = "locked-memory";
+    let free = system.number("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(0);
+    if system.capable(IPC_LOCK) {
+        return Check::fine(ID, "unlimited");
+    }
+    let limit = system.text("/proc/self/limits").and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+        Some(line.split_whitespace().next()?.to_owned())
+    });
+    let own = limit
+        .as_deref()
+        .and_then(|text| text.parse::<i64>().ok())
+        .map_or(i64::MAX, |bytes| bytes / 1024);
+    let value =
+        format!("{free} KiB a CPU, and {} of the user's", limit.as_deref().unwrap_or("unknown"));
+    if free.saturating_add(own) >= RING_KIB {
+        return Check::fine(ID, value);
+    }
+    Check::not(
+        State::Degraded,
+        ID,
+        value,
+        "large rings: records may be lost at more than some 10,000 switches a second",
+        "sysctl kernel.perf_event_mlock_kb=16384",
+    )
+}
+
+/// The kernel's bound on sampling.
+pub(super) fn sample_rate(system: &System) -> Check {
+    const ID: &str = "sample-rate";
+    match system.number("/proc/sys/kernel/perf_event_max_sample_rate") {
+        None => Check::fine(ID, "not told"),
+        Some(rate) if rate >= 2000 => Check::fine(ID, format!("at most {rate} a second")),
+        Some(rate) => Check::not(
+            State::Degraded,
+            ID,
+            format!("at most {rate} a second"),
+            "short functions on a CPU",
+            "sysctl kernel.perf_event_max_sample_rate=100000",
+        ),
+    }
+}
+
+/// The kernel's own accounting, against which recordings are checked.
+pub(super) fn schedstat(system: &System) -> Check {
+    const ID: &str = "schedstat";
+    if system.readable("/proc/self/schedstat") {
+        return Check::fine(ID, "there");
+    }
+    Check::not(
+        State::Degraded,
+        ID,
+        "no /proc/PID/schedstat",
+        "the check of our sums against the kernel's",
+        "boot a kernel with CONFIG_SCHED_INFO",
+    )
+}
+
+/// Type information, which a later event source needs.
+pub(super) fn btf(system: &System) -> Check {
+    const ID: &str = "btf";
+    let there = system.readable("/sys/kernel/btf/vmlinux");
+    // Nothing in this version reads it, so its absence degrades nothing.
+    Check::fine(ID, if there { "there" } else { "not there, and not needed" })
+}

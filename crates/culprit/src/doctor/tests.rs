@@ -1,0 +1,68 @@
+//! Machines that do not exist, examined.
+
+use super::*;
+
+fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, System) {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let system = System::at(folder.path());
+    (folder, system)
+}
+
+fn check(files: &[(&str, &str)], id: &str) -> Check {
+    let (_folder, system) = machine(files);
+    examine(&system).into_iter().find(|check| check.id == id).unwrap()
+}
+
+const USER: (&str, &str) =
+    ("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nSeccomp:\t0\n");
+const ROOT: (&str, &str) =
+    ("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
+const IN_DOCKER: (&str, &str) =
+    ("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\nSeccomp:\t2\n");
+
+#[test]
+fn paranoia_degrades_by_its_level_and_names_the_command() {
+    let at = |level: &'static str| {
+        check(&[USER, ("proc/sys/kernel/perf_event_paranoid", level)], "perf-event-paranoid")
+    };
+    assert_eq!(at("0\n").state, State::Fine);
+    assert_eq!(at("1\n").lift, "sysctl kernel.perf_event_paranoid=0");
+    assert_eq!(at("2\n").state, State::Degraded);
+    assert_eq!(at("2\n").lift, "sysctl kernel.perf_event_paranoid=1");
+    assert_eq!(at("4\n").state, State::Missing);
+    let root =
+        check(&[ROOT, ("proc/sys/kernel/perf_event_paranoid", "4\n")], "perf-event-paranoid");
+    assert_eq!(root.state, State::Fine);
+}
+
+#[test]
+fn a_container_s_filter_is_seen() {
+    assert_eq!(check(&[IN_DOCKER], "seccomp").state, State::Degraded);
+    assert_eq!(check(&[ROOT], "seccomp").state, State::Fine);
+    assert!(check(&[IN_DOCKER], "capabilities").value.contains("none"));
+}
+
+#[test]
+fn hidden_kernel_addresses_are_seen() {
+    let hidden = "0000000000000000 T _stext\n0000000000000000 T schedule\n";
+    assert_eq!(check(&[USER, ("proc/kallsyms", hidden)], "kernel-names").state, State::Degraded);
+    let shown = "ffffffff81000000 T _stext\n";
+    assert_eq!(check(&[ROOT, ("proc/kallsyms", shown)], "kernel-names").state, State::Fine);
+}
+
+#[test]
+fn everything_that_is_not_fine_says_what_is_lost_and_how_to_lift_it() {
+    for user in [USER, ROOT, IN_DOCKER] {
+        let (_folder, system) = machine(&[user]);
+        for check in examine(&system) {
+            let quiet = check.without.is_empty() && check.lift.is_empty();
+            assert_eq!(check.state == State::Fine, quiet, "{check:?}");
+            assert!(!check.value.is_empty(), "{check:?}");
+        }
+    }
+}

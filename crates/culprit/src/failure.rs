@@ -1,0 +1,187 @@
+//! How a command ends when it cannot do what was asked: what failed, why, the way out, and the
+//! exit code that the contract gives it.
+//!
+//! Libraries below have one error type each; `context` and `hint` here turn any of them into the
+//! one form that users see. Hints are data until the last moment.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::process::ExitCode;
+
+/// What the user can do about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Wrong arguments, a file that is none: exit code 2.
+    BadInput,
+    /// The machine refused: a privilege, an engine or space is missing: exit code 3.
+    Refused,
+}
+
+/// A command could not do what was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    what: String,
+    hints: Vec<String>,
+}
+
+/// How a command ended when it did what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Done: exit code 0.
+    Done,
+    /// Found something that the user asked to fail on: exit code 1.
+    Found,
+    /// Ended with the exit code of the command that it ran.
+    Command(u8),
+}
+
+impl Outcome {
+    /// The exit code of the process.
+    pub(crate) fn code(self) -> ExitCode {
+        match self {
+            Self::Done => ExitCode::SUCCESS,
+            Self::Found => ExitCode::from(1),
+            Self::Command(code) => ExitCode::from(code),
+        }
+    }
+}
+
+impl Failure {
+    /// Something about the input is wrong.
+    pub(crate) fn bad_input(what: impl Into<String>) -> Self {
+        Self { kind: Kind::BadInput, what: what.into(), hints: Vec::new() }
+    }
+
+    /// The machine refused.
+    pub(crate) fn refused(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Refused, what: what.into(), hints: Vec::new() }
+    }
+
+    /// The same failure with the exit code of a refusal.
+    pub(crate) fn into_refused(self) -> Self {
+        Self { kind: Kind::Refused, ..self }
+    }
+
+    /// Adds a way out.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds ways out.
+    pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hints.extend(hints.into_iter().map(Into::into));
+        self
+    }
+
+    /// The exit code of the process.
+    pub(crate) fn code(&self) -> ExitCode {
+        match self.kind {
+            Kind::BadInput => ExitCode::from(2),
+            Kind::Refused => ExitCode::from(3),
+        }
+    }
+
+    /// One of the two exit codes' reasons.
+    #[cfg(test)]
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The message and its hints as they are printed on stderr.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("error: {}\n", self.what);
+        if !self.hints.is_empty() {
+            text.push('\n');
+        }
+        for hint in &self.hints {
+            text.push_str("hint: ");
+            text.push_str(hint);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+/// `what failed: why: the reason below that`, for any error.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let inner_text = inner.to_string();
+        // Many errors already print their source; saying it twice helps nobody.
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        source = inner.source();
+    }
+    text
+}
+
+/// Turns results into failures with the words of what was attempted.
+pub(crate) trait Context<T> {
+    /// The input is to blame.
+    ///
+    /// # Errors
+    /// When `self` is one.
+    fn or_bad_input(self, what: impl FnOnce() -> String) -> Result<T, Failure>;
+
+    /// The machine is to blame.
+    ///
+    /// # Errors
+    /// When `self` is one.
+    fn or_refused(self, what: impl FnOnce() -> String) -> Result<T, Failure>;
+}
+
+impl<T, E: StdError> Context<T> for Result<T, E> {
+    fn or_bad_input(self, what: impl FnOnce() -> String) -> Result<T, Failure> {
+        self.map_err(|error| Failure::bad_input(format!("{}: {}", what(), chain(&error))))
+    }
+
+    fn or_refused(self, what: impl FnOnce() -> String) -> Result<T, Failure> {
+        self.map_err(|error| Failure::refused(format!("{}: {}", what(), chain(&error))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_follow_after_a_blank_line() {
+        let failure = Failure::refused("open the ring: not permitted").hint("run as root");
+        assert_eq!(failure.text(), "error: open the ring: not permitted\n\nhint: run as root\n");
+        assert_eq!(failure.kind(), Kind::Refused);
+    }
+
+    #[test]
+    fn a_chain_says_each_reason_once() {
+        #[derive(Debug)]
+        struct Outer(std::io::Error);
+        impl fmt::Display for Outer {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("read `x`")
+            }
+        }
+        impl StdError for Outer {
+            fn source(&self) -> Option<&(dyn StdError + 'static)> {
+                Some(&self.0)
+            }
+        }
+        let error = Outer(std::io::Error::other("disk on fire"));
+        assert_eq!(chain(&error), "read `x`: disk on fire");
+        let result: Result<(), _> = Err(error);
+        assert_eq!(
+            result.or_bad_input(|| "open the recording".to_owned()).unwrap_err().to_string(),
+            "open the recording: read `x`: disk on fire"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! Place against place: medians with every run as a dot, and where the extra time is.
+
+use culprit_model::Nanos;
+
+use super::markup::Markup;
+use super::sections::table;
+use crate::output::{number, percent, signed_duration};
+use crate::why::{Against, Answer, PlaceRuns};
+
+/// The section of a comparison.
+pub(super) fn section(body: &mut Markup, answer: &Answer) {
+    body.element("section", &[("id", "compare")], |body| {
+        body.leaf("h2", &[], "Place against place");
+        body.leaf(
+            "p",
+            &[("class", "lead")],
+            "Wall time of every run as a dot, the median as a bar. Runs alternated between the places, so a change of the machine's load meets all of them.",
+        );
+        let instead = answer.instead.iter().flat_map(|(_, places)| places);
+        let slowest = answer.places.iter().chain(instead).flat_map(|runs| &runs.walls).max();
+        let slowest = slowest.copied().unwrap_or_default();
+        places(body, answer, &answer.places, slowest);
+        if let Some((line, instead)) = &answer.instead {
+            body.element("p", &[("class", "more")], |body| {
+                body.text("Instead: ");
+                body.leaf("code", &[], line);
+            });
+            places(body, answer, instead, slowest);
+        }
+        for against in &answer.against {
+            difference(body, against);
+        }
+    });
+}
+
+fn places(body: &mut Markup, answer: &Answer, all: &[PlaceRuns], slowest: Nanos) {
+    let told = if answer.work.is_some() { "rate" } else { "" };
+    table(body, "", &["place", "runs", "", "median", told], |rows| {
+        for runs in all {
+            rows.element("tr", &[], |row| {
+                row.element("td", &[("class", "name")], |cell| {
+                    cell.leaf("code", &[], &runs.place);
+                    if let Some(problem) = &runs.problem {
+                        cell.leaf("div", &[("class", "bad")], problem);
+                    }
+                });
+                row.leaf("td", &[("class", "num")], &runs.walls.len().to_string());
+                row.element("td", &[], |cell| dots(cell, runs, slowest));
+                let median = runs.median();
+                row.leaf(
+                    "td",
+                    &[("class", "num")],
+                    &median.map_or_else(String::new, |m| m.to_string()),
+                );
+                let rate = median.filter(|_| answer.work.is_some()).map(|wall| answer.told(wall));
+                row.leaf("td", &[("class", "num")], &rate.unwrap_or_default());
+            });
+        }
+    });
+}
+
+/// Runs on a line from 0 to the slowest run of all.
+fn dots(cell: &mut Markup, runs: &PlaceRuns, slowest: Nanos) {
+    let at = |wall: Nanos| format!("{:.2}", 4.0 + 592.0 * wall.share_of(slowest));
+    let label = runs.walls.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let attributes = [
+        ("class", "dots"),
+        ("viewBox", "0 0 600 26"),
+        ("preserveAspectRatio", "none"),
+        ("role", "img"),
+        ("aria-label", label.as_str()),
+    ];
+    cell.element("svg", &attributes, |svg| {
+        svg.empty("line", &[("x1", "4"), ("x2", "596"), ("y1", "13"), ("y2", "13")]);
+        for wall in &runs.walls {
+            let x = at(*wall);
+            svg.element("circle", &[("cx", &x), ("cy", "13"), ("r", "5")], |dot| {
+                dot.leaf("title", &[], &wall.to_string());
+            });
+        }
+        if let Some(median) = runs.median() {
+            svg.empty(
+                "rect",
+                &[("x", &at(median)), ("y", "3"), ("width", "2.5"), ("height", "20")],
+            );
+        }
+    });
+}
+
+fn difference(body: &mut Markup, against: &Against) {
+    let comparison = &against.report.comparison;
+    let ratio = against.ratio().map_or_else(String::new, |ratio| {
+        let (low, high) = (number(ratio.interval.low), number(ratio.interval.high));
+        format!(", ratio {} ({low} to {high})", number(ratio.value))
+    });
+    body.leaf(
+        "p",
+        &[("class", "more")],
+        &format!(
+            "{}: {}{ratio}; {} a run, of which {} has a known cause.",
+            against.place,
+            against.verdict(),
+            extra(comparison.extra_ns()),
+            percent(comparison.explained_share)
+        ),
+    );
+    table(
+        body,
+        "sortable",
+        &["extra time a run", "share", "cause", "function", "program"],
+        |rows| {
+            for row in against.rows() {
+                rows.element("tr", &[], |cells| {
+                    let sort = row.extra_ns.to_string();
+                    cells.leaf(
+                        "td",
+                        &[("class", "num"), ("data-sort", &sort)],
+                        &extra(row.extra_ns),
+                    );
+                    cells.leaf(
+                        "td",
+                        &[("class", "num"), ("data-sort", &row.share.to_string())],
+                        &percent(row.share),
+                    );
+                    cells.leaf("td", &[], &row.cause.to_string());
+                    cells.element("td", &[("class", "name")], |cell| {
+                        cell.leaf("code", &[], &row.function)
+                    });
+                    cells.leaf("td", &[("class", "name")], &row.process);
+                });
+            }
+        },
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]
+fn extra(ns: i64) -> String {
+    signed_duration(ns as f64)
+}

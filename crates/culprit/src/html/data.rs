@@ -1,0 +1,281 @@
+//! The page's data as JSON columns: what the scripts in `page/` draw.
+//!
+//! Only names, stacks and times that the page shows are in it. Per thread the pieces of time are
+//! columns without gaps (start, then lengths); exact sums by thread, stack and cause stand beside
+//! them, because a long recording's pieces are merged to keep the page openable.
+
+use culprit_model::{Cause, Label as _, Nanos, Recording, StackId, ThreadId};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use crate::output::{cause_color, group_of};
+
+/// The number of pieces above which short ones are merged. At about 12 bytes a piece the page
+/// stays below 4 MB a recording, which browsers open at once.
+const MOST_PIECES: usize = 300_000;
+
+/// Everything that the scripts read.
+#[derive(Debug, Serialize)]
+pub(super) struct PageData {
+    causes: Vec<CauseEntry>,
+    views: Vec<View>,
+}
+
+#[derive(Debug, Serialize)]
+struct CauseEntry {
+    word: &'static str,
+    group: &'static str,
+    color: &'static str,
+}
+
+/// One recording.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    label: String,
+    wall_ns: u64,
+    /// Pieces shorter than this were merged; 0 when none was.
+    merged_below_ns: u64,
+    names: Vec<String>,
+    stacks: Stacks,
+    threads: Vec<Strip>,
+    weights: Weights,
+}
+
+/// A prefix tree of the stacks in use, parents first; -1 is no parent.
+#[derive(Debug, Default, Serialize)]
+struct Stacks {
+    parent: Vec<i64>,
+    name: Vec<u32>,
+}
+
+/// One thread's time.
+#[derive(Debug, Serialize)]
+struct Strip {
+    label: String,
+    process: String,
+    process_name: String,
+    thread: String,
+    thread_name: String,
+    start_ns: u64,
+    ns: Vec<u64>,
+    cause: Vec<u8>,
+    /// Positions in the stacks; -1 where the stack is unknown or pieces were merged.
+    stack: Vec<i64>,
+}
+
+/// Exact sums.
+#[derive(Debug, Default, Serialize)]
+struct Weights {
+    thread: Vec<u32>,
+    stack: Vec<i64>,
+    cause: Vec<u8>,
+    ns: Vec<u64>,
+}
+
+impl PageData {
+    pub(super) fn new(views: Vec<View>) -> Self {
+        let entry = |cause: &Cause| CauseEntry {
+            word: cause.word(),
+            group: group_of(*cause),
+            color: cause_color(*cause).hex,
+        };
+        Self { causes: Cause::ALL.iter().map(entry).collect(), views }
+    }
+}
+
+impl View {
+    /// The recording's threads in the given order; others are left out.
+    pub(super) fn new(label: &str, recording: &Recording, order: &[ThreadId]) -> Self {
+        let merge = merge_below(recording);
+        let mut stacks = StackTable::new(recording);
+        let rows = rows_by_thread(recording);
+        let mut sums: BTreeMap<(u32, i64, u8), u64> = BTreeMap::new();
+        let mut threads = Vec::new();
+        for (index, thread) in (0u32..).zip(order) {
+            let mut strip = Strip::new(recording, *thread);
+            for row in
+                rows.get(thread).cloned().unwrap_or_default().map(|i| &recording.intervals[i])
+            {
+                let stack = row.stack.map_or(-1, |stack| stacks.position(stack));
+                if strip.ns.is_empty() {
+                    strip.start_ns = row.start.0;
+                }
+                strip.push(row.duration, row.cause, stack, merge);
+                *sums.entry((index, stack, row.cause.code())).or_default() += row.duration.0;
+            }
+            threads.push(strip);
+        }
+        let mut weights = Weights::default();
+        for ((thread, stack, cause), ns) in sums {
+            weights.thread.push(thread);
+            weights.stack.push(stack);
+            weights.cause.push(cause);
+            weights.ns.push(ns);
+        }
+        let (names, stacks) = stacks.finish();
+        Self {
+            label: label.to_owned(),
+            wall_ns: recording.meta.wall.0,
+            merged_below_ns: merge.0,
+            names,
+            stacks,
+            threads,
+            weights,
+        }
+    }
+}
+
+/// Rows of each thread; a thread's rows follow each other.
+fn rows_by_thread(recording: &Recording) -> BTreeMap<ThreadId, std::ops::Range<usize>> {
+    let mut rows: BTreeMap<ThreadId, std::ops::Range<usize>> = BTreeMap::new();
+    for (i, row) in recording.intervals.iter().enumerate() {
+        rows.entry(row.thread).or_insert(i..i).end = i + 1;
+    }
+    rows
+}
+
+/// The length below which pieces are merged so that at most [`MOST_PIECES`] stay apart.
+fn merge_below(recording: &Recording) -> Nanos {
+    let excess = recording.intervals.len().saturating_sub(MOST_PIECES);
+    if excess == 0 {
+        return Nanos::ZERO;
+    }
+    let mut lengths: Vec<u64> = recording.intervals.iter().map(|row| row.duration.0).collect();
+    let (_, length, _) = lengths.select_nth_unstable(excess);
+    Nanos(*length)
+}
+
+impl Strip {
+    fn new(recording: &Recording, id: ThreadId) -> Self {
+        let thread = recording.thread(id);
+        let process = recording.process(thread.process);
+        Self {
+            label: if thread.name == process.name {
+                recording.thread_name(id)
+            } else {
+                format!("{} / {}", process.name, recording.thread_name(id))
+            },
+            process: recording.process_name(thread.process),
+            process_name: process.name.to_string(),
+            thread: recording.thread_name(id),
+            thread_name: thread.name.to_string(),
+            start_ns: 0,
+            ns: Vec::new(),
+            cause: Vec::new(),
+            stack: Vec::new(),
+        }
+    }
+
+    /// Adds a piece; a short one joins a short one before it, and the longer of the two names both.
+    fn push(&mut self, length: Nanos, cause: Cause, stack: i64, merge: Nanos) {
+        if let (Some(last), Some(last_cause), Some(last_stack)) =
+            (self.ns.last_mut(), self.cause.last_mut(), self.stack.last_mut())
+        {
+            let same = *last_cause == cause.code() && *last_stack == stack;
+            if same || (length < merge && Nanos(*last) < merge) {
+                if !same && length.0 > *last {
+                    *last_cause = cause.code();
+                }
+                if !same {
+                    *last_stack = -1;
+                }
+                *last += length.0;
+                return;
+            }
+        }
+        self.ns.push(length.0);
+        self.cause.push(cause.code());
+        self.stack.push(stack);
+    }
+}
+
+/// The stacks and names in use, numbered as they come.
+struct StackTable<'a> {
+    recording: &'a Recording,
+    positions: Vec<Option<i64>>,
+    names: BTreeMap<String, u32>,
+    stacks: Stacks,
+}
+
+impl<'a> StackTable<'a> {
+    fn new(recording: &'a Recording) -> Self {
+        let positions = vec![None; recording.stacks.len()];
+        Self { recording, positions, names: BTreeMap::new(), stacks: Stacks::default() }
+    }
+
+    /// The position of a stack in the page's table; its callers get theirs first.
+    fn position(&mut self, stack: StackId) -> i64 {
+        let mut path = Vec::new();
+        let mut next = Some(stack);
+        let mut parent = -1;
+        while let Some(id) = next {
+            if let Some(known) = self.positions[id.index()] {
+                parent = known;
+                break;
+            }
+            path.push(id);
+            next = self.recording.stacks[id.index()].parent;
+        }
+        for id in path.into_iter().rev() {
+            let frame = self.recording.stacks[id.index()].frame;
+            let name = self.name(self.recording.frame_name(frame));
+            let position = i64::try_from(self.stacks.parent.len()).unwrap_or(i64::MAX);
+            self.stacks.parent.push(parent);
+            self.stacks.name.push(name);
+            self.positions[id.index()] = Some(position);
+            parent = position;
+        }
+        parent
+    }
+
+    fn name(&mut self, name: String) -> u32 {
+        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        *self.names.entry(name).or_insert(next)
+    }
+
+    fn finish(self) -> (Vec<String>, Stacks) {
+        let mut names = vec![String::new(); self.names.len()];
+        for (name, index) in self.names {
+            names[index as usize] = name;
+        }
+        (names, self.stacks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn lengths_of_a_thread_add_up_and_sums_are_exact() {
+        let recording = testing::recording();
+        let order: Vec<ThreadId> = (0..recording.threads.len()).map(ThreadId::from_index).collect();
+        let view = View::new("x", &recording, &order);
+        let pieces: u64 = view.threads.iter().flat_map(|t| &t.ns).sum();
+        let rows: u64 = recording.intervals.iter().map(|row| row.duration.0).sum();
+        assert_eq!(pieces, rows);
+        assert_eq!(view.weights.ns.iter().sum::<u64>(), rows);
+        let parents_first = view
+            .stacks
+            .parent
+            .iter()
+            .enumerate()
+            .all(|(i, p)| usize::try_from(*p).is_ok_and(|p| p < i) || *p == -1);
+        assert!(parents_first);
+    }
+
+    #[test]
+    fn short_pieces_merge_and_the_longest_names_them() {
+        let recording = testing::recording();
+        let mut strip = Strip::new(&recording, ThreadId(0));
+        for (length, cause) in
+            [(3, Cause::CpuUser), (5, Cause::Sleep), (50, Cause::Disk), (2, Cause::Net)]
+        {
+            strip.push(Nanos(length), cause, 0, Nanos(10));
+        }
+        assert_eq!(strip.ns, [8, 50, 2]);
+        assert_eq!(strip.cause, [Cause::Sleep, Cause::Disk, Cause::Net].map(Cause::code));
+        assert_eq!(strip.stack, [-1, 0, 0]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The findings as cards: title and cost first, the rest behind a click.
+
+use culprit_model::{Finding, Where};
+
+use super::markup::Markup;
+use crate::output::{evidence_value, percent};
+
+/// The section of all findings; an empty list says so.
+pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
+    body.element("section", &[("id", "findings")], |body| {
+        body.leaf("h2", &[], "Findings");
+        body.leaf("p", &[("class", "lead")], lead);
+        if findings.is_empty() {
+            body.leaf("p", &[], "Nothing stands out: no rule explains more than 1 % of the time.");
+        }
+        for (index, finding) in findings.iter().enumerate() {
+            card(body, index, finding);
+        }
+    });
+}
+
+fn card(body: &mut Markup, index: usize, finding: &Finding) {
+    let severity = finding.severity.to_string();
+    let class = format!("finding {severity}");
+    let mut attributes = vec![("class", class.as_str())];
+    // The culprit itself is read without a click.
+    if index == 0 {
+        attributes.push(("open", ""));
+    }
+    body.element("details", &attributes, |body| {
+        body.element("summary", &[], |body| summary(body, finding));
+        body.element("div", &[("class", "body")], |body| {
+            block(body, "Why it costs time", &finding.why);
+            block(body, "What to do", &finding.fix);
+            evidence(body, finding);
+            if !finding.check.is_empty() {
+                body.element("div", &[], |body| {
+                    body.leaf("h3", &[], "Check it");
+                    body.leaf("pre", &[], &finding.check);
+                });
+            }
+            for at in finding.at.iter().take(3) {
+                place(body, at);
+            }
+        });
+    });
+}
+
+fn summary(body: &mut Markup, finding: &Finding) {
+    let severity = finding.severity.to_string();
+    body.element("div", &[], |body| {
+        body.leaf("div", &[("class", "title")], &finding.title);
+        body.element("div", &[("class", "meta")], |body| {
+            body.leaf("span", &[("class", &format!("pill {severity}"))], &severity);
+            body.leaf("code", &[], finding.id);
+            body.text(&format!(" · {} sure", percent(finding.confidence)));
+        });
+    });
+    if finding.cost.0 > 0 {
+        body.element("div", &[("class", "cost")], |body| {
+            body.text(&finding.cost.to_string());
+            body.leaf("small", &[], &format!("{} of the time", percent(finding.share)));
+        });
+    }
+}
+
+fn block(body: &mut Markup, heading: &'static str, text: &str) {
+    body.element("div", &[], |body| {
+        body.leaf("h3", &[], heading);
+        body.leaf("p", &[], text);
+    });
+}
+
+fn evidence(body: &mut Markup, finding: &Finding) {
+    if finding.evidence.is_empty() {
+        return;
+    }
+    body.element("div", &[], |body| {
+        body.leaf("h3", &[], "Evidence");
+        body.element("table", &[], |table| {
+            for fact in &finding.evidence {
+                table.element("tr", &[], |row| {
+                    row.leaf("td", &[], &fact.what);
+                    row.leaf("td", &[("class", "num")], &evidence_value(fact));
+                });
+            }
+        });
+    });
+}
+
+fn place(body: &mut Markup, at: &Where) {
+    body.element("div", &[("class", "wide")], |body| {
+        body.element("h3", &[], |heading| {
+            heading.text(&format!("Where: {} / {}, ", at.process, at.thread));
+            heading.leaf("code", &[], &format!("{}!{}", at.module, at.function));
+            if let (Some(file), Some(line)) = (&at.file, at.line) {
+                heading.text(&format!(" at {file}:{line}"));
+            }
+        });
+        let stack: Vec<&str> = at.stack.iter().map(|frame| frame.as_str()).collect();
+        body.leaf("pre", &[], &stack.join("\n"));
+    });
+}

@@ -1,0 +1,111 @@
+//! HTML as a string in which text cannot become markup.
+//!
+//! Recordings hold names that somebody else chose. Whatever is not a literal of this program goes
+//! through [`Markup::text`] or an attribute's value, both of which escape; there is no way to add
+//! raw text from a value.
+
+use std::fmt::Write as _;
+
+/// HTML that was put together safely.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Markup(String);
+
+/// An attribute: a name that this program chose, and a value that may be anybody's.
+pub(super) type Attribute<'a> = (&'static str, &'a str);
+
+impl Markup {
+    /// Adds an element around what `inside` adds.
+    pub(super) fn element(
+        &mut self,
+        name: &'static str,
+        attributes: &[Attribute<'_>],
+        inside: impl FnOnce(&mut Self),
+    ) {
+        self.open(name, attributes);
+        inside(self);
+        let _ = write!(self.0, "</{name}>");
+    }
+
+    /// Adds an element that holds text.
+    pub(super) fn leaf(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
+        self.element(name, attributes, |inside| inside.text(text));
+    }
+
+    /// Adds an element without content, as SVG's shapes are.
+    pub(super) fn empty(&mut self, name: &'static str, attributes: &[Attribute<'_>]) {
+        self.open(name, attributes);
+        self.0.pop();
+        self.0.push_str("/>");
+    }
+
+    fn open(&mut self, name: &'static str, attributes: &[Attribute<'_>]) {
+        let _ = write!(self.0, "<{name}");
+        for (name, value) in attributes {
+            let _ = write!(self.0, " {name}=\"");
+            escape(value, &mut self.0);
+            self.0.push('"');
+        }
+        self.0.push('>');
+    }
+
+    /// Adds text.
+    pub(super) fn text(&mut self, text: &str) {
+        escape(text, &mut self.0);
+    }
+
+    /// Adds a part of the page that is a literal of this program.
+    pub(super) fn fixed(&mut self, html: &'static str) {
+        self.0.push_str(html);
+    }
+
+    /// The HTML.
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+}
+
+/// Escapes text for element content and for attribute values in double quotes.
+pub(crate) fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // Not allowed in HTML or XML, not even as references (HTML 13.1.4, XML 2.2).
+            c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+}
+
+/// JSON that may stand in a `script` element: nothing in it can end the element or open a comment.
+pub(super) fn script_json(value: &impl serde::Serialize) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_string(value)?;
+    // `<` never stands outside strings in JSON, so the escape is always read back as the same.
+    Ok(json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_attributes_stay_text() {
+        let mut markup = Markup::default();
+        markup.leaf("td", &[("title", "\"><script>")], "</td><img onerror='x'>&\x1b");
+        assert_eq!(
+            markup.into_string(),
+            "<td title=\"&quot;&gt;&lt;script&gt;\">&lt;/td&gt;&lt;img onerror=&#39;x&#39;&gt;&amp;\u{fffd}</td>"
+        );
+    }
+
+    #[test]
+    fn data_cannot_end_its_script() {
+        let json = script_json(&["</script><!--"]).unwrap();
+        assert!(!json.contains('<'));
+        let back: Vec<String> = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, ["</script><!--"]);
+    }
+}

@@ -1,0 +1,159 @@
+//! One self-contained HTML page: no request leaves it, and it works from `file://`.
+//!
+//! The page is put together from literals of this program and escaped text (`markup.rs`), JSON
+//! columns for the pictures (`data.rs`) and the hand-written style and scripts in `page/`. Every
+//! number is in the HTML itself as a table, so that it reads without scripts, by keyboard and by
+//! screen reader; scripts add the flame graph, the thread strips and sorting. A content security
+//! policy that names the hashes of the one style and the one script forbids everything else.
+
+mod compare;
+mod data;
+mod findings;
+mod markup;
+mod sections;
+
+use base64::Engine as _;
+use sha2::{Digest as _, Sha256};
+
+use crate::digest::Digest;
+use crate::why::Answer;
+use data::{PageData, View};
+use markup::{Markup, script_json};
+
+pub(crate) use markup::escape;
+
+const STYLE: &str = include_str!("page/page.css");
+/// In the order in which they use each other.
+const SCRIPTS: [&str; 5] = [
+    include_str!("page/data.js"),
+    include_str!("page/tip.js"),
+    include_str!("page/flame.js"),
+    include_str!("page/strips.js"),
+    include_str!("page/main.js"),
+];
+
+/// What a page shows.
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    /// The sentence at the top.
+    pub verdict: String,
+    /// What was recorded: the command and where.
+    pub what: String,
+    /// Facts under the verdict: name and value.
+    pub facts: Vec<(&'static str, String)>,
+    /// Place against place, where that is the question.
+    pub comparison: Option<&'a Answer>,
+    /// The findings to list, the dearest first.
+    pub findings: &'a [culprit_model::Finding],
+    /// Where the findings' costs come from, in words.
+    pub findings_lead: String,
+    /// The recordings to draw, each with its name.
+    pub views: Vec<(String, &'a Digest)>,
+}
+
+/// The page as one HTML document.
+///
+/// # Errors
+/// When the data cannot be written as JSON.
+pub(crate) fn render(page: &Page<'_>) -> Result<String, serde_json::Error> {
+    let scripts = scripts();
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        integrity(STYLE),
+        integrity(&scripts)
+    );
+    let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n");
+    out.push_str(&head(page, &policy));
+    out.push_str(&body(page));
+    out.push_str("\n<script type=\"application/json\" id=\"data\">");
+    out.push_str(&script_json(&page_data(page))?);
+    out.push_str("</script>\n<script>");
+    out.push_str(&scripts);
+    out.push_str("</script>\n</body>\n</html>\n");
+    Ok(out)
+}
+
+fn head(page: &Page<'_>, policy: &str) -> String {
+    let mut head = Markup::default();
+    head.element("head", &[], |head| {
+        head.empty("meta", &[("charset", "utf-8")]);
+        head.empty("meta", &[("http-equiv", "Content-Security-Policy"), ("content", policy)]);
+        head.empty(
+            "meta",
+            &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")],
+        );
+        head.empty("meta", &[("name", "referrer"), ("content", "no-referrer")]);
+        head.leaf("title", &[], &format!("Culprit: {}", page.what));
+        head.element("style", &[], |style| style.fixed(STYLE));
+    });
+    head.into_string()
+}
+
+fn body(page: &Page<'_>) -> String {
+    let mut body = Markup::default();
+    body.fixed(concat!(
+        "\n<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n",
+        "<header class=\"bar-top\"><span class=\"brand\">Culprit</span><nav aria-label=\"Sections\">",
+    ));
+    if page.comparison.is_some() {
+        body.fixed("<a href=\"#compare\">Places</a>");
+    }
+    body.fixed(concat!(
+        "<a href=\"#findings\">Findings</a><a href=\"#threads\">Threads</a>",
+        "<a href=\"#flame-section\">Flame graph</a><a href=\"#functions\">Functions</a>",
+        "<a href=\"#evidence\">Evidence</a></nav>",
+        "<label class=\"needs-script\" hidden><span class=\"skip\">Recording</span><select id=\"view\" aria-label=\"Recording\"></select></label>",
+        "<button id=\"theme\" class=\"needs-script\" hidden>Light / dark</button></header>\n",
+        "<main id=\"main\">\n",
+    ));
+    verdict(&mut body, page);
+    if let Some(comparison) = page.comparison {
+        compare::section(&mut body, comparison);
+    }
+    findings::section(&mut body, page.findings, &page.findings_lead);
+    sections::threads(&mut body, &page.views);
+    sections::flame(&mut body);
+    sections::functions(&mut body, &page.views);
+    sections::evidence(&mut body, &page.views);
+    body.fixed("</main>\n<footer>");
+    body.text(&format!("Made by culprit {}", env!("CARGO_PKG_VERSION")));
+    body.fixed("</footer>\n<div id=\"tip\" class=\"tip\" role=\"status\" hidden></div>");
+    body.into_string()
+}
+
+fn verdict(body: &mut Markup, page: &Page<'_>) {
+    body.element("div", &[("class", "verdict")], |body| {
+        body.leaf("div", &[("class", "what mono")], &page.what);
+        body.leaf("h1", &[], &page.verdict);
+        body.element("dl", &[("class", "facts")], |list| {
+            for (name, value) in &page.facts {
+                list.element("div", &[], |pair| {
+                    pair.leaf("dt", &[], name);
+                    pair.leaf("dd", &[], value);
+                });
+            }
+        });
+    });
+}
+
+fn page_data(page: &Page<'_>) -> PageData {
+    let view = |(label, digest): &(String, &Digest)| {
+        let order: Vec<_> = digest.threads.iter().map(|thread| thread.id).collect();
+        View::new(label, &digest.recording, &order)
+    };
+    PageData::new(page.views.iter().map(view).collect())
+}
+
+/// All scripts as one, in a scope of their own.
+fn scripts() -> String {
+    format!("\n(() => {{\n\"use strict\";\n{}\n}})();\n", SCRIPTS.join("\n"))
+}
+
+/// The source expression of a content security policy for exactly this text.
+fn integrity(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(hash))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! The JSON that other programs read: the shapes of the contract, one type each, with their
+//! conversions written out.
+//!
+//! Durations are whole ns and end in `_ns`, sizes end in `_bytes`, shares are 0 to 1, times count
+//! ns from the recording's start. A change here is a breaking change and raises [`SCHEMA`].
+
+mod findings;
+mod report;
+mod views;
+mod why;
+
+pub(crate) use findings::Document as FindingsDocument;
+pub(crate) use report::ReportDocument;
+pub(crate) use views::{ButterflyDocument, TopDocument, TreeDocument};
+pub(crate) use why::WhyDocument;
+
+/// The version of every JSON document.
+pub(crate) const SCHEMA: u32 = 1;

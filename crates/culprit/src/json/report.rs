@@ -1,0 +1,97 @@
+//! `report --json`: findings, threads, checks and losses in one document.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::SCHEMA;
+use super::findings::{FindingJson, RecordingJson};
+use crate::digest::{Digest, ThreadTime};
+
+/// Everything that a report says.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReportDocument {
+    schema: u32,
+    recording: RecordingJson,
+    verdict: String,
+    explained_share: f64,
+    findings: Vec<FindingJson>,
+    threads: Vec<ThreadJson>,
+    checks: Vec<CheckJson>,
+    losses: Vec<LossJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadJson {
+    process: String,
+    pid: u32,
+    tid: u32,
+    name: String,
+    wall_ns: u64,
+    causes: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct CheckJson {
+    what: &'static str,
+    measured_ns: u64,
+    expected_ns: u64,
+    fine: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct LossJson {
+    id: String,
+    severity: String,
+    count: u64,
+    detail: String,
+    advice: String,
+}
+
+impl ReportDocument {
+    /// The document of one recording.
+    pub(crate) fn new(digest: &Digest) -> Self {
+        Self {
+            schema: SCHEMA,
+            recording: RecordingJson::new(&digest.recording),
+            verdict: digest.verdict(),
+            explained_share: digest.report.explained_share,
+            findings: digest.report.findings.iter().map(FindingJson::from).collect(),
+            threads: digest.threads.iter().map(|thread| thread_json(digest, thread)).collect(),
+            checks: digest
+                .checks()
+                .into_iter()
+                .map(|check| CheckJson {
+                    what: check.what,
+                    measured_ns: check.ours.0,
+                    expected_ns: check.theirs.0,
+                    fine: check.fine,
+                })
+                .collect(),
+            losses: digest
+                .losses()
+                .into_iter()
+                .map(|line| LossJson {
+                    id: line.id,
+                    severity: line.severity.to_string(),
+                    count: line.count,
+                    detail: line.detail,
+                    advice: line.advice,
+                })
+                .collect(),
+        }
+    }
+}
+
+fn thread_json(digest: &Digest, time: &ThreadTime) -> ThreadJson {
+    let thread = digest.recording.thread(time.id);
+    let process = digest.recording.process(thread.process);
+    ThreadJson {
+        process: process.name.to_string(),
+        pid: process.pid.0,
+        tid: thread.tid.0,
+        name: thread.name.to_string(),
+        wall_ns: time.wall.0,
+        causes: time.parts.iter().map(|(cause, time)| (cause.to_string(), time.0)).collect(),
+    }
+}

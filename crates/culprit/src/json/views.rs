@@ -1,0 +1,195 @@
+//! `top --json`, `tree --json` and its relatives.
+
+use std::collections::BTreeMap;
+
+use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId};
+use serde::Serialize;
+
+use super::SCHEMA;
+use crate::views::{Function, functions, share};
+
+/// Functions by time.
+#[derive(Debug, Serialize)]
+pub(crate) struct TopDocument {
+    schema: u32,
+    metric: String,
+    unit: &'static str,
+    total: u64,
+    rows: Vec<TopRow>,
+    rows_left_out: usize,
+}
+
+/// One name. `own` is where threads were: the causes right below a function; `exc` is what ended
+/// at the name as a frame, which in a wall-clock stack is the cause.
+#[derive(Debug, Serialize)]
+struct TopRow {
+    name: String,
+    exc: u64,
+    exc_share: f64,
+    inc: u64,
+    inc_share: f64,
+    own: u64,
+    own_share: f64,
+    causes: BTreeMap<String, u64>,
+    count: u64,
+    fold: u64,
+    when: String,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl TopDocument {
+    /// The rows of a tree, at most `limit` unless that is 0.
+    pub(crate) fn new(tree: &CallTree, limit: usize) -> Self {
+        let mut rows = functions(tree);
+        let all = rows.len();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.own.max(row.exc)));
+        if limit > 0 {
+            rows.truncate(limit);
+        }
+        Self {
+            schema: SCHEMA,
+            metric: tree.metric().to_string(),
+            unit: tree.metric().unit(),
+            total: tree.total(),
+            rows_left_out: all - rows.len(),
+            rows: rows.into_iter().map(TopRow::from).collect(),
+        }
+    }
+}
+
+impl From<Function> for TopRow {
+    fn from(row: Function) -> Self {
+        Self {
+            name: row.name,
+            exc: row.exc,
+            exc_share: row.exc_share,
+            inc: row.total,
+            inc_share: row.total_share,
+            own: row.own,
+            own_share: row.own_share,
+            causes: row
+                .causes
+                .into_iter()
+                .map(|(cause, value)| (cause.to_string(), value))
+                .collect(),
+            count: row.count,
+            fold: row.fold,
+            when: row.when,
+            first_ns: row.first.0,
+            last_ns: row.last.0,
+        }
+    }
+}
+
+/// A call tree as rows in preorder: a row's children follow it, one deeper.
+#[derive(Debug, Serialize)]
+pub(crate) struct TreeDocument {
+    schema: u32,
+    metric: String,
+    unit: &'static str,
+    total: u64,
+    nodes: Vec<NodeRow>,
+    nodes_left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct NodeRow {
+    depth: u32,
+    name: String,
+    inc: u64,
+    inc_share: f64,
+    exc: u64,
+    exc_share: f64,
+    count: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+impl TreeDocument {
+    /// The nodes of a tree in preorder, the largest `limit` of them unless that is 0.
+    pub(crate) fn new(tree: &CallTree, limit: usize) -> Self {
+        let smallest = smallest_shown(tree, limit);
+        let mut nodes = Vec::new();
+        let mut open = vec![NodeId::ROOT];
+        while let Some(at) = open.pop() {
+            let node = tree.node(at);
+            if node.total < smallest {
+                continue;
+            }
+            let exc = tree.own(at).map_or(0, |own| own.value);
+            nodes.push(NodeRow {
+                depth: node.depth,
+                name: tree.name(at).to_string(),
+                inc: node.total,
+                inc_share: share(node.total, tree.total()),
+                exc,
+                exc_share: share(exc, tree.total()),
+                count: node.count,
+                first_ns: node.first.0,
+                last_ns: node.last.0,
+            });
+            let children: Vec<NodeId> = tree.children(at).collect();
+            open.extend(children.into_iter().rev());
+        }
+        Self {
+            schema: SCHEMA,
+            metric: tree.metric().to_string(),
+            unit: tree.metric().unit(),
+            total: tree.total(),
+            nodes_left_out: tree.nodes().len() - nodes.len(),
+            nodes,
+        }
+    }
+}
+
+/// The total of the smallest of the largest `limit` nodes; equal ones are all shown.
+fn smallest_shown(tree: &CallTree, limit: usize) -> u64 {
+    let mut totals: Vec<u64> = tree.nodes().iter().map(|node| node.total).collect();
+    totals.sort_unstable_by(|a, b| b.cmp(a));
+    if limit == 0 { 0 } else { totals.get(limit - 1).copied().unwrap_or(0) }
+}
+
+/// A function between its callers and its callees.
+#[derive(Debug, Serialize)]
+pub(crate) struct ButterflyDocument {
+    schema: u32,
+    metric: String,
+    unit: &'static str,
+    name: String,
+    inc: u64,
+    exc: u64,
+    callers: Vec<NeighbourRow>,
+    callees: Vec<NeighbourRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct NeighbourRow {
+    name: String,
+    value: u64,
+    share: f64,
+    count: u64,
+}
+
+impl ButterflyDocument {
+    /// The neighbours of a name.
+    pub(crate) fn new(tree: &CallTree, focus: NameId) -> Self {
+        let found = tree.butterfly(focus);
+        let row = |neighbour: &Neighbour| NeighbourRow {
+            name: tree.names().text(neighbour.name).to_string(),
+            value: neighbour.value,
+            share: share(neighbour.value, found.total),
+            count: neighbour.count,
+        };
+        Self {
+            schema: SCHEMA,
+            metric: tree.metric().to_string(),
+            unit: tree.metric().unit(),
+            name: tree.names().text(focus).to_string(),
+            inc: found.total,
+            exc: found.own,
+            callers: found.callers.iter().map(row).collect(),
+            callees: found.callees.iter().map(row).collect(),
+        }
+    }
+}

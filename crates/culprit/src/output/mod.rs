@@ -1,0 +1,153 @@
+//! Everything that reaches the user: stdout is data, stderr is talk.
+//!
+//! [`Output`] owns both. Commands hand it finished text or one JSON document; it knows whether a
+//! terminal listens, how wide it is and whether colour is wanted. A reader that goes away (`| head`)
+//! is no error: what follows is dropped.
+
+mod bars;
+mod clean;
+mod paint;
+mod palette;
+mod progress;
+mod table;
+mod units;
+mod wrap;
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+use crate::args::{ColorChoice, GlobalArgs};
+use crate::failure::{Context as _, Failure};
+use crate::settings;
+
+pub(crate) use bars::{bar, percent, shares};
+pub(crate) use clean::{clean, elide};
+pub(crate) use paint::Paint;
+pub(crate) use palette::{cause_color, group_of};
+pub(crate) use progress::Progress;
+pub(crate) use table::{Align, Table};
+pub(crate) use units::{evidence_value, number, signed_duration};
+pub(crate) use wrap::wrap;
+
+/// Output is never laid out wider: long lines are hard to read.
+const WIDEST: usize = 120;
+/// The width where neither a terminal nor `COLUMNS` tells one.
+const UNKNOWN_WIDTH: usize = 100;
+/// The narrowest layout; a narrower terminal wraps by itself.
+const NARROWEST: usize = 60;
+
+/// The door to stdout and stderr.
+#[derive(Debug)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    paint: Paint,
+    talk_paint: Paint,
+    width: usize,
+    /// True when the reader of stdout has gone away.
+    closed: bool,
+}
+
+impl Output {
+    /// For this process, as the global options say.
+    pub(crate) fn new(args: &GlobalArgs) -> Self {
+        let colour = |terminal: bool| match args.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => terminal && !settings::no_color() && !settings::dumb_terminal(),
+        };
+        Self {
+            json: args.json,
+            quiet: args.quiet,
+            paint: Paint::new(colour(io::stdout().is_terminal())),
+            talk_paint: Paint::new(colour(io::stderr().is_terminal())),
+            width: width(),
+            closed: false,
+        }
+    }
+
+    /// True when one JSON document is wanted instead of text.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json
+    }
+
+    /// Colours for stdout.
+    pub(crate) fn paint(&self) -> Paint {
+        self.paint
+    }
+
+    /// Colours for stderr.
+    pub(crate) fn talk_paint(&self) -> Paint {
+        self.talk_paint
+    }
+
+    /// Columns to lay text out in.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Prints text on stdout.
+    ///
+    /// # Errors
+    /// When stdout cannot take it, for another reason than that its reader went away.
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        if self.closed {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            result => result.or_refused(|| "write to stdout".to_owned()),
+        }
+    }
+
+    /// Prints the one JSON document.
+    ///
+    /// # Errors
+    /// As [`Output::print`].
+    pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        let mut text =
+            serde_json::to_string_pretty(document).or_refused(|| "write the JSON".to_owned())?;
+        text.push('\n');
+        self.print(&text)
+    }
+
+    /// Says something on stderr, unless `--quiet`.
+    pub(crate) fn say(&self, text: &str) {
+        if !self.quiet {
+            stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// A progress line on stderr: only on a terminal, and not with `--quiet`.
+    pub(crate) fn progress(&self) -> Progress {
+        let shown = !self.quiet && io::stderr().is_terminal() && !settings::dumb_terminal();
+        Progress::new(shown)
+    }
+
+    /// Everything was printed.
+    ///
+    /// # Errors
+    /// As [`Output::print`].
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.print("")
+    }
+}
+
+/// Writes to stderr. That nobody reads it is nothing that could be told to anyone.
+pub(crate) fn stderr(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn width() -> usize {
+    let terminal = rustix::termios::tcgetwinsize(io::stdout())
+        .or_else(|_| rustix::termios::tcgetwinsize(io::stderr()))
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0);
+    settings::columns().or(terminal).unwrap_or(UNKNOWN_WIDTH).clamp(NARROWEST, WIDEST)
+}

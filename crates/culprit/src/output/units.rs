@@ -1,0 +1,73 @@
+//! A measured value in words, by its unit.
+
+use culprit_model::{Evidence, Nanos};
+
+use super::bars::percent;
+
+/// The value of a fact as people read it: `1.00 s`, `12.5 KiB`, `97 %`, `20.1 /s`, `8`.
+pub(crate) fn evidence_value(fact: &Evidence) -> String {
+    match fact.unit.as_str() {
+        "ns" => signed_duration(fact.value),
+        "bytes" => bytes(fact.value),
+        "share" => percent(fact.value),
+        "1/s" => format!("{} /s", number(fact.value)),
+        "count" | "" => number(fact.value),
+        "ratio" => format!("{:.2} x", fact.value),
+        unit => format!("{} {unit}", number(fact.value)),
+    }
+}
+
+/// A length of time that may be negative.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float becomes the nearest length; what is too long becomes the longest"
+)]
+pub(crate) fn signed_duration(ns: f64) -> String {
+    let length = Nanos(ns.abs().round() as u64);
+    if ns < 0.0 { format!("-{length}") } else { length.to_string() }
+}
+
+/// `12.5 KiB`.
+pub(crate) fn bytes(value: f64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = value;
+    let mut unit = 0;
+    while scaled.abs() >= 1024.0 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", number(scaled), UNITS[unit])
+}
+
+/// Three significant digits, whole numbers as such.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if (value - value.round()).abs() < 1e-9 || size >= 99.95 {
+        format!("{value:.0}")
+    } else if size >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_print_by_their_unit() {
+        let show = |value: f64, unit: &str| {
+            evidence_value(&Evidence { what: "x".into(), value, unit: unit.into() })
+        };
+        assert_eq!(show(1e9, "ns"), "1.00 s");
+        assert_eq!(show(-2.5e6, "ns"), "-2.50 ms");
+        assert_eq!(show(4096.0, "bytes"), "4 KiB");
+        assert_eq!(show(0.973, "share"), "97 %");
+        assert_eq!(show(19.84, "1/s"), "19.8 /s");
+        assert_eq!(show(8.0, "count"), "8");
+        assert_eq!(show(3.0, "threads"), "3 threads");
+        assert_eq!(show(19.6, "ratio"), "19.60 x");
+    }
+}

@@ -1,0 +1,66 @@
+//! Places as the user names them, and their errors with the way out.
+
+use culprit_place::{Place, PlaceSpec, Settings};
+
+use crate::failure::{Failure, chain};
+
+/// The place that a text names.
+///
+/// # Errors
+/// When it names none.
+pub(crate) fn spec(text: &str) -> Result<PlaceSpec, Failure> {
+    text.parse().map_err(|error: culprit_place::SpecError| failure(&error.into()))
+}
+
+/// Makes a place ready for commands.
+///
+/// # Errors
+/// When it cannot be had here.
+pub(crate) fn open(spec: &PlaceSpec) -> Result<Box<dyn Place>, Failure> {
+    culprit_place::open(spec, &Settings::default()).map_err(|error| failure(&error))
+}
+
+/// Removes what runs that were killed have left behind. What cannot be removed now does not keep
+/// this run from its work; the next one tries again.
+pub(crate) fn sweep() {
+    let _later = culprit_place::sweep(&Settings::default());
+}
+
+/// A place's error as users see it: its sentence, its hints, the exit code of its kind.
+pub(crate) fn failure(error: &culprit_place::Error) -> Failure {
+    let what = chain(error);
+    let failure =
+        if error.is_refusal() { Failure::refused(what) } else { Failure::bad_input(what) };
+    failure.hints(error.hints())
+}
+
+/// A place's facts as a recording keeps them: name and value.
+///
+/// # Errors
+/// When the place cannot tell them.
+pub(crate) fn facts(place: &dyn Place) -> Result<Vec<(String, String)>, Failure> {
+    let facts = place.facts().map_err(|error| failure(&error))?;
+    let mut rows = Vec::new();
+    let mut add = |name: &str, value: String| rows.push((name.to_owned(), value));
+    for (part, system) in [("work", &facts.work), ("root", &facts.root)] {
+        if let Some(system) = system {
+            // Type and number alone: rules read these words, and a path could hold any.
+            add(&format!("{part}.fs"), format!("{} {:#x}", system.kind, system.magic));
+            add(&format!("mount.{part}"), system.mount_point.display().to_string());
+        }
+    }
+    add("folder", facts.work_dir.display().to_string());
+    add("kernel", facts.kernel.clone());
+    add("cpus", facts.cpus.to_string());
+    if let Some((time, period)) = facts.cpu_quota_ns {
+        add("cpu-quota", format!("{time} ns in {period} ns"));
+    }
+    if let Some(bytes) = facts.memory_limit_bytes {
+        add("memory-limit", format!("{bytes} bytes"));
+    }
+    add("seccomp", facts.seccomp.to_string());
+    for note in facts.notes {
+        add("note", note);
+    }
+    Ok(rows)
+}

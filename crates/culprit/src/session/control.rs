@@ -1,0 +1,118 @@
+//! What may end a run early: a signal to us, or a limit; and what then happens to the command.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use culprit_place::{Exit, Running, Signal};
+use culprit_record::StopHandle;
+
+use crate::clock::Moment;
+use crate::interrupt::Interrupt;
+
+/// After the first Ctrl-C a command has this long to end by itself before the recording is ended:
+/// programs that clean up want some seconds, people do not wait longer.
+const GRACE: Duration = Duration::from_secs(3);
+/// A command that was told to end has this long before it is killed.
+const LAST_GRACE: Duration = Duration::from_secs(2);
+/// How often the reasons to end are looked at; the command's own end is noticed at once.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Ends a run from the signal thread. Clones share the state.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Control {
+    state: Arc<Mutex<State>>,
+    stop: StopHandle,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: Option<Arc<Running>>,
+    interrupted: Option<Moment>,
+    now: bool,
+}
+
+impl Control {
+    /// Nothing has asked to end anything.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the recorder is stopped with.
+    pub(crate) fn stop(&self) -> &StopHandle {
+        &self.stop
+    }
+
+    /// True once a signal asked to end.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.state().interrupted.is_some()
+    }
+
+    /// The same signals, for another run: the request to end stays, the run's own end does not.
+    pub(crate) fn next(&self) -> Self {
+        Self { state: Arc::clone(&self.state), stop: StopHandle::new() }
+    }
+
+    /// A signal came: the first passes it on to the command, which may end in its own way; the
+    /// second ends the recording at once.
+    pub(crate) fn interrupt(&self, interrupt: Interrupt) {
+        let mut state = self.state();
+        state.interrupted.get_or_insert_with(Moment::now);
+        state.now |= interrupt.nth > 1;
+        match &state.running {
+            Some(running) if !interrupt.everybody => {
+                // It may have ended; that is what was wanted.
+                let _ = running.signal(interrupt.signal);
+            }
+            Some(_) => {}
+            None => self.stop.stop(),
+        }
+    }
+
+    /// Waits for the command's end, or for a reason to end the recording before it; then stops the
+    /// recording.
+    pub(crate) fn watch(
+        &self,
+        running: &Arc<Running>,
+        limit: Option<Duration>,
+    ) -> culprit_place::Result<Option<Exit>> {
+        self.state().running = Some(Arc::clone(running));
+        let started = Moment::now();
+        let exit = loop {
+            match running.wait_at_most(LOOK) {
+                Ok(None) if self.over(started, limit) => break Ok(None),
+                Ok(None) => {}
+                ended => break ended,
+            }
+        };
+        self.state().running = None;
+        self.stop.stop();
+        exit
+    }
+
+    fn over(&self, started: Moment, limit: Option<Duration>) -> bool {
+        let state = self.state();
+        let grace_is_over = state.interrupted.is_some_and(|at| at.elapsed() >= GRACE);
+        let limit_is_over = limit.is_some_and(|limit| started.elapsed() >= limit);
+        state.now || grace_is_over || limit_is_over || self.stop.is_stopped()
+    }
+}
+
+/// Ends a command that outlived its recording: asks first, kills then.
+///
+/// # Errors
+/// When its end cannot be waited for.
+pub(crate) fn end(running: &Running) -> culprit_place::Result<Exit> {
+    running.signal(Signal::TERM)?;
+    let asked = Moment::now();
+    while asked.elapsed() < LAST_GRACE {
+        if let Some(exit) = running.wait_at_most(LOOK)? {
+            return Ok(exit);
+        }
+    }
+    running.signal(Signal::KILL)?;
+    running.wait()
+}

@@ -1,0 +1,238 @@
+//! Settings: the one place that knows variables of the environment and settings files.
+//!
+//! An option's value comes from the first of: the command line, its `CULPRIT_...` variable,
+//! `culprit.toml` in the working folder, `culprit.toml` in `$XDG_CONFIG_HOME/culprit/`, the
+//! default in its help. A settings file holds options by their long names, those of one subcommand
+//! in a table of its name:
+//!
+//! ```toml
+//! color = "never"
+//! [record]
+//! frequency = 499
+//! ```
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Context as _, Failure};
+
+/// Every variable that stands in for an option. The text and the default are the option's own.
+pub(crate) mod variables {
+    /// `--json`.
+    pub(crate) const JSON: &str = "CULPRIT_JSON";
+    /// `--quiet`.
+    pub(crate) const QUIET: &str = "CULPRIT_QUIET";
+    /// `--color`.
+    pub(crate) const COLOR: &str = "CULPRIT_COLOR";
+    /// `--metric`.
+    pub(crate) const METRIC: &str = "CULPRIT_METRIC";
+    /// `--group`.
+    pub(crate) const GROUP: &str = "CULPRIT_GROUP";
+    /// `--fold`.
+    pub(crate) const FOLD: &str = "CULPRIT_FOLD";
+    /// `--limit`.
+    pub(crate) const LIMIT: &str = "CULPRIT_LIMIT";
+    /// `--fail-on`.
+    pub(crate) const FAIL_ON: &str = "CULPRIT_FAIL_ON";
+    /// `--frequency` of `record` and `why`.
+    pub(crate) const FREQUENCY: &str = "CULPRIT_FREQUENCY";
+    /// `--stacks` of `record` and `why`.
+    pub(crate) const STACKS: &str = "CULPRIT_STACKS";
+    /// `--max-mib` of `record`.
+    pub(crate) const MAX_MIB: &str = "CULPRIT_MAX_MIB";
+    /// `--place` of `record`.
+    pub(crate) const RECORD_PLACE: &str = "CULPRIT_RECORD_PLACE";
+    /// `--place` of `why`, separated by spaces.
+    pub(crate) const PLACES: &str = "CULPRIT_PLACES";
+    /// `--runs` of `why`.
+    pub(crate) const RUNS: &str = "CULPRIT_RUNS";
+    /// `--output` of `why`.
+    pub(crate) const WHY_OUTPUT: &str = "CULPRIT_WHY_OUTPUT";
+}
+
+/// Colour is unwanted, by the convention of no-color.org: any value that is not empty.
+const NO_COLOR: &str = "NO_COLOR";
+
+/// What one settings file says.
+#[derive(Debug, Clone)]
+struct File {
+    path: PathBuf,
+    table: toml::Table,
+}
+
+/// What the settings files say, the weakest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    files: Vec<File>,
+}
+
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// True when the environment asks for no colour.
+pub(crate) fn no_color() -> bool {
+    variable(NO_COLOR).is_some()
+}
+
+/// The type of terminal; `dumb` ones get no colour and no progress.
+pub(crate) fn dumb_terminal() -> bool {
+    variable("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// The width that the environment gives to output, `COLUMNS`; used where no terminal tells.
+pub(crate) fn columns() -> Option<usize> {
+    variable("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns >= 40)
+}
+
+impl Settings {
+    /// No files at all.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    /// Reads the settings files of this user and of the working folder.
+    ///
+    /// # Errors
+    /// When one exists and cannot be read or is no TOML.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let user = variable("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")))
+            .map(|folder| folder.join("culprit"));
+        let folders = user.into_iter().chain([PathBuf::new()]);
+        Self::read_from(folders)
+    }
+
+    fn read_from(folders: impl IntoIterator<Item = PathBuf>) -> Result<Self, Failure> {
+        let mut files = Vec::new();
+        for path in folders.into_iter().map(|folder| folder.join("culprit.toml")) {
+            let text = match std::fs::read_to_string(&path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    return Err(error)
+                        .or_bad_input(|| format!("read the settings `{}`", path.display()));
+                }
+            };
+            let table =
+                text.parse().or_bad_input(|| format!("read the settings `{}`", path.display()))?;
+            files.push(File { path, table });
+        }
+        Ok(Self { files })
+    }
+
+    /// Makes the files' values the defaults of their options.
+    ///
+    /// # Errors
+    /// When a file names an option or subcommand that does not exist.
+    pub(crate) fn apply(&self, mut command: clap::Command) -> Result<clap::Command, Failure> {
+        for File { path, table } in &self.files {
+            for (key, value) in table {
+                command = match value {
+                    toml::Value::Table(options) => apply_table(command, path, key, options)?,
+                    value => apply_option(command, path, key, value)?,
+                };
+            }
+        }
+        Ok(command)
+    }
+}
+
+fn apply_table(
+    command: clap::Command,
+    path: &Path,
+    name: &str,
+    options: &toml::Table,
+) -> Result<clap::Command, Failure> {
+    let Some(sub) = command.find_subcommand(name) else {
+        return Err(unknown(path, name, "subcommand"));
+    };
+    let mut sub = sub.clone();
+    for (key, value) in options {
+        sub = apply_option(sub, path, key, value)?;
+    }
+    Ok(command.mut_subcommand(name, |_| sub))
+}
+
+fn apply_option(
+    command: clap::Command,
+    path: &Path,
+    key: &str,
+    value: &toml::Value,
+) -> Result<clap::Command, Failure> {
+    let option = command.get_arguments().find(|arg| arg.get_long() == Some(key));
+    let Some(id) = option.map(|arg| arg.get_id().clone()) else {
+        return Err(unknown(path, key, "option"));
+    };
+    let values: Vec<String> = match value {
+        toml::Value::Array(values) => values.iter().map(plain).collect(),
+        value => vec![plain(value)],
+    };
+    // A default counts as given for `conflicts_with`, so those belong on the command line only.
+    Ok(command
+        .mut_arg(id, |arg| arg.default_values(values.into_iter().map(clap::builder::OsStr::from))))
+}
+
+/// A value as it would be typed.
+fn plain(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Boolean(truth) => truth.to_string(),
+        // Neither a date nor a nested table is any option's value; its parser will say so.
+        other => format!("{other:?}"),
+    }
+}
+
+fn unknown(path: &Path, name: &str, what: &str) -> Failure {
+    Failure::bad_input(format!("read the settings `{}`: `{name}` is no {what}", path.display()))
+        .hint("options have their long names, without the dashes; `culprit SUBCOMMAND --help` lists them")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command, parse};
+
+    fn settings(text: &str) -> Settings {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("culprit.toml"), text).unwrap();
+        Settings::read_from([folder.path().to_owned()]).unwrap()
+    }
+
+    fn record(settings: &Settings, line: &[&str]) -> crate::args::RecordArgs {
+        let line = ["culprit", "record"].iter().chain(line).map(OsString::from);
+        match parse(settings, line) {
+            Ok(Cli { command: Command::Record(record), .. }) => record,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_gives_defaults_and_the_command_line_wins() {
+        let settings = settings("[record]\nfrequency = 499\n");
+        assert_eq!(record(&settings, &["--", "ls"]).frequency, 499);
+        assert_eq!(record(&settings, &["-F", "7", "--", "ls"]).frequency, 7);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_file() {
+        for (text, name) in [("hue = 3", "hue"), ("[cook]\na=1", "cook"), ("[record]\nx=1", "x")] {
+            let error = settings(text).apply(crate::args::command(&Settings::none()).unwrap());
+            let error = error.unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("`{name}`")) && error.contains("culprit.toml"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Settings::read_from([folder.path().to_owned()]).unwrap().files.is_empty());
+    }
+}

@@ -1,0 +1,166 @@
+//! One recording in one screen, and the five lines after `record`.
+
+use std::path::Path;
+
+use culprit_model::LossSeverity;
+
+use super::findings::findings_text;
+use crate::digest::{Digest, ThreadTime};
+use crate::output::{Output, Paint, bar, clean, elide, percent, shares, wrap};
+
+/// Threads that one screen shows.
+const MOST_THREADS: usize = 8;
+/// Findings that one screen shows.
+const MOST_FINDINGS: usize = 6;
+/// Cells of a thread's bar.
+const BAR: usize = 28;
+
+/// The report: verdict, threads, findings, checks, losses, and what to type next.
+pub(crate) fn report_text(digest: &Digest, path: &Path, threads: usize, output: &Output) -> String {
+    let paint = output.paint();
+    let mut text = format!("{}\n", paint.faint(&clean(&digest.what())));
+    text.push_str(&paint.strong(wrap(&clean(&digest.verdict()), output.width(), "").trim_end()));
+    text.push_str("\n\n");
+    text.push_str(&threads_text(digest, threads, output));
+    text.push_str(&section("Findings", paint));
+    let findings = &digest.report.findings;
+    let shown = findings.len().min(MOST_FINDINGS);
+    text.push_str(&findings_text(&findings[..shown], false, output));
+    if shown < findings.len() {
+        text.push_str(&format!("    {} more\n", findings.len() - shown));
+    }
+    text.push_str(&section("How far this can be trusted", paint));
+    text.push_str(&checks_text(digest, paint));
+    text.push_str(&losses_text(digest, output));
+    let rec = path.display();
+    text.push_str(&paint.faint(&format!(
+        "\nNext: `culprit findings {rec}` says why and what to do, `culprit flame {rec}` where; \
+         `culprit report {rec} -o report.html` is one page.\n"
+    )));
+    text
+}
+
+fn section(title: &str, paint: Paint) -> String {
+    format!("\n{}\n", paint.heading(title))
+}
+
+fn threads_text(digest: &Digest, most: usize, output: &Output) -> String {
+    let paint = output.paint();
+    let count = digest.threads.len();
+    let mut text = format!(
+        "{}  {}\n",
+        paint.heading("Where the threads' time went"),
+        paint.faint(&format!("{count} {}", if count == 1 { "thread" } else { "threads" }))
+    );
+    let most = if most == 0 { MOST_THREADS } else { most };
+    for thread in digest.threads.iter().take(most) {
+        text.push_str(&thread_line(thread, output));
+    }
+    if count > most {
+        text.push_str(&format!(
+            "    {} shorter-lived threads; `--limit N` shows more\n",
+            count - most
+        ));
+    }
+    text
+}
+
+/// Name, life, bar and words.
+fn thread_line(thread: &ThreadTime, output: &Output) -> String {
+    const NAME: usize = 28;
+    let bare = |name: &str| name.split(" (").next().unwrap_or(name).to_owned();
+    // The process is named only where the thread's own name does not say it.
+    let name = if bare(&thread.process) == bare(&thread.name) {
+        thread.name.clone()
+    } else {
+        format!("{}/{}", bare(&thread.process), thread.name)
+    };
+    let name = clean(&name).into_owned();
+    let words = shares(&thread.parts, thread.wall, 4);
+    let room = output.width().saturating_sub(NAME + 12 + BAR + 4);
+    format!(
+        "  {:<NAME$} {:>8}  {} {}\n",
+        elide(&name, NAME),
+        thread.wall.to_string(),
+        bar(&thread.parts, thread.wall, BAR, output.paint()),
+        elide(&words, room.max(20)),
+    )
+}
+
+fn checks_text(digest: &Digest, paint: Paint) -> String {
+    let mut text = String::new();
+    for check in digest.checks() {
+        let mark = if check.fine { paint.good("ok ") } else { paint.bad("off") };
+        text.push_str(&format!(
+            "  {mark} {:<46} {:>8} of {:>8}, difference {}\n",
+            check.what,
+            check.ours.to_string(),
+            check.theirs.to_string(),
+            check.difference()
+        ));
+    }
+    let meta = &digest.recording.meta;
+    text.push_str(&format!(
+        "      rung `{}`, {} Hz, recorder used {} of CPU\n",
+        meta.rung, meta.frequency, meta.recorder_cpu
+    ));
+    for reason in &meta.degraded {
+        text.push_str(&format!("      {}\n", clean(reason)));
+    }
+    text
+}
+
+fn losses_text(digest: &Digest, output: &Output) -> String {
+    let losses = digest.losses();
+    if losses.is_empty() {
+        return "      nothing was lost, cut or guessed\n".to_owned();
+    }
+    let paint = output.paint();
+    let mut text = String::new();
+    for line in losses {
+        let word = format!("{:<6}", line.severity.to_string());
+        let word =
+            if line.severity >= LossSeverity::Loss { paint.bad(&word) } else { paint.faint(&word) };
+        let detail =
+            if line.detail.is_empty() { String::new() } else { format!(" ({})", line.detail) };
+        let head = format!("{} {}{detail}", line.count, line.id);
+        let room = output.width().saturating_sub(9);
+        text.push_str(&format!("  {word} {}\n", elide(&clean(&head), room)));
+        if line.severity >= LossSeverity::Notice {
+            text.push_str(&wrap(&line.advice, output.width(), "         "));
+        }
+    }
+    text
+}
+
+/// What `record` says on stderr when it is done: where time went, what was lost, what is next.
+pub(crate) fn summary_text(digest: &Digest, path: &Path, paint: Paint) -> String {
+    const NAMED: usize = 3;
+    let threads = digest.threads.len();
+    let mut text = format!(
+        "{}: {} in {}, {threads} threads\n",
+        paint.strong(&path.display().to_string()),
+        digest.recording.meta.wall,
+        digest.recording.meta.place
+    );
+    for thread in digest.threads.iter().take(NAMED) {
+        let words = shares(&thread.parts, thread.wall, 4);
+        text.push_str(&format!(
+            "  {:<24} {:>8}  {words}\n",
+            clean(&thread.name),
+            thread.wall.to_string()
+        ));
+    }
+    let culprit = digest.report.findings.iter().find(|finding| finding.cost.0 > 0);
+    if let Some(finding) = culprit {
+        let line = format!("{} ({}): {}", finding.id, percent(finding.share), finding.title);
+        text.push_str(&format!("  {}\n", clean(&line)));
+    }
+    let lost = digest.losses().into_iter().filter(|line| line.severity >= LossSeverity::Loss);
+    let lost: Vec<String> = lost.map(|line| format!("{} {}", line.count, line.id)).collect();
+    if !lost.is_empty() {
+        text.push_str(&format!("  {} {}\n", paint.bad("lost:"), lost.join(", ")));
+    }
+    text.push_str(&paint.faint(&format!("  next: culprit report {}", path.display())));
+    text
+}

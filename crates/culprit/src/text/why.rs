@@ -1,0 +1,149 @@
+//! The answer of `why` as text.
+
+use culprit_engine::compare::Difference;
+
+use super::findings::findings_text;
+use crate::output::{Align, Output, Table, clean, number, percent, signed_duration, wrap};
+use crate::why::{Against, Answer, PlaceRuns};
+
+/// Findings that the answer shows; the page has all.
+const MOST_FINDINGS: usize = 5;
+/// Rows of the difference that the answer shows.
+const MOST_ROWS: usize = 6;
+
+/// The answer: verdict, places, where the extra time is, findings, what else helps.
+pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
+    let paint = output.paint();
+    let mut text = format!("{}\n", paint.faint(&clean(&answer.command.join(" "))));
+    text.push_str(&paint.strong(wrap(&clean(&answer.verdict()), output.width(), "").trim_end()));
+    text.push_str("\n\n");
+    text.push_str(&places_text(answer, &answer.places, output));
+    if let Some(main) = answer.main() {
+        text.push_str(&difference_text(main, output));
+    }
+    let findings = answer.findings();
+    text.push_str(&format!("\n{}\n", paint.heading("Findings")));
+    let shown = findings.len().min(MOST_FINDINGS);
+    for (index, finding) in findings[..shown].iter().enumerate() {
+        // The culprit is told in full, the others by their titles.
+        let full = index == first_cost(answer);
+        text.push_str(&findings_text(std::slice::from_ref(finding), full, output));
+    }
+    if shown < findings.len() {
+        text.push_str(&format!("    {} more in the report\n", findings.len() - shown));
+    }
+    text.push_str(&instead_text(answer, output));
+    let page = answer.folder.join("report.html");
+    text.push_str(&paint.faint(&format!("\nReport: {}\n", page.display())));
+    text
+}
+
+fn first_cost(answer: &Answer) -> usize {
+    let costs = |finding: &culprit_model::Finding| finding.cost.0 > 0 && !finding.fix.is_empty();
+    let culprit =
+        |finding: &culprit_model::Finding| costs(finding) && finding.id != "slower-in-place";
+    answer.findings().iter().position(culprit).unwrap_or(0)
+}
+
+fn places_text(answer: &Answer, places: &[PlaceRuns], output: &Output) -> String {
+    let rate = answer.work.as_ref().map(|work| format!("{}/s", work.unit));
+    let mut columns = vec![
+        ("place", Align::Left),
+        ("runs", Align::Right),
+        ("median", Align::Right),
+        ("fastest", Align::Right),
+        ("slowest", Align::Right),
+    ];
+    if let Some(rate) = &rate {
+        columns.push((rate, Align::Right));
+    }
+    let mut table = Table::new(&columns);
+    for runs in places {
+        let shown = |wall: Option<culprit_model::Nanos>| {
+            wall.map_or_else(|| "-".to_owned(), |w| w.to_string())
+        };
+        let mut row = vec![
+            runs.place.clone(),
+            runs.walls.len().to_string(),
+            shown(runs.median()),
+            shown(runs.walls.iter().min().copied()),
+            shown(runs.walls.iter().max().copied()),
+        ];
+        if let (Some(work), Some(median)) = (&answer.work, runs.median()) {
+            row.push(number(work.rate(median)));
+        }
+        table.row(row);
+    }
+    let mut text = table.render(output.width());
+    for runs in places {
+        if let Some(problem) = &runs.problem {
+            text.push_str(&wrap(
+                &clean(&format!("{}: {problem}", runs.place)),
+                output.width(),
+                "  ",
+            ));
+        }
+        if !runs.failures.is_empty() {
+            let codes: Vec<String> = runs.failures.iter().map(ToString::to_string).collect();
+            text.push_str(&format!(
+                "  {}: the command ended with {}\n",
+                runs.place,
+                codes.join(", ")
+            ));
+        }
+    }
+    text
+}
+
+fn difference_text(against: &Against, output: &Output) -> String {
+    let comparison = &against.report.comparison;
+    let mut text = format!(
+        "\n{}  {}\n",
+        output.paint().heading("Where the extra time is"),
+        output.paint().faint(&format!(
+            "{} a run in {}, {} of it has a known cause",
+            signed_duration(float(comparison.extra_ns())),
+            against.place,
+            percent(comparison.explained_share)
+        ))
+    );
+    let mut table = Table::new(&[
+        ("extra", Align::Right),
+        ("share", Align::Right),
+        ("cause", Align::Left),
+        ("in", Align::Left),
+        ("of", Align::Left),
+    ]);
+    let rows: Vec<&Difference> = against.rows().collect();
+    for row in rows.iter().take(MOST_ROWS) {
+        table.row([
+            signed_duration(float(row.extra_ns)),
+            percent(row.share),
+            row.cause.to_string(),
+            clean(&row.function).into_owned(),
+            clean(&row.process).into_owned(),
+        ]);
+    }
+    text.push_str(&table.render(output.width()));
+    if rows.len() > MOST_ROWS {
+        text.push_str(&format!("{} smaller rows are in the report\n", rows.len() - MOST_ROWS));
+    }
+    text
+}
+
+fn instead_text(answer: &Answer, output: &Output) -> String {
+    let Some((line, places)) = &answer.instead else { return String::new() };
+    let paint = output.paint();
+    let mut text = format!("\n{}  {}\n", paint.heading("Instead"), paint.faint(&clean(line)));
+    text.push_str(&places_text(answer, places, output));
+    for (place, wall, gain) in answer.gains() {
+        let told = answer.told(wall);
+        text.push_str(&format!("  in {place}: {told}, {} times as fast\n", number(gain)));
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]
+fn float(ns: i64) -> f64 {
+    ns as f64
+}

@@ -1,0 +1,31 @@
+//! Call trees turned into what commands show: rows of functions, trees, flames. Pure: a tree in,
+//! text or rows out.
+
+mod butterfly;
+mod empty;
+mod flame;
+mod focus;
+mod functions;
+mod tree;
+
+pub(crate) use butterfly::butterfly_text;
+pub(crate) use empty::why_empty;
+pub(crate) use flame::{box_name, flame_text};
+pub(crate) use focus::focus;
+pub(crate) use functions::{Function, functions, top_text};
+pub(crate) use tree::tree_text;
+
+use culprit_model::{Metric, Nanos};
+
+/// A value of a metric in words.
+pub(crate) fn value(metric: Metric, value: u64) -> String {
+    match metric.unit() {
+        "ns" => Nanos(value).to_string(),
+        _ => value.to_string(),
+    }
+}
+
+/// A part of a whole, 0 when there is no whole.
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    Nanos(part).share_of(Nanos(whole))
+}

@@ -1,0 +1,223 @@
+//! What the runs of all places tell, as one value.
+
+use std::path::PathBuf;
+
+use culprit_engine::compare::Difference;
+use culprit_engine::stats::{Ratio, Verdict, median};
+use culprit_findings::{DifferenceReport, Options, RunSummary, find_difference};
+use culprit_model::{Finding, Nanos};
+
+use super::plan::{Plan, Variant};
+use super::rounds::{Rounds, Run};
+use crate::args::Work;
+use crate::output::number;
+
+/// The answer to "why is it slower there?".
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The command.
+    pub(crate) command: Vec<String>,
+    /// What one run does.
+    pub(crate) work: Option<Work>,
+    /// Runs by place, the baseline first.
+    pub(crate) places: Vec<PlaceRuns>,
+    /// Each other place against the baseline, in the order of places; places without runs are
+    /// missing.
+    pub(crate) against: Vec<Against>,
+    /// The other command line, as typed, with its runs by place.
+    pub(crate) instead: Option<(String, Vec<PlaceRuns>)>,
+    /// True when Ctrl-C cut the plan short.
+    pub(crate) interrupted: bool,
+    /// Where the page and the recordings are.
+    pub(crate) folder: PathBuf,
+}
+
+/// The runs in one place.
+#[derive(Debug, Clone)]
+pub(crate) struct PlaceRuns {
+    /// Its name.
+    pub(crate) place: String,
+    /// Wall times by round.
+    pub(crate) walls: Vec<Nanos>,
+    /// Exit codes other than 0.
+    pub(crate) failures: Vec<i32>,
+    /// The run whose wall time is in the middle.
+    pub(crate) typical: Option<PathBuf>,
+    /// Why there are no (more) runs.
+    pub(crate) problem: Option<String>,
+}
+
+/// A place against the baseline.
+#[derive(Debug)]
+pub(crate) struct Against {
+    /// The place.
+    pub(crate) place: String,
+    /// What the comparison tells.
+    pub(crate) report: DifferenceReport,
+}
+
+impl PlaceRuns {
+    fn new(place: String, runs: &[&Run], problem: Option<String>) -> Self {
+        let mut by_wall: Vec<&&Run> = runs.iter().collect();
+        by_wall.sort_by_key(|run| run.wall);
+        Self {
+            place,
+            walls: runs.iter().map(|run| run.wall).collect(),
+            failures: runs.iter().map(|run| run.exit_code).filter(|code| *code != 0).collect(),
+            typical: by_wall.get(by_wall.len() / 2).map(|run| run.recording.clone()),
+            problem,
+        }
+    }
+
+    /// The wall time in the middle.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a median of lengths is a length"
+    )]
+    pub(crate) fn median(&self) -> Option<Nanos> {
+        let seconds: Vec<f64> = self.walls.iter().map(|wall| wall.seconds()).collect();
+        Some(Nanos((median(&seconds)? * 1e9).round() as u64))
+    }
+}
+
+impl Against {
+    /// The ratio, where a round of both was done.
+    pub(crate) fn ratio(&self) -> Option<&Ratio> {
+        self.report.comparison.ratio.as_ref()
+    }
+
+    /// The verdict.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.ratio().map_or(Verdict::Unclear, |ratio| ratio.verdict)
+    }
+
+    /// Rows of the difference that matter: at least a hundredth of it.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Difference> {
+        self.report.comparison.rows.iter().filter(|row| row.share.abs() >= 0.01)
+    }
+}
+
+impl Answer {
+    /// What the rounds tell.
+    pub(crate) fn new(plan: &Plan, rounds: &Rounds, all: bool) -> Self {
+        let name = |index: usize| plan.places[index].to_string();
+        let problem = |index: usize| {
+            let of_place = rounds.problems.iter().find(|(place, _)| *place == index);
+            of_place.map(|(_, failure)| failure.to_string())
+        };
+        let runs_of = |variant: Variant| -> Vec<PlaceRuns> {
+            (0..plan.places.len())
+                .map(|index| {
+                    PlaceRuns::new(name(index), &rounds.of(index, variant), problem(index))
+                })
+                .collect()
+        };
+        let options = Options { all, ..Options::default() };
+        let against = (1..plan.places.len())
+            .filter_map(|index| {
+                let (baseline, candidate) = paired(rounds, index);
+                let report = find_difference(&baseline, &candidate, &options)?;
+                Some(Against { place: name(index), report })
+            })
+            .collect();
+        let instead = plan.instead.as_ref().and_then(|argv| argv.last());
+        Self {
+            command: plan.command.clone(),
+            work: plan.work.clone(),
+            places: runs_of(Variant::Command),
+            against,
+            instead: instead.map(|line| (line.clone(), runs_of(Variant::Instead))),
+            interrupted: rounds.interrupted,
+            folder: plan.folder.clone(),
+        }
+    }
+
+    /// The comparison that the answer is about: the place that is slowest against the baseline.
+    pub(crate) fn main(&self) -> Option<&Against> {
+        let value = |against: &&Against| against.ratio().map_or(0.0, |ratio| ratio.value);
+        self.against.iter().max_by(|a, b| value(a).total_cmp(&value(b)))
+    }
+
+    /// The findings to list: those of the main comparison.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        self.main().map_or(&[], |against| &against.report.findings)
+    }
+
+    /// The answer in one or two sentences.
+    pub(crate) fn verdict(&self) -> String {
+        let (Some(baseline), Some(against)) = (self.places.first(), self.main()) else {
+            return "No place was compared with another.".to_owned();
+        };
+        let (Some(ratio), Some(before)) = (against.ratio(), baseline.median()) else {
+            return "No round was finished in two places.".to_owned();
+        };
+        let range = format!("{} to {}", number(ratio.interval.low), number(ratio.interval.high));
+        let (here, there) = (&against.place, &baseline.place);
+        let after = self.places.iter().find(|runs| &runs.place == here).and_then(PlaceRuns::median);
+        let times =
+            format!("{} against {}", self.told(after.unwrap_or_default()), self.told(before));
+        match ratio.verdict {
+            Verdict::Slower => {
+                format!(
+                    "{here} takes {} times as long as {there} ({range}): {times}.",
+                    number(ratio.value)
+                )
+            }
+            Verdict::Faster => format!(
+                "{here} is {} times as fast as {there} ({} to {}): {times}.",
+                number(1.0 / ratio.value),
+                number(1.0 / ratio.interval.high),
+                number(1.0 / ratio.interval.low)
+            ),
+            Verdict::Same => {
+                format!("{here} and {there} take the same time (ratio {range}): {times}.")
+            }
+            Verdict::Unclear => {
+                let more = ratio.more_rounds.map_or_else(String::new, |more| {
+                    format!(
+                        " About {more} more rounds (`--runs {}`) would tell.",
+                        ratio.rounds + more
+                    )
+                });
+                format!(
+                    "Whether {here} is slower than {there} is unclear (ratio {range}): {times}.{more}"
+                )
+            }
+        }
+    }
+
+    /// A wall time in words: as a rate where the work of a run is known.
+    pub(crate) fn told(&self, wall: Nanos) -> String {
+        match &self.work {
+            Some(work) => format!("{} {}/s", number(work.rate(wall)), work.unit),
+            None => wall.to_string(),
+        }
+    }
+
+    /// How much faster the other command is in each place: place, its median, the ratio.
+    pub(crate) fn gains(&self) -> Vec<(String, Nanos, f64)> {
+        let Some((_, instead)) = &self.instead else { return Vec::new() };
+        let pairs = self.places.iter().zip(instead);
+        pairs
+            .filter_map(|(command, other)| {
+                let (before, after) = (command.median()?, other.median()?);
+                Some((command.place.clone(), after, before.share_of(after)))
+            })
+            .collect()
+    }
+}
+
+/// The baseline's and a place's runs of the rounds that both have.
+fn paired(rounds: &Rounds, place: usize) -> (Vec<RunSummary>, Vec<RunSummary>) {
+    let baseline = rounds.of(0, Variant::Command);
+    let candidate = rounds.of(place, Variant::Command);
+    let mut pairs = (Vec::new(), Vec::new());
+    for run in candidate {
+        if let Some(other) = baseline.iter().find(|other| other.step.round == run.step.round) {
+            pairs.0.push(other.summary.clone());
+            pairs.1.push(run.summary.clone());
+        }
+    }
+    pairs
+}

@@ -1,0 +1,182 @@
+//! What will be run where, in which order, and where the results go.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use culprit_place::PlaceSpec;
+
+use crate::args::{WhyArgs, Work};
+use crate::failure::{Context as _, Failure};
+use crate::session::Settings;
+use crate::{files, places};
+
+/// Which of the command lines a run is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// The command itself.
+    Command,
+    /// `--instead`.
+    Instead,
+}
+
+/// The plan of all runs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The command.
+    pub(crate) command: Vec<String>,
+    /// The other command line, as it is run.
+    pub(crate) instead: Option<Vec<String>>,
+    /// Where, the baseline first.
+    pub(crate) places: Vec<PlaceSpec>,
+    /// Runs in each place.
+    pub(crate) runs: u32,
+    /// What one run does.
+    pub(crate) work: Option<Work>,
+    /// A run is ended after this time.
+    pub(crate) limit: Option<Duration>,
+    /// How runs are recorded.
+    pub(crate) settings: Settings,
+    /// Where everything is written.
+    pub(crate) folder: PathBuf,
+}
+
+/// One run to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Position in the plan's places.
+    pub(crate) place: usize,
+    /// Which command line.
+    pub(crate) variant: Variant,
+    /// Counted from 0.
+    pub(crate) round: u32,
+}
+
+impl Plan {
+    /// The plan that the arguments come down to.
+    ///
+    /// # Errors
+    /// When a place is none, or all are the same.
+    pub(crate) fn new(args: &WhyArgs) -> Result<Self, Failure> {
+        let places = if args.place.is_empty() {
+            vec![PlaceSpec::HOST, PlaceSpec::SANDBOX]
+        } else {
+            args.place.iter().map(|text| places::spec(text)).collect::<Result<_, _>>()?
+        };
+        for (index, place) in places.iter().enumerate() {
+            if places[..index].contains(place) {
+                return Err(Failure::bad_input(format!(
+                    "compare places: `{place}` is given twice"
+                ))
+                .hint("give two different places, as in `--place host --place sandbox`"));
+            }
+        }
+        if places.len() < 2 {
+            return Err(Failure::bad_input(format!(
+                "compare places: only `{}` is given",
+                places[0]
+            ))
+            .hint("give a second `--place`, or use `culprit record` for one place"));
+        }
+        let instead = args
+            .instead
+            .as_ref()
+            .map(|line| ["sh".to_owned(), "-c".to_owned(), line.clone()].to_vec());
+        Ok(Self {
+            command: args.command.clone(),
+            instead,
+            places,
+            runs: args.runs,
+            work: args.work.clone(),
+            limit: args.duration.map(|length| Duration::from_nanos(length.0)),
+            settings: Settings {
+                frequency: args.frequency,
+                stacks: args.stacks,
+                max_event_bytes: None,
+            },
+            folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
+        })
+    }
+
+    /// Every run, in order: rounds alternate their direction (AB BA), so that a machine that gets
+    /// slower or faster meanwhile treats all places alike.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let variants = match self.instead {
+            Some(_) => &[Variant::Command, Variant::Instead][..],
+            None => &[Variant::Command],
+        };
+        let mut steps = Vec::new();
+        for round in 0..self.runs {
+            let all = (0..self.places.len()).flat_map(|place| {
+                variants.iter().map(move |variant| Step { place, variant: *variant, round })
+            });
+            let mut all: Vec<Step> = all.collect();
+            if round % 2 == 1 {
+                all.reverse();
+            }
+            steps.extend(all);
+        }
+        steps
+    }
+
+    /// The recording of a run, and what it printed.
+    pub(crate) fn files(&self, step: Step) -> (PathBuf, PathBuf) {
+        let place = files::stem(&self.places[step.place].to_string());
+        let instead = if step.variant == Variant::Instead { "-instead" } else { "" };
+        // Places that differ only in signs that file names cannot have are told apart by number.
+        let name = format!("{}-{place}{instead}-{}", step.place + 1, step.round + 1);
+        (self.folder.join(format!("{name}.culprit")), self.folder.join(format!("{name}.log")))
+    }
+
+    /// The page.
+    pub(crate) fn page(&self) -> PathBuf {
+        self.folder.join("report.html")
+    }
+
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn make_folder(&self) -> Result<(), Failure> {
+        make(&self.folder)
+    }
+}
+
+fn make(folder: &Path) -> Result<(), Failure> {
+    let what = || format!("make the folder `{}`", folder.display());
+    std::fs::create_dir_all(folder).or_refused(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Stacks;
+
+    fn plan(places: usize, runs: u32, instead: bool) -> Plan {
+        let all = ["host", "sandbox", "host:/tmp"].map(|text| text.parse().unwrap());
+        Plan {
+            command: vec!["x".to_owned()],
+            instead: instead.then(|| vec!["y".to_owned()]),
+            places: all[..places].to_vec(),
+            runs,
+            work: None,
+            limit: None,
+            settings: Settings { frequency: 99, stacks: Stacks::Auto, max_event_bytes: None },
+            folder: PathBuf::from("out"),
+        }
+    }
+
+    #[test]
+    fn rounds_alternate_their_direction() {
+        let order: Vec<usize> = plan(2, 3, false).steps().iter().map(|step| step.place).collect();
+        assert_eq!(order, [0, 1, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn every_run_has_files_of_its_own() {
+        let plan = plan(3, 4, true);
+        let steps = plan.steps();
+        let files: std::collections::BTreeSet<_> =
+            steps.iter().map(|step| plan.files(*step)).collect();
+        assert_eq!((steps.len(), files.len()), (24, 24));
+    }
+}
