@@ -145,6 +145,13 @@ pub enum Error {
         why: String,
     },
 
+    /// The engine went away before it told how a command ended.
+    #[error("cannot tell how the command ended: {why}")]
+    EngineLost {
+        /// What was said when it was asked.
+        why: String,
+    },
+
     /// The image is not on this machine; Culprit never fetches one.
     #[error("{engine} has no local image `{image}`")]
     ImageMissing {
@@ -157,7 +164,7 @@ pub enum Error {
     },
 
     /// No engine knows this container.
-    #[error("no container `{name}`: {why}")]
+    #[error("there is no container `{name}`: {why}")]
     ContainerMissing {
         /// The name or id as it was given.
         name: String,

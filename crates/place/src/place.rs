@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::cgroup::Cgroup;
 use crate::command::Command;
+use crate::engine::{Container, Existing};
 use crate::error::Result;
 use crate::facts::PlaceFacts;
 use crate::held::Held;
@@ -96,6 +97,9 @@ pub fn open(spec: &PlaceSpec, settings: &Settings) -> Result<Box<dyn Place>> {
     match spec {
         PlaceSpec::Host { dir } => Ok(Box::new(Host::new(dir.clone()))),
         PlaceSpec::Sandbox { dir } => Ok(Box::new(Sandbox::new(dir.clone(), settings)?)),
-        other => Err(crate::Error::Unsupported { place: other.to_string(), what: "be opened yet" }),
+        PlaceSpec::Engine { engine, image, options } => {
+            Ok(Box::new(Container::new(*engine, image, options, settings)?))
+        }
+        PlaceSpec::Container { name } => Ok(Box::new(Existing::new(name, settings)?)),
     }
 }

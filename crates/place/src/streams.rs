@@ -10,6 +10,9 @@ use crate::command::{Command, Stdio};
 use crate::error::{Error, Result};
 use crate::held::Pipes;
 
+/// What the standard streams are called in messages.
+const STANDARD: [&str; 3] = ["standard input", "standard output", "standard error"];
+
 /// Which end of a pipe the command gets.
 #[derive(Clone, Copy)]
 enum Side {
@@ -39,6 +42,22 @@ impl Streams {
     /// What becomes the command's descriptors 0, 1, 2; `None` where it keeps ours.
     pub(crate) fn child_ends(&self) -> [Option<BorrowedFd<'_>>; 3] {
         self.theirs.each_ref().map(|file| file.as_ref().map(|f| f.as_fd()))
+    }
+
+    /// The files to copy from and to, for a command that cannot be given descriptors.
+    pub(crate) fn to_copy(&self) -> Result<[Arc<File>; 3]> {
+        let copy = |i: usize, ours: BorrowedFd<'_>| -> Result<Arc<File>> {
+            if let Some(file) = &self.theirs[i] {
+                return Ok(Arc::clone(file));
+            }
+            let copy = ours.try_clone_to_owned();
+            Ok(Arc::new(copy.map_err(|e| Error::file("copy", STANDARD[i], e))?.into()))
+        };
+        Ok([
+            copy(0, std::io::stdin().as_fd())?,
+            copy(1, std::io::stdout().as_fd())?,
+            copy(2, std::io::stderr().as_fd())?,
+        ])
     }
 
     pub(crate) fn into_our_ends(self) -> Pipes {

@@ -5,6 +5,7 @@
 //! moved out of it.
 
 use crate::cgroup;
+use crate::engine;
 use crate::error::Error;
 use crate::place::Settings;
 use crate::sandbox;
@@ -12,6 +13,10 @@ use crate::sandbox;
 /// What was found and removed.
 #[derive(Debug, Default)]
 pub struct Swept {
+    /// Containers, over all engines that answer.
+    pub containers: usize,
+    /// Images of ours.
+    pub images: usize,
     /// Sandboxes.
     pub sandboxes: usize,
     /// Cgroups, each tree counted for itself.
@@ -24,7 +29,8 @@ impl Swept {
     /// Whether nothing was left, and nothing went wrong.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
-        self.sandboxes + self.cgroups == 0 && self.problems.is_empty()
+        self.containers + self.images + self.sandboxes + self.cgroups == 0
+            && self.problems.is_empty()
     }
 
     fn noting(&mut self, (count, problems): (usize, Vec<Error>)) -> usize {
@@ -37,7 +43,8 @@ impl Swept {
 #[must_use]
 pub fn sweep(settings: &Settings) -> Swept {
     let mut swept = Swept::default();
-    // Sandboxes before cgroups: a process that has ended need not be moved.
+    // Cgroups last: a process that has ended need not be moved out.
+    (swept.containers, swept.images) = engine::sweep(settings, &mut swept.problems);
     swept.sandboxes = swept.noting(sandbox::sweep(&settings.scratch));
     swept.cgroups = swept.noting(cgroup::sweep());
     swept

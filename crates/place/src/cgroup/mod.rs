@@ -124,13 +124,22 @@ impl Cgroup {
         self.folders.first().map(PathBuf::as_path).unwrap_or(Path::new(""))
     }
 
-    /// The name that an engine is given as the parent of a container's cgroup, for a cgroup made
-    /// at [`Position::Top`]: a path for engines that write the tree themselves, a slice's name for
-    /// those that ask systemd.
-    #[must_use]
-    pub fn engine_parent(&self, systemd: bool) -> String {
-        let name = self.folder().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if systemd { name } else { format!("/{name}") }
+    /// The name that an engine is given as the parent of a container's cgroup: a path for engines
+    /// that write the tree themselves, a slice's name for those that ask systemd.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a cgroup that was not made at [`Position::Top`].
+    pub fn engine_parent(&self, systemd: bool) -> Result<String> {
+        let at_top = Hierarchies::mounted()?.perf()?.point()
+            == self.folder().parent().unwrap_or(Path::new(""));
+        match self.folder().file_name() {
+            Some(name) if at_top && systemd => Ok(name.to_string_lossy().into_owned()),
+            Some(name) if at_top => Ok(format!("/{}", name.to_string_lossy())),
+            _ => Err(Error::Unsupported {
+                place: format!("cgroup `{}`", self.folder().display()),
+                what: "hold a container: it is not at the top of the tree",
+            }),
+        }
     }
 
     /// Puts a process (all its threads) into the cgroup; what it makes afterwards is born there.
@@ -178,7 +187,17 @@ impl Cgroup {
         if !std::mem::take(&mut self.made) {
             return Ok(());
         }
-        self.folders.iter().rev().try_for_each(|folder| remove_folder(folder))
+        self.folders.iter().rev().try_for_each(|folder| remove_folder(folder))?;
+        self.remove_twins()
+    }
+
+    /// An engine that was given this cgroup as a parent makes one of the same name in the other
+    /// trees, and leaves it there.
+    fn remove_twins(&self) -> Result<()> {
+        let Some(name) = self.folder().file_name() else { return Ok(()) };
+        let trees = Hierarchies::mounted()?;
+        let twins = trees.all().map(|tree| tree.point().join(name)).filter(|f| f.is_dir());
+        twins.into_iter().try_for_each(|folder| remove_folder(&folder))
     }
 }
 

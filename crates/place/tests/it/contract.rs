@@ -125,7 +125,7 @@ fn signals_arrive(place: &dyn Place, expected: &Expected) {
     running.signal(Signal::TERM).unwrap();
     assert_eq!(running.wait().unwrap(), Exit::Code(3));
 
-    let running = start(place, &shell("sleep 600"));
+    let running = start(place, &shell("exec sleep 600"));
     running.signal(Signal::KILL).unwrap();
     let exit = running.wait().unwrap();
     assert_eq!(exit.shell_code(), 137);

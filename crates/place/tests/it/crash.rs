@@ -6,6 +6,7 @@ use culprit_place::{Command, Pid, Settings, Signal, Stdio, open, procfs, sweep};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Tells a copy of this binary that it is the one to be killed, and in which place.
 const PLACE: &str = "CULPRIT_TEST_CRASH_IN";
@@ -21,7 +22,7 @@ fn owner() {
     let settings = Settings { scratch: scratch.into(), ..Settings::default() };
     let place = open(&spec.to_str().unwrap().parse().unwrap(), &settings).unwrap();
     let cgroup = place.make_cgroup().unwrap();
-    let held = place.hold(&shell("sleep 600"), Some(&cgroup)).unwrap();
+    let held = place.hold(&shell("exec sleep 600"), Some(&cgroup)).unwrap();
     let running = held.start().unwrap();
     println!("\nleft {} {}", running.pid().unwrap(), cgroup.folder().display());
     running.wait().unwrap();
@@ -40,6 +41,12 @@ fn crash(spec: &str, scratch: &Path) -> (Pid, String) {
     running.signal(Signal::KILL).unwrap();
     running.wait().unwrap();
     (Pid(words[1].parse().unwrap()), words[2].to_owned())
+}
+
+/// Held by a test from the crash to the sweep: another's sweep would find what it has left.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn may_make_cgroups(test: &str) -> bool {
@@ -68,6 +75,7 @@ fn a_command_on_the_host_outlives_its_recorder_and_its_cgroup_is_swept() {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
+    let _alone = alone();
     let (pid, cgroup) = crash("host", scratch.path());
     assert!(procfs::stat(pid).is_ok(), "the command runs on");
     assert!(Path::new(&cgroup).is_dir());
@@ -83,6 +91,7 @@ fn a_sandbox_is_swept_with_everything_in_it() {
         return;
     }
     let scratch = tempfile::tempdir_in("/var/tmp").unwrap();
+    let _alone = alone();
     let (pid, cgroup) = crash("sandbox:/tmp", scratch.path());
     assert!(procfs::stat(pid).is_ok(), "the command runs on until the next run");
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1);
@@ -97,10 +106,27 @@ fn a_sandbox_is_swept_with_everything_in_it() {
 #[test]
 fn what_is_in_use_is_not_swept() {
     let scratch = tempfile::tempdir_in("/var/tmp").unwrap();
+    let _alone = alone();
     let settings = Settings { scratch: scratch.path().to_path_buf(), ..Settings::default() };
     let Ok(place) = open(&"sandbox:/tmp".parse().unwrap(), &settings) else {
         return println!("skipped: what_is_in_use_is_not_swept: no sandbox");
     };
     assert_eq!(swept(scratch.path()).sandboxes, 0);
     assert!(start(&*place, &shell("true")).wait().unwrap().success());
+}
+
+#[test]
+fn a_container_and_its_image_are_swept() {
+    let name = "a_container_and_its_image_are_swept";
+    if !may_make_cgroups(name) || crate::engine::place(name, "docker:@host").is_none() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let _alone = alone();
+    let (pid, cgroup) = crash("docker:@host", scratch.path());
+    assert!(procfs::stat(pid).is_ok(), "the container runs on until the next run");
+    let found = swept(scratch.path());
+    assert!(found.containers >= 1 && found.images >= 1, "{found:?}");
+    assert!(procfs::stat(pid).is_err());
+    assert!(!Path::new(&cgroup).exists());
 }

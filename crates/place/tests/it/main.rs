@@ -13,5 +13,6 @@
 mod again;
 mod contract;
 mod crash;
+mod engine;
 mod host;
 mod sandbox;

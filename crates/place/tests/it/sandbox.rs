@@ -89,8 +89,8 @@ fn processes_and_network_are_its_own() {
 fn removing_ends_what_still_runs() {
     let name = "removing_ends_what_still_runs";
     let Some((place, scratch)) = sandbox(name, Path::new("/tmp")) else { return };
-    let waited = start(&*place, &shell("sleep 600"));
-    let forgotten = start(&*place, &shell("sleep 600 & echo > /tmp/culprit-mark; sleep 600"));
+    let waited = start(&*place, &shell("exec sleep 600"));
+    let forgotten = start(&*place, &shell("sleep 600 & echo > /tmp/culprit-mark; exec sleep 600"));
     let (a, b) = (waited.pid().unwrap(), forgotten.pid().unwrap());
     drop(forgotten);
     place.remove().unwrap();

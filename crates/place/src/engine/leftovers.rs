@@ -1,0 +1,81 @@
+//! Containers and images that killed runs have left in the engines that answer.
+
+use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder};
+
+use super::client::Client;
+use super::place::{remove_container, remove_image};
+use crate::error::{Error, Result};
+use crate::owner::Owner;
+use crate::place::Settings;
+use crate::spec::EngineKind;
+
+/// Removes them. Returns how many containers and images; what went wrong is added to `problems`.
+/// An engine that does not answer has nothing that could be removed now.
+pub(crate) fn sweep(settings: &Settings, problems: &mut Vec<Error>) -> (usize, usize) {
+    let mut removed = (0, 0);
+    for kind in [EngineKind::Docker, EngineKind::Podman] {
+        let Ok(client) = Client::connect(kind, settings) else { continue };
+        // Containers first: they hold their image.
+        removed.0 += remove_all(containers(&client), |n| remove_container(&client, n), problems);
+        removed.1 += remove_all(images(&client), |n| remove_image(&client, n), problems);
+    }
+    removed
+}
+
+fn remove_all(
+    names: Result<Vec<String>>,
+    remove: impl Fn(&str) -> Result<bool>,
+    problems: &mut Vec<Error>,
+) -> usize {
+    let names = names.unwrap_or_else(|error| {
+        problems.push(error);
+        Vec::new()
+    });
+    let mut removed = 0;
+    for name in names.iter().filter(|name| is_abandoned(name)) {
+        match remove(name) {
+            Ok(true) => removed += 1,
+            // Somebody else's sweep is at it, or it is in use; the next run looks again.
+            Ok(false) => {}
+            Err(error) => problems.push(error),
+        }
+    }
+    removed
+}
+
+fn containers(client: &Client) -> Result<Vec<String>> {
+    let options = ListContainersOptionsBuilder::new().all(true).build();
+    let all = client.call("list containers", |d| d.list_containers(Some(options)))?;
+    let shown = all.into_iter().flat_map(|c| c.names.unwrap_or_default());
+    Ok(shown.map(|name| name.trim_start_matches('/').to_owned()).collect())
+}
+
+fn images(client: &Client) -> Result<Vec<String>> {
+    let options = ListImagesOptionsBuilder::new().all(false).build();
+    let all = client.call("list images", |d| d.list_images(Some(options)))?;
+    Ok(all.into_iter().flat_map(|i| i.repo_tags).collect())
+}
+
+/// Engines show an image as `NAME:TAG`, Podman as `localhost/NAME:TAG`.
+fn is_abandoned(shown: &str) -> bool {
+    let name = shown.rsplit('/').next().unwrap_or(shown);
+    let name = name.split(':').next().unwrap_or(name);
+    Owner::of_name(name).is_some_and(|owner| !owner.is_alive())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_abandoned;
+    use crate::owner::Owner;
+
+    #[test]
+    fn only_names_of_dead_makers_are_abandoned() {
+        let ours = Owner::ours().unwrap().fresh_name();
+        let dead = Owner::ours().unwrap().to_string();
+        let dead = format!("{}_1_0", dead.rsplit_once('_').unwrap().0);
+        assert!(!is_abandoned(&ours));
+        assert!(is_abandoned(&dead));
+        assert!(is_abandoned(&format!("localhost/{dead}:latest")));
+        assert!(!is_abandoned("busybox:latest"));
+    }
+}

@@ -1,0 +1,29 @@
+//! Containers, through the HTTP interface that Docker defined and Podman answers too.
+//!
+//! bollard and its runtime stay in this folder. Every call is made on a runtime of its own that
+//! lives as long as the call ([`client`]), so nothing async leaks out and nothing runs behind the
+//! caller's back but one thread a started command ([`session`]).
+//!
+//! ```text
+//!   create   options -> the engine's request        host_image  an image for `@host`
+//!   place    docker:IMAGE, podman:IMAGE             existing    container:NAME
+//!   session  one command: streams, start, end       refusal     why it did not start
+//! ```
+//!
+//! Nothing is ever pulled: an image that is not here is an error that says which are.
+
+mod client;
+mod create;
+mod existing;
+mod host_image;
+mod leftovers;
+mod place;
+mod refusal;
+mod session;
+mod stdin;
+
+pub use existing::{RunningContainer, running_container};
+
+pub(crate) use existing::Existing;
+pub(crate) use leftovers::sweep;
+pub(crate) use place::Container;

@@ -1,0 +1,367 @@
+//! `docker:IMAGE`, `podman:IMAGE` and `@host`: each command in a new container.
+//!
+//! A container is made when its command is held and started when that is let go; it is removed
+//! when the command's value is dropped, and with the place at the latest. It bears a name of ours,
+//! by which the next run finds it if we are killed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::models::{ContainerWaitResponse, SystemInfo, SystemInfoCgroupDriverEnum};
+use bollard::query_parameters::{
+    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, CreateImageOptionsBuilder,
+    KillContainerOptionsBuilder, ListImagesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptions, WaitContainerOptionsBuilder,
+};
+use culprit_model::Pid;
+use futures_util::{StreamExt, TryStreamExt};
+
+use super::client::{Client, is_conflict, is_missing, words};
+use super::create::{LAYER_DIR, Wish};
+use super::host_image::HostRoot;
+use super::refusal;
+use super::session::{Calling, Files, Output, Subject, open};
+use super::stdin::Input;
+use crate::cgroup::{Cgroup, Position};
+use crate::command::{Command, Exit, Signal, Stdio};
+use crate::error::{Error, Result};
+use crate::facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
+use crate::held::Held;
+use crate::host::our_environment;
+use crate::owner::Owner;
+use crate::place::{Place, Settings};
+use crate::spec::{ContainerOptions, EngineKind, Image, PlaceSpec};
+use crate::streams::Streams;
+
+/// An image and how containers are made from it.
+#[derive(Debug)]
+pub(crate) struct Container {
+    spec: PlaceSpec,
+    options: ContainerOptions,
+    client: Client,
+    info: SystemInfo,
+    image: String,
+    /// Whether the image is ours to remove.
+    made_image: bool,
+    programs: Vec<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
+    work_dir: PathBuf,
+    /// Names of the containers that may still be there.
+    containers: Arc<Mutex<Vec<String>>>,
+}
+
+impl Container {
+    pub(crate) fn new(
+        engine: EngineKind,
+        image: &Image,
+        options: &ContainerOptions,
+        settings: &Settings,
+    ) -> Result<Self> {
+        let client = Client::connect(engine, settings)?;
+        let info = client.call("tell about itself", |docker| docker.info())?;
+        let spec = PlaceSpec::Engine { engine, image: image.clone(), options: options.clone() };
+        let mut place = Self {
+            spec,
+            options: options.clone(),
+            client,
+            info,
+            image: String::new(),
+            made_image: false,
+            programs: Vec::new(),
+            environment: Vec::new(),
+            work_dir: PathBuf::from(LAYER_DIR),
+            containers: Arc::default(),
+        };
+        match image {
+            Image::Named(name) => place.use_image(name)?,
+            Image::Host => place.make_image()?,
+        }
+        if let Some(dir) = &options.workdir {
+            place.work_dir.clone_from(dir);
+        }
+        Ok(place)
+    }
+
+    fn use_image(&mut self, name: &str) -> Result<()> {
+        let runtime = super::client::runtime()?;
+        let found = runtime.block_on(self.client.docker().inspect_image(name));
+        let found = match found {
+            Ok(found) => found,
+            Err(reply) if is_missing(&reply) => return Err(self.image_missing(name)),
+            Err(reply) => return Err(self.client.error("look at an image", &reply)),
+        };
+        name.clone_into(&mut self.image);
+        if !self.options.layer {
+            let dir = found.config.and_then(|c| c.working_dir).filter(|d| !d.is_empty());
+            self.work_dir = dir.map_or_else(|| "/".into(), PathBuf::from);
+        }
+        Ok(())
+    }
+
+    fn image_missing(&self, name: &str) -> Error {
+        let options = ListImagesOptionsBuilder::new().all(false).build();
+        let images = self.client.call("list images", |docker| docker.list_images(Some(options)));
+        // The list is only a help; without it the message still holds.
+        let images = images.unwrap_or_default();
+        let mut local: Vec<String> = images.into_iter().flat_map(|i| i.repo_tags).collect();
+        local.sort_unstable();
+        Error::ImageMissing { engine: self.client.kind, image: name.to_owned(), local }
+    }
+
+    fn make_image(&mut self) -> Result<()> {
+        let root = HostRoot::look()?;
+        let name = Owner::ours()?.fresh_name();
+        let options = CreateImageOptionsBuilder::new().from_src("-").repo(&name).tag("latest");
+        let body = bollard::body_full(root.archive().into());
+        self.client.call("make an empty image", |docker| {
+            docker.create_image(Some(options.build()), Some(body), None).try_collect::<Vec<_>>()
+        })?;
+        self.image = format!("{name}:latest");
+        self.made_image = true;
+        self.programs = root.mounts;
+        self.environment = our_environment().collect();
+        Ok(())
+    }
+
+    fn is_systemd(&self) -> bool {
+        self.info.cgroup_driver == Some(SystemInfoCgroupDriverEnum::SYSTEMD)
+    }
+
+    fn create(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<String> {
+        let wish = Wish {
+            image: &self.image,
+            options: &self.options,
+            programs: &self.programs,
+            environment: &self.environment,
+            work_dir: &self.work_dir,
+            cgroup_parent: cgroup.map(|c| c.engine_parent(self.is_systemd())).transpose()?,
+        };
+        let request = wish.request(command)?;
+        let name = Owner::ours()?.fresh_name();
+        let options = CreateContainerOptionsBuilder::new().name(&name).build();
+        let doing = "make a container";
+        self.client.call(doing, |docker| docker.create_container(Some(options), request))?;
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        Ok(name)
+    }
+
+    /// The file system of the work folder, as far as it can be known before a container exists.
+    fn work(&self) -> Option<FileSystem> {
+        let above = self.options.volumes.iter().filter(|v| self.work_dir.starts_with(&v.target));
+        match above.max_by_key(|v| v.target.components().count()) {
+            Some(volume) => file_system(Pid(std::process::id()), &volume.source).ok(),
+            None => self.layer(),
+        }
+    }
+
+    fn layer(&self) -> Option<FileSystem> {
+        let driver = self.info.driver.as_deref()?;
+        driver.starts_with("overlay").then(|| FileSystem {
+            kind: "overlay".to_owned(),
+            magic: OVERLAY_MAGIC,
+            mount_point: "/".into(),
+            source: driver.to_owned(),
+            options: Vec::new(),
+        })
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let mut names = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names.drain(..) {
+            remove_container(&self.client, &name)?;
+        }
+        if std::mem::take(&mut self.made_image) {
+            remove_image(&self.client, &self.image)?;
+        }
+        Ok(())
+    }
+}
+
+impl Place for Container {
+    fn spec(&self) -> &PlaceSpec {
+        &self.spec
+    }
+
+    fn facts(&self) -> Result<PlaceFacts> {
+        let info = &self.info;
+        let filtered = |o: &String| o.contains("seccomp") && !o.contains("unconfined");
+        let seccomp = match info.security_options.as_deref().unwrap_or_default() {
+            options if options.iter().any(filtered) => Seccomp::Filter,
+            _ => Seccomp::Off,
+        };
+        let said = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
+        let quota_ns = |nanos: u64| (nanos / (1_000_000_000 / PERIOD_NS), PERIOD_NS);
+        Ok(PlaceFacts {
+            place: self.spec.clone(),
+            work_dir: self.work_dir.clone(),
+            work: self.work(),
+            root: self.layer(),
+            kernel: said(&info.kernel_version),
+            cpus: info.ncpu.and_then(|n| u32::try_from(n).ok()).unwrap_or_default(),
+            cpu_quota_ns: self.options.cpus.map(|c| quota_ns(c.0)),
+            memory_limit_bytes: self.options.memory.map(|m| m.0),
+            seccomp,
+            notes: vec![
+                format!("{} {}, as the engine tells", self.client.kind, said(&info.server_version)),
+                format!("storage driver {}", said(&info.driver)),
+                format!("output is logged by the driver {}", said(&info.logging_driver)),
+            ],
+        })
+    }
+
+    fn make_cgroup(&self) -> Result<Cgroup> {
+        Cgroup::create(Position::Top)
+    }
+
+    fn hold(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<Held> {
+        let streams = Streams::of(command)?;
+        let files = Files::of(&streams, command)?;
+        let name = self.create(command, cgroup)?;
+        let subject = NewContainer {
+            client: self.client.clone(),
+            name,
+            program: command.program(),
+            has_input: !matches!(command.stdin, Stdio::Null),
+            containers: Arc::clone(&self.containers),
+        };
+        let held = open(Arc::new(subject), files)?;
+        Ok(Held::new(Box::new(held), streams.into_our_ends()))
+    }
+
+    fn remove(mut self: Box<Self>) -> Result<()> {
+        self.end()
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `remove`; what stays here is swept by the next run.
+        let _swept_later = self.end();
+    }
+}
+
+/// The period that engines use for a CPU quota: 100 ms.
+const PERIOD_NS: u64 = 100_000_000;
+
+/// A signal that is sent, or a status that is awaited, may take as long as the command.
+const FOR_EVER: Duration = Duration::from_secs(u64::MAX / 4);
+
+/// A container made for one command.
+#[derive(Debug)]
+struct NewContainer {
+    client: Client,
+    name: String,
+    program: String,
+    has_input: bool,
+    containers: Arc<Mutex<Vec<String>>>,
+}
+
+impl NewContainer {
+    async fn inspect(&self) -> Result<bollard::models::ContainerState> {
+        let found = self.client.docker().inspect_container(&self.name, None).await;
+        let found = found.map_err(|reply| self.client.error("look at a container", &reply))?;
+        Ok(found.state.unwrap_or_default())
+    }
+}
+
+impl Subject for NewContainer {
+    fn attach(&self) -> Calling<'_, Option<(Output, Input)>> {
+        Box::pin(async {
+            let options = AttachContainerOptionsBuilder::new()
+                .stream(true)
+                .stdin(self.has_input)
+                .stdout(true)
+                .stderr(true)
+                .build();
+            let attached = self.client.docker().attach_container(&self.name, Some(options)).await;
+            let attached = attached.map_err(|r| self.client.error("attach to a container", &r))?;
+            Ok(Some((attached.output, attached.input)))
+        })
+    }
+
+    fn begin(&self) -> Calling<'_, Option<(Output, Input)>> {
+        Box::pin(async {
+            match self.client.docker().start_container(&self.name, None).await {
+                Ok(()) => Ok(None),
+                Err(reply) => Err(refusal::error(&self.client, &self.program, &words(&reply))),
+            }
+        })
+    }
+
+    fn pid(&self) -> Calling<'_, Option<Pid>> {
+        // Zero once it has ended.
+        Box::pin(async {
+            let pid = self.inspect().await?.pid.and_then(|p| u32::try_from(p).ok());
+            Ok(pid.filter(|p| *p > 0).map(Pid))
+        })
+    }
+
+    fn end(&self) -> Calling<'_, Exit> {
+        Box::pin(async {
+            let mut docker = self.client.docker().clone();
+            docker.set_timeout(FOR_EVER);
+            let options = WaitContainerOptionsBuilder::new().condition("not-running").build();
+            let said = docker.wait_container(&self.name, Some(options)).next().await;
+            let status = match said {
+                Some(Ok(ContainerWaitResponse { status_code, .. })) => status_code,
+                // The client takes every status but 0 for an error.
+                Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
+                Some(Err(reply)) => return Err(self.client.error("wait for a container", &reply)),
+                None => self.inspect().await?.exit_code.unwrap_or(-1),
+            };
+            Ok(Exit::Code(i32::try_from(status).unwrap_or(-1)))
+        })
+    }
+
+    fn signal(&self, _pid: Option<Pid>, signal: Signal) -> Result<()> {
+        let options = KillContainerOptionsBuilder::new().signal(&signal.0.to_string()).build();
+        let runtime = super::client::runtime()?;
+        let docker = self.client.docker();
+        match runtime.block_on(docker.kill_container(&self.name, Some(options))) {
+            Ok(()) => Ok(()),
+            // It has ended meanwhile.
+            Err(reply) if is_missing(&reply) || words(&reply).contains("is not running") => Ok(()),
+            Err(reply) => Err(self.client.error("send a signal", &reply)),
+        }
+    }
+
+    fn discard(&self) {
+        let mut names = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(i) = names.iter().position(|n| *n == self.name) {
+            // One that cannot be removed stays on the list, for the place's own end.
+            if remove_container(&self.client, &self.name).is_ok() {
+                names.swap_remove(i);
+            }
+        }
+    }
+}
+
+/// Removes a container with its anonymous volumes, running or not. `false` when the engine is busy
+/// with it, because it is being removed already.
+pub(super) fn remove_container(client: &Client, name: &str) -> Result<bool> {
+    let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+    let removing = client.docker().remove_container(name, Some(options));
+    removed(client, "remove a container", super::client::runtime()?.block_on(removing))
+}
+
+/// Removes an image. `false` when it is in use.
+pub(super) fn remove_image(client: &Client, name: &str) -> Result<bool> {
+    let removing = client.docker().remove_image(name, None::<RemoveImageOptions>, None);
+    removed(client, "remove an image", super::client::runtime()?.block_on(removing).map(drop))
+}
+
+/// What is not there is removed.
+fn removed(
+    client: &Client,
+    doing: &str,
+    reply: std::result::Result<(), bollard::errors::Error>,
+) -> Result<bool> {
+    match reply {
+        Ok(()) => Ok(true),
+        Err(reply) if is_missing(&reply) => Ok(true),
+        Err(reply) if is_conflict(&reply) => Ok(false),
+        Err(reply) => Err(client.error(doing, &reply)),
+    }
+}
