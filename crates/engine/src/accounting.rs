@@ -4,7 +4,7 @@
 //! `/proc/PID/task/TID/schedstat` keeps on-CPU and run-queue time per thread; the difference of two
 //! snapshots must equal our intervals clipped to the time between them.
 
-use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
+use culprit_model::{Cause, Interval, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
 
 /// Sums may differ from the kernel's by this share of on-CPU time before it is called a loss. The
 /// kernel's own tracing work between the two switch records of a thread costs about a microsecond,
@@ -71,6 +71,9 @@ pub struct Accounting {
     pub run_queue: Sum,
     /// How many threads have snapshots.
     pub checked: usize,
+    /// How often these threads got onto a CPU. What the recorder itself does at each switch lies
+    /// between the two switch records: the kernel charges it to a thread, we do not.
+    pub switches_in: u64,
     /// Time in rows that lost switch records touch.
     pub uncertain: Nanos,
 }
@@ -85,6 +88,14 @@ impl Accounting {
         beyond(&self.cpu, CPU_TOLERANCE) || beyond(&self.run_queue, RUN_QUEUE_TOLERANCE)
     }
 
+    /// How much on-CPU time a switch that the kernel counts and we do not: the recorder's own work,
+    /// where nothing else is amiss. None when ours is not less, or nothing was checked.
+    #[must_use]
+    pub fn cost_of_a_switch(&self) -> Option<Nanos> {
+        let missing = self.cpu.theirs.saturating_sub(self.cpu.ours);
+        missing.0.checked_div(self.switches_in).filter(|cost| *cost > 0).map(Nanos)
+    }
+
     /// The loss row that a difference deserves, if it does.
     pub(crate) fn losses(&self) -> Option<Loss> {
         self.differs().then(|| Loss {
@@ -93,8 +104,14 @@ impl Accounting {
             from: None,
             to: None,
             detail: Text::from(format!(
-                "on-CPU {} against {} of the kernel, run queue {} against {}",
-                self.cpu.ours, self.cpu.theirs, self.run_queue.ours, self.run_queue.theirs
+                "on-CPU {} against {} of the kernel{}, run queue {} against {}",
+                self.cpu.ours,
+                self.cpu.theirs,
+                self.cost_of_a_switch()
+                    .map(|cost| format!(" ({cost} a switch)"))
+                    .unwrap_or_default(),
+                self.run_queue.ours,
+                self.run_queue.theirs
             )),
         })
     }
@@ -133,14 +150,55 @@ pub fn accounting(recording: &Recording) -> Accounting {
         sums.life.add(entry.life);
         sums.cpu.add(entry.cpu.unwrap_or_default());
         sums.run_queue.add(entry.run_queue.unwrap_or_default());
-        sums.checked += usize::from(entry.cpu.is_some());
+        if entry.cpu.is_some() {
+            sums.checked += 1;
+            sums.switches_in += switches_in(own);
+        }
         sums.uncertain += own.iter().filter(|row| row.uncertain).map(|row| row.duration).sum();
         sums.threads.push(entry);
     }
     sums
 }
 
+/// How often a thread's rows go from off the CPU to on it.
+fn switches_in(rows: &[Interval]) -> u64 {
+    let onto = |pair: &&[Interval]| !pair[0].cause.is_cpu() && pair[1].cause.is_cpu();
+    rows.windows(2).filter(onto).count() as u64
+}
+
 /// How much of a stretch lies between two times.
 pub(crate) fn clipped(start: Time, duration: Nanos, from: Time, to: Time) -> Nanos {
     (start + duration).min(to).since(start.max(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use culprit_model::notation::parse;
+
+    #[test]
+    fn sums_are_those_between_the_snapshots() {
+        let mut recording =
+            parse("app(1)/main(1) UUrrUUssUU\napp(1)/other(2) ssssssssss").expect("parses");
+        let thread = &mut recording.threads[0];
+        (thread.sched_from, thread.sched_to) = (Some(Time(1_000_000)), Some(Time(9_000_000)));
+        (thread.sched_cpu, thread.sched_wait) = (Some(Nanos(4_020_000)), Some(Nanos(2_000_000)));
+        let sums = accounting(&recording);
+        assert_eq!((sums.life.ours, sums.life.theirs), (Nanos(20_000_000), Nanos(20_000_000)));
+        assert_eq!((sums.cpu.ours, sums.cpu.difference_ns()), (Nanos(4_000_000), -20_000));
+        assert_eq!((sums.run_queue.ours, sums.checked), (Nanos(2_000_000), 1));
+        assert_eq!((sums.switches_in, sums.cost_of_a_switch()), (2, Some(Nanos(10_000))));
+        assert!(!sums.differs(), "20 us do not matter");
+    }
+
+    #[test]
+    fn a_large_difference_is_a_loss() {
+        let mut recording = parse("tick 1s\napp(1)/main(1) UUUUUUUUUU").expect("parses");
+        let thread = &mut recording.threads[0];
+        (thread.sched_from, thread.sched_to) = (Some(Time(0)), Some(Time(10_000_000_000)));
+        (thread.sched_cpu, thread.sched_wait) = (Some(Nanos(11_000_000_000)), Some(Nanos(0)));
+        let sums = accounting(&recording);
+        assert!(sums.differs());
+        assert_eq!(sums.losses().map(|loss| loss.kind), Some(LossKind::AccountingDiffers));
+    }
 }
