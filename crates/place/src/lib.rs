@@ -14,6 +14,7 @@ mod command;
 mod engine;
 mod error;
 mod facts;
+pub mod fake;
 mod held;
 mod host;
 mod mounts;
