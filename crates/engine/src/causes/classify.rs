@@ -20,7 +20,7 @@ use culprit_model::{Cause, Frame, Recording, StackId};
 use rustc_hash::FxHashMap;
 
 use super::names::source_name;
-use super::rules::{CONTEXTS, Context, EXCEPTIONS, RULES, Rule, SCHEDULER, Strength};
+use super::rules::{CONTEXTS, Context, DEATH, EXCEPTIONS, RULES, Rule, SCHEDULER, Strength};
 
 /// The name of the module whose frames are the kernel's.
 pub const KERNEL_MODULE: &str = "[kernel]";
@@ -53,6 +53,8 @@ struct Node {
     context: Context,
     /// Whether this frame is the kernel's.
     kernel: bool,
+    /// Whether a thread that leaves the CPU here does not come back.
+    dead: bool,
     /// The innermost frame outside the kernel.
     user: Option<StackId>,
 }
@@ -64,6 +66,7 @@ struct FrameFacts {
     context: Option<Context>,
     exception: bool,
     scheduler: bool,
+    death: bool,
     kernel: bool,
 }
 
@@ -99,6 +102,12 @@ impl Causes {
         left.is_some_and(|rule| rule.cause == Cause::RunnableQuota)
     }
 
+    /// True when a thread that left the CPU at this stack ended there.
+    #[must_use]
+    pub fn ends(&self, stack: StackId) -> bool {
+        self.nodes.get(stack.index()).is_some_and(|node| node.dead)
+    }
+
     /// True when the innermost frame is the kernel's.
     #[must_use]
     pub fn in_kernel(&self, stack: StackId) -> bool {
@@ -129,9 +138,8 @@ fn settle(caller: Node, facts: &FrameFacts, own: StackId) -> Node {
     if facts.exception {
         node = Node { kernel, user: caller.user, ..Node::default() };
     }
-    if let Some(context) = facts.context {
-        node.context = context;
-    }
+    node.context = facts.context.unwrap_or(node.context);
+    node.dead |= facts.death;
     if !facts.scheduler {
         node.left = None;
     }
@@ -162,6 +170,7 @@ struct Entry {
     context: Option<Context>,
     exception: bool,
     scheduler: bool,
+    death: bool,
 }
 
 impl Matcher {
@@ -175,6 +184,7 @@ impl Matcher {
         }
         matcher.each(EXCEPTIONS, |entry| entry.exception = true);
         matcher.each(SCHEDULER, |entry| entry.scheduler = true);
+        matcher.each(DEATH, |entry| entry.death = true);
         matcher
     }
 
@@ -203,6 +213,7 @@ impl Matcher {
                 found.context = found.context.or(entry.context);
                 found.exception |= entry.exception;
                 found.scheduler |= entry.scheduler;
+                found.death |= entry.death;
             }
         }
         found
@@ -217,6 +228,7 @@ impl Matcher {
             context: entry.context,
             exception: entry.exception,
             scheduler: entry.scheduler,
+            death: entry.death,
             kernel,
         }
     }

@@ -1,6 +1,6 @@
 //! The one pass that turns raw tables into intervals, thread by thread.
 
-use culprit_model::{LossKind, Recording, ThreadId, Time};
+use culprit_model::{Interval, LossKind, Recording, Switch, SwitchKind, ThreadId, Time};
 
 use super::evidence::Evidence;
 use super::quota::Quota;
@@ -45,11 +45,14 @@ impl Holes {
 /// when the sums differ from the kernel's own accounting by more than
 /// [`Accounting::differs`] allows; the result says by how much in any case.
 ///
-/// A recording that holds intervals already is left as it is. The cost is linear in switches,
+/// A thread that was switched out dead has ended there, also where its exit record was lost. A
+/// recording that holds intervals already is left as it is. The cost is linear in switches,
 /// samples, wakeups, frames and stacks.
 pub fn build(recording: &mut Recording) -> Accounting {
     if recording.intervals.is_empty() {
-        recording.intervals = intervals(recording);
+        let causes = Causes::of(recording);
+        end_the_dead(recording, &causes);
+        recording.intervals = intervals(recording, &causes);
         recording.switches = Vec::new();
         let sums = accounting(recording);
         recording.losses.extend(sums.losses());
@@ -58,8 +61,33 @@ pub fn build(recording: &mut Recording) -> Accounting {
     accounting(recording)
 }
 
-fn intervals(recording: &Recording) -> Vec<culprit_model::Interval> {
-    let causes = Causes::of(recording);
+/// Ends the threads that were switched out dead but whose exit was not recorded, and the processes
+/// all of whose threads have ended.
+fn end_the_dead(recording: &mut Recording, causes: &Causes) {
+    let dead = |switch: &&Switch| {
+        let letter = switch.state.and_then(char::from_u32);
+        switch.kind != SwitchKind::In
+            && (matches!(letter, Some('X' | 'Z'))
+                || switch.stack.is_some_and(|stack| causes.ends(stack)))
+    };
+    for switch in recording.switches.iter().filter(dead) {
+        if let Some(thread) = recording.threads.get_mut(switch.thread.index()) {
+            thread.end.get_or_insert(switch.time);
+        }
+    }
+    let mut ends = vec![Some(Time::START); recording.processes.len()];
+    for thread in &recording.threads {
+        if let Some(end) = ends.get_mut(thread.process.index()) {
+            *end = end.zip(thread.end).map(|(known, own)| known.max(own));
+        }
+    }
+    for (process, end) in recording.processes.iter_mut().zip(ends) {
+        let end = end.filter(|end| process.recorded && *end > process.start);
+        process.end = process.end.or(end);
+    }
+}
+
+fn intervals(recording: &Recording, causes: &Causes) -> Vec<Interval> {
     let quota = Quota::of(recording);
     let holes = Holes::of(recording);
     let evidence = Evidence::of(recording);
@@ -68,7 +96,7 @@ fn intervals(recording: &Recording) -> Vec<culprit_model::Interval> {
     for (at, thread) in recording.threads.iter().enumerate() {
         if thread.recorded {
             let id = ThreadId::from_index(at);
-            Timeline::new(recording, id, &evidence, &mut rows).write(&causes, &quota, &holes);
+            Timeline::new(recording, id, &evidence, &mut rows).write(causes, &quota, &holes);
         }
     }
     rows.shrink_to_fit();

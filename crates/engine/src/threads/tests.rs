@@ -240,3 +240,18 @@ fn building_twice_changes_nothing() {
     assert_eq!(build(&mut recording), sums);
     assert_eq!(recording, first);
 }
+
+#[test]
+fn a_thread_that_is_switched_out_dead_has_ended() {
+    let mut recording = parse_raw(
+        "stack e blocked.other [kernel]!do_exit;[kernel]!do_task_dead;[kernel]!__schedule
+         app(1)/gone(1) UUUeeee
+         app(2)/here(2) UUUUUUU",
+    )
+    .expect("parses");
+    build(&mut recording);
+    assert_eq!(recording.threads[0].end, Some(Time(3_000_000)));
+    assert_eq!(recording.processes[0].end, Some(Time(3_000_000)));
+    assert_eq!((recording.threads[1].end, recording.processes[1].end), (None, None));
+    assert!(recording.intervals.iter().all(|row| row.cause == Cause::CpuUser));
+}

@@ -168,3 +168,7 @@ pub(in crate::causes) const SCHEDULER: &[&str] = &[
     "__perf_event_task_sched_out",
     "prepare_task_switch",
 ];
+
+/// Functions from which a thread does not come back: its life ends there. Source: kernel/exit.c,
+/// kernel/sched/core.c.
+pub(in crate::causes) const DEATH: &[&str] = &["do_task_dead", "make_task_dead"];
