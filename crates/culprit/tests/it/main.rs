@@ -1,0 +1,11 @@
+//! The program as its users run it: the real recorder on real programs.
+//!
+//! Programs under `fixtures/` say themselves what they do; recordings are checked against that. A
+//! test that lacks a right or a tool prints `skipped: NAME: what is missing`.
+
+mod bad_input;
+mod causes;
+mod containers;
+mod killed;
+mod phases;
+mod support;
