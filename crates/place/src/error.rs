@@ -249,6 +249,12 @@ fn start_hints(program: &str, stage: Stage, source: &io::Error) -> Vec<String> {
         (Stage::Execute, Some(libc::ENOENT)) if !program.contains('/') => {
             vec![format!("is `{program}` installed there, and in `PATH`?")]
         }
+        (Stage::Execute, Some(libc::ENOENT)) => {
+            vec![
+                "a container has files of its own; `volume=/dir:/dir` adds a folder of the host"
+                    .into(),
+            ]
+        }
         (Stage::Execute, Some(libc::ENOEXEC)) => {
             vec![format!(
                 "a script needs a first line such as `#!/bin/sh`, or run it as `sh {program}`"

@@ -34,9 +34,9 @@ pub struct PlaceFacts {
     pub kernel: String,
     /// CPUs that its commands may use.
     pub cpus: u32,
-    /// CPU quota of the nearest limited cgroup, as (time, period) in ns; `None` without one.
+    /// The strictest CPU quota above its commands, as (time, period) in ns; `None` without one.
     pub cpu_quota_ns: Option<(u64, u64)>,
-    /// Memory limit of its cgroup, bytes; `None` without one.
+    /// The strictest memory limit above its commands, bytes; `None` without one.
     pub memory_limit_bytes: Option<u64>,
     /// Filter on system calls.
     pub seccomp: Seccomp,
@@ -124,7 +124,7 @@ impl PlaceFacts {
     /// [`Error::NoProcess`] when it has ended; [`Error::File`] when we may not look or the work
     /// folder is not there.
     pub fn observe(place: &PlaceSpec, pid: Pid, work_dir: &Path) -> Result<Self> {
-        let limits = CounterReader::of_process(pid)?.read();
+        let limits = CounterReader::of_process(pid)?.limits();
         Ok(Self {
             place: place.clone(),
             work_dir: work_dir.to_path_buf(),
@@ -132,8 +132,8 @@ impl PlaceFacts {
             root: Some(file_system(pid, Path::new("/"))?),
             kernel: kernel(),
             cpus: cpus(pid)?,
-            cpu_quota_ns: limits.cpu.quota_ns.zip(limits.cpu.period_ns),
-            memory_limit_bytes: limits.memory.limit_bytes,
+            cpu_quota_ns: limits.cpu_quota_ns,
+            memory_limit_bytes: limits.memory_bytes,
             seccomp: Seccomp::of(pid)?,
             notes: Vec::new(),
         })

@@ -28,7 +28,8 @@ mod streams;
 mod sweep;
 
 pub use cgroup::{
-    Cgroup, CounterReader, Counters, CpuCounters, IoCounters, MemoryCounters, Position, Pressure,
+    Cgroup, CounterReader, Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Position,
+    Pressure,
 };
 pub use command::{Command, Exit, Group, Signal, Stdio};
 pub use culprit_model::{Pid, Tid};

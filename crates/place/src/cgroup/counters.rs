@@ -100,8 +100,28 @@ impl Counters {
     }
 }
 
+/// What a process may use, by its cgroup and those above it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// CPU time in a period, and the period, both ns; none without a quota.
+    pub cpu_quota_ns: Option<(u64, u64)>,
+    /// Memory, bytes; none without a limit.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Limits {
+    fn tighten(&mut self, quota: Option<(u64, u64)>, memory: Option<u64>) {
+        // Quotas of different periods compare by their share of a CPU.
+        let share =
+            |(time, period): (u64, u64)| (u128::from(time) << 64) / u128::from(period.max(1));
+        self.cpu_quota_ns =
+            [self.cpu_quota_ns, quota].into_iter().flatten().min_by_key(|q| share(*q));
+        self.memory_bytes = [self.memory_bytes, memory].into_iter().flatten().min();
+    }
+}
+
 /// The folders in which a cgroup's files lie; read as often as wanted.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CounterReader {
     cpu: Option<PathBuf>,
     cpuacct: Option<PathBuf>,
@@ -141,6 +161,36 @@ impl CounterReader {
             blkio: v1("blkio"),
             v2: trees.v2().and_then(lies_in),
         })
+    }
+
+    /// The strictest limits that hold here: those of this cgroup or of one above it.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        let mut reader = Some(self.clone());
+        while let Some(here) = reader {
+            let (cpu, memory) = (here.cpu(), here.memory());
+            limits.tighten(cpu.quota_ns.zip(cpu.period_ns), memory.limit_bytes);
+            reader = here.above();
+        }
+        limits
+    }
+
+    /// The cgroups above these; `None` at the top of every tree.
+    fn above(&self) -> Option<Self> {
+        // Every cgroup has a list of its members; the folder above a mount point has none.
+        let up = |folder: &Option<PathBuf>| {
+            let above = folder.as_deref().and_then(Path::parent)?;
+            above.join("cgroup.procs").exists().then(|| above.to_path_buf())
+        };
+        let above = Self {
+            cpu: up(&self.cpu),
+            cpuacct: up(&self.cpuacct),
+            memory: up(&self.memory),
+            blkio: up(&self.blkio),
+            v2: up(&self.v2),
+        };
+        (above != Self::default()).then_some(above)
     }
 
     /// Reads everything that is there.
@@ -358,6 +408,21 @@ mod tests {
         assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (None, Some(100_000_000)));
         assert_eq!((read.memory.limit_bytes, read.memory.limit_hits), (None, Some(9)));
         assert_eq!(read.io.read_bytes, None);
+    }
+
+    #[test]
+    fn the_strictest_limit_above_holds() {
+        let top = tempfile::tempdir().unwrap();
+        let below = top.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        let folders = [top.path(), &top.path().join("a"), &below];
+        let limits = [("max 100000", "1000"), ("50000 100000", "max"), ("30000 50000", "2000")];
+        for (folder, (cpu, memory)) in folders.into_iter().zip(limits) {
+            write(folder, &[("cgroup.procs", ""), ("cpu.max", cpu), ("memory.max", memory)]);
+        }
+        let limits = CounterReader { v2: Some(below), ..CounterReader::default() }.limits();
+        assert_eq!(limits.cpu_quota_ns, Some((50_000_000, 100_000_000)));
+        assert_eq!(limits.memory_bytes, Some(1000));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod hierarchy;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use culprit_model::Pid;
 use crate::error::{Error, Result};
 use crate::owner::{Owner, PREFIX};
 
-pub use counters::{CounterReader, Counters, CpuCounters, IoCounters, MemoryCounters, Pressure};
+pub use counters::{
+    CounterReader, Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Pressure,
+};
 use hierarchy::{Hierarchies, Membership};
 
 /// Where a new cgroup is made.
@@ -294,10 +297,18 @@ fn abandoned(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = below.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !name.starts_with(PREFIX) {
             abandoned(&below, found);
-        } else if Owner::of_name(name.trim_end_matches(".slice")).is_some_and(|o| !o.is_alive()) {
+        } else if Owner::of_name(name.trim_end_matches(".slice")).is_some_and(|o| !o.is_alive())
+            && may_remove(&below)
+        {
             found.push(below);
         }
     }
+}
+
+/// Root removes what any user has left, others their own.
+fn may_remove(folder: &Path) -> bool {
+    let us = rustix::process::geteuid();
+    us.is_root() || std::fs::metadata(folder).is_ok_and(|m| m.uid() == us.as_raw())
 }
 
 #[cfg(test)]

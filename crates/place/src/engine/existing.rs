@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 
 use super::client::{Client, is_missing, runtime, words};
 use super::create::{text, variable};
+use super::place::exit;
 use super::refusal;
 use super::session::{Calling, Files, Output, Subject, open};
 use super::stdin::Input;
@@ -250,8 +251,7 @@ impl Subject for Exec {
             loop {
                 let found = self.inspect().await?;
                 if found.running != Some(true) {
-                    let status = found.exit_code.and_then(|c| i32::try_from(c).ok());
-                    return Ok(Exit::Code(status.unwrap_or(-1)));
+                    return exit(found.exit_code);
                 }
                 tokio::time::sleep(ASK_AGAIN).await;
             }

@@ -309,9 +309,12 @@ impl Subject for NewContainer {
                 // The client takes every status but 0 for an error.
                 Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
                 Some(Err(reply)) => return Err(self.client.error("wait for a container", &reply)),
-                None => self.inspect().await?.exit_code.unwrap_or(-1),
+                None => {
+                    let status = self.inspect().await?.exit_code;
+                    return exit(status);
+                }
             };
-            Ok(Exit::Code(i32::try_from(status).unwrap_or(-1)))
+            exit(Some(status))
         })
     }
 
@@ -336,6 +339,12 @@ impl Subject for NewContainer {
             }
         }
     }
+}
+
+/// A status as the engine tells it.
+pub(super) fn exit(status: Option<i64>) -> Result<Exit> {
+    let status = status.and_then(|s| i32::try_from(s).ok()).map(Exit::Code);
+    status.ok_or_else(|| Error::EngineLost { why: "it told no exit status".to_owned() })
 }
 
 /// Removes a container with its anonymous volumes, running or not. `false` when the engine is busy

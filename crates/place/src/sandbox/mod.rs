@@ -54,12 +54,14 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn new(dir: Option<PathBuf>, settings: &Settings) -> Result<Self> {
-        let here = || std::env::current_dir().map_err(|e| Error::file("find", ".", e));
-        let work_dir = dir.clone().map_or_else(here, Ok)?;
+        let asked = dir.clone().unwrap_or_else(|| ".".into());
+        // Without links, for what lies where is decided by the path.
+        let work_dir = asked.canonicalize().map_err(|e| Error::file("find", asked, e))?;
         let privileged = state::may_mount()?;
         let state = state::State::make(&settings.scratch)?;
         let mounts = mounts(None)?;
-        let host = plan::Host { mounts: &mounts, list: &state::list, privileged };
+        let list = &state::list;
+        let host = plan::Host { mounts: &mounts, list, privileged, work_dir: &work_dir };
         let plan = plan::plan(&host, state.layout())?;
         state.prepare(&plan.lowers, privileged)?;
 

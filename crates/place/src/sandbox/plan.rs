@@ -46,6 +46,8 @@ pub(super) struct Host<'a> {
     pub(super) list: &'a dyn Fn(&Path) -> Vec<Entry>,
     /// Whether we may mount without a user namespace.
     pub(super) privileged: bool,
+    /// Where commands will work: that folder must lie on an overlay.
+    pub(super) work_dir: &'a Path,
 }
 
 /// The folders of one sandbox, below its own folder on disk.
@@ -157,6 +159,8 @@ impl Planner<'_> {
             lower: path(lower)?,
             target: path(&self.target(lower))?,
             data: path(Path::new(&OsString::from_vec(data)))?,
+            // Where layers lie in one another, one above the nearest is needed too, to reach it.
+            needed: self.host.work_dir.starts_with(lower),
         };
         self.step(step);
         self.plan.lowers.push(lower.to_path_buf());
@@ -243,13 +247,20 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a mount is covered with an overlay. The root of another container is not: its engine
-/// changes it underneath, and it is nothing that a command on this host works in.
+/// Whether a mount is covered with an overlay.
 fn is_layer(mount: &Mount) -> bool {
     let is_kernels = KERNEL.iter().any(|k| mount.point.starts_with(k));
     let is_root = mount.point == Path::new("/");
     let pseudo = PSEUDO.contains(&mount.fs_type.as_str());
-    !is_kernels && !is_root && !pseudo && mount.fs_type != "overlay"
+    !is_kernels && !is_root && !pseudo && !is_container(mount)
+}
+
+/// Whether a mount is the root of a container, as its engine keeps it: an overlay beside the folder
+/// that it writes to (`overlay2/ID/merged` beside `overlay2/ID/diff`). The engine changes it
+/// underneath, and it is nothing that a command on this host works in.
+fn is_container(mount: &Mount) -> bool {
+    let upper = mount.super_option("upperdir").map(Path::new);
+    mount.fs_type == "overlay" && upper.is_some_and(|u| u.parent() == mount.point.parent())
 }
 
 /// A path in the options of an overlay, where comma, colon and backslash have a meaning
@@ -279,7 +290,7 @@ mod tests {
             options: Vec::new(),
             fs_type: fs_type.into(),
             source: String::new(),
-            super_options: Vec::new(),
+            super_options: vec!["upperdir=/var/lib/docker/overlay2/1/diff".into()],
         }
     }
 
@@ -294,7 +305,7 @@ mod tests {
             let found = folders.iter().find(|(name, _)| Path::new(name) == folder);
             found.map_or(Vec::new(), |(_, names)| names.iter().map(|n| entry(n)).collect())
         };
-        let host = Host { mounts: &mounts, list: &list, privileged };
+        let host = Host { mounts: &mounts, list: &list, privileged, work_dir: Path::new("/usr") };
         let layout = Layout { state: "/s".into() };
         plan(&host, &layout).unwrap().steps.iter().map(ToString::to_string).collect()
     }
@@ -319,6 +330,7 @@ mod tests {
             ("/home", "xfs"),
             ("/sys/fs/cgroup", "cgroup2"),
             ("/var/lib/docker/overlay2/1/merged", "overlay"),
+            ("/srv", "overlay"),
             ("/run/docker/netns/1", "nsfs"),
             ("/tmp", "tmpfs"),
         ];
@@ -326,6 +338,7 @@ mod tests {
             "make the mounts private",
             "mount an overlay on /",
             "mount an overlay on /home",
+            "mount an overlay on /srv",
             "mount an overlay on /tmp",
             "mount proc on /s/root/proc",
             "bind /sys",

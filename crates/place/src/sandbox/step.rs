@@ -25,8 +25,9 @@ pub(crate) enum Step {
     Private,
     /// A file system of its own type on `target`: proc, tmpfs.
     Mount { kind: CString, target: CString, data: CString },
-    /// An overlay on `lower`; where the kernel refuses that layer, `lower` itself, read-only.
-    Overlay { lower: CString, target: CString, data: CString },
+    /// An overlay on `lower`. Where the kernel refuses that layer: `lower` itself, read-only, unless
+    /// the work folder lies on it, when nothing else will do.
+    Overlay { lower: CString, target: CString, data: CString, needed: bool },
     /// A folder or file of the host with everything mounted below it.
     Bind { source: CString, target: CString },
     /// The same, for reading only.
@@ -63,7 +64,9 @@ impl Step {
                 let flags = MountFlags::NOSUID | MountFlags::NODEV;
                 mount(kind.as_c_str(), target.as_c_str(), kind.as_c_str(), flags, data.as_c_str())
             }
-            Self::Overlay { lower, target, data } => return overlay(lower, target, data),
+            Self::Overlay { lower, target, data, needed } => {
+                return overlay(lower, target, data, *needed);
+            }
             Self::Bind { source, target } => {
                 mount_bind_recursive(source.as_c_str(), target.as_c_str())
             }
@@ -82,11 +85,12 @@ impl Step {
     }
 }
 
-fn overlay(lower: &CString, target: &CString, data: &CString) -> Result<Outcome> {
+fn overlay(lower: &CString, target: &CString, data: &CString, needed: bool) -> Result<Outcome> {
     let overlay = c"overlay";
     let flags = MountFlags::empty();
     match mount(overlay, target.as_c_str(), overlay, flags, data.as_c_str()) {
         Ok(()) => Ok(Outcome::Done),
+        Err(why) if needed => Err(why),
         Err(why) => Ok(match bind_read_only(lower, target) {
             Ok(()) => Outcome::ReadOnly(why),
             Err(_) => Outcome::LeftOut(why),

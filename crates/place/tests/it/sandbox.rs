@@ -101,6 +101,13 @@ fn removing_ends_what_still_runs() {
 }
 
 #[test]
+fn a_work_folder_that_is_not_there_is_named() {
+    let spec = PlaceSpec::Sandbox { dir: Some("/no/such/work".into()) };
+    let error = open(&spec, &Settings::default()).map(drop).unwrap_err();
+    assert!(error.to_string().contains("/no/such/work"), "{error}");
+}
+
+#[test]
 fn a_scratch_folder_that_is_not_there_is_named() {
     let settings = Settings { scratch: "/no/such".into(), ..Settings::default() };
     let error = open(&PlaceSpec::SANDBOX, &settings).map(drop).unwrap_err();
