@@ -57,6 +57,8 @@ struct Node {
     dead: bool,
     /// The innermost frame outside the kernel.
     user: Option<StackId>,
+    /// How many frames there are outside the kernel.
+    user_depth: u32,
 }
 
 /// What one frame says, whatever stack it stands on.
@@ -126,17 +128,24 @@ impl Causes {
     pub fn user_part(&self, stack: StackId) -> Option<StackId> {
         self.nodes.get(stack.index()).and_then(|node| node.user)
     }
+
+    /// How many frames of a stack are outside the kernel.
+    #[must_use]
+    pub fn user_depth(&self, stack: StackId) -> u32 {
+        self.nodes.get(stack.index()).map_or(0, |node| node.user_depth)
+    }
 }
 
 /// One step of the walk from the root to the leaf.
 fn settle(caller: Node, facts: &FrameFacts, own: StackId) -> Node {
     let kernel = caller.kernel || facts.kernel;
+    let user_depth = caller.user_depth;
     if !kernel {
-        return Node { user: Some(own), ..Node::default() };
+        return Node { user: Some(own), user_depth: user_depth + 1, ..Node::default() };
     }
     let mut node = Node { kernel, ..caller };
     if facts.exception {
-        node = Node { kernel, user: caller.user, ..Node::default() };
+        node = Node { kernel, user: caller.user, user_depth, ..Node::default() };
     }
     node.context = facts.context.unwrap_or(node.context);
     node.dead |= facts.death;

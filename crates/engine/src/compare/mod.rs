@@ -5,7 +5,10 @@
 //! a row is the difference of its means, so the extras of all rows sum to the difference of the mean
 //! wall times, up to a nanosecond a row.
 
-use culprit_model::{Cause, Nanos, Recording, Text};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use culprit_model::{Cause, FrameId, Label, Nanos, Recording, StackId, Text};
 use rustc_hash::FxHashMap;
 
 use crate::calls::STACK_LOST;
@@ -25,6 +28,9 @@ pub struct Difference {
     pub function: Text,
     /// The program that spent most of it.
     pub process: Text,
+    /// The stack at which most of it passed, root first, `module!function` a frame, the cause last;
+    /// of the candidate where that spent any time there. Empty where stacks were lost.
+    pub stack: Vec<Text>,
     /// Mean over the baseline's runs.
     pub baseline: Nanos,
     /// Mean over the candidate's runs.
@@ -74,7 +80,7 @@ impl Comparison {
 #[derive(Debug, Clone)]
 pub struct Run {
     wall: Nanos,
-    rows: FxHashMap<Key, Spent>,
+    rows: BTreeMap<Key, Spent>,
 }
 
 type Key = (Cause, Text);
@@ -83,6 +89,9 @@ type Key = (Cause, Text);
 struct Spent {
     time: Nanos,
     processes: FxHashMap<Text, Nanos>,
+    stacks: FxHashMap<StackId, Nanos>,
+    /// The costliest of the stacks, written out.
+    typical: Vec<Text>,
 }
 
 impl Run {
@@ -96,34 +105,54 @@ impl Run {
     #[must_use]
     pub fn with(recording: &Recording, causes: &Causes, relevance: &Relevance) -> Self {
         let lost = Text::from(STACK_LOST);
-        let mut names: FxHashMap<u32, Text> = FxHashMap::default();
-        let mut run = Self { wall: relevance.wall, rows: FxHashMap::default() };
+        let mut names: FxHashMap<FrameId, Text> = FxHashMap::default();
+        let mut rows: FxHashMap<Key, Spent> = FxHashMap::default();
         for (at, row) in recording.intervals.iter().enumerate() {
             let time = relevance.own(at);
             if time == Nanos::ZERO {
                 continue;
             }
             let leaf = row.stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
-            let frame = leaf.and_then(|stack| recording.stack(stack).next());
-            let function = frame.map(|frame| {
+            let function = leaf.and_then(|stack| recording.stack(stack).next()).map(|frame| {
                 let name = || Text::from(recording.frame_name(frame));
-                names.entry(frame.0).or_insert_with(name).clone()
+                names.entry(frame).or_insert_with(name).clone()
             });
+            let key = (row.cause, function.unwrap_or_else(|| lost.clone()));
             let process = &recording.process(recording.thread(row.thread).process).name;
-            run.add((row.cause, function.unwrap_or_else(|| lost.clone())), process, time);
+            rows.entry(key).or_default().add(process, row.stack, time);
         }
-        let named: Nanos = run.rows.values().map(|spent| spent.time).sum();
-        let rest = run.wall.saturating_sub(named);
+        let named: Nanos = rows.values().map(|spent| spent.time).sum();
+        let rest = relevance.wall.saturating_sub(named);
         if matches!(relevance.scope, Scope::Command { .. }) && rest > Nanos::ZERO {
-            run.add((Cause::Other, Text::from(NOT_RECORDED)), &Text::default(), rest);
+            let key = (Cause::Other, Text::from(NOT_RECORDED));
+            rows.entry(key).or_default().add(&Text::default(), None, rest);
         }
-        run
+        let finished = rows.into_iter().map(|(key, spent)| {
+            let typical = spent.typical_stack(recording, key.0);
+            (key, Spent { typical, ..spent })
+        });
+        Self { wall: relevance.wall, rows: finished.collect() }
+    }
+}
+
+impl Spent {
+    fn add(&mut self, process: &Text, stack: Option<StackId>, time: Nanos) {
+        self.time += time;
+        *self.processes.entry(process.clone()).or_default() += time;
+        if let Some(stack) = stack {
+            *self.stacks.entry(stack).or_default() += time;
+        }
     }
 
-    fn add(&mut self, key: Key, process: &Text, time: Nanos) {
-        let spent = self.rows.entry(key).or_default();
-        spent.time += time;
-        *spent.processes.entry(process.clone()).or_default() += time;
+    /// The costliest stack, root first, with the cause.
+    fn typical_stack(&self, recording: &Recording, cause: Cause) -> Vec<Text> {
+        let costliest = self.stacks.iter().max_by_key(|(stack, time)| (**time, Reverse(**stack)));
+        let Some((stack, _)) = costliest else { return Vec::new() };
+        let mut names: Vec<Text> =
+            recording.stack(*stack).map(|frame| recording.frame_name(frame).into()).collect();
+        names.reverse();
+        names.push(cause.word().into());
+        names
     }
 }
 
@@ -169,12 +198,20 @@ fn difference(key: &Key, baseline: &[Run], candidate: &[Run], whole: i64) -> Opt
         cause: key.0,
         function: key.1.clone(),
         process: main_process(key, baseline, candidate),
+        stack: typical(key, candidate).or_else(|| typical(key, baseline)).unwrap_or_default(),
         baseline: mean_before,
         candidate: mean_after,
         extra_ns,
         share: share(extra_ns, whole),
         rounds_agreeing: before.iter().zip(&after).filter(agrees).count(),
     })
+}
+
+/// The typical stack of the run that spent most time at a row.
+fn typical(key: &Key, runs: &[Run]) -> Option<Vec<Text>> {
+    let spent = runs.iter().filter_map(|run| run.rows.get(key));
+    let most = spent.filter(|spent| !spent.typical.is_empty()).max_by_key(|spent| spent.time);
+    most.map(|spent| spent.typical.clone())
 }
 
 /// The program that spent most time at a row over all runs.
@@ -231,6 +268,8 @@ mod tests {
         let worst = &found.rows[0];
         assert_eq!((worst.cause, worst.function.as_str()), (Cause::Sleep, "app!nap"));
         assert_eq!((worst.extra_ns, worst.rounds_agreeing), (5_000_000, 5));
+        let stack: Vec<&str> = worst.stack.iter().map(Text::as_str).collect();
+        assert_eq!(stack, ["app!main", "app!nap", "[kernel]!do_nanosleep", "blocked.sleep"]);
         assert!((found.explained_share - 1.0).abs() < 1e-9);
         assert!(found.rows.iter().all(|row| row.function.as_str() != "app!next"), "idle counts");
         assert_eq!(found.rows.iter().map(|row| row.extra_ns).sum::<i64>(), found.extra_ns());

@@ -1,18 +1,20 @@
 //! Whose time counts: for each interval, how much of it somebody waited for.
 //!
 //! For a command that ran to its end the answer is its critical path, from the end of its first
-//! process backwards. A service has no end to start from; there, a thread's *home wait* (the place
-//! where it spends most of its waiting) is idleness, and what it does away from home is work for
-//! somebody, waits included: those are followed like a command's. A wait at home counts only as far
-//! as another thread's work waited for it.
+//! process backwards. A service has no end to start from; there, a thread's *home wait* is idleness
+//! (it goes round a loop and waits at its head for the next request, job or tick: the place with the
+//! fewest callers), and what it does away from home is work for somebody, waits included: those are
+//! followed like a command's. A wait at home counts only as far as another thread's work waited for
+//! it.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Nanos, Recording, StackId, ThreadId, Time};
-use rustc_hash::FxHashMap;
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 
 use super::lives::Lives;
 use super::path::{CriticalPath, Segment, critical_path};
+use crate::causes::Causes;
 
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
 const IDLE_CPU_SHARE: f64 = 0.05;
@@ -50,6 +52,16 @@ pub struct Relevance {
     own: Vec<Nanos>,
     waited: Vec<Nanos>,
     idle: Vec<bool>,
+}
+
+impl Scope {
+    /// What the relevance of a recording is computed from: a command when its first process was
+    /// recorded and has ended. Linear in threads.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Self {
+        command(recording, &Lives::of(recording))
+            .map_or(Self::Service, |(thread, from, to)| Self::Command { thread, from, to })
+    }
 }
 
 impl Relevance {
@@ -129,15 +141,15 @@ impl Relevance {
     fn of_service(recording: &Recording, lives: &Lives) -> Self {
         let mut path = CriticalPath::default();
         let mut own = vec![Nanos::ZERO; recording.intervals.len()];
+        let places = Places::of(recording);
         for at in 0..recording.threads.len() {
             let thread = ThreadId::from_index(at);
-            let home = home_wait(recording, lives, thread);
+            let home = places.home(&recording.intervals[lives.rows(thread)]);
             for at in lives.rows(thread) {
                 let row = &recording.intervals[at];
-                let at_home = Some((row.cause, row.stack)) == home;
                 if !row.cause.is_blocked() {
                     own[at] = row.duration;
-                } else if !at_home {
+                } else if home.is_none() || Some(places.place(row)) != home {
                     let range = (row.start, row.start + row.duration);
                     extend(&mut path, critical_path(recording, lives, thread, range));
                 }
@@ -176,24 +188,41 @@ fn command(recording: &Recording, lives: &Lives) -> Option<(ThreadId, Time, Time
     (from < to).then_some((thread, from, to))
 }
 
-/// Where a thread waits for work: the cause and stack at which it spent most of its waiting, if the
-/// cause is one that work can end.
-fn home_wait(
-    recording: &Recording,
-    lives: &Lives,
-    thread: ThreadId,
-) -> Option<(Cause, Option<StackId>)> {
-    let mut sums: FxHashMap<(Cause, Option<StackId>), (Nanos, usize)> = FxHashMap::default();
-    for at in lives.rows(thread) {
-        let row = &recording.intervals[at];
-        if may_be_home(row.cause) {
-            let sum = sums.entry((row.cause, row.stack)).or_insert((Nanos::ZERO, at));
-            sum.0 += row.duration;
-        }
+/// Where a thread waits: how many callers stand above the function that waits, why it waits, and
+/// which function of the program or its libraries it is. The same place whatever the kernel did
+/// below it.
+type Place<'a> = (u32, Cause, Option<&'a str>);
+
+/// The places of a recording's waits.
+struct Places<'a> {
+    recording: &'a Recording,
+    causes: Causes,
+}
+
+impl<'a> Places<'a> {
+    fn of(recording: &'a Recording) -> Self {
+        Self { recording, causes: Causes::of(recording) }
     }
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, (total, first))| (*total, Reverse(*first)));
-    sums.last().map(|(place, _)| *place)
+
+    fn place(&self, row: &Interval) -> Place<'a> {
+        let depth = row.stack.map_or(0, |stack| self.causes.user_depth(stack));
+        let leaf = row.stack.and_then(|stack| self.causes.user_part(stack));
+        let frame = leaf.and_then(|stack| self.recording.stack(stack).next());
+        (depth, row.cause, frame.map(|frame| self.recording.frame(frame).function.as_str()))
+    }
+
+    /// Where a thread waits for work: of the waits that work can end, those with the fewest callers;
+    /// of several such places the one with the most time.
+    fn home(&self, rows: &[Interval]) -> Option<Place<'a>> {
+        let waits = rows.iter().filter(|row| may_be_home(row.cause));
+        let mut sums: BTreeMap<Place<'a>, Nanos> = BTreeMap::new();
+        for row in waits {
+            *sums.entry(self.place(row)).or_default() += row.duration;
+        }
+        let ((shallowest, ..), _) = sums.first_key_value()?;
+        let level = sums.iter().take_while(|((depth, ..), _)| depth == shallowest);
+        level.max_by_key(|(_, total)| **total).map(|(place, _)| *place)
+    }
 }
 
 /// Whether a thread may stand by for work in such a wait. Disks, flushes, faults and memory answer
