@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::place::Place;
-use crate::spawn::{Inside, Launch, LocalChild, Program, hold};
+use crate::spawn::{Inside, Launch, LocalChild, Program, forking, hold};
 use crate::spec::PlaceSpec;
 use crate::streams::Streams;
 
@@ -69,6 +69,7 @@ pub(crate) fn child_of(
 ) -> Result<(Arc<LocalChild>, Held)> {
     let dir = command.dir.as_deref().or(work_dir);
     let program = Program::new(command, environment, dir)?;
+    let _forking = forking();
     let streams = Streams::of(command)?;
     let (stdio, group) = (streams.child_ends(), command.group);
     let held = hold(&Launch { program: &program, stdio, group, inside })?;

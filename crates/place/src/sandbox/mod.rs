@@ -14,7 +14,7 @@ mod state;
 mod step;
 
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -42,8 +42,9 @@ const END: Duration = Duration::from_secs(10);
 pub(crate) struct Sandbox {
     spec: PlaceSpec,
     work_dir: PathBuf,
-    /// Pid 1 of the sandbox; `None` once it was removed.
-    first: Option<First>,
+    /// Pid 1 of the sandbox.
+    first: First,
+    removed: bool,
     namespaces: ThreadNameSpaceType,
     state: state::State,
     notes: Vec<String>,
@@ -71,25 +72,20 @@ impl Sandbox {
         state.remember(first.pid())?;
         let notes = notes(&plan.steps, &noted, privileged);
         let spec = PlaceSpec::Sandbox { dir };
-        let commands = Mutex::default();
-        Ok(Self { spec, work_dir, first: Some(first), namespaces, state, notes, commands })
-    }
-
-    fn first(&self) -> &First {
-        match &self.first {
-            Some(first) => first,
-            None => unreachable!("only removing takes it, and nothing is called afterwards"),
-        }
+        let (removed, commands) = (false, Mutex::default());
+        Ok(Self { spec, work_dir, first, removed, namespaces, state, notes, commands })
     }
 
     fn end(&mut self) -> Result<()> {
-        let Some(first) = self.first.take() else { return Ok(()) };
-        first.child().signal_now(Signal::KILL)?;
+        if std::mem::replace(&mut self.removed, true) {
+            return Ok(());
+        }
+        self.first.child().signal_now(Signal::KILL)?;
         let commands = self.commands.get_mut().unwrap_or_else(PoisonError::into_inner);
         for command in commands.drain(..) {
             command.wait_up_to(END)?;
         }
-        first.child().wait_up_to(END)?;
+        self.first.child().wait_up_to(END)?;
         self.state.remove()
     }
 }
@@ -100,7 +96,7 @@ impl Place for Sandbox {
     }
 
     fn facts(&self) -> Result<PlaceFacts> {
-        let mut facts = PlaceFacts::observe(&self.spec, self.first().pid(), &self.work_dir)?;
+        let mut facts = PlaceFacts::observe(&self.spec, self.first.pid(), &self.work_dir)?;
         facts.notes.extend(self.notes.iter().cloned());
         if facts.work.as_ref().is_some_and(|fs| !fs.is_overlay()) {
             let dir = self.work_dir.display();
@@ -114,7 +110,7 @@ impl Place for Sandbox {
     }
 
     fn hold(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<Held> {
-        let inside = Inside { of: self.first().child().as_fd(), which: self.namespaces };
+        let inside = Inside { of: self.first.child().as_fd(), which: self.namespaces };
         let dir = Some(self.work_dir.as_path());
         let (child, held) = child_of(command, our_environment(), dir, Some(inside), cgroup)?;
         let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +140,7 @@ fn notes(steps: &[Step], noted: &[Noted], privileged: bool) -> Vec<String> {
     }
     for note in noted {
         let Some(Step::Overlay { lower, .. }) = steps.get(note.step) else { continue };
-        let folder = Path::new(std::ffi::OsStr::new(lower.to_str().unwrap_or("?"))).display();
+        let folder = lower.to_string_lossy();
         notes.push(match note.outcome {
             Outcome::Done => continue,
             Outcome::ReadOnly(why) => format!("`{folder}` is read-only: no overlay on it ({why})"),

@@ -6,9 +6,10 @@
 
 use std::ffi::{CStr, c_int, c_long};
 use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
 
+use culprit_model::Pid;
 use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::process::Signal as Number;
@@ -17,7 +18,6 @@ use rustix::thread::UnshareFlags;
 use super::report::{Report, Stage};
 use super::{Inside, Launch};
 use crate::command::{Group, Signal};
-use culprit_model::Pid;
 
 /// The pipe ends that the child talks through.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ pub(super) fn at<T>(stage: Stage, result: rustix::io::Result<T>) -> Step<T> {
     result.map_err(|errno| (stage, errno))
 }
 
-/// Forks; the child does `job`, which is not expected to come back. All signals are held back meanwhile, so
-/// that none of our handlers runs in the child.
+/// Forks; the child does `job`, which is not expected to come back. All signals are held back
+/// meanwhile, so that none of our handlers runs in the child.
 pub(super) fn fork(job: impl FnOnce()) -> rustix::io::Result<Pid> {
     let _blocked = SignalsBlocked::now();
     // SAFETY: the child only makes system calls until it execs or exits: `job` is one of this
@@ -221,7 +221,6 @@ impl Drop for SignalsBlocked {
 
 /// Makes `target` a copy of `source` that stays open over exec.
 fn duplicate(source: BorrowedFd<'_>, target: RawFd) -> rustix::io::Result<()> {
-    use std::os::fd::AsRawFd;
     let result = if source.as_raw_fd() == target {
         // dup2 onto itself would leave the close-on-exec mark.
         // SAFETY: clearing the mark of an open descriptor.
@@ -234,7 +233,6 @@ fn duplicate(source: BorrowedFd<'_>, target: RawFd) -> rustix::io::Result<()> {
 }
 
 fn close(fd: BorrowedFd<'_>) {
-    use std::os::fd::AsRawFd;
     // SAFETY: the child's copy; the parent keeps and owns its own.
     unsafe { libc::close(fd.as_raw_fd()) };
 }

@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags};
 
 use super::local::LocalChild;
-use super::{Report, Reports, Said, Stage, child, pid_one, reap};
+use super::{Report, Reports, Said, Stage, child, forking, pid_one, reap};
 use crate::error::{Error, Result};
 use crate::sandbox::{Outcome, Step};
 
@@ -93,6 +93,7 @@ pub(crate) fn first_process(
     steps: &[Step],
 ) -> Result<(First, Vec<Noted>)> {
     let error = |e: Errno| refused("make a process", e);
+    let _forking = forking();
     let (lifeline_in, lifeline) = pipe_with(PipeFlags::CLOEXEC).map_err(error)?;
     let (report, report_out) = pipe_with(PipeFlags::CLOEXEC).map_err(error)?;
     let ends = pid_one::Ends { lifeline: lifeline_in.as_fd(), report: report_out.as_fd() };

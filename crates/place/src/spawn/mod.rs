@@ -27,6 +27,7 @@ mod report;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use culprit_model::Pid;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -39,6 +40,16 @@ pub(crate) use local::{LocalChild, open_pidfd, send};
 pub(crate) use program::Program;
 use report::Report;
 pub use report::Stage;
+
+/// Held while pipes for a child are open on our side and until they are closed again.
+///
+/// A child forked meanwhile by another thread would have copies of them until its own exec, and
+/// the end of such a pipe, which is how an exec and the end of an output are told, would wait for
+/// that.
+pub(crate) fn forking() -> MutexGuard<'static, ()> {
+    static FORKING: Mutex<()> = Mutex::new(());
+    FORKING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Everything the child needs, borrowed for the time of the fork.
 #[derive(Debug)]

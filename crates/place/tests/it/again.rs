@@ -37,7 +37,6 @@ pub(crate) fn as_ordinary_user(name: &str, test: &str) {
     let mut running = on_host(&again(&before, test));
     let mut text = String::new();
     running.take_stdout().unwrap().read_to_string(&mut text).unwrap();
-    print!("{text}");
     assert!(running.wait().unwrap().success(), "{test} as user {USER}: {text}");
     assert!(text.contains(" 1 passed"), "{test} is the name of one test: {text}");
 }

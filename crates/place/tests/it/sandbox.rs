@@ -62,6 +62,27 @@ fn it_is_an_overlay_and_keeps_what_is_written() {
     assert!(!dir.path().join("new").exists(), "the host stays as it was");
 }
 
+/// What the sandbox is for: coreutils' tail takes overlayfs for a remote file system and asks for no
+/// notification there.
+#[test]
+fn tail_polls_here_and_is_notified_on_the_host() {
+    let name = "tail_polls_here_and_is_notified_on_the_host";
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    std::fs::write(dir.path().join("rows"), "").unwrap();
+    let host = open(&PlaceSpec::Host { dir: Some(dir.path().into()) }, &Settings::default());
+    let host = host.unwrap();
+    if !output(&*host, &shell("tail --version")).0.contains("coreutils") {
+        return println!("skipped: {name}: tail is not that of coreutils");
+    }
+    let Some((place, _scratch)) = sandbox(name, dir.path()) else { return };
+    // Asked when it has gone to wait: in poll for a notification, or in a sleep.
+    let script = "tail -F rows > /dev/null & \
+                  until grep -Eq 'poll|sleep' /proc/$!/wchan; do sleep 0.02; done; \
+                  readlink /proc/$!/fd/* | grep -c inotify; kill $!";
+    assert_eq!(output(&*host, &shell(script)).0, "1\n");
+    assert_eq!(output(&*place, &shell(script)).0, "0\n");
+}
+
 #[test]
 fn processes_and_network_are_its_own() {
     let name = "processes_and_network_are_its_own";
