@@ -26,7 +26,7 @@
 //! `name(tid)`. Empty lines and what follows a `#` are skipped.
 //!
 //! [`parse`] gives a finished recording with intervals, [`parse_raw`] the switches, samples and
-//! wakeups that a recorder would have seen, [`print`] the text of a finished recording.
+//! wakeups that a recorder would have seen, [`print()`] the text of a finished recording.
 
 mod columns;
 mod parse;
