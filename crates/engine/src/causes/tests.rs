@@ -113,6 +113,7 @@ const MEASURED: &[(&str, Cause)] = &[
         "rwsem_down_write_slowpath < down_write < dup_mmap < dup_mm.constprop.0 < copy_process",
         Cause::Memory,
     ),
+    ("rwsem_down_read_slowpath < down_read < do_exit < do_group_exit", Cause::Memory),
     ("rcuwait_wait_event < __vma_start_write < vma_merge", Cause::Memory),
     ("__mutex_lock.constprop.0 < pipe_write < vfs_write", Cause::Lock),
     ("rwsem_down_write_slowpath < down_write < ext4_buffered_write_iter", Cause::Lock),

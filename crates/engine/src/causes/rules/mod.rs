@@ -35,6 +35,8 @@ pub enum Context {
     MemoryMap,
     /// Serving a page fault, the memory map's lock in hand.
     PageFault,
+    /// Ending the thread; what it does to its memory map is inlined there on current kernels.
+    Exit,
 }
 
 /// One row: these functions mean this cause.
@@ -131,6 +133,7 @@ pub(in crate::causes) const CONTEXTS: &[(Context, &[&str])] = &[
             "process_vm_rw*",
         ],
     ),
+    (Context::Exit, &["do_exit"]),
     (Context::PageFault, &["handle_mm_fault", "__handle_mm_fault", "filemap_fault", "__do_fault"]),
 ];
 

@@ -70,6 +70,16 @@ pub(super) const WAITS: &[Rule] = &[
             KERNEL_LOCKS,
         ),
     ),
+    // A thread that ends takes no other lock of this kind for reading.
+    under(
+        Context::Exit,
+        names(
+            Cause::Memory,
+            "the lock of its process's memory map",
+            "kernel/exit.c (exit_mm)",
+            &["rwsem_down_read_slowpath"],
+        ),
+    ),
     hints(
         Cause::Memory,
         "the memory map of its process",
