@@ -12,6 +12,7 @@
 //! ```
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Context as _, Failure};
@@ -110,7 +111,7 @@ impl Settings {
         for path in folders.into_iter().map(|folder| folder.join("culprit.toml")) {
             let text = match std::fs::read_to_string(&path) {
                 Ok(text) => text,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) if is_no_file_of_ours(&path, &error) => continue,
                 Err(error) => {
                     return Err(error)
                         .or_bad_input(|| format!("read the settings `{}`", path.display()));
@@ -137,6 +138,17 @@ impl Settings {
             }
         }
         Ok(command)
+    }
+}
+
+/// There is no such file, or it lies in a folder that is closed to this user: `HOME` may still be
+/// that of the user who became this one (`setpriv`, `su` without `-`).
+fn is_no_file_of_ours(path: &Path, error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    match error.kind() {
+        NotFound | NotADirectory => true,
+        PermissionDenied => path.symlink_metadata().is_err(),
+        _ => false,
     }
 }
 

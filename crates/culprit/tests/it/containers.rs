@@ -33,9 +33,10 @@ impl Drop for Image {
     }
 }
 
-/// The share of the process's time in frames whose function has a name.
+/// The share of the program's time in frames whose function has a name. By thread, because the
+/// threads of the container's runtime belong to the same process until it executes the program.
 fn named_share(lab: &Lab, recording: &str) -> f64 {
-    let top = lab.json(&["top", recording, "--process", "named", "--limit", "0"]);
+    let top = lab.json(&["top", recording, "--thread", "named", "--limit", "0"]);
     let rows = top["rows"].as_array().expect("rows");
     let code: Vec<&Value> = rows
         .iter()

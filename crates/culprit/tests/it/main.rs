@@ -6,6 +6,10 @@
 mod bad_input;
 mod causes;
 mod containers;
+mod help;
 mod killed;
+mod pages;
 mod phases;
 mod support;
+mod views;
+mod why;

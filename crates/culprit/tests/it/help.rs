@@ -1,0 +1,98 @@
+//! Help, completions and manual pages: on stdout, with 0, and never an error when nobody reads.
+
+use std::process::Stdio;
+
+use crate::support::{Lab, stderr, stdout};
+
+const SUBCOMMANDS: [&str; 13] = [
+    "why",
+    "record",
+    "report",
+    "findings",
+    "top",
+    "tree",
+    "callers",
+    "callees",
+    "butterfly",
+    "flame",
+    "explain",
+    "doctor",
+    "completions",
+];
+
+#[test]
+fn every_help_opens_with_what_it_does_and_examples() {
+    let lab = Lab::new();
+    for subcommand in SUBCOMMANDS {
+        let output = lab.culprit().args([subcommand, "--help"]).output().unwrap();
+        let text = stdout(&output);
+        assert!(output.status.success() && output.stderr.is_empty(), "{subcommand}");
+        let (examples, usage) = (text.find("Examples:"), text.find("Usage:"));
+        assert!(examples.is_some() && examples < usage, "{text}");
+        assert!(text.contains(&format!("  culprit {subcommand} ")), "{text}");
+    }
+}
+
+#[test]
+fn the_list_of_subcommands_has_them_all() {
+    let text = stdout(&Lab::new().culprit().arg("--help").output().unwrap());
+    for subcommand in SUBCOMMANDS {
+        assert!(text.contains(&format!("\n  {subcommand} ")), "{subcommand}: {text}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let lab = Lab::new();
+    for arguments in [&["--help"][..], &["completions", "zsh"], &["explain"], &["doctor"]] {
+        let mut child = lab
+            .culprit()
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        assert!(output.stderr.is_empty(), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_same_declarations() {
+    let lab = Lab::new();
+    for shell in ["bash", "zsh", "fish", "elvish"] {
+        let text = stdout(&lab.culprit().args(["completions", shell]).output().unwrap());
+        assert!(text.contains("butterfly") && text.contains("fail-on"), "{shell}");
+    }
+    let output = lab.culprit().args(["man", "man"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = std::fs::read_to_string(lab.path("man/culprit-why.1")).unwrap();
+    assert!(page.contains("\\-\\-place"), "{page}");
+}
+
+#[test]
+fn every_finding_has_a_page_and_a_wrong_id_names_near_ones() {
+    let lab = Lab::new();
+    let list = lab.json(&["explain"]);
+    let findings = list["findings"].as_array().unwrap();
+    assert!(findings.len() >= 15, "{}", findings.len());
+    for finding in findings {
+        let page = lab.json(&["explain", finding["id"].as_str().unwrap()]);
+        assert_eq!(&page["finding"], finding);
+    }
+    let output = lab.culprit().args(["explain", "poll-loop"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("hint: do you mean"), "{}", stderr(&output));
+}
+
+#[test]
+fn doctor_tells_states_and_ways_out() {
+    let doctor = Lab::new().json(&["doctor"]);
+    assert!(doctor["rung"].is_string());
+    for check in doctor["checks"].as_array().unwrap() {
+        let fine = check["state"] == "fine";
+        assert_eq!(fine, check["lift"] == "", "{check}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Pages and pictures: self-contained, safe, drawn.
+
+use culprit_model::notation::parse;
+
+use crate::support::{Lab, program, skip, stderr, stdout};
+
+const HOSTILE: &str = "</script><img onerror=alert(1)>";
+
+fn lab(name: &str) -> Lab {
+    let lab = Lab::new();
+    let drawing = "
+        tick 10ms
+        stack u cpu.user app!main;app!compute
+        stack s blocked.sleep app!main;libc.so.6!clock_nanosleep
+        app(10)/main(10)    uuuuuussss|
+        root app(10)";
+    let mut recording = parse(drawing).unwrap();
+    recording.processes[0].name = name.into();
+    recording.threads[0].name = name.into();
+    recording.meta.command = vec![name.to_owned()];
+    recording.frames[0].function = name.into();
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab
+}
+
+fn write(lab: &Lab, command: &str, file: &str) -> String {
+    let output = lab.culprit().args([command, "x.culprit", "-o", file]).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+    std::fs::read_to_string(lab.path(file)).unwrap()
+}
+
+#[test]
+fn pages_and_pictures_load_nothing_and_run_nothing_of_a_recording() {
+    let lab = lab(HOSTILE);
+    for (command, file) in [("report", "r.html"), ("flame", "f.html"), ("flame", "f.svg")] {
+        let text = write(&lab, command, file);
+        assert!(!text.contains("<img"), "{file}");
+        assert!(text.contains("&lt;img onerror"), "{file}");
+        let own = text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!own.contains("http:") && !own.contains("https:"), "{file}");
+    }
+}
+
+#[test]
+fn a_picture_of_an_unknown_kind_is_refused_before_anything_is_read() {
+    let lab = lab("app");
+    let output = lab.culprit().args(["flame", "x.culprit", "-o", "x.gif"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("`.svg`"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_a_refusal_and_leaves_nothing() {
+    let lab = lab("app");
+    let output =
+        lab.culprit().args(["report", "x.culprit", "-o", "no/such/x.html"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(std::fs::read_dir(lab.path(".")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_browser_runs_the_page_without_an_error() {
+    let mut version = program("chromium");
+    if !version.arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return skip("browser", "chromium is not installed");
+    }
+    let lab = lab("app");
+    write(&lab, "report", "r.html");
+    let page = format!("file://{}", lab.path("r.html").display());
+    let output = program("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000"])
+        .args(["--enable-logging=stderr", "--dump-dom", &page])
+        .env("HOME", lab.path("."))
+        .output()
+        .unwrap();
+    let dom = stdout(&output);
+    // Scripts ran to their end: what they unhide last is shown, and the graph says its total.
+    assert!(dom.contains("100 ms, 100 %"), "{dom}");
+    let said = stderr(&output);
+    assert!(!said.contains("CONSOLE"), "{said}");
+}

@@ -1,0 +1,212 @@
+//! Every view of one recording: the shapes of the contract, filters, exit codes.
+
+use culprit_model::notation::parse;
+use serde_json::Value;
+
+use crate::support::{Lab, number, stderr, stdout};
+
+/// `main` works 60 ms and sleeps 40 ms; `worker` waits for a lock that nobody needs.
+const DRAWN: &str = "
+    tick 10ms
+    stack u cpu.user app!main;app!compute
+    stack s blocked.sleep app!main;libc.so.6!clock_nanosleep
+    stack l blocked.lock app!start;libc.so.6!pthread_mutex_lock
+    app(10)/main(10)    uuuuuussss|
+    app(10)/worker(11)  llllllllll|
+    root app(10)
+";
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    let mut recording = parse(DRAWN).unwrap();
+    recording.meta.command = vec!["app".to_owned()];
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab
+}
+
+#[test]
+fn top_has_the_shape_of_the_contract_and_own_times_sum_to_the_total() {
+    let top = lab().json(&["top", "x.culprit"]);
+    assert_eq!(
+        (&top["schema"], &top["metric"], &top["unit"]),
+        (&1.into(), &"wall".into(), &"ns".into())
+    );
+    let rows = top["rows"].as_array().unwrap();
+    for key in [
+        "name",
+        "exc",
+        "exc_share",
+        "inc",
+        "inc_share",
+        "count",
+        "fold",
+        "when",
+        "first_ns",
+        "last_ns",
+    ] {
+        assert!(rows.iter().all(|row| !row[key].is_null()), "{key}");
+    }
+    for key in ["exc", "own"] {
+        let sum: f64 = rows.iter().map(|row| number(&row[key])).sum();
+        assert!((sum - number(&top["total"])).abs() < 0.5, "{key}: {sum}");
+    }
+}
+
+#[test]
+fn filters_narrow_every_view_alike() {
+    let lab = lab();
+    let cpu = lab.json(&["top", "x.culprit", "--metric", "cpu"]);
+    assert_eq!(cpu["total"], 60_000_000);
+    let early = lab.json(&["tree", "x.culprit", "--to", "20ms", "--thread", "main"]);
+    assert_eq!(early["total"], 20_000_000);
+    let no_locks = lab.json(&["flame", "x.culprit", "--exc", "blocked.lock"]);
+    assert_eq!(no_locks["total"], 100_000_000);
+    let folded = lab.json(&["top", "x.culprit", "--fold", "^blocked.;^cpu."]);
+    let compute = row(&folded, "app!compute");
+    assert_eq!((&compute["exc"], &compute["fold"]), (&60_000_000.into(), &60_000_000.into()));
+}
+
+fn row(top: &Value, name: &str) -> Value {
+    let rows = top["rows"].as_array().unwrap();
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
+}
+
+#[test]
+fn a_function_is_found_by_its_name_or_by_a_pattern() {
+    let lab = lab();
+    for name in ["app!compute", "compute", "comp*e"] {
+        let butterfly = lab.json(&["butterfly", name, "x.culprit"]);
+        assert_eq!(butterfly["name"], "app!compute", "{name}");
+        assert_eq!(butterfly["callers"][0]["name"], "app!main");
+        assert_eq!(butterfly["callees"][0]["name"], "cpu.user");
+    }
+    let callers = lab.json(&["callers", "clock_nanosleep", "x.culprit"]);
+    let names: Vec<&str> = callers["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|node| node["name"].as_str())
+        .collect();
+    assert_eq!(names[..3], ["ROOT", "libc.so.6!clock_nanosleep", "app!main"]);
+    let output = lab.culprit().args(["callees", "nowhere", "x.culprit"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn an_empty_view_names_the_filter_to_lift() {
+    let lab = lab();
+    let output = lab.culprit().args(["tree", "x.culprit", "--inc", "nowhere"]).output().unwrap();
+    assert!(stderr(&output).contains("`--inc nowhere` matches no frame"), "{}", stderr(&output));
+    let output = lab
+        .culprit()
+        .args(["tree", "x.culprit", "--inc", "compute", "--fold", "compute"])
+        .output()
+        .unwrap();
+    assert!(stderr(&output).contains("took away"), "{}", stderr(&output));
+}
+
+#[test]
+fn bad_filters_are_bad_input() {
+    let lab = lab();
+    for arguments in [
+        &["--from", "soon"][..],
+        &["--metric", "beauty"],
+        &["--fold-pct", "200"],
+        &["--group", "@(->x"],
+        &["--fail-on", "severe"],
+    ] {
+        let output = lab.culprit().arg("report").arg("x.culprit").args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn findings_report_and_fail_on() {
+    let lab = lab();
+    let findings = lab.json(&["findings", "x.culprit"]);
+    for key in ["wall_ns", "threads", "samples", "lost", "place", "command"] {
+        assert!(!findings["recording"][key].is_null(), "{key}");
+    }
+    for finding in findings["findings"].as_array().unwrap() {
+        for key in [
+            "id",
+            "title",
+            "severity",
+            "confidence",
+            "cost_ns",
+            "share",
+            "where",
+            "evidence",
+            "why",
+            "fix",
+            "check",
+        ] {
+            assert!(!finding[key].is_null(), "{key}: {finding}");
+        }
+    }
+    let report = lab.json(&["report", "x.culprit"]);
+    let threads = report["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 2);
+    for thread in threads {
+        let causes = thread["causes"].as_object().unwrap();
+        let sum: f64 = causes.values().map(number).sum();
+        assert!((sum - number(&thread["wall_ns"])).abs() < 0.5, "{thread}");
+    }
+    let code = |fail_on: &str| {
+        let output =
+            lab.culprit().args(["findings", "x.culprit", "--fail-on", fail_on]).output().unwrap();
+        output.status.code()
+    };
+    let first = findings["findings"][0]["id"].as_str().unwrap();
+    assert_eq!(code(first), Some(1));
+    assert_eq!(code("cpu-quota-throttling"), Some(0));
+}
+
+#[test]
+fn the_report_is_one_screen_without_colour_in_a_pipe() {
+    let output =
+        lab().culprit().args(["report", "x.culprit"]).env("COLUMNS", "100").output().unwrap();
+    let text = stdout(&output);
+    assert!(text.lines().count() <= 50, "{text}");
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(longest <= 100, "{longest}: {text}");
+    for part in ["app in host", "Findings", "How far this can be trusted", "tile", "Next:"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for view in [&["tree"][..], &["flame"], &["top"], &["butterfly", "compute"]] {
+        let output = lab().culprit().args(view).arg("x.culprit").output().unwrap();
+        let text = stdout(&output);
+        assert!(output.status.success() && text.contains("compute"), "{view:?}: {text}");
+        assert!(!text.contains('\u{1b}'), "{view:?}");
+    }
+}
+
+#[test]
+fn a_process_cannot_reach_the_terminal_through_its_name() {
+    let lab = Lab::new();
+    let mut recording = parse(DRAWN).unwrap();
+    recording.processes[0].name = "\u{1b}]0;owned\u{7}".into();
+    recording.threads[0].name = "\u{1b}[2J".into();
+    recording.meta.command = vec!["\u{1b}[31m".to_owned()];
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    for view in ["report", "findings", "top", "tree", "flame"] {
+        let text = stdout(&lab.culprit().args([view, "x.culprit"]).output().unwrap());
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{view}: {text:?}");
+    }
+}
+
+#[test]
+fn variables_stand_in_for_options() {
+    let lab = lab();
+    let output = lab
+        .culprit()
+        .args(["top", "x.culprit"])
+        .envs([("CULPRIT_JSON", "true"), ("CULPRIT_METRIC", "cpu"), ("CULPRIT_LIMIT", "1")])
+        .output()
+        .unwrap();
+    let top: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&top["metric"], top["rows"].as_array().unwrap().len()), (&"cpu".into(), 1));
+    std::fs::write(lab.path("culprit.toml"), "[top]\nmetric = \"blocked\"\n").unwrap();
+    assert_eq!(lab.json(&["top", "x.culprit"])["metric"], "blocked");
+}

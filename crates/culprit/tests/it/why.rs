@@ -1,0 +1,149 @@
+//! `culprit why` on real commands in real places.
+
+use std::time::Duration;
+
+use crate::support::{Lab, all_rights, number, program, skip, stderr};
+
+/// Two places that need no rights of their own.
+const PLACES: [&str; 4] = ["--place", "host", "--place", "host:/tmp"];
+
+#[test]
+fn the_same_command_in_the_same_place_is_not_called_slower() {
+    let lab = Lab::new();
+    let mut arguments = vec!["why", "--runs", "3", "-o", "w"];
+    arguments.extend(PLACES);
+    // Options of culprit stand before the command's own.
+    let output =
+        lab.culprit().args(arguments).args(["--json", "--", "sleep", "0.2"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["places"], serde_json::json!(["host", "host:/tmp"]));
+    assert_ne!(answer["verdict"], "slower", "{answer}");
+    for runs in answer["place_runs"].as_array().unwrap() {
+        assert_eq!(runs["walls_ns"].as_array().unwrap().len(), 3);
+        assert!(number(&runs["median_ns"]) >= 2e8, "{runs}");
+    }
+    let page = std::fs::read_to_string(lab.path("w/report.html")).unwrap();
+    assert!(page.contains("Place against place"));
+    assert_eq!(std::fs::read_dir(lab.path("w")).unwrap().count(), 6 + 6 + 1);
+}
+
+#[test]
+fn a_follower_that_polls_on_an_overlay_is_told() {
+    if !all_rights() {
+        return skip("tail-poll", "recording kernel stacks needs root");
+    }
+    let lab = Lab::new();
+    let case = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../casebook/tail-poll");
+    let script = |name: &str| case.canonicalize().unwrap().join(name).display().to_string();
+    let instead = format!("sh '{}' 4", script("fixed.sh"));
+    let output = lab
+        .culprit()
+        .args([
+            "why",
+            "--runs",
+            "3",
+            "--work",
+            "4:rows",
+            "--instead",
+            &instead,
+            "-o",
+            "w",
+            "--json",
+        ])
+        .args(["--", "sh", &script("guilty.sh"), "4"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let host = &answer["place_runs"][0];
+    if number(&host["units_per_s"]) < 5.0 {
+        return skip("tail-poll", "the host's own file system is one on which tail polls");
+    }
+    assert_eq!(answer["verdict"], "slower", "{answer}");
+    assert!(number(&answer["ratio"]["value"]) > 8.0, "{}", answer["ratio"]);
+    assert!(number(&answer["explained_share"]) > 0.9, "{answer}");
+    let difference = &answer["difference"][0];
+    assert_eq!(
+        (&difference["cause"], &difference["process"]),
+        (&"blocked.sleep".into(), &"tail".into())
+    );
+    let findings = answer["findings"].as_array().unwrap();
+    let culprit = findings.iter().find(|finding| number(&finding["cost_ns"]) > 0.0).unwrap();
+    assert_eq!(culprit["id"], "poll-sleep-loop", "{culprit}");
+    let gain = &answer["instead"]["gains"][1];
+    assert!(number(&gain["times_as_fast"]) > 8.0, "{gain}");
+}
+
+#[test]
+fn a_place_that_fails_keeps_the_results_of_the_others() {
+    let lab = Lab::new();
+    let output = lab
+        .culprit()
+        .args(["why", "--runs", "1", "-o", "w", "--json"])
+        .args(PLACES)
+        .args(["--place", "docker:no-such-image", "--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["place_runs"][1]["walls_ns"].as_array().unwrap().len(), 1);
+    assert!(answer["place_runs"][2]["problem"].is_string(), "{answer}");
+    assert!(lab.path("w/report.html").exists());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_runs() {
+    let lab = Lab::new();
+    for arguments in [
+        &["why", "--place", "host", "--", "touch", "ran"][..],
+        &["why", "--place", "host", "--place", "host", "--", "touch", "ran"],
+        &["why", "--place", "hostel", "--place", "host", "--", "touch", "ran"],
+        &["why", "--fail-on", "nothing", "--", "touch", "ran"],
+    ] {
+        let output = lab.culprit().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("hint:"), "{arguments:?}: {}", stderr(&output));
+    }
+    assert_eq!(std::fs::read_dir(lab.path(".")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_command_that_is_not_there_is_bad_input() {
+    let lab = Lab::new();
+    let output = lab
+        .culprit()
+        .args(["why", "--runs", "1", "-o", "w"])
+        .args(PLACES)
+        .args(["--", "no-such-program"])
+        .output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no-such-program"), "{}", stderr(&output));
+}
+
+#[test]
+fn ctrl_c_keeps_the_rounds_that_were_finished() {
+    let lab = Lab::new();
+    let mut child = lab
+        .culprit()
+        .args(["why", "--runs", "50", "-o", "w", "--json"])
+        .args(PLACES)
+        .args(["--", "sleep", "0.3"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A round is two runs; the third run's files tell that one is finished.
+    while std::fs::read_dir(lab.path("w")).map_or(0, Iterator::count) < 7 {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    let pid = child.id().to_string();
+    assert!(program("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["interrupted"], true);
+    assert!(!answer["place_runs"][0]["walls_ns"].as_array().unwrap().is_empty());
+}
