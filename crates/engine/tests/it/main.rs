@@ -39,6 +39,7 @@ fn kind(rule: &Rule) -> String {
         Context::Any => strength.to_owned(),
         Context::MemoryMap => format!("{strength}, under the memory map's lock"),
         Context::PageFault => format!("{strength}, under a page fault"),
+        Context::Exit => format!("{strength}, in a thread that ends"),
     }
 }
 
