@@ -20,6 +20,7 @@ rules! {
     wait_on_child::WaitOnChild,
     spawn_storm::SpawnStorm,
     network_wait::NetworkWait,
+    serial_round_trips::SerialRoundTrips,
     pipe_backpressure::PipeBackpressure,
     idle_await::IdleAwait,
     fsync_storm::FsyncStorm,

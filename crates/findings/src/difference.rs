@@ -241,7 +241,7 @@ fn limits(candidate: &[RunSummary]) -> Vec<Finding> {
 }
 
 fn time(what: impl Into<Text>, length: Nanos) -> Fact {
-    fact(what, length.seconds() * 1e9, "ns")
+    fact(what, length.0 as f64, "ns")
 }
 
 #[cfg(test)]

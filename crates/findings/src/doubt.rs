@@ -16,11 +16,7 @@ const DOUBTS: [(Doubt, f64, &str); 5] = [
     (Doubt::NoStack, 0.5, "its stack was lost"),
     (Doubt::Polled, 0.3, "the cause was polled from /proc, not recorded"),
     (Doubt::Nearest, 0.2, "too short to be sampled: the stack is the nearest sample's"),
-    (
-        Doubt::Inferred,
-        0.2,
-        "inferred: whoever worked while the loop waited is taken for what it waited for",
-    ),
+    (Doubt::Inferred, 0.2, "who ended the waits was inferred from who worked at that time"),
 ];
 
 /// Confidence lost where wakers could not be recorded and a finding says who waited for whom.

@@ -153,7 +153,7 @@ pub(crate) fn who_waited(evidence: &Evidence<'_>, held: &[SegmentId]) -> Vec<Fac
         .map(|((thread, cause), cost)| {
             let what =
                 format!("{} waited for this in {cause}", evidence.recording.thread_name(thread));
-            fact(what, cost.seconds() * 1e9, "ns")
+            fact(what, cost.0 as f64, "ns")
         })
         .collect()
 }

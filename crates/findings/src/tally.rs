@@ -52,11 +52,7 @@ pub(crate) fn done(evidence: &Evidence<'_>, segments: &[SegmentId], limit: usize
         .take(limit)
         .map(|t| {
             let (thread, function, cause) = t.key;
-            fact(
-                format!("meanwhile: {thread} in {function} ({cause})"),
-                t.total.seconds() * 1e9,
-                "ns",
-            )
+            fact(format!("meanwhile: {thread} in {function} ({cause})"), t.total.0 as f64, "ns")
         })
         .collect()
 }

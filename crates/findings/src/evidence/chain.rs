@@ -13,7 +13,8 @@
 //!
 //! Idle threads never enter it, because nobody waited for them. Polling loops get special care: a
 //! timer ended each wait, but what they look for is another thread's work, so while others work
-//! the time is theirs (an inferred link) and only the rest is the loop's own.
+//! the time is theirs (an inferred link) and only the rest is the loop's own. Waits for the network
+//! are filled with what a local peer did, where one can be inferred.
 //!
 //! For a service (nothing ended, or it was told to) every thread's time counts but its idle waits;
 //! its other waits are followed in the same way, and no interval counts for more than its length.
@@ -23,6 +24,7 @@ use culprit_model::{Nanos, Recording, ThreadId, Time};
 
 use super::idle::Idle;
 use super::loops::Loops;
+use super::peers::Peers;
 use super::stacks::Stacks;
 use super::work::Work;
 
@@ -105,6 +107,8 @@ pub(crate) struct Source<'a> {
     pub(crate) loops: &'a Loops,
     /// Who works when.
     pub(crate) work: &'a Work,
+    /// Who ended waits for the network.
+    pub(crate) peers: &'a Peers,
     /// Measure from here and up to there.
     pub(crate) range: (Time, Time),
 }
@@ -175,12 +179,12 @@ impl Builder<'_, '_> {
             let link = segment.under.map_or(under, |at| Some(link_id(first + at)));
             let interval = &source.recording.intervals[row];
             let id = IntervalId::from_index(row);
-            // Whoever works while a nested loop polls was found at the outer loop already.
-            let nested = self.is_inferred(under);
-            if !nested && source.loops.is_round(interval) {
-                self.share_round(id, (segment.from, segment.to), link);
-            } else {
-                self.push(id, segment.from, segment.to, link);
+            let range = (segment.from, segment.to);
+            let peer = source.peers.ended(source.recording, source.lives, interval);
+            match peer.filter(|p| !self.is_above(link, *p)) {
+                Some(peer) => self.infer(id, range, peer, link),
+                None if source.loops.is_round(interval) => self.share_round(id, range, link),
+                None => self.push(id, range.0, range.1, link),
             }
         }
     }
@@ -193,10 +197,11 @@ impl Builder<'_, '_> {
         }));
     }
 
-    fn is_inferred(&self, link: Option<LinkId>) -> bool {
+    /// True when a thread waits above a link already: to follow it again would go in circles.
+    fn is_above(&self, link: Option<LinkId>, thread: ThreadId) -> bool {
         let mut next = link;
         while let Some(link) = next.and_then(|l| self.chain.links.get(l.0 as usize)) {
-            if link.inferred {
+            if self.source.recording.intervals[link.wait.index()].thread == thread {
                 return true;
             }
             next = link.parent;
@@ -214,15 +219,29 @@ impl Builder<'_, '_> {
         let own = self.source.recording.intervals[wait.index()].thread;
         let mut at = start;
         let pieces: Vec<_> = self.source.work.between(start, end).collect();
-        for piece in pieces.into_iter().filter(|p| p.thread != own) {
+        for piece in pieces {
+            if piece.thread == own || self.is_above(parent, piece.thread) {
+                continue;
+            }
             let (from, to) = (piece.from.max(start), piece.to.min(end));
             self.push(wait, at, from, parent);
-            let link = link_id(self.chain.links.len());
-            self.chain.links.push(Link { wait, parent, inferred: true });
-            self.follow(piece.thread, (from, to), Some(link));
+            self.infer(wait, (from, to), piece.thread, parent);
             at = to;
         }
         self.push(wait, at, end, parent);
+    }
+
+    /// Fills a wait's time with what a thread did that no wakeup names.
+    fn infer(
+        &mut self,
+        wait: IntervalId,
+        range: (Time, Time),
+        thread: ThreadId,
+        parent: Option<LinkId>,
+    ) {
+        let link = link_id(self.chain.links.len());
+        self.chain.links.push(Link { wait, parent, inferred: true });
+        self.follow(thread, range, Some(link));
     }
 
     fn push(&mut self, interval: IntervalId, from: Time, to: Time, link: Option<LinkId>) {

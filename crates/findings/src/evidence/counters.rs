@@ -13,13 +13,13 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// Reads the counters table once. A process that was born during the recording counts from
-    /// zero, and so does its first reading.
+    /// zero, and so does the command's own: it was held before its first instruction.
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut readings = BTreeMap::new();
         for counter in &recording.counters {
             let born = counter.process.is_some_and(|p| {
                 let start = recording.process(p).start;
-                start.0 > 0 && start <= counter.time
+                recording.meta.root_process == Some(p) || start.0 > 0 && start <= counter.time
             });
             let first = if born { 0 } else { counter.value };
             readings

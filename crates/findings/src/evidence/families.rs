@@ -13,7 +13,7 @@ use culprit_engine::causes::source_name;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Family {
-    /// Kernel: read and write system calls.
+    /// Read and write system calls, in the kernel and in the C library's wrappers.
     ReadWrite,
     /// Kernel: flushes to stable storage.
     Flush,
@@ -39,8 +39,12 @@ pub(crate) enum Family {
     Connect,
     /// Kernel: an exception or interrupt entered here; what is below it is another story.
     Boundary,
-    /// Kernel: the entry of a system call.
-    Syscall,
+    /// Kernel: the common way in of all system calls.
+    Gate,
+    /// Kernel: reading the page of a mapped file that a fault touched.
+    FileFault,
+    /// Kernel: the part of a flush that waits for the device or the journal, once a flush.
+    Commit,
     /// Library: taking a mutex, a read-write lock, an interpreter's lock.
     Mutex,
     /// Library: waiting on a condition variable, semaphore, barrier, parked thread.
@@ -149,7 +153,27 @@ const TABLE: &[Row] = &[
          unix_stream_connect",
     ),
     kernel(Family::Boundary, "asm_exc_* asm_sysvec_* asm_common_interrupt asm_spurious_interrupt"),
-    kernel(Family::Syscall, "__x64_sys_* __ia32_sys_* __arm64_sys_* __do_sys_* __se_sys_*"),
+    kernel(
+        Family::Gate,
+        "entry_SYSCALL_64* entry_SYSENTER* entry_INT80* do_syscall_64 do_fast_syscall* \
+         do_int80_syscall* x64_sys_call el0_svc* el0t_64_sync* do_el0_svc* invoke_syscall* \
+         ret_from_fork*",
+    ),
+    kernel(
+        Family::FileFault,
+        "filemap_fault do_read_fault do_shared_fault do_cow_fault filemap_read_folio \
+         do_sync_mmap_readahead do_swap_page",
+    ),
+    kernel(
+        Family::Commit,
+        "blkdev_issue_flush jbd2_log_wait_commit jbd2_complete_transaction xfs_log_force* \
+         xlog_wait* btrfs_sync_log btrfs_commit_transaction f2fs_issue_flush",
+    ),
+    library(
+        Family::ReadWrite,
+        "read __read __libc_read __read_nocancel write __write __libc_write __write_nocancel \
+         pread pread64 __libc_pread64 pwrite pwrite64 __libc_pwrite64 readv writev",
+    ),
     library(
         Family::Mutex,
         "__lll_lock_wait* __lll_timedlock* *pthread_mutex_lock* *pthread_mutex_*lock \
@@ -157,14 +181,14 @@ const TABLE: &[Row] = &[
          *::Mutex<*>::lock* *mutex*lock_contended* *Mutex*lock_contended* \
          *::RawMutex::lock_slow* *::RawRwLock::lock_*slow* *RwLock*_contended* \
          std::mutex::lock* std::unique_lock<* std::lock_guard<* __gthread_mutex_lock* \
-         take_gil* PyEval_RestoreThread PyEval_AcquireThread PyGILState_Ensure _PyMutex_Lock* \
+         take_gil* drop_gil* PyEval_RestoreThread PyEval_AcquireThread PyGILState_Ensure _PyMutex_Lock* \
          runtime.lock2 sync.(*Mutex).lockSlow *sync_mutex_lock*",
     ),
     library(
         Family::Condition,
         "*pthread_cond_*wait* *pthread_barrier_wait* std::condition_variable*::wait* \
          *::Condvar::wait* *Parker*::park* std::thread::park* __new_sem_wait* *sem_wait* \
-         *sem_timedwait* *sem_clockwait* __timedwait* *::Condvar::*wait* runtime.notesleep \
+         *sem_timedwait* *sem_clockwait* __timedwait* *::Condvar::*wait* PyCOND_*WAIT runtime.notesleep \
          runtime.notetsleep* std::latch::* std::__atomic_*wait*",
     ),
     library(
@@ -190,7 +214,7 @@ const TABLE: &[Row] = &[
          posix_spawnp __posix_spawn __spawni* __spawnix syscall __syscall* open open64 __open \
          __open64 openat openat64 close __close stat stat64 fstat fstat64 lstat execve \
          __execve sigsuspend __sigsuspend pause sigtimedwait sigwait sigwaitinfo _IO_* fread \
-         fwrite fflush getc putc fgets fputs puts printf __cp_end",
+         fwrite fflush getc putc fgets fputs puts printf PyThread_acquire_lock* __cp_end",
     ),
 ];
 

@@ -33,6 +33,12 @@ impl Faults {
         self.major.len()
     }
 
+    /// True when a thread had one.
+    pub(crate) fn any_of(&self, thread: ThreadId) -> bool {
+        let at = self.major.partition_point(|f| f.0 < thread);
+        self.major.get(at).is_some_and(|f| f.0 == thread)
+    }
+
     /// The fault that a wait served; none where faults were not recorded.
     pub(crate) fn of_wait<'r>(
         &self,

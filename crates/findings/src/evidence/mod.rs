@@ -13,6 +13,7 @@ pub(crate) mod families;
 mod faults;
 mod idle;
 pub(crate) mod loops;
+mod peers;
 pub(crate) mod relation;
 pub(crate) mod stacks;
 pub(crate) mod work;
@@ -26,6 +27,7 @@ pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
 pub(crate) use faults::Faults;
 pub(crate) use loops::{Loop, Loops};
+use peers::Peers;
 pub(crate) use relation::Relation;
 pub(crate) use stacks::Stacks;
 pub(crate) use work::Work;
@@ -58,12 +60,14 @@ impl<'a> Evidence<'a> {
         let lives = Lives::of(recording);
         let loops = Loops::of(recording, &lives, &stacks);
         let work = Work::of_all(recording);
+        let peers = Peers::of(recording, &lives, &stacks);
         let chain = Chain::of(&chain::Source {
             recording,
             lives: &lives,
             stacks: &stacks,
             loops: &loops,
             work: &work,
+            peers: &peers,
             range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
         });
         let counters = Counters::of(recording);

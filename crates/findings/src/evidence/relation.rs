@@ -38,8 +38,11 @@ impl Relation {
         let other = by.map(|t| evidence.process(t));
         let same = other == Some(own);
         let child = other.is_some_and(|o| is_descendant(evidence, o, own));
+        let kind = evidence.stacks.wait_kind(wait.stack);
         let in_family = |family| evidence.stacks.in_family(wait.stack, family);
         match wait.cause {
+            Cause::Net if inferred => Self::Peer,
+            _ if inferred && same && kind == Some(WaitKind::Mutex) => Self::Lock,
             _ if inferred && same => Self::Thread,
             _ if inferred && child => Self::Child,
             _ if inferred => Self::Progress,

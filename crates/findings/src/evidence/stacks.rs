@@ -30,6 +30,8 @@ struct Told {
     user: Option<FrameId>,
     /// The kernel frame at which the innermost system call or exception was entered.
     entry: Option<FrameId>,
+    /// True when that is still the common way in of all system calls.
+    gate: bool,
     /// Number of user frames.
     depth: u32,
 }
@@ -102,6 +104,9 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     } else {
         of_user(&frame.function, module.map_or("", |m| m.name.as_str()))
     };
+    // An unnamed frame is nothing to look at while a named one is near.
+    let unnamed = frame.function.as_str() == "?";
+    let families = if unnamed { families.with(Families::of(Family::Wrapper)) } else { families };
     FrameTold { families, kernel }
 }
 
@@ -116,11 +121,13 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     if own.kernel {
         let boundary = own.families.has(Family::Boundary);
         let inherited = if boundary { user_part(parent.families) } else { parent.families };
-        let call = own.families.has(Family::Syscall) && !inherited.has(Family::Syscall);
-        let enters = boundary || call || parent.entry.is_none();
+        // All system calls come in through the same few functions; the one after them is the call.
+        let behind = parent.entry.is_none() || parent.gate;
+        let enters = boundary || behind;
         return Told {
             families: inherited.with(own.families),
             entry: if enters { Some(frame) } else { parent.entry },
+            gate: enters && own.families.has(Family::Gate),
             ..parent
         };
     }
@@ -134,11 +141,12 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     .map(|(_, kind)| kind);
     let wrapper = own.families.has(Family::Wrapper);
     Told {
-        families: user_part(parent.families.with(own.families)),
+        families: user_part(parent.families).with(own.families),
         wait: if wrapper { joined(parent.wait, wait) } else { None },
         focus: if wrapper { parent.focus } else { Some(frame) },
         user: Some(frame),
         entry: None,
+        gate: false,
         depth: parent.depth + 1,
     }
 }

@@ -12,7 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Nanos, ProcessId, Recording, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
+
+use super::stacks::{Stacks, WaitKind};
 
 /// A stretch of time in which the same threads work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +46,21 @@ pub(crate) const fn is_work(cause: Cause) -> bool {
 impl Work {
     /// The work of every recorded thread, n log n in stretches of work.
     pub(crate) fn of_all(recording: &Recording) -> Self {
-        Self::of(recording, |_| true)
+        Self::of(recording, |i| is_work(i.cause))
     }
 
-    /// The work of one process's threads.
-    pub(crate) fn of_process(recording: &Recording, process: ProcessId) -> Self {
-        Self::of(recording, |thread| recording.thread(thread).process == process)
+    /// The work of one process's threads, and what they would have done had no mutex kept them
+    /// out.
+    pub(crate) fn wanted_by(recording: &Recording, stacks: &Stacks, process: ProcessId) -> Self {
+        let kept_out = |i: &Interval| {
+            i.cause == Cause::Lock && stacks.wait_kind(i.stack) == Some(WaitKind::Mutex)
+        };
+        Self::of(recording, |i| {
+            recording.thread(i.thread).process == process && (is_work(i.cause) || kept_out(i))
+        })
     }
 
-    fn of(recording: &Recording, wanted: impl Fn(ThreadId) -> bool) -> Self {
+    fn of(recording: &Recording, wanted: impl Fn(&Interval) -> bool) -> Self {
         let mut edges: Vec<(Time, bool, ThreadId)> = Vec::new();
         let mut open: Option<(ThreadId, Time)> = None;
         for interval in &recording.intervals {
@@ -61,7 +69,7 @@ impl Work {
             if !follows && let Some((thread, at)) = open.take() {
                 edges.push((at, false, thread));
             }
-            if is_work(interval.cause) && wanted(interval.thread) {
+            if wanted(interval) {
                 if !follows {
                     edges.push((interval.start, true, interval.thread));
                 }

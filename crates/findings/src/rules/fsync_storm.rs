@@ -1,6 +1,8 @@
 //! `fsync-storm`: a flush to stable storage after each small write.
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, counter_names};
+use std::collections::BTreeMap;
+
+use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, counter_names};
 
 use crate::evidence::{Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -14,10 +16,6 @@ const MIN_FLUSHES: usize = 20;
 
 /// Bytes written by a flush from which the data, not the flush, takes the time.
 const MAX_BYTES: f64 = 256.0 * 1024.0;
-
-/// Waits of one thread closer together than this are one flush: a flush waits for data, metadata
-/// and the device one after the other.
-const SAME_FLUSH: Nanos = Nanos(200_000);
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "fsync-storm",
@@ -49,14 +47,6 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             reason: "At 256 KiB and 500 MB/s the data takes as long (0.5 ms) as the flush itself; \
                      with more, the bytes are the cost.",
             source: "append and fdatasync of small records: 0.5 ms in the median, Linux 6.18, ext4",
-        },
-        Threshold {
-            what: "distance of waits that belong to one flush",
-            value: SAME_FLUSH.0 as f64,
-            unit: "ns",
-            reason: "Between the waits of one flush the kernel works for some 10 us; between two \
-                     flushes a write and user code lie. It only changes the count shown.",
-            source: "fsync on ext4: data wait, inode wait, device flush",
         },
     ],
 };
@@ -110,20 +100,19 @@ fn told(
     Some(claim)
 }
 
-/// How many flushes a set of segments belongs to.
+/// How many flushes a set of segments belongs to: a flush waits for the device or the journal once,
+/// after it waited for its data. Where no such wait is seen, the stack that was waited in most
+/// often is taken for the one that each flush goes through.
 fn count_flushes(evidence: &Evidence<'_>, segments: &[SegmentId]) -> usize {
-    let mut waits: Vec<_> = segments
-        .iter()
-        .map(|s| evidence.of_segment(evidence.chain.segment(*s)))
-        .filter(|i| i.cause == Cause::Fsync)
-        .map(|i| (i.thread, i.start, i.start + i.duration))
-        .collect();
-    waits.sort_unstable();
-    waits.dedup();
-    let starts = |pair: &&[(_, culprit_model::Time, culprit_model::Time)]| {
-        pair[0].0 != pair[1].0 || pair[1].1.since(pair[0].2) > SAME_FLUSH
-    };
-    usize::from(!waits.is_empty()) + waits.windows(2).filter(starts).count()
+    let mut counts: BTreeMap<(bool, Option<StackId>), usize> = BTreeMap::new();
+    let waits = evidence.waits(segments);
+    let flushes = waits.iter().map(|w| evidence.interval(*w)).filter(|i| i.cause == Cause::Fsync);
+    for wait in flushes {
+        let commit = evidence.stacks.in_family(wait.stack, Family::Commit);
+        *counts.entry((commit, wait.stack.filter(|_| !commit))).or_default() += 1;
+    }
+    let commits = counts.get(&(true, None)).copied();
+    commits.or_else(|| counts.into_values().max()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -137,9 +137,17 @@ fn user_frames(evidence: &Evidence<'_>, id: crate::evidence::IntervalId) -> Vec<
 fn is_entry(name: &str) -> bool {
     let function = name.split_once('!').map_or(name, |(_, f)| f);
     matches!(function, "main" | "_start" | "start_thread" | "clone" | "clone3" | "__clone3" | "?")
-        || ["__libc_start", "std::", "core::", "__rust_begin_short"]
-            .iter()
-            .any(|p| function.starts_with(p))
+        || [
+            "__libc_start",
+            "std::",
+            "core::",
+            "__rust_begin_short",
+            "pymain_",
+            "Py_RunMain",
+            "Py_BytesMain",
+        ]
+        .iter()
+        .any(|p| function.starts_with(p))
         || function.contains("::main")
 }
 

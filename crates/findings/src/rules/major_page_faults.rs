@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Nanos, Text};
+use culprit_model::{Cause, Interval, Nanos, Text};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Family};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 
 /// The rule.
@@ -41,19 +41,40 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     }],
 };
 
+/// True for a fault's wait for the disk, and for the kernel's own work and run queue around it.
+fn is_read_by_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    match interval.cause {
+        Cause::Fault => true,
+        Cause::CpuKernel | Cause::Runnable => {
+            evidence.stacks.in_family(interval.stack, Family::FileFault)
+                && evidence.faults.any_of(interval.thread)
+        }
+        _ => false,
+    }
+}
+
 impl Rule for MajorPageFaults {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| i.cause == Cause::Fault);
-        let waits = evidence.waits(&segments).len();
+        let segments = evidence.segments(|_, i| is_read_by_fault(evidence, i));
+        let cause = |w: &crate::evidence::IntervalId| evidence.interval(*w).cause;
+        let waits = evidence.waits(&segments).iter().filter(|w| cause(w) == Cause::Fault).count();
         if waits < MIN_FAULTS {
             return Vec::new();
         }
         let total = evidence.total(&segments);
+        let blocked = |s: &&crate::evidence::SegmentId| {
+            evidence.of_segment(evidence.chain.segment(**s)).cause == Cause::Fault
+        };
+        let waited: Vec<_> = segments.iter().filter(blocked).copied().collect();
+        let waited = evidence.total(&waited);
         let mut files: BTreeMap<Text, Nanos> = BTreeMap::new();
         let mut known = Nanos::ZERO;
         for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
             let wait = evidence.of_segment(segment);
-            if let Some(file) = evidence.faults.file(evidence.recording, wait) {
+            let file = (wait.cause == Cause::Fault)
+                .then(|| evidence.faults.file(evidence.recording, wait))
+                .flatten();
+            if let Some(file) = file {
                 *files.entry(file).or_default() += segment.length;
                 known += segment.length;
             }
@@ -61,20 +82,21 @@ impl Rule for MajorPageFaults {
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let of = files.first().map_or_else(String::new, |(file, _)| format!(" of {file}"));
-        let title = format!("{waits} page faults{of} wait {total} for the disk");
-        let mean = Nanos(total.0 / waits as u64);
+        let title = format!("{waits} page faults{of} take {total}");
+        let mean = Nanos(waited.0 / waits as u64);
         let mut claim = Claim::new(&DOC, title, segments)
             .fact("waits for page faults", waits as f64, "count")
-            .time("time of one (mean)", mean)
+            .time("waited for the disk", waited)
+            .time("time of one wait (mean)", mean)
             .facts(files.iter().take(MAX_FILES).map(|(file, time)| {
-                fact(format!("waited for pages of {file}"), time.seconds() * 1e9, "ns")
+                fact(format!("waited for pages of {file}"), time.0 as f64, "ns")
             }));
         if evidence.faults.count() == 0 {
             claim.confidence.lower("faults were not recorded: the files are unknown", 0.9);
         } else {
             claim
                 .confidence
-                .lower("the file is known for a part only", 0.9 + 0.1 * known.share_of(total));
+                .lower("the file is known for a part only", 0.9 + 0.1 * known.share_of(waited));
         }
         vec![claim]
     }
@@ -110,7 +132,7 @@ mod tests {
         let found = first(&cold(100), "major-page-faults").expect("found");
         assert_eq!(found.cost.0, 100 * MS);
         assert!(
-            found.title.contains("100 page faults of /data/table wait 100 ms"),
+            found.title.contains("100 page faults of /data/table take 100 ms"),
             "{}",
             found.title
         );

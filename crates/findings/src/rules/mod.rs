@@ -13,6 +13,7 @@ pub(crate) mod poll_sleep_loop;
 pub(crate) mod recording_lost;
 pub(crate) mod rights_missing;
 pub(crate) mod run_queue;
+pub(crate) mod serial_round_trips;
 pub(crate) mod slower_in_place;
 pub(crate) mod small_io;
 pub(crate) mod spawn_storm;

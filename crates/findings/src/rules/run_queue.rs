@@ -32,9 +32,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         what: "share of the wall time spent ready",
         value: MIN_QUEUED,
         unit: "share",
-        reason: "Every wakeup costs some 10 us of queue; programs with many switches reach a few per \
-                 cent on an idle machine.",
-        source: "pipe ping-pong on 2 idle CPUs",
+        reason: "Every wakeup costs some us of queue on an idle machine too; a program that switches \
+                 often collects a few per cent of it.",
+        source: "definition",
     }],
 };
 
@@ -47,8 +47,16 @@ impl Rule for RunQueue {
         }
         let cpus = evidence.recording.meta.cpus;
         let working = working(evidence, &segments);
-        let title =
-            format!("ready threads wait {total} for a CPU: {working:.1} want to run on {cpus}");
+        // Then somebody who was not recorded had the CPUs.
+        let outside = working <= f64::from(cpus);
+        let title = match outside {
+            true => format!(
+                "ready threads wait {total} for a CPU that programs outside the recording use"
+            ),
+            false => {
+                format!("ready threads wait {total} for a CPU: {working:.1} want to run on {cpus}")
+            }
+        };
         let claim = Claim::new(&DOC, title, segments)
             .sure(0.9)
             .fact("threads that wanted to run meanwhile (mean)", working, "count")
@@ -84,7 +92,7 @@ fn users(evidence: &Evidence<'_>) -> Vec<culprit_model::Evidence> {
         .take(MAX_USERS)
         .map(|(process, time)| {
             let what = format!("CPU time of {}", evidence.recording.process_name(process));
-            fact(what, time.seconds() * 1e9, "ns")
+            fact(what, time.0 as f64, "ns")
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! `small-io`: many read or write calls that move few bytes each.
 
-use culprit_model::{Cause, ProcessId, counter_names};
+use culprit_model::{ProcessId, counter_names};
 
 use crate::evidence::{Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -20,7 +20,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Storage,
     specificity: Specificity::Mechanism,
     claim: "The program reads or writes a few bytes at a time, with many system calls.",
-    signature: "Time in the kernel under read and write calls on the measured thing's path, in a \
+    signature: "CPU time in read and write calls on the measured thing's path, in a \
                 process whose counters show many calls with few bytes each.",
     why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its locks, \
           however few bytes it moves: reading 1 byte or 4 KiB of a cached file takes the same time.",
@@ -58,7 +58,7 @@ const WAYS: [(&str, &str, &str); 2] = [
 impl Rule for SmallIo {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let calling = evidence.segments(|_, i| {
-            i.cause == Cause::CpuKernel && evidence.stacks.in_family(i.stack, Family::ReadWrite)
+            i.cause.is_cpu() && evidence.stacks.in_family(i.stack, Family::ReadWrite)
         });
         tally::by(evidence, &calling, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
@@ -79,12 +79,12 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
         .collect();
     let (way, calls, each) = *small.iter().max_by_key(|(_, calls, _)| *calls)?;
     let title = format!(
-        "{} makes {calls} {way} calls of {each:.0} bytes each",
+        "{} makes at least {calls} {way} calls of {each:.0} bytes each",
         evidence.recording.process_name(process)
     );
     let total = evidence.total(&segments);
-    let mut claim = Claim::new(&DOC, title, segments)
-        .time("time in the kernel under read and write calls", total);
+    let mut claim =
+        Claim::new(&DOC, title, segments).time("CPU time in read and write calls", total);
     for (way, calls, each) in small {
         claim = claim.fact(format!("{way} calls"), calls as f64, "count").fact(
             format!("bytes a {way} call"),
@@ -116,7 +116,7 @@ mod tests {
         let found = first(&writer(1_000_000, 10_000_000), "small-io").expect("found");
         assert_eq!(found.cost.0, 400_000_000);
         assert!(
-            found.title.contains("makes 1000000 write calls of 10 bytes each"),
+            found.title.contains("makes at least 1000000 write calls of 10 bytes each"),
             "{}",
             found.title
         );

@@ -59,8 +59,11 @@ impl Rule for SpawnStorm {
             return Vec::new();
         }
         let segments = evidence.segments(|_, i| {
-            let child = short.contains(&evidence.process(i.thread));
-            (child && is_running_cost(i.cause)) || is_forking(evidence, i)
+            let is_short = |thread| short.contains(&evidence.process(thread));
+            // Nobody's time fills the wait before a child's first instruction.
+            let unborn =
+                matches!(i.cause, Cause::Child | Cause::Pipe) && i.waker.is_some_and(is_short);
+            (is_short(i.thread) && is_running_cost(i.cause)) || is_forking(evidence, i) || unborn
         });
         if segments.is_empty() { Vec::new() } else { vec![told(evidence, &short, segments)] }
     }

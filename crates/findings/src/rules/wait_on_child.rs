@@ -92,7 +92,7 @@ fn told(
     );
     let costliest = named.into_iter().take(3).map(|(process, time)| {
         let what = format!("child {}", evidence.recording.process_name(*process));
-        crate::rule::fact(what, time.seconds() * 1e9, "ns")
+        crate::rule::fact(what, time.0 as f64, "ns")
     });
     Some(
         Claim::new(&DOC, title, segments.to_vec())

@@ -10,8 +10,9 @@ use crate::tally::{self, Tally};
 /// The rule.
 pub(crate) struct WaitOnThread;
 
-/// Share of a stretch of waiting in which two or more threads of the process may work: above it
-/// the work was spread over threads, and waiting for the last one is what joining means.
+/// Share of a stretch of waiting in which two or more threads of the process may work, or want to
+/// and are kept out by a mutex: above it the work was spread over threads, and waiting for the last
+/// one is what joining means.
 const MAX_PARALLEL: f64 = 0.5;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
@@ -29,7 +30,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           wait for it. What the other thread did is listed under \"meanwhile\".",
     check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` must shrink",
     thresholds: &[Threshold {
-        what: "share of a wait in which two or more threads of the process work",
+        what: "share of a wait in which two or more threads of the process work, or would but for a mutex",
         value: MAX_PARALLEL,
         unit: "share",
         reason: "Above it the wait joins parallel work. At half, pools whose last worker runs on \
@@ -45,7 +46,7 @@ impl Rule for WaitOnThread {
         for t in
             tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
         {
-            let work = Work::of_process(evidence.recording, t.key);
+            let work = Work::wanted_by(evidence.recording, &evidence.stacks, t.key);
             alone.extend(
                 t.segments.into_iter().filter(|s| !is_parallel(&work, evidence.chain.segment(*s))),
             );

@@ -1,0 +1,176 @@
+//! `serial-round-trips`: many small exchanges with a peer, one after the other.
+//!
+//! Each exchange is cheap, so no single wait shows up; together, the kernel's network path, the
+//! switches and the waits are the run. What a peer computes for an answer is not part of it.
+
+use culprit_model::{Cause, Interval, Nanos, ThreadId};
+
+use crate::evidence::{Evidence, Family, Relation, Segment, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct SerialRoundTrips;
+
+/// Waits for a peer from which they are a series.
+const MIN_TRIPS: usize = 200;
+
+/// Mean length of a wait up to which the trip, not the peer's work, is the cost.
+const MAX_MEAN: Nanos = Nanos(2_000_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "serial-round-trips",
+    group: Group::Waiting,
+    specificity: Specificity::Mechanism,
+    claim: "A thread makes many small exchanges with a peer, one after the other, and the trips \
+            themselves take the time.",
+    signature: "Many short waits for data from a socket on the measured thing's path; counted are the \
+                kernel's time in the network path, the hand-overs and the waits that no peer's work \
+                fills.",
+    why: "Each exchange costs two passes through the network stack and two switches on this machine \
+          (some 20 to 40 us over loopback), a round trip on any other network, however little is said.",
+    fix: "Say more per exchange: batch requests, pipeline them (send the next before the last answer \
+          is there), ask in parallel, keep what does not change, or move the loop to the other side.",
+    check: "culprit record -o fixed.culprit -- CMD; the waits for the peer in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "waits for a peer",
+            value: MIN_TRIPS as f64,
+            unit: "count",
+            reason: "200 trips over loopback take 5 ms or so; fewer cannot matter but in the shortest \
+                     runs.",
+            source: "ping_pong.c: 32 us a trip, Linux 6.18",
+        },
+        Threshold {
+            what: "mean length of a wait",
+            value: MAX_MEAN.0 as f64,
+            unit: "ns",
+            reason: "A trip within a data centre stays below; longer waits are the distance or the \
+                     peer's work, which `network-wait` tells.",
+            source: "definition",
+        },
+    ],
+};
+
+impl Rule for SerialRoundTrips {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let trips = evidence.segments(|s, i| is_trip(evidence, s, i));
+        tally::by(evidence, &trips, |s| Some(measured(evidence, s)))
+            .into_iter()
+            .filter_map(|t| told(evidence, t.key, t.segments, t.total))
+            .collect()
+    }
+}
+
+/// The outermost thread that waits for a peer around a segment; the segment's own where none does.
+fn measured(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
+    let mut by = evidence.of_segment(segment).thread;
+    let mut outermost = by;
+    for link in evidence.chain.links(segment) {
+        let wait = evidence.interval(link.wait);
+        if Relation::of(evidence, wait, Some(by), link.inferred) == Relation::Peer {
+            outermost = wait.thread;
+        }
+        by = wait.thread;
+    }
+    outermost
+}
+
+/// True for a wait for a peer, the queue after one, and the kernel's own network path.
+fn is_trip(evidence: &Evidence<'_>, segment: &Segment, interval: &Interval) -> bool {
+    let talks = evidence.stacks.in_family(interval.stack, Family::Net)
+        || evidence.stacks.in_family(interval.stack, Family::UnixSocket);
+    match interval.cause {
+        Cause::CpuKernel | Cause::Runnable => talks,
+        Cause::Net | Cause::Ipc | Cause::Poll => evidence.relation(segment) == Relation::Peer,
+        _ => false,
+    }
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    thread: ThreadId,
+    segments: Vec<SegmentId>,
+    total: Nanos,
+) -> Option<Claim> {
+    let waits: Vec<&Interval> = waits_of(evidence, thread, &segments);
+    let waited: Nanos = waits.iter().map(|i| i.duration).sum();
+    let mean = Nanos(waited.0 / (waits.len() as u64).max(1));
+    if waits.len() < MIN_TRIPS || mean > MAX_MEAN {
+        return None;
+    }
+    let each = Nanos(total.0 / waits.len() as u64);
+    let function = waits.first().and_then(|i| evidence.stacks.focus(i.stack));
+    let title = format!(
+        "{} makes {} exchanges one after the other in `{}`: {each} of network each",
+        evidence.recording.thread_name(thread),
+        waits.len(),
+        evidence.name(function),
+    );
+    Some(
+        Claim::new(&DOC, title, segments)
+            .sure(0.9)
+            .fact("waits for the peer", waits.len() as f64, "count")
+            .time("mean length of a wait", mean)
+            .time("network path, hand-overs and waits of one exchange", each),
+    )
+}
+
+/// The waits of a thread for its peer: its own in the segments, and those above them.
+fn waits_of<'a>(
+    evidence: &Evidence<'a>,
+    thread: ThreadId,
+    segments: &[SegmentId],
+) -> Vec<&'a Interval> {
+    let mut waits: Vec<_> = segments
+        .iter()
+        .map(|s| evidence.chain.segment(*s))
+        .flat_map(|s| evidence.chain.links(s).map(|l| l.wait).chain([s.interval]))
+        .filter(|w| {
+            let interval = evidence.interval(*w);
+            interval.thread == thread
+                && matches!(interval.cause, Cause::Net | Cause::Ipc | Cause::Poll)
+        })
+        .collect();
+    waits.sort_unstable();
+    waits.dedup();
+    waits.into_iter().map(|w| evidence.interval(w)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    const RECEIVE: &str =
+        "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
+    const SEND: &str = "main;ask;libc.so.6!send;k:__x64_sys_sendto;k:tcp_sendmsg";
+
+    fn chat(trips: u64, wait_us: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("client", None, 0);
+        for _ in 0..trips {
+            scene.spend(main, 10_000, Cause::CpuUser, "main;ask", End::Unknown);
+            scene.spend(main, 20_000, Cause::CpuKernel, SEND, End::Unknown);
+            scene.spend(main, wait_us * 1000, Cause::Net, RECEIVE, End::Network);
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn many_short_exchanges_are_told_with_what_one_costs() {
+        let found = first(&chat(1000, 50), "serial-round-trips").expect("found");
+        assert_eq!(found.cost.0, 70_000_000);
+        assert!(
+            found.title.contains("1000 exchanges one after the other in `program!ask`: 70.0 us"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn a_few_exchanges_or_long_waits_are_not() {
+        assert!(first(&chat(20, 50), "serial-round-trips").is_none());
+        assert!(first(&chat(300, 20_000), "serial-round-trips").is_none());
+    }
+}
