@@ -2,9 +2,10 @@
 //!
 //! Two oracles. A thread's intervals must tile its life, so their sum equals it. And
 //! `/proc/PID/task/TID/schedstat` keeps on-CPU and run-queue time per thread; the difference of two
-//! snapshots must equal our intervals clipped to the time between them.
+//! snapshots must equal our on-CPU time between them, and our waits for a CPU that ended between
+//! them.
 
-use culprit_model::{Cause, Interval, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
+use culprit_model::{Interval, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
 
 /// Sums may differ from the kernel's by this share of on-CPU time before it is called a loss. The
 /// kernel's own tracing work between the two switch records of a thread costs about a microsecond,
@@ -137,15 +138,15 @@ pub fn accounting(recording: &Recording) -> Accounting {
             run_queue: None,
         };
         if let (Some(from), Some(to)) = (thread.sched_from, thread.sched_to) {
-            let ours = |wanted: fn(Cause) -> bool| -> Nanos {
-                own.iter()
-                    .filter(|row| wanted(row.cause))
-                    .map(|row| clipped(row.start, row.duration, from, to))
-                    .sum()
-            };
-            entry.cpu = thread.sched_cpu.map(|theirs| Sum { ours: ours(Cause::is_cpu), theirs });
-            entry.run_queue =
-                thread.sched_wait.map(|theirs| Sum { ours: ours(Cause::is_runnable), theirs });
+            let cpu = own.iter().filter(|row| row.cause.is_cpu());
+            let cpu = cpu.map(|row| clipped(row.start, row.duration, from, to)).sum();
+            entry.cpu = thread.sched_cpu.map(|theirs| Sum { ours: cpu, theirs });
+            // The kernel adds a wait for the CPU when it is over, whole (kernel/sched/stats.h,
+            // sched_info_arrive): one that a snapshot falls into belongs to the later snapshot.
+            let over = |row: &&Interval| (from..=to).contains(&(row.start + row.duration));
+            let waits = own.iter().filter(|row| row.cause.is_runnable()).filter(over);
+            let waited = waits.map(|row| row.duration).sum();
+            entry.run_queue = thread.sched_wait.map(|theirs| Sum { ours: waited, theirs });
         }
         sums.life.add(entry.life);
         sums.cpu.add(entry.cpu.unwrap_or_default());
@@ -179,9 +180,10 @@ mod tests {
     #[test]
     fn sums_are_those_between_the_snapshots() {
         let mut recording =
-            parse("app(1)/main(1) UUrrUUssUU\napp(1)/other(2) ssssssssss").expect("parses");
+            parse("app(1)/main(1) UUrrUUssUr\napp(1)/other(2) ssssssssss").expect("parses");
         let thread = &mut recording.threads[0];
-        (thread.sched_from, thread.sched_to) = (Some(Time(1_000_000)), Some(Time(9_000_000)));
+        // The last wait for a CPU is not over at the second snapshot.
+        (thread.sched_from, thread.sched_to) = (Some(Time(1_000_000)), Some(Time(9_500_000)));
         (thread.sched_cpu, thread.sched_wait) = (Some(Nanos(4_020_000)), Some(Nanos(2_000_000)));
         let sums = accounting(&recording);
         assert_eq!((sums.life.ours, sums.life.theirs), (Nanos(20_000_000), Nanos(20_000_000)));
