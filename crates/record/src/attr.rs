@@ -30,8 +30,7 @@ pub(crate) enum Stream {
 impl Stream {
     /// Every stream, in the order in which records of equal time are handled: a stack is taken
     /// just before the switch record that it belongs to.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Maps, Self::Samples, Self::Stacks, Self::Accounting];
+    pub(crate) const ALL: [Self; 4] = [Self::Maps, Self::Samples, Self::Stacks, Self::Accounting];
 
     /// Whether records carry the number of their event; streams of one event kind need not.
     pub(crate) const fn identified(self) -> bool {
@@ -46,6 +45,8 @@ pub(crate) enum Role {
     Maps,
     /// Switches, forks, exits, names.
     Accounting,
+    /// Mappings of data, to name the file that a page fault touched.
+    DataMaps,
     /// Never fires: owns a ring that other events write into.
     Anchor,
     /// The stack at each switch out, by frame pointers.
@@ -259,6 +260,7 @@ impl EventSpec {
                 attr.set_mmap2(1);
                 attr.set_build_id(u64::from(features.build_id));
             }
+            Role::DataMaps => attr.set_mmap_data(1),
             Role::Accounting => {
                 attr.set_context_switch(1);
                 attr.set_task(1);

@@ -16,6 +16,11 @@ pub(crate) fn own_cpu_ns() -> u64 {
     nanos(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// CPU time that the calling thread has used so far, ns.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    nanos(clock_gettime(ClockId::ThreadCPUTime))
+}
+
 /// Both clocks at one instant: the real time is read between two readings of the monotonic one,
 /// and belongs to their middle.
 pub(crate) fn pair() -> ClockPair {

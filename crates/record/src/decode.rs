@@ -80,7 +80,7 @@ pub(crate) struct Sample<'a> {
     pub(crate) stack: &'a [u8],
 }
 
-/// A new executable mapping.
+/// A new mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Map<'a> {
     /// Who mapped.
@@ -131,6 +131,8 @@ pub(crate) enum Body<'a> {
     },
     /// A new executable mapping.
     Map(Map<'a>),
+    /// A new mapping of data.
+    DataMap(Map<'a>),
     /// The ring was full: so many records are missing before this one.
     Lost(u64),
     /// Sampling was throttled.
@@ -197,8 +199,8 @@ pub(crate) fn decode<'a>(
     shapes: &EventShapes,
 ) -> Result<Record<'a>, Malformed> {
     let record = chunk.get(head.start..head.start + head.words).ok_or(Malformed)?;
-    let misc = (record[0] >> 32) as u16;
-    let flag = |bit: u32| u32::from(misc) & bit != 0;
+    let misc = flags(record[0]);
+    let flag = |bit: u32| misc & bit != 0;
     // Without the header and without the trailing thread, time and event number.
     let trailer = 2 + usize::from(stream.identified());
     let body = record.get(1..record.len().saturating_sub(trailer)).unwrap_or(&[]);
@@ -231,6 +233,7 @@ pub(crate) fn decode<'a>(
             name: until_nul(bytemuck::cast_slice(&body[1..])),
         },
         sys::PERF_RECORD_MMAP2 => Body::Map(map(body, flag(sys::PERF_RECORD_MISC_MMAP_BUILD_ID))?),
+        sys::PERF_RECORD_MMAP => Body::DataMap(data_map(body)?),
         sys::PERF_RECORD_LOST => Body::Lost(*body.get(1).ok_or(Malformed)?),
         sys::PERF_RECORD_THROTTLE => Body::Throttle,
         _ => Body::Other,
@@ -240,7 +243,7 @@ pub(crate) fn decode<'a>(
 
 fn sample<'a>(
     mut words: &'a [u64],
-    misc: u16,
+    misc: u32,
     shape: &EventShape,
 ) -> Result<Sample<'a>, Malformed> {
     let words = &mut words;
@@ -253,8 +256,7 @@ fn sample<'a>(
     let raw = if fields.raw { raw_part(words)? } else { &[] };
     let registers = if fields.registers == 0 { &[] } else { registers(words, fields.registers)? };
     let stack = if fields.stack_bytes == 0 { &[] } else { stack_part(words)? };
-    let in_user = u32::from(misc) & sys::PERF_RECORD_MISC_CPUMODE_MASK
-        == sys::PERF_RECORD_MISC_USER;
+    let in_user = misc & sys::PERF_RECORD_MISC_CPUMODE_MASK == sys::PERF_RECORD_MISC_USER;
     let role = shape.role;
     Ok(Sample { role, task, in_user, address, period, chain, raw, registers, stack })
 }
@@ -267,7 +269,7 @@ fn counted<'a>(words: &mut &'a [u64]) -> Result<&'a [u64], Malformed> {
 
 /// `{u32 size; char data[size]}`, padded to whole words.
 fn raw_part<'a>(words: &mut &'a [u64]) -> Result<&'a [u8], Malformed> {
-    let size = *words.first().ok_or(Malformed)? as u32 as usize;
+    let size = low_half(*words.first().ok_or(Malformed)?) as usize;
     let part = take(words, (size + 4).div_ceil(8))?;
     bytemuck::cast_slice(part).get(4..4 + size).ok_or(Malformed)
 }
@@ -315,6 +317,19 @@ fn map(body: &[u64], has_build_id: bool) -> Result<Map<'_>, Malformed> {
     })
 }
 
+/// `{u32 pid, tid; u64 address, length, offset; char path[]}`
+fn data_map(body: &[u64]) -> Result<Map<'_>, Malformed> {
+    let [who, address, length, offset, path @ ..] = body else { return Err(Malformed) };
+    Ok(Map {
+        task: task(*who),
+        address: *address,
+        length: *length,
+        offset: *offset,
+        build_id: &[],
+        path: until_nul(bytemuck::cast_slice(path)),
+    })
+}
+
 /// `{u32 pid, ppid; u32 tid, ptid; u64 time}`
 fn child_and_parent(body: &[u64]) -> Result<(Task, Task), Malformed> {
     let [pids, tids, ..] = body else { return Err(Malformed) };
@@ -334,8 +349,14 @@ fn take<'a>(words: &mut &'a [u64], count: usize) -> Result<&'a [u64], Malformed>
     Ok(part)
 }
 
+/// The lower half of a header: the record's type.
 fn kind(header: u64) -> u32 {
-    header as u32
+    low_half(header)
+}
+
+/// The sixteen bits above the type.
+fn flags(header: u64) -> u32 {
+    low_half(header >> 32) & 0xffff
 }
 
 fn task(word: u64) -> Task {
@@ -343,8 +364,13 @@ fn task(word: u64) -> Task {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is wanted")]
+const fn low_half(word: u64) -> u32 {
+    word as u32
+}
+
+/// Numbers of threads are signed: -1 is a thread that is past its exit.
 fn low(word: u64) -> i32 {
-    word as u32 as i32
+    low_half(word).cast_signed()
 }
 
 fn high(word: u64) -> i32 {

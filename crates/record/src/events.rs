@@ -53,9 +53,8 @@ pub(crate) struct EventChoice<'a> {
     pub(crate) wakers: Option<&'a WakerPoints>,
 }
 
-/// Bits of `common_flags` for hard and soft interrupts (TRACE_FLAG_HARDIRQ 0x8, TRACE_FLAG_SOFTIRQ
+/// Filters on the bits for hard and soft interrupts (TRACE_FLAG_HARDIRQ 0x8, TRACE_FLAG_SOFTIRQ
 /// 0x10; include/linux/trace_events.h).
-pub(crate) const INTERRUPT_FLAGS: u32 = 0x18;
 const IN_THREAD: &str = "!(common_flags & 24)";
 const IN_INTERRUPT: &str = "common_flags & 24";
 
@@ -84,6 +83,7 @@ impl EventChoice<'_> {
         if self.kernel {
             events.extend(self.switch_events(chain));
         }
+        events.push(self.target(Role::DataMaps, sys::PERF_COUNT_SW_DUMMY, Fields::default()));
         let touched = Fields { address: true, ..chain };
         events.push(self.target(Role::MajorFault, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ, touched));
         events.push(EventSpec {

@@ -5,9 +5,7 @@
 //! row, the tables that grew in memory replace their first versions, and nodes that nobody uses any
 //! more are dropped.
 
-use culprit_model::{
-    LossKind, MarkKind, Pid, ProcessId, Recording, Stack, StackId, Time,
-};
+use culprit_model::{LossKind, MarkKind, Pid, ProcessId, Recording, Stack, StackId, Time};
 
 use crate::error::Error;
 use crate::session::{Armed, Progress};
@@ -60,6 +58,7 @@ impl Armed {
         let pid = root.or(ending.root);
         meta.root_process = pid.and_then(|pid| first_of(&recording, pid));
         meta.exit_code = ending.exit_code;
+        meta.recorder_memory_bytes += remains.image_bytes() as u64;
         meta.complete = true;
         recording.meta = meta;
         settle_root(&mut recording);

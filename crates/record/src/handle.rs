@@ -10,8 +10,12 @@
 //! written, so it waits in the thread's state for it. A stack without its switch (that record was
 //! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
 
-use culprit_model::{FaultKind, LossKind, SampleKind, SwitchKind, ThreadId, Time, WakeSource, WakeupKind};
-use culprit_symbols::{Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder};
+use culprit_model::{
+    FaultKind, LossKind, SampleKind, SwitchKind, Text, ThreadId, Time, WakeSource, WakeupKind,
+};
+use culprit_symbols::{
+    Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder,
+};
 use rustc_hash::FxHashMap;
 
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
@@ -20,7 +24,7 @@ use crate::fault_files::FaultFiles;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
 use crate::resolve::{Resolver, chain_word};
-use crate::space::{CodeMap, KERNEL, Spaces};
+use crate::space::{CodeMap, KERNEL, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
 use crate::tables::{RawFault, RawSample, RawSwitch, RawWakeup, Rows};
 use crate::tracefs::Field;
@@ -92,12 +96,24 @@ impl Handler {
             Body::SwitchOut { task, preempted } => self.switch_out(task, preempted, cpu, time),
             Body::Fork { child, parent } if real(child) && real(parent) => {
                 self.tracker.fork(child, parent, time, &mut self.spaces);
+                if child.pid != parent.pid {
+                    self.fault_files.fork(parent.pid, child.pid);
+                }
             }
-            Body::Exit(task) if real(task) => self.tracker.exit(task, time, &mut self.spaces),
+            Body::Exit(task) if real(task) => {
+                self.tracker.exit(task, time, &mut self.spaces);
+                if self.tracker.process_of(task.pid).is_none() {
+                    self.fault_files.clear(task.pid);
+                }
+            }
             Body::Comm { task, exec, name } if real(task) => {
                 self.tracker.comm(task, exec, name, time, &mut self.spaces);
+                if exec {
+                    self.fault_files.clear(task.pid);
+                }
             }
             Body::Map(map) if real(map.task) => self.map(&map, time),
+            Body::DataMap(map) => self.fault_files.map(&map),
             Body::Lost(_) | Body::Throttle => {} // the worker counts these, by their stream
             _ => {}
         }
@@ -108,14 +124,22 @@ impl Handler {
         self.map(map, time);
     }
 
+    /// The row of a recorded thread.
+    fn seen(&mut self, task: Task, time: Time) -> ThreadId {
+        self.tracker.thread(task, time, &mut self.spaces)
+    }
+
     fn switch_in(&mut self, task: Task, cpu: u32, time: Time) {
         if !real(task) {
             return;
         }
-        let thread = self.tracker.thread(task, time, &mut self.spaces);
+        let thread = self.seen(task, time);
         let state = self.tracker.state(thread);
         state.leaving = None;
         state.dumped = None;
+        if let Some((left, stack)) = state.asleep.take() {
+            self.rows.was_asleep(thread, left, stack);
+        }
         self.rows.switches.push(RawSwitch { time, thread, kind: SwitchKind::In, cpu, stack: None });
     }
 
@@ -124,8 +148,10 @@ impl Handler {
         if !real(task) {
             return;
         }
-        let thread = self.tracker.thread(task, time, &mut self.spaces);
+        let thread = self.seen(task, time);
         let state = self.tracker.state(thread);
+        // It was on a CPU, whatever /proc said a moment later.
+        state.asleep = None;
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
         let usual = &mut state.usual[usize::from(preempted)];
         *usual = sampled.or(*usual);
@@ -150,7 +176,7 @@ impl Handler {
             _ if !real(sample.task) => {}
             Role::SwitchStack => self.leaving(sample, time),
             Role::SwitchDump => {
-                let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+                let thread = self.seen(sample.task, time);
                 if self.unwind(sample, SWITCH_REGISTERS, thread, time) {
                     self.tracker.state(thread).dumped = Some(chain_of(&self.unwound));
                 }
@@ -158,13 +184,13 @@ impl Handler {
             Role::Clock => self.clock(sample, cpu, time),
             Role::MajorFault => self.fault(sample, FaultKind::Major, time),
             Role::MinorFault => self.fault(sample, FaultKind::Minor, time),
-            Role::Maps | Role::Accounting | Role::Anchor => {}
+            Role::Maps | Role::DataMaps | Role::Accounting | Role::Anchor => {}
         }
     }
 
     /// A sample of a thread that is about to leave its CPU.
     fn leaving(&mut self, sample: &Sample<'_>, time: Time) {
-        let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+        let thread = self.seen(sample.task, time);
         let variant = match stack_pointer(SWITCH_REGISTERS, sample.registers) {
             None => Variant::default(),
             Some(stack_pointer) => Variant { thread: thread.0, stack_pointer },
@@ -175,7 +201,7 @@ impl Handler {
     }
 
     fn clock(&mut self, sample: &Sample<'_>, cpu: u32, time: Time) {
-        let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+        let thread = self.seen(sample.task, time);
         let stack = self.full_stack(sample, thread, time);
         let kind = if sample.in_user { SampleKind::User } else { SampleKind::Kernel };
         self.rows.samples.push(RawSample { time, thread, kind, cpu, stack });
@@ -203,17 +229,12 @@ impl Handler {
     }
 
     /// Unwinds the sample's dump into `unwound`; true when it reached the thread's root.
-    fn unwind(
-        &mut self,
-        sample: &Sample<'_>,
-        mask: u64,
-        thread: ThreadId,
-        time: Time,
-    ) -> bool {
+    fn unwind(&mut self, sample: &Sample<'_>, mask: u64, thread: ThreadId, time: Time) -> bool {
         self.unwound.clear();
         let Some(arch) = Arch::NATIVE else { return false };
         let registers = Registers::from_perf(arch, mask, sample.registers);
-        let (Some(registers), Some(base)) = (registers, stack_pointer(mask, sample.registers)) else {
+        let (Some(registers), Some(base)) = (registers, stack_pointer(mask, sample.registers))
+        else {
             return false;
         };
         let space = self.spaces.unwind(self.tracker.space(thread));
@@ -226,16 +247,30 @@ impl Handler {
     }
 
     fn fault(&mut self, sample: &Sample<'_>, kind: FaultKind, time: Time) {
-        let thread = self.tracker.thread(sample.task, time, &mut self.spaces);
+        let thread = self.seen(sample.task, time);
         let space = self.tracker.space(thread);
         let stack = (!sample.chain.is_empty())
             .then(|| self.raw.intern(space, Variant::default(), sample.chain));
         let file = match kind {
-            FaultKind::Major => self.fault_files.find(sample.task.pid, sample.address, time),
+            FaultKind::Major => self.file_at(sample.task.pid, space, sample.address),
             FaultKind::Minor => None,
         };
         let (address, count) = (sample.address, sample.period.max(1));
         self.rows.faults.push(RawFault { time, thread, kind, address, count, file, stack });
+    }
+
+    /// The file behind an address: code or data.
+    fn file_at(&self, pid: i32, space: SpaceId, address: u64) -> Option<Text> {
+        let data = self.fault_files.find(pid, address);
+        data.or_else(|| {
+            let map = self.spaces.find(space, address)?;
+            Some(self.modules.rows()[map.module.index()].path.clone())
+        })
+    }
+
+    /// A mapping of data that existed when its process was first seen.
+    pub(crate) fn known_data(&mut self, map: &Map<'_>) {
+        self.fault_files.map(map);
     }
 
     fn wakeup(&mut self, sample: &Sample<'_>, time: Time, resolver: &Resolver) {
@@ -278,15 +313,14 @@ impl Handler {
 
     fn map(&mut self, map: &Map<'_>, time: Time) {
         let path = String::from_utf8_lossy(map.path);
-        let module =
-            self.modules.mapped(map.task.pid, map.build_id, &path, &mut self.ledger);
+        let module = self.modules.mapped(map.task.pid, map.build_id, &path, &mut self.ledger);
         let code = CodeMap {
             start: map.address,
             end: map.address.saturating_add(map.length),
             offset: map.offset,
             module,
         };
-        self.tracker.map(map.task, code, &path, time, &mut self.spaces, &self.modules);
+        self.tracker.map(map.task, (code, &path), time, &mut self.spaces, &self.modules);
     }
 }
 

@@ -75,8 +75,7 @@ impl Ledger {
     /// The kernel's own count of what it dropped: the records in the rings tell less, because one
     /// is written only when there is room again.
     pub(crate) fn at_least(&mut self, kind: LossKind, subject: &str, count: u64) {
-        let known: u64 =
-            self.rows.iter().filter(|row| row.kind == kind).map(|row| row.count).sum();
+        let known: u64 = self.rows.iter().filter(|row| row.kind == kind).map(|row| row.count).sum();
         self.whole(kind, subject, count.saturating_sub(known));
     }
 

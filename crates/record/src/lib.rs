@@ -1,5 +1,46 @@
-//! The thread-time recorder.
+//! The thread-time recorder: what the kernel knows of some threads, turned into rows.
+//!
+//! ```text
+//! plan      what may be recorded, on which rung, and what that costs      ladder, plan
+//! arm       events opened per CPU, three threads started                  session, perf, attr
+//!   reader  empties the rings, opens files of new mappings                reader, sys, files, pace
+//!   poller  reads accounts and counters from /proc                        poller
+//!   worker  sorts records, makes rows, names stacks, writes the spool     order, decode, handle,
+//!                                                                         tracker, space, stacks,
+//!                                                                         resolve, tables
+//! finish    rows read back, stacks repaired, generated code named         finish
+//! ```
+//!
+//! What comes out is a [`culprit_model::Recording`] without intervals: switches, samples, wakeups,
+//! faults, counters as they happened. What the time was spent on is for the engine to say.
+//!
+//! ```no_run
+//! use culprit_record::{Ending, Options, StopHandle, Target, Waiting, plan};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let target = Target::Processes(vec![culprit_model::Pid(4711)]);
+//! let plan = plan(Options::new(target, "out.culprit"))?;
+//! for sentence in plan.degraded() {
+//!     // What is missing on this rung, and the command that lifts it.
+//!     assert!(!sentence.is_empty());
+//! }
+//! let armed = plan.arm(Waiting::default())?;
+//! let stop = StopHandle::new();
+//! armed.run(&stop, &mut |progress| assert_eq!(progress.lost, 0));
+//! let finished = armed.finish(Ending::default())?;
+//! assert!(!finished.recording.switches.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Invariants: times are `CLOCK_MONOTONIC`; a switch record is never given up for a stack; nothing
+//! is lost without a row of the loss table; memory is bounded by what [`Plan::memory_bytes`] says
+//! and the parsed programs.
 
+#[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
+compile_error!("records are decoded for 64-bit little-endian machines only");
+
+mod asleep;
 mod attr;
 mod clock;
 mod decode;

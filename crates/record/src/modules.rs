@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use culprit_model::{LossKind, Module, ModuleId, Pid, Text};
 use culprit_place::procfs;
-use culprit_symbols::{BuildId, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map};
+use culprit_symbols::{
+    BuildId, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map,
+};
 use rustc_hash::FxHashMap;
 
 use crate::files::OpenedFile;
@@ -118,19 +120,14 @@ impl Modules {
             return *known;
         }
         let name = Text::from(name);
-        let row = Module {
-            name: name.clone(),
-            path: name,
-            build_id: None,
-            symbols: true,
-            lines: false,
-        };
+        let row =
+            Module { name: name.clone(), path: name, build_id: None, symbols: true, lines: false };
         self.push_as(key, row, None)
     }
 
     /// The parsed image, where there is one.
     pub(crate) fn image(&self, id: ModuleId) -> Option<&Arc<ModuleImage>> {
-        self.images[id.index()].as_ref()
+        self.images.get(id.index())?.as_ref()
     }
 
     /// Whether a module's code was generated at run time.
@@ -285,11 +282,7 @@ fn file_row(path: &str, build_id: &[u8]) -> Module {
 }
 
 fn key_of(pid: i32, build_id: &[u8], path: &str) -> Key {
-    if build_id.is_empty() {
-        Key::Path(pid, path.into())
-    } else {
-        Key::BuildId(build_id.into())
-    }
+    if build_id.is_empty() { Key::Path(pid, path.into()) } else { Key::BuildId(build_id.into()) }
 }
 
 /// Executable memory that no file stands behind: made by a JIT compiler or a trampoline.

@@ -190,7 +190,7 @@ mod tests {
             rounds in prop::collection::vec(prop::collection::vec(0_u64..1000, 0..30), 1..8)
         ) {
             let mut sorter = Sorter::default();
-            let (mut out, mut all) = (Vec::new(), Vec::new());
+            let (mut out, mut all): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
             for (round, offsets) in (0_u64..).zip(&rounds) {
                 let base = round * 1000;
                 for cpu in 0..2_u64 {
@@ -198,7 +198,7 @@ mod tests {
                         offsets.iter().filter(|t| *t % 2 == cpu).map(|t| base + t).collect();
                     times.sort_unstable();
                     all.extend(&times);
-                    sorter.add(chunk(u32::try_from(cpu)?, &times));
+                    sorter.add(chunk(u32::try_from(cpu).unwrap_or(0), &times));
                 }
                 out.extend(released(&mut sorter, base).iter().map(|(_, time)| *time));
             }

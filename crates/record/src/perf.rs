@@ -17,7 +17,9 @@ use crate::decode::{EventShape, EventShapes};
 use crate::error::Error;
 use crate::order::Chunk;
 use crate::source::{Dropped, EventSource, Ready};
-use crate::sys::{MappedRing, Scope, disable, enable, event_id, open_event, redirect, set_filter, set_period};
+use crate::sys::{
+    MappedRing, Scope, disable, enable, event_id, open_event, redirect, set_filter, set_period,
+};
 
 /// Bytes of each ring of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,8 +148,8 @@ impl PerfSource {
     /// The kernel's answer.
     pub(crate) fn start(&self) -> io::Result<()> {
         for stream in Stream::ALL {
-            let of_stream = self.events.iter().filter(|event| event.stream == stream);
-            of_stream.map(|event| enable(event.fd.as_fd())).collect::<io::Result<()>>()?;
+            let mut of_stream = self.events.iter().filter(|event| event.stream == stream);
+            of_stream.try_for_each(|event| enable(event.fd.as_fd()))?;
         }
         Ok(())
     }
@@ -218,9 +220,8 @@ impl PerfSource {
     ) -> Result<(), Error> {
         let mut last = None;
         for &tid in tids {
-            let attached = specs
-                .iter()
-                .try_for_each(|spec| self.open_on_cpus(spec, Scope::Thread(tid), cpus));
+            let attached =
+                specs.iter().try_for_each(|spec| self.open_on_cpus(spec, Scope::Thread(tid), cpus));
             match attached {
                 Ok(()) => {}
                 Err(Error::Open { event, cpu, source }) if skippable(&source) => {
@@ -294,7 +295,9 @@ fn map_ring(stream: Stream, cpu: u32, size: usize, features: Features) -> Result
     // The maps ring wakes the reader with its first record, the others when they are half full.
     let watermark = match stream {
         Stream::Maps => 1,
-        Stream::Stacks | Stream::Samples | Stream::Accounting => u32::try_from(size / 2).unwrap_or(u32::MAX),
+        Stream::Stacks | Stream::Samples | Stream::Accounting => {
+            u32::try_from(size / 2).unwrap_or(u32::MAX)
+        }
     };
     let own = Scope::Thread(rustix::process::getpid().as_raw_nonzero().get());
     let options = AttrOptions { watermark, inherit: false, features };
@@ -316,11 +319,8 @@ impl EventSource for PerfSource {
     }
 
     fn wait(&mut self, timeout: Duration) -> io::Result<Ready> {
-        let mut polled: Vec<PollFd<'_>> = self
-            .rings
-            .iter()
-            .map(|ring| PollFd::new(&ring.anchor, PollFlags::IN))
-            .collect();
+        let mut polled: Vec<PollFd<'_>> =
+            self.rings.iter().map(|ring| PollFd::new(&ring.anchor, PollFlags::IN)).collect();
         let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         match poll(&mut polled, Some(&timeout)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Ready::Nothing),
@@ -328,11 +328,10 @@ impl EventSource for PerfSource {
         };
         let awake = |stream| {
             let mut pairs = self.rings.iter().zip(&polled);
-            pairs.any(|(ring, fd)| {
-                ring.stream == stream && fd.revents().contains(PollFlags::IN)
-            })
+            pairs.any(|(ring, fd)| ring.stream == stream && fd.revents().contains(PollFlags::IN))
         };
-        let half_full = [Stream::Stacks, Stream::Samples, Stream::Accounting].into_iter().any(awake);
+        let half_full =
+            [Stream::Stacks, Stream::Samples, Stream::Accounting].into_iter().any(awake);
         Ok(if half_full { Ready::All } else { Ready::Maps })
     }
 

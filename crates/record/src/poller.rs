@@ -17,7 +17,7 @@ use culprit_model::{Tid, counter_names as names};
 use culprit_place::procfs::{self, State};
 use culprit_place::{CounterReader, Pid};
 
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::modules::kernel_pid;
 
@@ -150,14 +150,15 @@ impl Poller {
 }
 
 /// Runs `read` when it is due, and sets when it is due again: after `milliseconds`, or after fifty
-/// times what it took.
+/// times the CPU time that it took.
 fn every(due: &mut u64, milliseconds: u64, read: impl FnOnce()) {
     let begun = monotonic_ns();
     if begun < *due {
         return;
     }
+    let before = thread_cpu_ns();
     read();
-    let took = monotonic_ns().saturating_sub(begun);
+    let took = thread_cpu_ns().saturating_sub(before);
     *due = begun + (milliseconds * MILLISECOND).max(took.saturating_mul(50));
 }
 
@@ -168,8 +169,7 @@ fn tid(task: Task) -> Tid {
 /// A thread's account, with the time at which it was read.
 pub(crate) fn account(task: Task) -> Option<Reading> {
     let account = procfs::schedstat(kernel_pid(task.pid), tid(task)).ok()?;
-    let what =
-        Polled::Account { task, on_cpu: account.on_cpu_ns, ready: account.run_queue_ns };
+    let what = Polled::Account { task, on_cpu: account.on_cpu_ns, ready: account.run_queue_ns };
     Some(Reading { at: monotonic_ns(), what })
 }
 

@@ -187,7 +187,9 @@ impl<S: EventSource> Reader<S> {
         self.last_round = began;
         let dropped = if last { self.source.dropped() } else { None };
         let files = std::mem::take(&mut self.files);
-        self.out.send(Batch { horizon, began, chunks, files, thinned, discarded, dropped, last }).is_ok()
+        self.out
+            .send(Batch { horizon, began, chunks, files, thinned, discarded, dropped, last })
+            .is_ok()
     }
 
     /// Thins out the stacks of CPUs that switch very often; true when a round was thinned.

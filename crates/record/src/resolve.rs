@@ -36,10 +36,12 @@ pub(crate) struct Resolver {
 }
 
 /// An address that is named once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Spot {
     Kernel(u64),
     Module(ModuleId, u64),
+    /// A kernel function that is known by name only.
+    Named(Text),
 }
 
 /// Where names come from.
@@ -54,9 +56,37 @@ pub(crate) struct Code<'a> {
 }
 
 impl Resolver {
-    /// A resolver that names kernel code by `kernel`, where it may be read.
-    pub(crate) fn new(kernel: Option<Arc<KernelSymbols>>) -> Self {
-        Self { kernel, ..Self::default() }
+    /// From now on, kernel code is named by `kernel`.
+    pub(crate) fn set_kernel(&mut self, kernel: Arc<KernelSymbols>) {
+        self.kernel = Some(kernel);
+    }
+
+    /// The stack of kernel functions that /proc named, innermost first.
+    pub(crate) fn named_stack(
+        &mut self,
+        functions: &[(Option<String>, String)],
+        modules: &mut Modules,
+    ) -> Option<StackId> {
+        let mut parent = None;
+        for (module, function) in functions.iter().rev() {
+            let spot = Spot::Named(self.text(function));
+            let known = self.known.get(&spot).and_then(|frames| frames.first()).copied();
+            let frame = known.unwrap_or_else(|| {
+                let module = modules.kernel(module.as_deref());
+                let function = self.text(function);
+                self.push_frame(Frame {
+                    module: Some(module),
+                    function,
+                    address: None,
+                    file: None,
+                    line: None,
+                    inlined: false,
+                })
+            });
+            self.known.insert(spot, Box::new([frame]));
+            parent = Some(self.node(parent, frame));
+        }
+        parent
     }
 
     /// The kernel function at an address, without the suffixes that compilers add.
@@ -74,12 +104,7 @@ impl Resolver {
     }
 
     /// Names what dumps have taught about `stacks`.
-    pub(crate) fn repair(
-        &mut self,
-        stacks: &[RawStack],
-        raw: &RawStacks,
-        code: &mut Code<'_>,
-    ) {
+    pub(crate) fn repair(&mut self, stacks: &[RawStack], raw: &RawStacks, code: &mut Code<'_>) {
         for stack in stacks {
             let Some(row) = raw.row(*stack) else { continue };
             let chain = raw.repaired(*stack);
@@ -232,7 +257,7 @@ impl Resolver {
                 (Some(image), Some(svma)) => self.named(&image, svma, map.module, code),
                 _ => vec![self.unnamed(map.module, at)],
             };
-            self.known.insert(spot, frames.into());
+            self.known.insert(spot.clone(), frames.into());
         }
         self.known.get(&spot).map_or(&[], |frames| frames)
     }

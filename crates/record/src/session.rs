@@ -135,6 +135,7 @@ impl Plan {
         };
         let crew = Crew::new(self.options.stack_rate);
         let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
+        let rings = source.as_ref().map_or(0, EventSource::memory_bytes);
         let context = Context {
             start: start.monotonic,
             woken: self.wakers().and_then(|points| points.waking.field("pid")),
@@ -158,11 +159,13 @@ impl Plan {
             }
             None => {
                 let reader = Reader::new(NoEvents, opener, early, crew.lines);
-                Box::new(move || drop(reader.run()))
+                Box::new(move || {
+                    reader.run();
+                })
             }
         };
         Ok(Armed {
-            meta,
+            meta: Meta { recorder_memory_bytes: (rings + BUFFER_BYTES) as u64, ..meta },
             output: self.options.output.clone(),
             root: waiting.pid,
             ends_by_itself: matches!(self.options.target, Target::Processes(_)),
@@ -317,7 +320,8 @@ impl Armed {
     /// Stops the three threads in their order: the last accounts are read while the events still
     /// run, and the worker ends with the reader's last batch.
     pub(crate) fn halt(self) -> Result<(Meta, PathBuf, Option<Pid>, Remains), Error> {
-        let panicked = |what| move |_| Error::Recorder { what, source: std::io::ErrorKind::Other.into() };
+        let panicked =
+            |what| move |_| Error::Recorder { what, source: std::io::ErrorKind::Other.into() };
         self.stop_poller.store(true, Ordering::Release);
         self.poller.thread().unpark();
         self.poller.join().map_err(panicked("read /proc"))?;

@@ -18,11 +18,11 @@ use crate::space::SpaceId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RawStack(pub(crate) u32);
 
-/// In a chain: kernel frames follow, user frames follow (include/uapi/linux/perf_event.h).
-pub(crate) const CONTEXT_KERNEL: u64 = -128_i64 as u64;
-pub(crate) const CONTEXT_USER: u64 = -512_i64 as u64;
-/// Anything at or above this is a marker, not an address (`PERF_CONTEXT_MAX` is -4095).
-const CONTEXT_FIRST: u64 = -4095_i64 as u64;
+/// In a chain: user frames follow (include/uapi/linux/perf_event.h). The kernel's part, if there is
+/// one, comes first and begins with a marker of its own.
+const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
+/// Anything at or above this is a marker, not an address (`PERF_CONTEXT_MAX`).
+const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
 
 /// Unique stacks beyond this are no longer told apart by stack pointer. At some 300 bytes each,
 /// the key included, this is the bulk of the recorder's bounded memory.
@@ -69,8 +69,7 @@ pub(crate) struct Variant {
 impl RawStacks {
     /// The unique stack of a chain.
     pub(crate) fn intern(&mut self, space: SpaceId, variant: Variant, chain: &[u64]) -> RawStack {
-        let variant =
-            if self.entries.len() < MOST_VARIANTS { variant } else { Variant::default() };
+        let variant = if self.entries.len() < MOST_VARIANTS { variant } else { Variant::default() };
         self.scratch.clear();
         self.scratch.extend([u64::from(variant.thread), variant.stack_pointer]);
         self.scratch.extend_from_slice(chain);
@@ -166,11 +165,6 @@ impl RawStacks {
             entry.learned = Learned::Nothing;
         }
     }
-
-    /// Number of unique stacks.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
 }
 
 /// The kernel part and the user part of a chain, without the user marker.
@@ -210,6 +204,7 @@ fn hash(space: SpaceId, key: &[u64]) -> u64 {
 mod tests {
     use super::*;
 
+    const CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
     const SPACE: SpaceId = SpaceId(1);
     const CHAIN: [u64; 5] = [CONTEXT_KERNEL, 900, CONTEXT_USER, 10, 30];
 

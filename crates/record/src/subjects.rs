@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use culprit_model::Pid;
 use culprit_place::{Cgroup, CounterReader, procfs};
 
+use crate::decode::Task;
 use crate::error::Error;
 use crate::perf::Attachment;
 use crate::plan::Target;
@@ -54,9 +55,12 @@ impl Subjects {
                 let cgroup = Cgroup::open(path).map_err(|error| no_cgroup(path, &error))?;
                 Self::of_cgroup(&cgroup, None)
             }
-            (Target::Machine, _) => {
-                Ok(Self { roots: Vec::new(), kind: SubjectKind::Machine, held: None, counters: None })
-            }
+            (Target::Machine, _) => Ok(Self {
+                roots: Vec::new(),
+                kind: SubjectKind::Machine,
+                held: None,
+                counters: None,
+            }),
         }
     }
 
@@ -107,6 +111,9 @@ impl Subjects {
                 procfs::maps(crate::modules::kernel_pid(pid)).unwrap_or_default()
             };
             worker.adopt(pid, &tids, &maps);
+            if !held {
+                tids.iter().for_each(|tid| worker.look_asleep(Task { pid, tid: *tid }));
+            }
         }
     }
 

@@ -65,6 +65,8 @@ pub(crate) struct RawFault {
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) switches: Vec<RawSwitch>,
+    /// Switches of threads that were asleep when the recording began.
+    asleep: Vec<Switch>,
     pub(crate) samples: Vec<RawSample>,
     pub(crate) wakeups: Vec<RawWakeup>,
     pub(crate) faults: Vec<RawFault>,
@@ -103,6 +105,12 @@ impl Rows {
             > MOST_ROWS
     }
 
+    /// A thread was asleep when the recording began.
+    pub(crate) fn was_asleep(&mut self, thread: ThreadId, cpu: u32, stack: Option<StackId>) {
+        let (time, kind) = (Time::START, SwitchKind::Out);
+        self.asleep.push(Switch { time, thread, kind, cpu, stack, state: None });
+    }
+
     /// Writes everything and forgets it. On an error the rows are forgotten too: there is no place
     /// to keep them.
     pub(crate) fn flush(
@@ -115,8 +123,9 @@ impl Rows {
         let raw = growing.raw;
         let row = |stack: Option<RawStack>| stack.and_then(|stack| raw.row(stack));
         spool.append(&std::mem::take(&mut self.mappings))?;
+        let asleep = std::mem::take(&mut self.asleep).into_iter();
         let switches = self.switches.drain(..).map(|switch| switch.row(row(switch.stack)));
-        spool.append_events(&switches.collect::<Vec<_>>())?;
+        spool.append_events(&asleep.chain(switches).collect::<Vec<_>>())?;
         let samples = self.samples.drain(..).map(|sample| sample.row(row(sample.stack)));
         spool.append_events(&samples.collect::<Vec<_>>())?;
         let wakeups = self.wakeups.drain(..).map(|wakeup| wakeup.row(row(wakeup.stack)));

@@ -5,21 +5,34 @@
 //! (its name, its mappings) is read from /proc, if it still lives.
 
 use culprit_model::{
-    Mapping, Mark, MarkKind, ModuleId, Pid, Process, ProcessId, Text, Thread, ThreadId, Tid, Time,
+    Mapping, Mark, MarkKind, ModuleId, Nanos, Pid, Process, ProcessId, StackId, Text, Thread,
+    ThreadId, Tid, Time,
 };
 use culprit_place::procfs;
 use rustc_hash::FxHashMap;
 
 use crate::decode::Task;
-use crate::modules::{base_name, kernel_pid};
+use crate::modules::{Modules, base_name, kernel_pid};
 use crate::space::{CodeMap, KERNEL, SpaceId, Spaces};
 use crate::stacks::RawStack;
+
+/// How long after its exit record a thread may still be named by others. The work between takes
+/// microseconds, but a machine with more work than CPUs can hold it back; numbers come round again
+/// only after all others were used (kernel/pid.c allocates them cyclically).
+const AFTERLIFE: Nanos = Nanos(1_000_000_000);
+
+/// Two records of the same fork are less than this apart: they are written one after the other, and
+/// a number is not used again before all others were.
+const TOLD_TWICE: Nanos = Nanos(1_000_000);
 
 /// What is known of a thread between two of its records.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThreadState {
     /// The stack that was sampled for the switch out that must follow.
     pub(crate) leaving: Option<RawStack>,
+    /// Asleep when the recording began, as far as no record says otherwise: the CPU that it had
+    /// left, and where it waits.
+    pub(crate) asleep: Option<(u32, Option<StackId>)>,
     /// The last stacks with which it left a CPU: waiting, and preempted.
     pub(crate) usual: [Option<RawStack>; 2],
     /// User frames of a dump that was taken for the same switch.
@@ -37,6 +50,8 @@ pub(crate) struct Tracker {
     states: Vec<ThreadState>,
     by_pid: FxHashMap<i32, ProcessId>,
     by_tid: FxHashMap<i32, ThreadId>,
+    /// The last owner of each number that is free again.
+    ended: FxHashMap<i32, ThreadId>,
     /// Rows of the mappings table since they were last taken.
     mappings: Vec<Mapping>,
     /// Rows of the marks table since they were last taken.
@@ -59,6 +74,9 @@ impl Tracker {
             }
             return known;
         }
+        if let Some(dying) = self.dying(task.tid, time) {
+            return dying;
+        }
         let process = self.process(task.pid, time, true, spaces);
         self.meet_thread(process, task, time, true)
     }
@@ -74,8 +92,27 @@ impl Tracker {
         if let Some(known) = self.by_tid.get(&task.tid) {
             return *known;
         }
+        if let Some(dying) = self.dying(task.tid, time) {
+            return dying;
+        }
         let process = self.process(task.pid, time, false, spaces);
         self.meet_thread(process, task, time, false)
+    }
+
+    /// The thread that had this number until a moment ago: the kernel reports an exit before the
+    /// thread's last work (it wakes its parent, and may be preempted meanwhile), so its life ends
+    /// with the last record that names it.
+    fn dying(&mut self, tid: i32, time: Time) -> Option<ThreadId> {
+        let id = *self.ended.get(&tid)?;
+        let thread = &mut self.threads[id.index()];
+        let end = thread.end?;
+        if time.since(end) > AFTERLIFE {
+            return None;
+        }
+        thread.end = Some(end.max(time));
+        let process = &mut self.processes[thread.process.index()];
+        process.end = process.end.map(|end| end.max(time));
+        Some(id)
     }
 
     /// What is known of a thread.
@@ -101,8 +138,12 @@ impl Tracker {
 
     /// A thread or process was created.
     pub(crate) fn fork(&mut self, child: Task, parent: Task, time: Time, spaces: &mut Spaces) {
+        if self.born_just_now(child.tid, time) {
+            return;
+        }
         let maker = self.thread(parent, time, spaces);
         self.retire(child.tid, time, spaces);
+        self.ended.remove(&child.tid);
         let from = self.threads[maker.index()].process;
         let name = self.threads[maker.index()].name.clone();
         if child.pid == parent.pid {
@@ -129,6 +170,16 @@ impl Tracker {
             thread: Some(maker),
             text,
         });
+    }
+
+    /// Whether this birth has been told already: every event that asks for mappings is told of forks
+    /// and exits too (kernel/events/core.c, perf_event_task_match), each in its own record with its
+    /// own time.
+    fn born_just_now(&self, tid: i32, time: Time) -> bool {
+        let known = self.by_tid.get(&tid).map(|id| &self.threads[id.index()]);
+        known.is_some_and(|thread| {
+            thread.start > Time::START && time.since(thread.start) < TOLD_TWICE
+        })
     }
 
     /// A thread ended; with its last thread the process ends.
@@ -170,11 +221,10 @@ impl Tracker {
     pub(crate) fn map(
         &mut self,
         task: Task,
-        map: CodeMap,
-        path: &str,
+        (map, path): (CodeMap, &str),
         time: Time,
         spaces: &mut Spaces,
-        modules: &crate::modules::Modules,
+        modules: &Modules,
     ) {
         let thread = self.thread(task, time, spaces);
         let id = self.threads[thread.index()].process;
@@ -191,6 +241,16 @@ impl Tracker {
                 mark.text = path.into();
             }
         }
+    }
+
+    /// The threads that were asleep when the recording began and have not been seen to run.
+    pub(crate) fn take_asleep(&mut self) -> Vec<(ThreadId, u32, Option<StackId>)> {
+        let states = self.states.iter_mut().enumerate();
+        let asleep = states.filter_map(|(at, state)| {
+            let (cpu, stack) = state.asleep.take()?;
+            Some((ThreadId::from_index(at), cpu, stack))
+        });
+        asleep.collect()
     }
 
     /// Every process so far.
@@ -363,6 +423,7 @@ impl Tracker {
     /// Ends the thread that has this number, if there is one.
     fn retire(&mut self, tid: i32, time: Time, spaces: &mut Spaces) {
         let Some(id) = self.by_tid.remove(&tid) else { return };
+        self.ended.insert(tid, id);
         self.threads[id.index()].end = Some(time);
         let process = self.threads[id.index()].process;
         self.changes += 1;

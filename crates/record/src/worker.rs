@@ -9,14 +9,14 @@
 //! fails (a full disk), it says so, goes on emptying its queues without keeping anything, and the
 //! recording ends early with what is in the file.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 
 use culprit_model::{Counter, LossKind, Observation, StackId, ThreadId};
 use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
@@ -90,8 +90,6 @@ pub(crate) struct Remains {
     pub(crate) handler: Handler,
     /// Names and stacks.
     pub(crate) resolver: Resolver,
-    /// The open file.
-    pub(crate) spool: SpoolWriter,
     /// Why writing failed, if it did.
     pub(crate) failure: Option<WriteError>,
 }
@@ -126,8 +124,9 @@ impl Worker {
         self.load_kernel();
         while let Ok(batch) = self.wires.batches.recv() {
             let last = batch.last;
-            self.batch(batch);
+            // First the readings: they are of threads that the batch may show to have ended.
             self.read_polled();
+            self.batch(batch);
             if last || self.handler.rows.full() || monotonic_ns() >= self.next_flush {
                 self.flush();
             }
@@ -135,15 +134,15 @@ impl Worker {
                 break;
             }
         }
-        let Self { handler, resolver, spool, failure, .. } = self;
-        Remains { handler, resolver, spool, failure }
+        let Self { handler, resolver, failure, .. } = self;
+        Remains { handler, resolver, failure }
     }
 
     /// Takes the kernel's symbols: the first time that costs a tenth of a second, for which the
     /// start of a command need not wait.
     fn load_kernel(&mut self) {
         match kernel_symbols() {
-            Ok(kernel) => self.resolver = Resolver::new(Some(kernel)),
+            Ok(kernel) => self.resolver.set_kernel(kernel),
             Err(reason) if self.handler.context.switch_stacks => {
                 self.handler.ledger.once(LossKind::KernelSymbolsMissing, "", &reason);
             }
@@ -152,7 +151,12 @@ impl Worker {
     }
 
     /// Processes that exist when the recording starts, with what they have mapped.
-    pub(crate) fn adopt(&mut self, pid: i32, tids: &[i32], maps: &[culprit_place::procfs::Mapping]) {
+    pub(crate) fn adopt(
+        &mut self,
+        pid: i32,
+        tids: &[i32],
+        maps: &[culprit_place::procfs::Mapping],
+    ) {
         let handler = &mut self.handler;
         handler.tracker.adopt(pid, tids, &mut handler.spaces);
         // The maps are given: they need not be read again.
@@ -161,9 +165,13 @@ impl Worker {
         self.update_roster();
     }
 
-    /// A first account of a thread, from before its records.
-    pub(crate) fn first_account(&mut self, reading: &Reading) {
-        self.reading(reading);
+    /// Notes where a thread waits that is asleep now, a moment after the events were started.
+    pub(crate) fn look_asleep(&mut self, task: Task) {
+        let Some(asleep) = crate::asleep::look(task) else { return };
+        let handler = &mut self.handler;
+        let Some(thread) = handler.tracker.recorded(task.tid) else { return };
+        let stack = self.resolver.named_stack(&asleep.functions, &mut handler.modules);
+        handler.tracker.state(thread).asleep = Some((asleep.cpu, stack));
     }
 
     fn batch(&mut self, batch: Batch) {
@@ -188,6 +196,15 @@ impl Worker {
         }
         if let Some(dropped) = batch.dropped {
             self.count_dropped(&dropped);
+        }
+        if batch.last {
+            for (thread, cpu, stack) in self.handler.tracker.take_asleep() {
+                self.handler.rows.was_asleep(thread, cpu, stack);
+            }
+            let counts = self.sorter.counts();
+            let ledger = &mut self.handler.ledger;
+            ledger.whole(LossKind::RecordsMalformed, "ring cut short", counts.malformed);
+            ledger.whole(LossKind::RecordsMalformed, "handled after later ones", counts.late);
         }
         self.update_roster();
         let counts = &self.wires.counts;
@@ -219,23 +236,23 @@ impl Worker {
 
     fn known_maps(&mut self, pid: i32, maps: &[culprit_place::procfs::Mapping], at: u64) {
         let time = self.handler.time(at);
-        for map in maps.iter().filter(|map| map.execute) {
-            let Ok(tid) = i32::try_from(crate::modules::kernel_pid(pid).0) else { continue };
-            if map.path == "[vsyscall]" {
-                continue;
-            }
-            if let Some(opened) = crate::files::open_now(pid, &map.path) {
-                self.handler.modules.deliver(vec![opened]);
-            }
-            let map = Map {
-                task: Task { pid, tid },
+        for map in maps.iter().filter(|map| map.path != "[vsyscall]") {
+            let seen = Map {
+                task: Task { pid, tid: pid },
                 address: map.range.start,
                 length: map.range.end.saturating_sub(map.range.start),
                 offset: map.offset,
                 build_id: &[],
                 path: map.path.as_bytes(),
             };
-            self.handler.known_map(&map, time);
+            if !map.execute {
+                self.handler.known_data(&seen);
+                continue;
+            }
+            if let Some(opened) = crate::files::open_now(pid, &map.path) {
+                self.handler.modules.deliver(vec![opened]);
+            }
+            self.handler.known_map(&seen, time);
         }
     }
 
@@ -280,16 +297,16 @@ impl Worker {
             Polled::Account { task, on_cpu, ready } => {
                 let Some(id) = tracker.recorded(task.tid) else { return };
                 let thread = tracker.thread_mut(id);
-                if !self.accounts.contains_key(&id) {
-                    // A thread that was made during the recording began with zeros.
-                    let born = thread.start.0 > 0;
-                    self.accounts.insert(id, if born { (0, 0) } else { (*on_cpu, *ready) });
+                // A thread that was made during the recording began with zeros.
+                let born = thread.start.0 > 0;
+                let first = if born { (0, 0) } else { (*on_cpu, *ready) };
+                let (first_cpu, first_ready) = *self.accounts.entry(id).or_insert(first);
+                if thread.sched_from.is_none() {
                     thread.sched_from = Some(if born { thread.start } else { time });
                     if !born {
                         return;
                     }
                 }
-                let (first_cpu, first_ready) = self.accounts[&id];
                 thread.sched_to = Some(time);
                 thread.sched_cpu = Some(grown(*on_cpu, first_cpu));
                 thread.sched_wait = Some(grown(*ready, first_ready));
@@ -324,7 +341,8 @@ impl Worker {
         handler.rows.mappings = handler.tracker.take_mappings();
         handler.rows.marks = handler.tracker.take_marks();
         let counts = &self.wires.counts;
-        let add = |counter: &AtomicU64, rows: usize| counter.fetch_add(rows as u64, Ordering::Relaxed);
+        let add =
+            |counter: &AtomicU64, rows: usize| counter.fetch_add(rows as u64, Ordering::Relaxed);
         add(&counts.switches, handler.rows.switches.len());
         add(&counts.samples, handler.rows.samples.len());
         let mut code = Code {
@@ -356,7 +374,8 @@ impl Worker {
 
     /// Finishes the stacks of spaces in which nobody lives any more, and forgets their addresses.
     fn forget_left(&mut self) {
-        let left: FxHashSet<SpaceId> = self.handler.tracker.take_left().into_iter().collect();
+        let mut left = self.handler.tracker.take_left();
+        left.sort_unstable();
         if left.is_empty() {
             return;
         }
@@ -369,9 +388,8 @@ impl Worker {
         };
         self.resolver.repair(&stacks, &handler.raw, &mut code);
         handler.raw.forget(&stacks);
-        #[expect(clippy::iter_over_hash_type, reason = "forgetting has no order")]
-        for space in left {
-            handler.spaces.forget(space);
+        for space in &left {
+            handler.spaces.forget(*space);
         }
     }
 }
@@ -387,8 +405,9 @@ fn kernel_symbols() -> Result<Arc<KernelSymbols>, String> {
     Ok(Arc::clone(KERNEL.get_or_init(|| Arc::new(loaded))))
 }
 
-fn of_spaces(raw: &RawStacks, spaces: &FxHashSet<SpaceId>) -> Vec<RawStack> {
-    raw.kept().filter(|stack| spaces.contains(&raw.space(*stack))).collect()
+/// The stacks of these spaces, which are sorted.
+fn of_spaces(raw: &RawStacks, spaces: &[SpaceId]) -> Vec<RawStack> {
+    raw.kept().filter(|stack| spaces.binary_search(&raw.space(*stack)).is_ok()).collect()
 }
 
 /// Losses that a ring tells of itself.
@@ -416,6 +435,11 @@ impl Remains {
         };
         self.resolver.repair(&kept, &handler.raw, &mut code);
         self.resolver.name_generated(&handler.modules, &mut handler.ledger);
+    }
+
+    /// Bytes that parsed programs hold.
+    pub(crate) fn image_bytes(&self) -> usize {
+        self.handler.modules.memory_bytes()
     }
 
     /// The row that stands for a row once everything is learnt.

@@ -7,8 +7,7 @@ use super::{Errno, Limits, Rights};
 use crate::error::Error;
 
 /// Grants everything to one binary, for those who may not or will not run it as root.
-const SETCAP: &str =
-    "`sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_dac_read_search+ep \
+const SETCAP: &str = "`sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_dac_read_search+ep \
      $(command -v culprit)`";
 
 /// Grants everything to a container.

@@ -81,9 +81,7 @@ pub(crate) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn set_period(event: BorrowedFd<'_>, period: u64) -> io::Result<()> {
     // SAFETY: the descriptor is open; the kernel reads one u64 through a pointer, which is what
     // `ioctls::PERIOD` cannot pass.
-    check(unsafe {
-        libc::ioctl(event.as_raw_fd(), perf::bindings::PERIOD as _, &raw const period)
-    })
+    check(unsafe { libc::ioctl(event.as_raw_fd(), perf::bindings::PERIOD as _, &raw const period) })
 }
 
 /// The number that the kernel writes into each record of this event and of its inherited copies.

@@ -113,7 +113,6 @@ impl MappedRing {
 }
 
 /// Positions in a ring count bytes and every record is a multiple of eight of them.
-#[expect(clippy::cast_possible_truncation, reason = "only 64-bit targets; see lib.rs")]
 const fn word_index(position: u64) -> usize {
     (position / 8) as usize
 }

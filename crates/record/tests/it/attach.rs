@@ -1,0 +1,93 @@
+//! Processes that run already.
+
+use std::time::Duration;
+
+use culprit_model::{Pid, Rung, SwitchKind, Time};
+use culprit_place::{Command, Settings, Stdio};
+use culprit_record::{Ending, Options, StopHandle, Target, Waiting, plan};
+
+use crate::support::{compiled, names, output, stands_on, thread};
+
+fn attach(test: &str, target: Target, length: Duration) -> Option<culprit_model::Recording> {
+    let plan = match plan(Options::new(target, output(test))) {
+        Ok(plan) => plan,
+        Err(error) => {
+            eprintln!("skipped: {test}: {error}: {}", error.hints().join("; "));
+            return None;
+        }
+    };
+    let armed = plan.arm(Waiting::default()).expect("the process lives");
+    let stop = StopHandle::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| armed.run(&stop, &mut |_| {}));
+        std::thread::sleep(length);
+        stop.stop();
+    });
+    Some(armed.finish(Ending::default()).expect("it can be read back").recording)
+}
+
+/// The program of two threads, one asleep for good; started and on its way.
+fn running(name: &str) -> culprit_place::Running {
+    let program = compiled("tests/it/programs/resident.c", name, &["-fno-omit-frame-pointer"]);
+    let place = culprit_place::open(&"host".parse().expect("a place"), &Settings::default());
+    let command = Command { stdin: Stdio::Null, ..Command::new([program]) };
+    let held = place.expect("the host").hold(&command, None).expect("it exists");
+    let running = held.start().expect("it starts");
+    std::thread::sleep(Duration::from_millis(300));
+    running
+}
+
+#[test]
+fn a_running_process_is_attached_to_with_its_threads_and_maps() {
+    let running = running("resident");
+    let pid = running.pid().expect("a process of the host");
+    let target = Target::Processes(vec![pid]);
+    let recording = attach("attached", target, Duration::from_millis(600));
+    running.signal(culprit_place::Signal(9)).expect("it lives");
+    running.wait().expect("it ends");
+    let Some(recording) = recording else { return };
+    if !stands_on("attached", &recording, Rung::KernelStacks) {
+        return;
+    }
+    let ticker = thread(&recording, "ticker");
+    assert_eq!(recording.thread(ticker).start, Time::START);
+    let ticks = recording
+        .switches
+        .iter()
+        .filter(|row| row.thread == ticker && row.kind == SwitchKind::Out)
+        .filter_map(|row| row.stack)
+        .filter(|stack| names(&recording, *stack).iter().any(|name| name == "resident!tick"))
+        .count();
+    assert!(ticks > 50, "a tick each 5 ms for 600 ms, {ticks} seen");
+    // Born while it was recorded.
+    assert!(recording.threads.iter().any(|row| row.name.as_str() == "young"));
+}
+
+#[test]
+fn a_thread_that_never_ran_while_recorded_still_says_where_it_waits() {
+    let running = running("sleeper");
+    let pid = running.pid().expect("a process of the host");
+    let target = Target::Processes(vec![pid]);
+    let recording = attach("asleep", target, Duration::from_millis(300));
+    running.signal(culprit_place::Signal(9)).expect("it lives");
+    running.wait().expect("it ends");
+    let Some(recording) = recording else { return };
+    if !stands_on("asleep", &recording, Rung::Full) {
+        return;
+    }
+    let asleep = thread(&recording, "asleep");
+    let rows: Vec<_> = recording.switches.iter().filter(|row| row.thread == asleep).collect();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((rows[0].time, rows[0].kind), (Time::START, SwitchKind::Out));
+    let stack = names(&recording, rows[0].stack.expect("/proc shows kernel stacks to root"));
+    assert!(stack.iter().any(|name| name.contains("futex")), "{stack:?}");
+}
+
+#[test]
+fn the_whole_machine_can_be_recorded() {
+    let target = Target::Machine;
+    let Some(recording) = attach("machine", target, Duration::from_millis(300)) else { return };
+    let own = std::process::id();
+    assert!(recording.processes.iter().any(|row| row.pid == Pid(own) && row.recorded));
+    assert!(recording.threads.iter().all(|row| row.tid.0 != 0), "the idle loop is no thread");
+}

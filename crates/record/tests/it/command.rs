@@ -1,0 +1,145 @@
+//! A command from its first instruction: the sums agree with the kernel's own.
+
+use culprit_model::{FaultKind, LossKind, Rung, SwitchKind, Time, WakeSource};
+
+use crate::support::{folder, names, on_cpu, phases, record, stands_on, thread};
+
+#[test]
+fn the_phases_add_up_to_the_kernels_own_accounts() {
+    let folder = folder().to_string_lossy().into_owned();
+    let recording = record("phases", &[phases(), &folder], |_| {}).recording;
+    assert_eq!(recording.meta.exit_code, Some(0));
+    assert!(recording.meta.complete);
+    if !stands_on("phases", &recording, Rung::UserOnly) {
+        return;
+    }
+    let lost = recording.losses.iter().filter(|loss| loss.kind == LossKind::SwitchesLost).count();
+    assert_eq!(lost, 0, "{:?}", recording.losses);
+    let (mut ours, mut kernels) = (0_u64, 0_u64);
+    for (at, row) in recording.threads.iter().enumerate() {
+        let (Some(from), Some(to), Some(cpu)) = (row.sched_from, row.sched_to, row.sched_cpu)
+        else {
+            continue;
+        };
+        let id = culprit_model::ThreadId::from_index(at);
+        ours += on_cpu(&recording, id, from, to).0;
+        kernels += cpu.0;
+    }
+    assert!(kernels > 300_000_000, "the cpu phase alone is 300 ms, the kernel says {kernels} ns");
+    let off = ours.abs_diff(kernels);
+    eprintln!("on a CPU: {ours} ns by switches, {kernels} ns by schedstat, {off} ns apart");
+    // A snapshot of a running thread is up to a tick (4 ms) old, and there are few threads.
+    assert!(off < 30_000_000 + kernels / 100, "{ours} against {kernels}");
+}
+
+#[test]
+fn in_and_out_alternate_for_every_thread() {
+    let folder = folder().to_string_lossy().into_owned();
+    let recording = record("alternate", &[phases(), &folder], |_| {}).recording;
+    if !stands_on("alternate", &recording, Rung::UserOnly) {
+        return;
+    }
+    let mut inside = vec![None; recording.threads.len()];
+    for pair in recording.switches.windows(2) {
+        assert!(pair[0].time <= pair[1].time, "switches are in order of time");
+    }
+    for switch in &recording.switches {
+        let enters = switch.kind == SwitchKind::In;
+        let state = &mut inside[switch.thread.index()];
+        assert_ne!(*state, Some(enters), "thread {} at {}", switch.thread, switch.time);
+        *state = Some(enters);
+    }
+}
+
+#[test]
+fn waits_have_kernel_and_user_frames_and_a_waker() {
+    let folder = folder().to_string_lossy().into_owned();
+    let recording = record("waits", &[phases(), &folder], |_| {}).recording;
+    if !stands_on("waits", &recording, Rung::Full) {
+        return;
+    }
+    let helper = thread(&recording, "helper");
+    let waits: Vec<_> = recording
+        .switches
+        .iter()
+        .filter(|row| row.thread == helper && row.kind == SwitchKind::Out)
+        .collect();
+    let shown: Vec<Vec<String>> =
+        waits.iter().filter_map(|row| row.stack).map(|stack| names(&recording, stack)).collect();
+    let has = |kernel: &str, user: &str| {
+        shown.iter().any(|stack| {
+            stack.iter().any(|name| name.contains(kernel))
+                && stack.iter().any(|name| name == &format!("phases!{user}"))
+        })
+    };
+    assert!(has("[kernel]!futex", "wait_for_lock"), "{shown:#?}");
+    assert!(has("[kernel]!anon_pipe_read", "read_pipe") || has("pipe_read", "read_pipe"));
+    let main = thread(&recording, "phases");
+    let by_main = recording
+        .wakeups
+        .iter()
+        .filter(|row| row.thread == helper && row.waker == Some(main))
+        .count();
+    assert!(by_main >= 20, "twenty bytes came through the pipe, {by_main} wakeups by main");
+    let timers = recording
+        .wakeups
+        .iter()
+        .filter(|row| row.thread == main && row.source == WakeSource::Timer)
+        .count();
+    assert!(timers >= 30, "ten sleeps and twenty pauses end by timer, not {timers}");
+}
+
+#[test]
+fn faults_from_the_disk_name_their_file() {
+    let folder = folder().to_string_lossy().into_owned();
+    let recording = record("faults", &[phases(), &folder], |_| {}).recording;
+    if !stands_on("faults", &recording, Rung::UserOnly) {
+        return;
+    }
+    let of_file = recording.faults.iter().filter(|row| {
+        row.kind == FaultKind::Major
+            && row.file.as_deref().is_some_and(|file| file.ends_with("phases.data"))
+    });
+    let count = of_file.count();
+    assert!(count > 60, "128 pages are touched cold, {count} faults name the file");
+    let minor: u64 = recording
+        .faults
+        .iter()
+        .filter(|row| row.kind == FaultKind::Minor)
+        .map(|row| row.count)
+        .sum();
+    assert!(minor > 50, "{minor} minor faults");
+}
+
+#[test]
+fn children_are_rows_with_a_parent_and_an_end() {
+    let folder = folder().to_string_lossy().into_owned();
+    let recording = record("children", &[phases(), &folder], |_| {}).recording;
+    if !stands_on("children", &recording, Rung::UserOnly) {
+        return;
+    }
+    let root = recording.meta.root_process.expect("the command's own process");
+    let children: Vec<_> =
+        recording.processes.iter().filter(|row| row.parent == Some(root)).collect();
+    assert_eq!(children.len(), 3);
+    for child in children {
+        assert!(child.end > Some(child.start));
+        assert_eq!(child.name.as_str(), "phases");
+    }
+    let row = recording.process(root);
+    assert!(row.exe.ends_with("/phases"), "{}", row.exe);
+    assert!(row.command_line.contains("phases"), "{}", row.command_line);
+    assert_eq!(row.exit_code, Some(0));
+    let (from, to) = recording.meta.command_span.expect("it ran");
+    assert!(from > Time::START && to > from);
+}
+
+#[test]
+fn a_command_that_ends_at_once_is_a_whole_recording() {
+    let recording = record("at-once", &["true"], |_| {}).recording;
+    assert_eq!(recording.meta.exit_code, Some(0));
+    assert!(!recording.processes.is_empty());
+    if stands_on("at-once", &recording, Rung::UserOnly) {
+        assert!(recording.switches.iter().any(|row| row.kind == SwitchKind::In));
+    }
+}

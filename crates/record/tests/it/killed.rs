@@ -1,0 +1,53 @@
+//! A recorder that is killed leaves a file that opens up to its last flush.
+
+use std::time::Duration;
+
+use culprit_model::{LossKind, Rung};
+
+use crate::support::{output, phases};
+
+/// What the test runs again as its own child: a recorder that nobody stops.
+#[test]
+fn records_until_killed() {
+    let Some(output) =
+        std::env::args().find_map(|word| word.strip_prefix("--skip=record-to=").map(str::to_owned))
+    else {
+        return;
+    };
+    let folder = crate::support::folder().to_string_lossy().into_owned();
+    loop {
+        let options =
+            |options: &mut culprit_record::Options| options.output = output.clone().into();
+        crate::support::record(
+            "child",
+            &["sh", "-c", &format!("for i in 1 2 3; do {} {folder}; done", phases())],
+            options,
+        );
+    }
+}
+
+#[test]
+fn a_killed_recorder_leaves_what_it_had_flushed() {
+    let file = output("killed");
+    let own = std::env::current_exe().expect("this test");
+    #[expect(clippy::disallowed_methods, reason = "the test kills a recorder of its own")]
+    let mut child = std::process::Command::new(own)
+        .args(["killed::records_until_killed", "--exact", "--nocapture"])
+        .arg(format!("--skip=record-to={}", file.display()))
+        .spawn()
+        .expect("it runs");
+    std::thread::sleep(Duration::from_millis(3_500));
+    child.kill().expect("it lives");
+    child.wait().expect("it ends");
+    let opened = culprit_recording::open(&file).expect("what was flushed opens");
+    let recording = opened.recording;
+    assert!(!recording.meta.complete);
+    assert!(recording.losses.iter().any(|loss| loss.kind == LossKind::RecorderKilled));
+    if recording.meta.rung > Rung::UserOnly {
+        eprintln!("skipped: killed: {}", recording.meta.degraded.join("; "));
+        return;
+    }
+    assert!(recording.switches.len() > 100, "{} switches", recording.switches.len());
+    let named = recording.frames.iter().filter(|frame| frame.function.as_str() != "?").count();
+    assert!(named > 10 || recording.meta.rung > Rung::KernelStacks, "{named} frames with names");
+}

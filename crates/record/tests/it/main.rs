@@ -1,0 +1,13 @@
+//! The recorder on the running kernel: real programs, real events, real limits.
+//!
+//! A test that needs a right which this machine does not give prints `skipped: NAME: what is
+//! missing` and passes. Nothing here asserts how fast something is.
+#![expect(clippy::print_stderr, reason = "skips and measured residuals are shown")]
+
+mod attach;
+mod command;
+mod errors;
+mod killed;
+mod rights;
+mod stacks;
+mod support;
