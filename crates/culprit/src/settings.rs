@@ -12,7 +12,6 @@
 //! ```
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Context as _, Failure};

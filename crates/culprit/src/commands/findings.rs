@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::json::FindingsDocument;
 use crate::load;
 use crate::output::Output;
-use crate::text::findings_text;
+use crate::text::{Detail, findings_text};
 
 /// Runs it.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &FindingsArgs, output: &mut Output) -> Result<Outcome, F
     if output.wants_json() {
         output.document(&FindingsDocument::new(&recording, &report))?;
     } else {
-        let text = findings_text(&report.findings, true, output);
+        let text = findings_text(&report.findings, Detail::Full, output);
         output.print(&text)?;
     }
     Ok(outcome(fail_on.as_ref(), &report.findings))

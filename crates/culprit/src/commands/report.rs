@@ -62,6 +62,7 @@ pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
             digest.report.wall
         ),
         views: vec![(meta.place.clone(), digest)],
+        first: 0,
     };
     let html = html::render(&page).or_refused(|| "make the page".to_owned())?;
     files::write_whole(path, html.as_bytes())

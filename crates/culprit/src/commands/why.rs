@@ -73,10 +73,19 @@ fn write_page(answer: &Answer, plan: &Plan) -> Result<(), Failure> {
         comparison: Some(answer),
         findings: answer.findings(),
         findings_lead: lead(answer),
+        first: shown_first(answer, &digests),
         views: digests.iter().map(|(label, digest)| (label.clone(), digest)).collect(),
     };
     let html = html::render(&page).or_refused(|| "make the page".to_owned())?;
     files::write_whole(&plan.page(), html.as_bytes())
+}
+
+/// The recording of the place that the answer is about.
+fn shown_first(answer: &Answer, digests: &[(String, Digest)]) -> usize {
+    let main = answer.main().map(|against| against.place.as_str());
+    let of_main =
+        |(_, digest): &(String, Digest)| Some(digest.recording.meta.place.as_str()) == main;
+    digests.iter().position(of_main).unwrap_or(0)
 }
 
 fn facts(answer: &Answer) -> Vec<(&'static str, String)> {

@@ -61,17 +61,12 @@ fn places(body: &mut Markup, answer: &Answer, all: &[PlaceRuns], slowest: Nanos)
 
 /// Runs on a line from 0 to the slowest run of all.
 fn dots(cell: &mut Markup, runs: &PlaceRuns, slowest: Nanos) {
-    let at = |wall: Nanos| format!("{:.2}", 4.0 + 592.0 * wall.share_of(slowest));
+    // Percent of the cell's width: dots stay round however wide the cell is.
+    let at = |wall: Nanos| format!("{:.2}%", 1.5 + 97.0 * wall.share_of(slowest));
     let label = runs.walls.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let attributes = [
-        ("class", "dots"),
-        ("viewBox", "0 0 600 26"),
-        ("preserveAspectRatio", "none"),
-        ("role", "img"),
-        ("aria-label", label.as_str()),
-    ];
+    let attributes = [("class", "dots"), ("role", "img"), ("aria-label", label.as_str())];
     cell.element("svg", &attributes, |svg| {
-        svg.empty("line", &[("x1", "4"), ("x2", "596"), ("y1", "13"), ("y2", "13")]);
+        svg.empty("line", &[("x1", "1.5%"), ("x2", "98.5%"), ("y1", "13"), ("y2", "13")]);
         for wall in &runs.walls {
             let x = at(*wall);
             svg.element("circle", &[("cx", &x), ("cy", "13"), ("r", "5")], |dot| {

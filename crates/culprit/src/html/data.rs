@@ -18,6 +18,8 @@ const MOST_PIECES: usize = 300_000;
 #[derive(Debug, Serialize)]
 pub(super) struct PageData {
     causes: Vec<CauseEntry>,
+    /// The view that is shown first.
+    first: usize,
     views: Vec<View>,
 }
 
@@ -73,13 +75,13 @@ struct Weights {
 }
 
 impl PageData {
-    pub(super) fn new(views: Vec<View>) -> Self {
+    pub(super) fn new(views: Vec<View>, first: usize) -> Self {
         let entry = |cause: &Cause| CauseEntry {
             word: cause.word(),
             group: group_of(*cause),
             color: cause_color(*cause).hex,
         };
-        Self { causes: Cause::ALL.iter().map(entry).collect(), views }
+        Self { causes: Cause::ALL.iter().map(entry).collect(), first, views }
     }
 }
 

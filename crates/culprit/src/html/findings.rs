@@ -4,6 +4,7 @@ use culprit_model::{Finding, Where};
 
 use super::markup::Markup;
 use crate::output::{evidence_value, percent};
+use crate::text::culprit;
 
 /// The section of all findings; an empty list says so.
 pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
@@ -13,18 +14,19 @@ pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
         if findings.is_empty() {
             body.leaf("p", &[], "Nothing stands out: no rule explains more than 1 % of the time.");
         }
+        // The culprit itself is read without a click.
+        let open = culprit(findings).unwrap_or(0);
         for (index, finding) in findings.iter().enumerate() {
-            card(body, index, finding);
+            card(body, finding, index == open);
         }
     });
 }
 
-fn card(body: &mut Markup, index: usize, finding: &Finding) {
+fn card(body: &mut Markup, finding: &Finding, open: bool) {
     let severity = finding.severity.to_string();
     let class = format!("finding {severity}");
     let mut attributes = vec![("class", class.as_str())];
-    // The culprit itself is read without a click.
-    if index == 0 {
+    if open {
         attributes.push(("open", ""));
     }
     body.element("details", &attributes, |body| {
@@ -34,7 +36,7 @@ fn card(body: &mut Markup, index: usize, finding: &Finding) {
             block(body, "What to do", &finding.fix);
             evidence(body, finding);
             if !finding.check.is_empty() {
-                body.element("div", &[], |body| {
+                body.element("div", &[("class", "wide")], |body| {
                     body.leaf("h3", &[], "Check it");
                     body.leaf("pre", &[], &finding.check);
                 });

@@ -49,6 +49,8 @@ pub(crate) struct Page<'a> {
     pub findings_lead: String,
     /// The recordings to draw, each with its name.
     pub views: Vec<(String, &'a Digest)>,
+    /// The position of the one to show first.
+    pub first: usize,
 }
 
 /// The page as one HTML document.
@@ -141,7 +143,7 @@ fn page_data(page: &Page<'_>) -> PageData {
         let order: Vec<_> = digest.threads.iter().map(|thread| thread.id).collect();
         View::new(label, &digest.recording, &order)
     };
-    PageData::new(page.views.iter().map(view).collect())
+    PageData::new(page.views.iter().map(view).collect(), page.first)
 }
 
 /// All scripts as one, in a scope of their own.

@@ -6,6 +6,7 @@ use culprit_model::{Cause, Label as _, Nanos};
 use super::markup::Markup;
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{cause_color, group_of, percent, shares};
+use crate::views::Kind;
 
 /// Rows of the thread table; the strips show all of them.
 const MOST_THREADS: usize = 40;
@@ -171,12 +172,12 @@ pub(super) fn functions(body: &mut Markup, views: &Views<'_>) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Own time and time with everything called, over all threads. Causes stand as the last frame of every stack.",
+            "Own time, and time with everything called, over all threads. Time off a CPU is own time of the function that called into the kernel.",
         );
         each_view(body, views, |body, digest| {
             let headings = ["function", "own", "own share", "total", "total share"];
             table(body, "sortable", &headings, |rows| {
-                for row in digest.top.iter().take(MOST_FUNCTIONS) {
+                for row in digest.top.iter().filter(|row| row.kind == Kind::Function).take(MOST_FUNCTIONS) {
                     rows.element("tr", &[], |cells| {
                         cells.element("td", &[("class", "name")], |cell| {
                             cell.leaf("code", &[], &row.name);
@@ -188,7 +189,8 @@ pub(super) fn functions(body: &mut Markup, views: &Views<'_>) {
                     });
                 }
             });
-            cut(body, digest.top.len(), MOST_FUNCTIONS, "functions");
+            let functions = digest.top.iter().filter(|row| row.kind == Kind::Function).count();
+            cut(body, functions, MOST_FUNCTIONS, "functions");
         });
     });
 }

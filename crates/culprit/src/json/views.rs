@@ -1,8 +1,8 @@
 //! `top --json`, `tree --json` and its relatives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId};
+use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId, When};
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -19,8 +19,8 @@ pub(crate) struct TopDocument {
     rows_left_out: usize,
 }
 
-/// One name. `own` is where threads were: the causes right below a function; `exc` is what ended
-/// at the name as a frame, which in a wall-clock stack is the cause.
+/// One name. `own` is where threads were; `exc` is what ended at the name as a frame, which in a
+/// wall-clock stack is the cause.
 #[derive(Debug, Serialize)]
 struct TopRow {
     name: String,
@@ -53,13 +53,31 @@ impl TopDocument {
             unit: tree.metric().unit(),
             total: tree.total(),
             rows_left_out: all - rows.len(),
-            rows: rows.into_iter().map(TopRow::from).collect(),
+            rows: top_rows(tree, rows),
         }
     }
 }
 
-impl From<Function> for TopRow {
-    fn from(row: Function) -> Self {
+/// Rows with their values over time, which are gathered for all names in one walk.
+fn top_rows(tree: &CallTree, rows: Vec<Function>) -> Vec<TopRow> {
+    let mut when: BTreeMap<NameId, When> = BTreeMap::new();
+    for (at, own) in tree.owns_below(NodeId::ROOT) {
+        // A name counts once, however often the stack holds it.
+        let names: BTreeSet<NameId> =
+            tree.path(*at).into_iter().map(|node| tree.node(node).name).collect();
+        for name in names {
+            when.entry(name).or_default().add(&own.when);
+        }
+    }
+    let text = |row: &Function| {
+        let found = tree.names().find(&row.name).and_then(|name| when.get(&name));
+        found.map_or_else(String::new, |when| when.text(tree.full()))
+    };
+    rows.into_iter().map(|row| TopRow::new(text(&row), row)).collect()
+}
+
+impl TopRow {
+    fn new(when: String, row: Function) -> Self {
         Self {
             name: row.name,
             exc: row.exc,
@@ -75,7 +93,7 @@ impl From<Function> for TopRow {
                 .collect(),
             count: row.count,
             fold: row.fold,
-            when: row.when,
+            when,
             first_ns: row.first.0,
             last_ns: row.last.0,
         }

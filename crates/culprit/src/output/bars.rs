@@ -64,6 +64,9 @@ pub(crate) fn shares(parts: &[Part], whole: Nanos, most: usize) -> String {
 /// `97 %`, `0.4 %`: two digits are enough for people.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.05 {
+        return "<0.1 %".to_owned();
+    }
     if percent >= 9.95 || percent <= 0.0 {
         format!("{percent:.0} %")
     } else {

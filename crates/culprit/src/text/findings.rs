@@ -1,7 +1,7 @@
 //! Findings as text: a list, and a rule's own page.
 
 use culprit_findings::RuleDoc;
-use culprit_model::{Finding, Where};
+use culprit_model::{Finding, Nanos, Where};
 
 use crate::output::{Output, clean, evidence_value, number, percent, wrap};
 
@@ -10,19 +10,36 @@ const MOST_FACTS: usize = 6;
 /// Frames of a typical stack that a list shows, from the leaf.
 const MOST_FRAMES: usize = 6;
 
-/// The findings, the dearest first. `full` adds reason, way out and evidence.
-pub(crate) fn findings_text(findings: &[Finding], full: bool, output: &Output) -> String {
+/// Which findings are told with reason, way out and evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// None: a list of titles.
+    Titles,
+    /// The culprit: the first one that costs time.
+    Culprit,
+    /// All.
+    Full,
+}
+
+/// The findings, the dearest first.
+pub(crate) fn findings_text(findings: &[Finding], detail: Detail, output: &Output) -> String {
     if findings.is_empty() {
         return "Nothing stands out: no rule explains more than 1 % of the time.\n".to_owned();
     }
     let mut text = String::new();
+    let culprit = culprit(findings);
     for (index, finding) in findings.iter().enumerate() {
         text.push_str(&head(index + 1, finding, output));
-        if full {
+        if detail == Detail::Full || (detail == Detail::Culprit && Some(index) == culprit) {
             text.push_str(&body(finding, output));
         }
     }
     text
+}
+
+/// The position of the culprit: the first finding that costs time, as findings are ranked.
+pub(crate) fn culprit(findings: &[Finding]) -> Option<usize> {
+    findings.iter().position(|finding| finding.cost > Nanos::ZERO)
 }
 
 fn head(rank: usize, finding: &Finding, output: &Output) -> String {

@@ -4,6 +4,6 @@ mod findings;
 mod report;
 mod why;
 
-pub(crate) use findings::{finding_page, findings_text};
+pub(crate) use findings::{Detail, culprit, finding_page, findings_text};
 pub(crate) use report::{report_text, summary_text};
 pub(crate) use why::why_text;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use culprit_model::LossSeverity;
 
-use super::findings::findings_text;
+use super::findings::{Detail, findings_text};
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{Output, Paint, bar, clean, elide, percent, shares, wrap};
 
@@ -25,7 +25,7 @@ pub(crate) fn report_text(digest: &Digest, path: &Path, threads: usize, output: 
     text.push_str(&section("Findings", paint));
     let findings = &digest.report.findings;
     let shown = findings.len().min(MOST_FINDINGS);
-    text.push_str(&findings_text(&findings[..shown], false, output));
+    text.push_str(&findings_text(&findings[..shown], Detail::Titles, output));
     if shown < findings.len() {
         text.push_str(&format!("    {} more\n", findings.len() - shown));
     }
@@ -33,10 +33,12 @@ pub(crate) fn report_text(digest: &Digest, path: &Path, threads: usize, output: 
     text.push_str(&checks_text(digest, paint));
     text.push_str(&losses_text(digest, output));
     let rec = path.display();
-    text.push_str(&paint.faint(&format!(
-        "\nNext: `culprit findings {rec}` says why and what to do, `culprit flame {rec}` where; \
-         `culprit report {rec} -o report.html` is one page.\n"
-    )));
+    let next = format!(
+        "Next: `culprit findings {rec}` says why and what to do, `culprit flame {rec}` where; \
+         `culprit report {rec} -o report.html` is one page."
+    );
+    text.push('\n');
+    text.push_str(&paint.faint(&wrap(&next, output.width(), "")));
     text
 }
 

@@ -2,7 +2,7 @@
 
 use culprit_engine::compare::Difference;
 
-use super::findings::findings_text;
+use super::findings::{Detail, findings_text};
 use crate::output::{Align, Output, Table, clean, number, percent, signed_duration, wrap};
 use crate::why::{Against, Answer, PlaceRuns};
 
@@ -24,11 +24,7 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     let findings = answer.findings();
     text.push_str(&format!("\n{}\n", paint.heading("Findings")));
     let shown = findings.len().min(MOST_FINDINGS);
-    for (index, finding) in findings[..shown].iter().enumerate() {
-        // The culprit is told in full, the others by their titles.
-        let full = index == first_cost(answer);
-        text.push_str(&findings_text(std::slice::from_ref(finding), full, output));
-    }
+    text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output));
     if shown < findings.len() {
         text.push_str(&format!("    {} more in the report\n", findings.len() - shown));
     }
@@ -36,13 +32,6 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     let page = answer.folder.join("report.html");
     text.push_str(&paint.faint(&format!("\nReport: {}\n", page.display())));
     text
-}
-
-fn first_cost(answer: &Answer) -> usize {
-    let costs = |finding: &culprit_model::Finding| finding.cost.0 > 0 && !finding.fix.is_empty();
-    let culprit =
-        |finding: &culprit_model::Finding| costs(finding) && finding.id != "slower-in-place";
-    answer.findings().iter().position(culprit).unwrap_or(0)
 }
 
 fn places_text(answer: &Answer, places: &[PlaceRuns], output: &Output) -> String {

@@ -1,8 +1,15 @@
 //! Functions by their own and total time.
 //!
-//! The last frame of every wall-clock stack is its cause, so a function ends no stack itself. What
-//! people want to know is where threads *were*: the own time of a function is that of the causes
-//! right below it, and is told beside the exclusive value of the tree's rows.
+//! The last frame of every wall-clock stack is its cause, so a function ends no stack itself, and
+//! above it every wait stands in the scheduler. What people want to know is where threads *were*.
+//! So a function's own time is told beside the exclusive value of the tree's rows:
+//!
+//! ```text
+//! main < read_row < libc!read < [kernel]!ksys_read < ... < [kernel]!schedule < blocked.pipe
+//!                   own: off a CPU, the function that called into the kernel
+//! main < parse < [kernel]!exc_page_fault < cpu.kernel
+//!                own: on a CPU, the function that ran
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -17,9 +24,9 @@ use crate::output::{Align, Output, Table, bar, clean, percent, shares};
 pub(crate) struct Function {
     /// `module!function`, or a cause.
     pub name: String,
-    /// True when the name is a cause and not a function.
-    pub is_cause: bool,
-    /// Value in itself, by the causes right below it.
+    /// What the name names.
+    pub kind: Kind,
+    /// Value in itself, see the module.
     pub own: u64,
     /// The same as a share of the total.
     pub own_share: f64,
@@ -37,12 +44,41 @@ pub(crate) struct Function {
     pub count: u64,
     /// The part of the exclusive value that folding moved here.
     pub fold: u64,
-    /// The total over time, a character a 32nd of the range.
-    pub when: String,
     /// Start of the first row.
     pub first: Time,
     /// End of the last row.
     pub last: Time,
+}
+
+/// What a frame's name names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A function, or a stack that was lost.
+    Function,
+    /// A process or thread at the root end.
+    Thread,
+    /// A cause at the leaf end.
+    Cause,
+}
+
+impl Kind {
+    fn of(name: &str) -> Self {
+        if Cause::from_word(name).is_some() {
+            Self::Cause
+        } else if name.contains('!') || name.starts_with('[') {
+            Self::Function
+        } else {
+            Self::Thread
+        }
+    }
+}
+
+/// Whether a frame is the kernel's: `[kernel]!...` or a module of it, `[overlay]!...`. The other
+/// names in brackets are of user space.
+fn is_kernel(name: &str) -> bool {
+    const USERS: [&str; 3] = ["[vdso]", "[vsyscall]", "[jit]"];
+    let module = name.split('!').next().unwrap_or_default();
+    module.starts_with('[') && name.contains('!') && !USERS.contains(&module)
 }
 
 /// One row a name in the tree: functions by falling own value, then by falling total.
@@ -53,12 +89,12 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
         .into_iter()
         .map(|row| {
             let causes: Vec<_> = own.remove(&row.id).unwrap_or_default().into_iter().collect();
-            let is_cause = Cause::from_word(&row.name).is_some();
+            let kind = Kind::of(&row.name);
             let moved: u64 = causes.iter().map(|(_, value)| value).sum();
-            let own = if is_cause { 0 } else { moved + uncaused(tree, &row) };
+            let own = if kind == Kind::Cause { 0 } else { moved + uncaused(tree, &row) };
             Function {
                 name: row.name.to_string(),
-                is_cause,
+                kind,
                 own,
                 own_share: share(own, whole),
                 causes,
@@ -68,7 +104,6 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
                 total_share: share(row.inc, whole),
                 count: row.count,
                 fold: row.fold,
-                when: tree.when_named(row.id).text(tree.full()),
                 first: row.first,
                 last: row.last,
             }
@@ -85,14 +120,25 @@ fn uncaused(tree: &CallTree, row: &culprit_engine::calls::NameRow) -> u64 {
     if tree.metric().unit() == "ns" { 0 } else { row.exc }
 }
 
-/// For each name the value of the causes right below it, and of causes folded into it.
+/// The node whose own time a cause below `at` is.
+fn holder(tree: &CallTree, at: NodeId, cause: Cause) -> NodeId {
+    if cause.is_cpu() {
+        return at;
+    }
+    let up = std::iter::successors(Some(at), |node| tree.node(*node).parent);
+    let caller = up.into_iter().find(|node| !is_kernel(tree.name(*node)));
+    // A kernel thread has no function of its own above the kernel's.
+    caller.filter(|node| Kind::of(tree.name(*node)) == Kind::Function).unwrap_or(at)
+}
+
+/// For each name the value of the causes whose own time it is, and of causes folded into it.
 fn own_by_name(tree: &CallTree) -> BTreeMap<NameId, BTreeMap<Cause, u64>> {
     let mut own: BTreeMap<NameId, BTreeMap<Cause, u64>> = BTreeMap::new();
     for (at, ended) in tree.owns_below(NodeId::ROOT) {
         let node = tree.node(*at);
         let cause = Cause::from_word(tree.name(*at));
         let holder = match (cause, node.parent) {
-            (Some(_), Some(parent)) => tree.node(parent).name,
+            (Some(cause), Some(parent)) => tree.node(holder(tree, parent, cause)).name,
             _ => node.name,
         };
         let sums = own.entry(holder).or_default();
@@ -108,7 +154,7 @@ pub(crate) fn top_text(tree: &CallTree, limit: usize, output: &Output) -> String
     let rows = functions(tree);
     let metric = tree.metric();
     let whole = tree.total();
-    let functions: Vec<_> = rows.iter().filter(|row| !row.is_cause).collect();
+    let functions: Vec<_> = rows.iter().filter(|row| row.kind == Kind::Function).collect();
     let shown = if limit == 0 { functions.len() } else { limit.min(functions.len()) };
     let mut table = Table::new(&[
         ("own", Align::Right),
@@ -155,4 +201,43 @@ fn summary(tree: &CallTree, output: &Output) -> String {
     }
     let sum = culprit_model::Nanos(tree.total());
     format!("{head}  {}  {}\n\n", bar(&causes, sum, 30, output.paint()), shares(&causes, sum, 5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use culprit_model::Filter;
+
+    #[test]
+    fn own_times_of_functions_add_up_to_the_whole() {
+        let tree = crate::load::tree(&testing::recording(), &Filter::default()).unwrap();
+        let rows = functions(&tree);
+        let own: u64 = rows.iter().map(|row| row.own).sum();
+        let ended: u64 = rows.iter().map(|row| row.exc).sum();
+        assert_eq!((own, ended), (tree.total(), tree.total()));
+        let named = |name: &str| rows.iter().find(|row| row.name == name).unwrap();
+        assert_eq!(named("libc.so.6!clock_nanosleep").own, 100_000_000);
+        assert_eq!(named("blocked.sleep").exc, 100_000_000);
+        assert_eq!(rows[0].name, "libc.so.6!clock_nanosleep");
+    }
+
+    #[test]
+    fn waits_belong_to_the_caller_of_the_kernel_and_cpu_time_to_what_ran() {
+        let tree = crate::load::tree(&testing::in_kernel(), &Filter::default()).unwrap();
+        let rows = functions(&tree);
+        let own = |name: &str| rows.iter().find(|row| row.name == name).map_or(0, |row| row.own);
+        assert_eq!(own("libc.so.6!read"), 3);
+        assert_eq!(own("[overlay]!ovl_read_iter"), 0);
+        assert_eq!(own("[kernel]!copy_page"), 7);
+    }
+
+    #[test]
+    fn brackets_are_the_kernel_s_but_for_what_it_lends_to_users() {
+        assert!(is_kernel("[kernel]!schedule") && is_kernel("[overlay]!ovl_open"));
+        assert!(
+            !is_kernel("[vdso]!clock_gettime") && !is_kernel("[jit]!loop") && !is_kernel("a!b")
+        );
+        assert!(!is_kernel("[stack lost]"));
+    }
 }

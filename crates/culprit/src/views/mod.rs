@@ -12,7 +12,7 @@ pub(crate) use butterfly::butterfly_text;
 pub(crate) use empty::why_empty;
 pub(crate) use flame::{box_name, flame_text};
 pub(crate) use focus::focus;
-pub(crate) use functions::{Function, functions, top_text};
+pub(crate) use functions::{Function, Kind, functions, top_text};
 pub(crate) use tree::tree_text;
 
 use culprit_model::{Metric, Nanos};

@@ -36,7 +36,7 @@ fn a_follower_that_polls_on_an_overlay_is_told() {
     let lab = Lab::new();
     let case = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../casebook/tail-poll");
     let script = |name: &str| case.canonicalize().unwrap().join(name).display().to_string();
-    let instead = format!("sh '{}' 4", script("fixed.sh"));
+    let instead = format!("sh '{}' 6", script("fixed.sh"));
     let output = lab
         .culprit()
         .args([
@@ -44,14 +44,14 @@ fn a_follower_that_polls_on_an_overlay_is_told() {
             "--runs",
             "3",
             "--work",
-            "4:rows",
+            "6:rows",
             "--instead",
             &instead,
             "-o",
             "w",
             "--json",
         ])
-        .args(["--", "sh", &script("guilty.sh"), "4"])
+        .args(["--", "sh", &script("guilty.sh"), "6"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));

@@ -76,4 +76,5 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
 viewSelect.parentElement.hidden = page.views.length < 2;
-showView(0);
+viewSelect.value = String(page.first);
+showView(page.first);

@@ -29,7 +29,11 @@ class Strips {
 
   show(view) { this.view = view; this.range = null; this.draw(); }
 
-  get rows() { return this.all ? this.view.threads : this.view.threads.slice(0, FEW); }
+  /** Threads come with the longest-lived first; among those that are shown, in order of birth. */
+  get rows() {
+    const threads = this.all ? this.view.threads : this.view.threads.slice(0, FEW);
+    return [...threads].sort((a, b) => a.start_ns - b.start_ns);
+  }
 
   get shown() { return this.range ?? { from: 0, to: this.view.wall_ns }; }
 
