@@ -51,6 +51,9 @@ pub(crate) struct EventChoice<'a> {
     pub(crate) waker_stacks: bool,
     /// The wakeup tracepoints, where they may be used.
     pub(crate) wakers: Option<&'a WakerPoints>,
+    /// Whether the reader can change rates while it runs (see `pace`): not for events that are
+    /// inherited.
+    pub(crate) paced: bool,
 }
 
 /// Filters on the bits for hard and soft interrupts (TRACE_FLAG_HARDIRQ 0x8, TRACE_FLAG_SOFTIRQ
@@ -62,14 +65,30 @@ const IN_INTERRUPT: &str = "common_flags & 24";
 /// that CPU polls; any other `sched_wakeup` follows its `sched_waking` at once and tells nothing.
 const DEFERRED: &str = "common_flags & 24 || common_pid == 0";
 
-/// Bytes of user stack in a dump, and dumps a second and CPU at switches. Measured: 250 dumps of
-/// 8 KiB add nothing visible to a switch at 130,000 a second; 2,000 of 16 KiB fill a ring of
-/// 8 MiB in a quarter of a second, which the reader keeps up with.
-const AUTO_DUMP: (u32, u64) = (8 << 10, 250);
-const DWARF_DUMP: (u32, u64) = (16 << 10, 2_000);
+/// Bytes of user stack in a dump, and dumps a second and CPU at switches: up to that many, every
+/// switch has one. A dump of 8 KiB costs some 1.5 us where it is taken and 5 us where it is unwound,
+/// so 1,000 cost under 1 % of a CPU; 5,000 of 16 KiB fill a ring of 8 MiB in a tenth of a second,
+/// which a reader at real-time priority keeps up with.
+const AUTO_DUMP: (u32, u32) = (8 << 10, 1_000);
+const DWARF_DUMP: (u32, u32) = (16 << 10, 5_000);
 
 /// Minor faults recorded a second and CPU; the others are counted in the period of the next one.
 const MINOR_FAULTS: u64 = 500;
+
+impl Stacks {
+    /// Dumps at switches a second and CPU; none without dumps.
+    pub(crate) fn dump_rate(self) -> Option<u32> {
+        self.dump().map(|(_, rate)| rate)
+    }
+
+    fn dump(self) -> Option<(u32, u32)> {
+        match self {
+            Self::FramePointers => None,
+            Self::Auto => Some(AUTO_DUMP),
+            Self::Dwarf => Some(DWARF_DUMP),
+        }
+    }
+}
 
 impl EventChoice<'_> {
     /// The events, the stream's first owner of each ring first.
@@ -100,12 +119,8 @@ impl EventChoice<'_> {
         events
     }
 
-    fn dump(&self) -> Option<(Fields, u64)> {
-        let (stack_bytes, rate) = match self.stacks {
-            Stacks::FramePointers => return None,
-            Stacks::Auto => AUTO_DUMP,
-            Stacks::Dwarf => DWARF_DUMP,
-        };
+    fn dump(&self) -> Option<(Fields, u32)> {
+        let (stack_bytes, rate) = self.stacks.dump()?;
         Some((Fields { registers: UNWIND_REGISTERS, stack_bytes, ..Fields::default() }, rate))
     }
 
@@ -131,7 +146,7 @@ impl EventChoice<'_> {
         vec![
             self.target(Role::SwitchStack, switches, keyed),
             EventSpec {
-                rate: Rate::PerSecond(rate),
+                rate: if self.paced { Rate::Every(1) } else { Rate::PerSecond(rate.into()) },
                 ..self.target(Role::SwitchDump, switches, dump)
             },
         ]
@@ -188,6 +203,7 @@ mod tests {
         stacks: Stacks::Auto,
         waker_stacks: false,
         wakers: None,
+        paced: true,
     };
 
     #[test]

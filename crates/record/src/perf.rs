@@ -347,12 +347,11 @@ impl EventSource for PerfSource {
         }
     }
 
-    fn set_stack_period(&mut self, cpu: u32, period: u64) -> bool {
+    fn set_period(&mut self, cpu: u32, role: Role, period: u64) -> bool {
         // The copies of an inherited event keep the period that they were made with.
-        let stacks = self.events.iter().find(|event| {
-            event.cpu == cpu && event.shape.role == Role::SwitchStack && !event.copied
-        });
-        stacks.is_some_and(|event| set_period(event.fd.as_fd(), period).is_ok())
+        let of_role = |event: &&OpenEvent| event.cpu == cpu && event.shape.role == role;
+        let event = self.events.iter().filter(|event| !event.copied).find(of_role);
+        event.is_some_and(|event| set_period(event.fd.as_fd(), period).is_ok())
     }
 
     fn stop(&mut self) {

@@ -143,13 +143,15 @@ impl Plan {
         self.rights.wakers.as_ref().ok().filter(|_| self.options.wakers != Wakers::None)
     }
 
-    pub(crate) fn events(&self) -> Vec<crate::attr::EventSpec> {
+    /// The events of the rung; `paced` when their rates can be changed while they run.
+    pub(crate) fn events(&self, paced: bool) -> Vec<crate::attr::EventSpec> {
         let choice = EventChoice {
             kernel: self.rights.kernel.is_ok(),
             frequency: self.options.frequency.clamp(1, 10_000),
             stacks: self.options.stacks,
             waker_stacks: self.options.wakers == Wakers::WithStacks,
             wakers: self.wakers(),
+            paced,
         };
         choice.events()
     }

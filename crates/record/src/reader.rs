@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use crate::attr::Stream;
+use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, decode, head_at};
 use crate::files::{FileOpener, OpenedFile};
@@ -96,8 +96,8 @@ pub(crate) struct Reader<S> {
     pending: Vec<Chunk>,
     files: Vec<OpenedFile>,
     last_round: u64,
-    paces: FxHashMap<u32, Pace>,
-    stack_rate: Option<u32>,
+    paces: FxHashMap<(u32, Role), Pace>,
+    rates: SwitchRates,
 }
 
 /// The reader's ends of its channels.
@@ -110,14 +110,23 @@ pub(crate) struct Lines {
     pub(crate) stop: Arc<AtomicBool>,
     /// Bytes on the way.
     pub(crate) budget: Arc<Budget>,
-    /// Stacks a second and CPU at most.
-    pub(crate) stack_rate: Option<u32>,
+    /// How often switches are sampled.
+    pub(crate) rates: SwitchRates,
+}
+
+/// How often switches are sampled, a second and CPU, at most; none for always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SwitchRates {
+    /// With a stack by frame pointers.
+    pub(crate) stacks: Option<u32>,
+    /// With a dump.
+    pub(crate) dumps: Option<u32>,
 }
 
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
     pub(crate) fn new(source: S, opener: FileOpener, early: Vec<Chunk>, lines: Lines) -> Self {
-        let Lines { out, spares, stop, budget, stack_rate } = lines;
+        let Lines { out, spares, stop, budget, rates } = lines;
         Self {
             shapes: source.shapes(),
             source,
@@ -131,7 +140,7 @@ impl<S: EventSource> Reader<S> {
             files: Vec::new(),
             last_round: 0,
             paces: FxHashMap::default(),
-            stack_rate,
+            rates,
         }
     }
 
@@ -192,19 +201,24 @@ impl<S: EventSource> Reader<S> {
             .is_ok()
     }
 
-    /// Thins out the stacks of CPUs that switch very often; true when a round was thinned.
+    /// Thins out stacks and dumps of CPUs that switch often; true when a round's stacks were
+    /// thinned.
     fn set_paces(&mut self, now: u64) -> bool {
         let length = now.saturating_sub(self.last_round);
         let mut thinned = false;
-        for chunk in self.pending.iter().filter(|chunk| chunk.stream == Stream::Accounting) {
-            let limit = self.stack_rate;
-            let pace = self.paces.entry(chunk.cpu).or_insert_with(|| Pace::new(limit));
-            thinned |= pace.thins();
+        let switching = self.pending.iter().filter(|chunk| chunk.stream == Stream::Accounting);
+        for chunk in switching {
             let switches = chunk.words.len() as u64 / SWITCH_WORDS;
-            if let Some(period) = pace.round(switches, length)
-                && !self.source.set_stack_period(chunk.cpu, period)
-            {
-                *pace = Pace::new(None);
+            let limits =
+                [(Role::SwitchStack, self.rates.stacks), (Role::SwitchDump, self.rates.dumps)];
+            for (role, limit) in limits {
+                let pace = self.paces.entry((chunk.cpu, role)).or_insert_with(|| Pace::new(limit));
+                thinned |= role == Role::SwitchStack && pace.thins();
+                if let Some(period) = pace.round(switches, length)
+                    && !self.source.set_period(chunk.cpu, role, period)
+                {
+                    *pace = Pace::new(None);
+                }
             }
         }
         thinned

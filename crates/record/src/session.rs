@@ -31,7 +31,7 @@ use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
 use crate::poller::{Poller, Roster};
-use crate::reader::{Budget, Lines, Reader};
+use crate::reader::{Budget, Lines, Reader, SwitchRates};
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
 use crate::worker::{Counts, Remains, Wires, Worker};
@@ -123,7 +123,8 @@ impl Plan {
     pub fn arm(self, waiting: Waiting<'_>) -> Result<Armed, Error> {
         let cpu_before = own_cpu_ns();
         let subjects = Subjects::find(&self.options.target, waiting)?;
-        let events = self.events();
+        let paced = !matches!(subjects.kind, SubjectKind::Processes(_));
+        let events = self.events(paced);
         let mut source = self.open(&events, &subjects)?;
         let start = pair();
         let meta = self.meta(start);
@@ -133,7 +134,10 @@ impl Plan {
             Some(source) => self.start(source, &events, &subjects)?,
             None => Vec::new(),
         };
-        let crew = Crew::new(self.options.stack_rate);
+        let crew = Crew::new(SwitchRates {
+            stacks: self.options.stack_rate,
+            dumps: self.options.stacks.dump_rate(),
+        });
         let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
         let rings = source.as_ref().map_or(0, EventSource::memory_bytes);
         let context = Context {
@@ -359,7 +363,7 @@ struct Crew {
 }
 
 impl Crew {
-    fn new(stack_rate: Option<u32>) -> Self {
+    fn new(rates: SwitchRates) -> Self {
         let (batches_in, batches) = channel();
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();
@@ -373,7 +377,7 @@ impl Crew {
                 spares: spares_out,
                 stop: Arc::clone(&stop_reader),
                 budget: Arc::clone(&budget),
-                stack_rate,
+                rates,
             },
             wires: Wires {
                 batches,

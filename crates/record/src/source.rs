@@ -42,9 +42,9 @@ pub(crate) trait EventSource: Send {
     /// Appends the unread records of `streams` to `out`, in buffers taken from `spare`.
     fn drain(&mut self, streams: &[Stream], spare: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>);
 
-    /// From now on, every `period`-th switch of a CPU gets a stack. False where that cannot be
-    /// changed while it runs: then every switch keeps getting one.
-    fn set_stack_period(&mut self, cpu: u32, period: u64) -> bool;
+    /// From now on, every `period`-th switch of a CPU gets a record of `role`. False where that
+    /// cannot be changed while it runs: then it stays as it is.
+    fn set_period(&mut self, cpu: u32, role: Role, period: u64) -> bool;
 
     /// Ends recording; what was recorded can still be drained.
     fn stop(&mut self);
@@ -73,7 +73,7 @@ impl EventSource for NoEvents {
 
     fn drain(&mut self, _: &[Stream], _: &mut Vec<Vec<u64>>, _: &mut Vec<Chunk>) {}
 
-    fn set_stack_period(&mut self, _: u32, _: u64) -> bool {
+    fn set_period(&mut self, _: u32, _: Role, _: u64) -> bool {
         false
     }
 

@@ -14,7 +14,7 @@ fn records_until_killed() {
     else {
         return;
     };
-    let folder = crate::support::folder().to_string_lossy().into_owned();
+    let folder = crate::support::scratch("killed");
     loop {
         let options =
             |options: &mut culprit_record::Options| options.output = output.clone().into();

@@ -18,6 +18,13 @@ pub(crate) fn folder() -> &'static Path {
     made.path()
 }
 
+/// A folder of one test's own, for programs that write.
+pub(crate) fn scratch(test: &str) -> String {
+    let path = folder().join(format!("{test}.d"));
+    std::fs::create_dir_all(&path).expect("/var/tmp can be written");
+    path.to_string_lossy().into_owned()
+}
+
 /// Runs a tool of the machine to its end.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> Output {
     #[expect(clippy::disallowed_methods, reason = "a test compiles and signals by itself")]
