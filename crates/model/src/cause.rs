@@ -50,18 +50,21 @@ labels! {
 impl Cause {
     /// True for time on a CPU.
     #[must_use]
+    #[inline]
     pub const fn is_cpu(self) -> bool {
         matches!(self, Self::CpuUser | Self::CpuKernel)
     }
 
     /// True for time in which the thread was ready but did not run.
     #[must_use]
+    #[inline]
     pub const fn is_runnable(self) -> bool {
         matches!(self, Self::Runnable | Self::RunnableQuota)
     }
 
     /// True for time in which the thread could not have run.
     #[must_use]
+    #[inline]
     pub const fn is_blocked(self) -> bool {
         !self.is_cpu() && !self.is_runnable()
     }

@@ -15,6 +15,7 @@ macro_rules! number {
         impl $name {
             /// The value as an index into a slice.
             #[must_use]
+            #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -24,6 +25,7 @@ macro_rules! number {
             /// # Panics
             /// Past 2^32 rows; every table's writer refuses to grow that far.
             #[must_use]
+            #[inline]
             pub fn from_index(index: usize) -> Self {
                 match u32::try_from(index) {
                     Ok(value) => Self(value),

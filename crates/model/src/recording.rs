@@ -70,6 +70,7 @@ impl Recording {
     /// # Panics
     /// On a handle of another recording; files are checked for such when they are read.
     #[must_use]
+    #[inline]
     pub fn process(&self, id: ProcessId) -> &Process {
         &self.processes[id.index()]
     }
@@ -79,6 +80,7 @@ impl Recording {
     /// # Panics
     /// As [`Recording::process`].
     #[must_use]
+    #[inline]
     pub fn thread(&self, id: ThreadId) -> &Thread {
         &self.threads[id.index()]
     }
@@ -88,6 +90,7 @@ impl Recording {
     /// # Panics
     /// As [`Recording::process`].
     #[must_use]
+    #[inline]
     pub fn frame(&self, id: FrameId) -> &Frame {
         &self.frames[id.index()]
     }
@@ -97,6 +100,7 @@ impl Recording {
     /// # Panics
     /// As [`Recording::process`].
     #[must_use]
+    #[inline]
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.index()]
     }
@@ -135,6 +139,7 @@ impl Recording {
 
     /// When a thread's row ends: its exit, or the recording's end.
     #[must_use]
+    #[inline]
     pub fn thread_end(&self, id: ThreadId) -> crate::time::Time {
         self.thread(id).end.unwrap_or(crate::time::Time(self.meta.wall.0))
     }

@@ -13,6 +13,7 @@ pub struct Text(Arc<str>);
 impl Text {
     /// The text as a string slice.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -26,6 +27,7 @@ impl Default for Text {
 
 impl Deref for Text {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }

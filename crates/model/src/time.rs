@@ -24,18 +24,21 @@ impl Nanos {
     /// The length in seconds, for ratios and for people.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days exactly")]
+    #[inline]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// The difference, or zero when `other` is longer.
     #[must_use]
+    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// This length as a share of `whole`, 0 when `whole` is empty.
     #[must_use]
+    #[inline]
     pub fn share_of(self, whole: Self) -> f64 {
         if whole.0 == 0 { 0.0 } else { self.seconds() / whole.seconds() }
     }
@@ -47,6 +50,7 @@ impl Time {
 
     /// The time that passed from `earlier` to here, zero when `earlier` is later.
     #[must_use]
+    #[inline]
     pub const fn since(self, earlier: Self) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -54,6 +58,7 @@ impl Time {
 
 impl Add<Nanos> for Time {
     type Output = Self;
+    #[inline]
     fn add(self, length: Nanos) -> Self {
         Self(self.0.saturating_add(length.0))
     }
@@ -61,6 +66,7 @@ impl Add<Nanos> for Time {
 
 impl Sub<Nanos> for Time {
     type Output = Self;
+    #[inline]
     fn sub(self, length: Nanos) -> Self {
         Self(self.0.saturating_sub(length.0))
     }
@@ -68,12 +74,14 @@ impl Sub<Nanos> for Time {
 
 impl Add for Nanos {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Nanos {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }

@@ -37,6 +37,34 @@ impl Lives {
         let at = rows.partition_point(|row| row.start < time).checked_sub(1)?;
         (end(&rows[at]) >= time).then_some(range.start + at)
     }
+
+    /// As [`Lives::before`], from the place in the table that the last look at this thread left in
+    /// `near`: quick for looks that go back in time step by step, right for any.
+    pub(super) fn before_near(
+        &self,
+        recording: &Recording,
+        thread: ThreadId,
+        time: Time,
+        near: &mut Option<usize>,
+    ) -> Option<usize> {
+        let range = self.rows(thread);
+        let rows = &recording.intervals;
+        // Rows from `upper` on start at or after the time; the gap to `lower` doubles.
+        let fits = |at: &usize| *at == range.end || rows[*at].start >= time;
+        let mut upper = near.filter(fits).unwrap_or(range.end);
+        let (mut lower, mut step) = (upper, 1);
+        while lower > range.start {
+            lower = lower.saturating_sub(step).max(range.start);
+            if rows[lower].start < time {
+                break;
+            }
+            (upper, step) = (lower, step * 2);
+        }
+        let after = lower + rows[lower..upper].partition_point(|row| row.start < time);
+        *near = Some(after);
+        let at = after.checked_sub(1).filter(|at| *at >= range.start)?;
+        (end(&rows[at]) >= time).then_some(at)
+    }
 }
 
 /// When a row ends.

@@ -6,6 +6,7 @@
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
 
 use culprit_model::{Nanos, Recording, ThreadId, Time};
+use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
 use super::lives::{Lives, end};
@@ -94,13 +95,15 @@ pub fn critical_path(
     (from, to): (Time, Time),
 ) -> CriticalPath {
     let mut path = CriticalPath::default();
+    let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
     let mut open = vec![Walk { thread, from, now: to.max(from), under: None }];
     while let Some(walk) = open.last_mut() {
         if walk.now <= walk.from {
             open.pop();
             continue;
         }
-        let Some(at) = lives.before(recording, walk.thread, walk.now) else {
+        let near = near.entry(walk.thread).or_default();
+        let Some(at) = lives.before_near(recording, walk.thread, walk.now, near) else {
             leave(recording, lives, &mut path, walk);
             continue;
         };
