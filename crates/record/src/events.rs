@@ -51,6 +51,8 @@ pub(crate) struct EventChoice<'a> {
     pub(crate) waker_stacks: bool,
     /// The wakeup tracepoints, where they may be used.
     pub(crate) wakers: Option<&'a WakerPoints>,
+    /// Records a second that no event may exceed (`kernel.perf_event_max_sample_rate`).
+    pub(crate) most_samples: u32,
     /// Whether the reader can change rates while it runs (see `pace`): not for events that are
     /// inherited.
     pub(crate) paced: bool,
@@ -73,7 +75,7 @@ const AUTO_DUMP: (u32, u32) = (8 << 10, 1_000);
 const DWARF_DUMP: (u32, u32) = (16 << 10, 5_000);
 
 /// Minor faults recorded a second and CPU; the others are counted in the period of the next one.
-const MINOR_FAULTS: u64 = 500;
+const MINOR_FAULTS: u32 = 500;
 
 impl Stacks {
     /// Dumps at switches a second and CPU; none without dumps.
@@ -106,7 +108,7 @@ impl EventChoice<'_> {
         let touched = Fields { address: true, ..chain };
         events.push(self.target(Role::MajorFault, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ, touched));
         events.push(EventSpec {
-            rate: Rate::PerSecond(MINOR_FAULTS),
+            rate: self.at_most(MINOR_FAULTS),
             ..self.target(
                 Role::MinorFault,
                 sys::PERF_COUNT_SW_PAGE_FAULTS_MIN,
@@ -122,6 +124,10 @@ impl EventChoice<'_> {
     fn dump(&self) -> Option<(Fields, u32)> {
         let (stack_bytes, rate) = self.stacks.dump()?;
         Some((Fields { registers: UNWIND_REGISTERS, stack_bytes, ..Fields::default() }, rate))
+    }
+
+    fn at_most(&self, rate: u32) -> Rate {
+        Rate::PerSecond(rate.min(self.most_samples).max(1).into())
     }
 
     fn clock_rate(&self) -> Rate {
@@ -146,7 +152,7 @@ impl EventChoice<'_> {
         vec![
             self.target(Role::SwitchStack, switches, keyed),
             EventSpec {
-                rate: if self.paced { Rate::Every(1) } else { Rate::PerSecond(rate.into()) },
+                rate: if self.paced { Rate::Every(1) } else { self.at_most(rate) },
                 ..self.target(Role::SwitchDump, switches, dump)
             },
         ]
@@ -204,6 +210,7 @@ mod tests {
         waker_stacks: false,
         wakers: None,
         paced: true,
+        most_samples: u32::MAX,
     };
 
     #[test]

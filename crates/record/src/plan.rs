@@ -79,6 +79,7 @@ impl Options {
 pub struct Plan {
     pub(crate) options: Options,
     pub(crate) rights: Rights,
+    pub(crate) limits: Limits,
     pub(crate) rung: Rung,
     pub(crate) degraded: Vec<String>,
     pub(crate) cpus: Vec<u32>,
@@ -107,7 +108,7 @@ pub fn plan(options: Options) -> Result<Plan, Error> {
     let rung = rights.rung();
     let degraded = explain(&rights, limits);
     let sizes = RingSizes::wanted(cpus.len());
-    Ok(Plan { options, rights, rung, degraded, cpus, sizes })
+    Ok(Plan { options, rights, limits, rung, degraded, cpus, sizes })
 }
 
 impl Plan {
@@ -152,6 +153,7 @@ impl Plan {
             waker_stacks: self.options.wakers == Wakers::WithStacks,
             wakers: self.wakers(),
             paced,
+            most_samples: self.limits.most_samples.unwrap_or(u32::MAX),
         };
         choice.events()
     }

@@ -20,6 +20,7 @@ use culprit_place::{CounterReader, Pid};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::modules::kernel_pid;
+use crate::subjects::processes_with_threads;
 
 /// What was read, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) enum Polled {
         /// The value.
         value: u64,
     },
+    /// The recorded threads that live, where no event tells of births and deaths.
+    Living(Vec<Task>),
     /// What a thread is doing.
     Doing {
         /// Who.
@@ -91,6 +94,8 @@ pub(crate) struct Poller {
     pub(crate) cgroup: Option<CounterReader>,
     /// Whether to look at what threads do.
     pub(crate) observe: bool,
+    /// Processes whose descendants are to be listed, because no event tells of them.
+    pub(crate) list_below: Vec<Pid>,
     /// Where readings go.
     pub(crate) out: Sender<Vec<Reading>>,
     /// Set to end polling.
@@ -100,6 +105,7 @@ pub(crate) struct Poller {
 /// When each kind of reading is due.
 #[derive(Debug, Clone, Copy, Default)]
 struct Due {
+    living: u64,
     accounts: u64,
     counters: u64,
     processes: u64,
@@ -125,9 +131,22 @@ impl Poller {
         let _ = self.out.send(readings);
     }
 
+    fn living(&self) -> Reading {
+        let processes = processes_with_threads(&self.list_below).into_iter();
+        let tasks = processes
+            .flat_map(|(pid, tids)| tids.into_iter().map(move |tid| Task { pid, tid }))
+            .collect();
+        Reading { at: monotonic_ns(), what: Polled::Living(tasks) }
+    }
+
     fn round(&self, due: &mut Due) -> Vec<Reading> {
         let tasks = self.roster.get();
         let mut readings = Vec::new();
+        every(&mut due.living, 20, || {
+            if !self.list_below.is_empty() {
+                readings.push(self.living());
+            }
+        });
         every(&mut due.observations, 5, || {
             if self.observe {
                 readings.extend(tasks.iter().filter_map(|task| look(*task)));

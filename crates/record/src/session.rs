@@ -153,6 +153,7 @@ impl Plan {
             roster: crew.roster,
             cgroup: subjects.counters(),
             observe: self.rights.kernel.is_err(),
+            list_below: if source.is_none() { subjects.roots.clone() } else { Vec::new() },
             out: crew.readings,
             stop: Arc::clone(&crew.stop_poller),
         };

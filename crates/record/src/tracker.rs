@@ -81,6 +81,33 @@ impl Tracker {
         self.meet_thread(process, task, time, true)
     }
 
+    /// These threads live, and no others: for recordings without events.
+    pub(crate) fn only(&mut self, tasks: &[Task], time: Time, spaces: &mut Spaces) {
+        let gone = self.living().into_iter().filter(|task| !tasks.contains(task));
+        for task in gone.collect::<Vec<_>>() {
+            self.retire(task.tid, time, spaces);
+        }
+        for task in tasks {
+            let thread = self.thread(*task, time, spaces);
+            self.read_name(thread, *task);
+        }
+    }
+
+    /// Reads the names of a thread and of its program again.
+    fn read_name(&mut self, id: ThreadId, task: Task) {
+        let (pid, tid) = (kernel_pid(task.pid), Tid(kernel_pid(task.tid).0));
+        if let Ok(name) = procfs::comm(pid, tid) {
+            self.threads[id.index()].name = name.into();
+        }
+        let process = &mut self.processes[self.threads[id.index()].process.index()];
+        let exe = program_of(task.pid);
+        if !exe.is_empty() && *process.exe != *exe {
+            process.name = base_name(&exe).into();
+            process.exe = exe.into();
+            process.command_line = command_line(task.pid);
+        }
+    }
+
     /// The row of a recorded thread, if it is one.
     pub(crate) fn recorded(&self, tid: i32) -> Option<ThreadId> {
         let id = *self.by_tid.get(&tid)?;
@@ -325,9 +352,7 @@ impl Tracker {
         }
         let parent = procfs::stat(kernel_pid(pid)).ok().map(|stat| stat.parent);
         let parent = parent.and_then(|parent| i32::try_from(parent.0).ok());
-        let exe = std::fs::read_link(format!("/proc/{pid}/exe"))
-            .map(|path| path.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let exe = program_of(pid);
         let name = if exe.is_empty() {
             procfs::comm(kernel_pid(pid), Tid(kernel_pid(pid).0)).unwrap_or_default()
         } else {
@@ -453,6 +478,12 @@ impl Tracker {
             self.left.push(old);
         }
     }
+}
+
+/// The path of a process's program as the process sees it; empty when we may not look.
+fn program_of(pid: i32) -> String {
+    let link = std::fs::read_link(format!("/proc/{pid}/exe"));
+    link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn mapping_row(time: Time, process: ProcessId, map: CodeMap) -> Mapping {

@@ -321,6 +321,10 @@ impl Worker {
                 };
                 rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
             }
+            Polled::Living(tasks) => {
+                tracker.only(tasks, time, &mut self.handler.spaces);
+                self.update_roster();
+            }
             Polled::Doing { task, state, syscall, wchan, file } => {
                 let Some(thread) = tracker.recorded(task.tid) else { return };
                 rows.observations.push(Observation {

@@ -142,6 +142,8 @@ fn waker_points() -> io::Result<WakerPoints> {
 pub(crate) struct Limits {
     /// `kernel.perf_event_paranoid`; none without perf events in the kernel.
     pub(crate) paranoid: Option<i32>,
+    /// `kernel.perf_event_max_sample_rate`: no event may be asked for more records a second.
+    pub(crate) most_samples: Option<u32>,
     /// True when a seccomp filter is in force, as in most containers.
     pub(crate) seccomp: bool,
     /// True when our effective user is root of its namespace.
@@ -159,7 +161,9 @@ impl Limits {
     pub(crate) fn read() -> Self {
         let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        Self::parse(paranoid.as_deref(), &status)
+        let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").ok();
+        let most_samples = most.and_then(|text| text.trim().parse().ok());
+        Self { most_samples, ..Self::parse(paranoid.as_deref(), &status) }
     }
 
     fn parse(paranoid: Option<&str>, status: &str) -> Self {
@@ -171,6 +175,7 @@ impl Limits {
         let has = |number: u32| capabilities >> number & 1 == 1;
         Self {
             paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
+            most_samples: None,
             seccomp: value("Seccomp") == "2",
             root: value("Uid").split_whitespace().nth(1) == Some("0"),
             perfmon: has(CAP_PERFMON) || has(CAP_SYS_ADMIN),
@@ -213,7 +218,13 @@ mod tests {
     fn limits_are_read_from_the_kernels_files() {
         let status = "Name:\tculprit\nUid:\t0\t0\t0\t0\nCapEff:\t0000004000000000\nSeccomp:\t2\n";
         let limits = Limits::parse(Some("2\n"), status);
-        let expected = Limits { paranoid: Some(2), seccomp: true, root: true, perfmon: true };
+        let expected = Limits {
+            paranoid: Some(2),
+            most_samples: None,
+            seccomp: true,
+            root: true,
+            perfmon: true,
+        };
         assert_eq!(limits, expected);
         let user = Limits::parse(None, "Uid:\t1000\t1000\t1000\t1000\nSeccomp:\t0\n");
         assert_eq!(user, Limits::default());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use culprit_model::{Pid, Rung, SwitchKind, Time};
-use culprit_place::{Command, Settings, Stdio};
+use culprit_place::{Cgroup, Command, Position, Settings, Stdio};
 use culprit_record::{Ending, Options, StopHandle, Target, Waiting, plan};
 
 use crate::support::{compiled, names, output, stands_on, thread};
@@ -81,6 +81,44 @@ fn a_thread_that_never_ran_while_recorded_still_says_where_it_waits() {
     assert_eq!((rows[0].time, rows[0].kind), (Time::START, SwitchKind::Out));
     let stack = names(&recording, rows[0].stack.expect("/proc shows kernel stacks to root"));
     assert!(stack.iter().any(|name| name.contains("futex")), "{stack:?}");
+}
+
+#[test]
+fn a_running_cgroup_is_recorded_with_what_is_born_in_it() {
+    let Ok(cgroup) = Cgroup::create(Position::Top) else {
+        eprintln!("skipped: cgroup: making one takes root");
+        return;
+    };
+    let program = compiled("tests/it/programs/resident.c", "member", &["-fno-omit-frame-pointer"]);
+    let place = culprit_place::open(&"host".parse().expect("a place"), &Settings::default());
+    let script = format!("{program} & sleep 0.5; true; {program} & wait");
+    let command = Command { stdin: Stdio::Null, ..Command::new(["sh", "-c", &script]) };
+    let held = place.expect("the host").hold(&command, Some(&cgroup)).expect("it exists");
+    let running = held.start().expect("it starts");
+    std::thread::sleep(Duration::from_millis(200));
+    let target = Target::Cgroup(cgroup.folder().to_owned());
+    let recording = attach("cgroup", target, Duration::from_millis(900));
+    for pid in cgroup.members().expect("it exists") {
+        crate::support::tool("kill", &["-9", &pid.to_string()]);
+    }
+    running.wait().expect("it ends");
+    let Some(recording) = recording else { return };
+    let starts: Vec<_> = recording
+        .processes
+        .iter()
+        .filter(|row| row.recorded && row.name.as_str() == "member")
+        .map(|row| row.start)
+        .collect();
+    assert_eq!(starts.len(), 2, "{:?}", recording.processes);
+    assert!(starts[0] == Time::START && starts[1] > Time::START, "{starts:?}");
+    let ticks = recording
+        .switches
+        .iter()
+        .filter_map(|row| row.stack)
+        .filter(|stack| names(&recording, *stack).iter().any(|name| name == "member!tick"))
+        .count();
+    assert!(ticks > 100, "{ticks}");
+    assert!(!recording.counters.is_empty());
 }
 
 #[test]

@@ -146,3 +146,18 @@ fn a_command_that_ends_at_once_is_a_whole_recording() {
         assert!(recording.switches.iter().any(|row| row.kind == SwitchKind::In));
     }
 }
+
+#[test]
+fn a_bound_on_the_size_keeps_the_newest_and_says_so() {
+    let folder = scratch("bounded");
+    let script = format!("for i in 1 2 3; do {} {folder}; done", phases());
+    let change = |options: &mut culprit_record::Options| options.max_event_bytes = Some(30_000);
+    let recording = record("bounded", &["sh", "-c", &script], change).recording;
+    if !stands_on("bounded", &recording, Rung::UserOnly) {
+        return;
+    }
+    let dropped = recording.losses.iter().find(|loss| loss.kind == LossKind::OldestDropped);
+    assert!(dropped.is_some_and(|loss| loss.count > 0), "{:?}", recording.losses);
+    let first = recording.switches.first().expect("the newest are kept").time;
+    assert!(first > Time(1_000_000_000), "the first second is gone, {first} is not");
+}

@@ -29,7 +29,7 @@ pub(crate) fn scratch(test: &str) -> String {
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> Output {
     #[expect(clippy::disallowed_methods, reason = "a test compiles and signals by itself")]
     let output = std::process::Command::new(program).args(arguments).output();
-    output.unwrap_or_else(|error| panic!("{program}: {error}"))
+    output.expect("the tool is installed")
 }
 
 /// Compiles a C program of the workspace with the given flags; the path of the result.
@@ -99,7 +99,7 @@ pub(crate) fn stands_on(test: &str, recording: &Recording, rung: Rung) -> bool {
 /// A thread by its name.
 pub(crate) fn thread(recording: &Recording, name: &str) -> ThreadId {
     let found = recording.threads.iter().position(|row| row.recorded && row.name.as_str() == name);
-    ThreadId::from_index(found.unwrap_or_else(|| panic!("no thread `{name}`")))
+    ThreadId::from_index(found.expect("the program has a thread of that name"))
 }
 
 /// Time on a CPU of a thread between two times, from its switches alone.
