@@ -13,13 +13,21 @@ pub(crate) fn of_kinds<'a>(evidence: &Evidence<'a>, kinds: &[LossKind]) -> Vec<&
 
 /// A statement about some losses: each kind's count and advice; none when there are none.
 pub(crate) fn statement(doc: &'static RuleDoc, title: &str, losses: &[&Loss]) -> Option<Claim> {
+    const SHOWN: usize = 8;
     let severity = losses.iter().map(|l| l.kind.severity()).max().map(severity)?;
     let mut claim = Claim::statement(doc, title.to_owned(), severity);
     let mut advice: Vec<&str> = Vec::new();
-    for loss in losses {
+    let mut largest = losses.to_vec();
+    largest.sort_by_key(|loss| std::cmp::Reverse(loss.count));
+    for loss in largest.iter().take(SHOWN) {
         let detail =
             if loss.detail.is_empty() { String::new() } else { format!(": {}", loss.detail) };
         claim = claim.fact(format!("{}{detail}", loss.kind), loss.count as f64, "count");
+    }
+    if let Some(more) = losses.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        claim = claim.fact("more of these", more as f64, "count");
+    }
+    for loss in losses {
         if !advice.contains(&loss.kind.advice()) {
             advice.push(loss.kind.advice());
         }

@@ -144,6 +144,10 @@ impl Confidence {
     }
 }
 
+/// Stands in a claim's title for its cost, which is known only when every segment has gone to one
+/// claim. A character of the private-use area, so that no name of a function or process holds it.
+pub(crate) const COST: char = '\u{e000}';
+
 /// Time that one rule explains.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
@@ -151,7 +155,7 @@ pub(crate) struct Claim {
     pub(crate) rule: &'static RuleDoc,
     /// How much it says; the rule's own level unless this claim says less.
     pub(crate) specificity: Specificity,
-    /// One sentence with the main number.
+    /// One sentence with the main number; [`COST`] where that is the cost.
     pub(crate) title: String,
     /// What it explains, in any order; empty for statements.
     pub(crate) segments: Vec<SegmentId>,

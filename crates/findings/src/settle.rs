@@ -18,7 +18,7 @@ use culprit_model::{Finding, Nanos, Severity};
 
 use crate::evidence::{Evidence, SegmentId};
 use crate::report::{Options, Report};
-use crate::rule::{Claim, Specificity};
+use crate::rule::{COST, Claim, Specificity};
 use crate::{doubt, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
@@ -93,7 +93,7 @@ fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nan
     facts.extend(doubts);
     Finding {
         id: claim.rule.id,
-        title: claim.title.clone(),
+        title: claim.title.replace(COST, &cost.to_string()),
         severity: claim.severity.unwrap_or_else(|| severity_of(share)),
         confidence,
         cost,

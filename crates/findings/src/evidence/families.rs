@@ -161,8 +161,7 @@ const TABLE: &[Row] = &[
     ),
     kernel(
         Family::FileFault,
-        "filemap_fault do_read_fault do_shared_fault do_cow_fault filemap_read_folio \
-         do_sync_mmap_readahead do_swap_page",
+        "filemap_fault filemap_read_folio do_sync_mmap_readahead do_swap_page",
     ),
     kernel(
         Family::Commit,
@@ -203,7 +202,9 @@ const TABLE: &[Row] = &[
     ),
     library(
         Family::Wrapper,
-        "std::* core::* <std::* <core::* __GI_* __libc_* __futex_* futex_* __internal_* \
+        "std::* core::* alloc::* <std::* <core::* <alloc::* <u8>::* <u16>::* <u32>::* <u64>::* \
+         <u128>::* <usize>::* <i8>::* <i16>::* <i32>::* <i64>::* <i128>::* <isize>::* <f32>::* \
+         <f64>::* <bool>::* <char>::* <str>::* <[T]>::* __GI_* __libc_* __futex_* futex_* __internal_* \
          *nanosleep* usleep sleep __sleep __usleep poll __poll ppoll __ppoll select __select \
          __select64 pselect __pselect epoll_wait epoll_pwait epoll_pwait2 read __read \
          __read_nocancel write __write __write_nocancel readv writev pread pread64 pwrite \

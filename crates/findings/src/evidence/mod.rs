@@ -41,6 +41,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) recording: &'a Recording,
     /// What its stacks tell.
     pub(crate) stacks: Stacks,
+    /// Its intervals by thread.
+    pub(crate) lives: Lives,
     /// Its polling loops.
     pub(crate) loops: Loops,
     /// Who works when.
@@ -72,7 +74,7 @@ impl<'a> Evidence<'a> {
         });
         let counters = Counters::of(recording);
         let faults = Faults::of(recording);
-        Self { recording, stacks, loops, work, chain, counters, faults }
+        Self { recording, stacks, lives, loops, work, chain, counters, faults }
     }
 
     /// The interval of a handle.
@@ -141,7 +143,7 @@ impl<'a> Evidence<'a> {
         let leaf =
             interval.stack.and_then(|s| self.recording.stacks.get(s.index())).map(|s| s.frame);
         match interval.cause {
-            Cause::CpuUser => leaf,
+            Cause::CpuUser => self.stacks.code(interval.stack).or(leaf),
             Cause::CpuKernel => self.stacks.entry(interval.stack).or(leaf),
             _ => self.stacks.focus(interval.stack),
         }

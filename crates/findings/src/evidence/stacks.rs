@@ -28,6 +28,8 @@ struct Told {
     focus: Option<FrameId>,
     /// Innermost user frame of any kind.
     user: Option<FrameId>,
+    /// Innermost user frame that is no library code inlined into its caller.
+    code: Option<FrameId>,
     /// The kernel frame at which the innermost system call or exception was entered.
     entry: Option<FrameId>,
     /// True when that is still the common way in of all system calls.
@@ -41,6 +43,7 @@ struct Told {
 struct FrameTold {
     families: Families,
     kernel: bool,
+    inlined: bool,
 }
 
 /// What every stack of a recording tells.
@@ -89,6 +92,12 @@ impl Stacks {
         self.told(stack).entry
     }
 
+    /// The function whose code was on the CPU: the innermost user function, a library's inlined
+    /// helpers counted as their caller's.
+    pub(crate) fn code(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told(stack).code
+    }
+
     /// How many user frames the stack has.
     pub(crate) fn user_depth(&self, stack: Option<StackId>) -> u32 {
         self.told(stack).depth
@@ -107,7 +116,7 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     // An unnamed frame is nothing to look at while a named one is near.
     let unnamed = frame.function.as_str() == "?";
     let families = if unnamed { families.with(Families::of(Family::Wrapper)) } else { families };
-    FrameTold { families, kernel }
+    FrameTold { families, kernel, inlined: frame.inlined }
 }
 
 /// True for the kernel and its modules.
@@ -145,6 +154,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         wait: if wrapper { joined(parent.wait, wait) } else { None },
         focus: if wrapper { parent.focus } else { Some(frame) },
         user: Some(frame),
+        code: if wrapper && own.inlined { parent.code } else { Some(frame) },
         entry: None,
         gate: false,
         depth: parent.depth + 1,

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
 
 use super::stacks::{Stacks, WaitKind};
@@ -46,24 +47,34 @@ pub(crate) const fn is_work(cause: Cause) -> bool {
 impl Work {
     /// The work of every recorded thread, n log n in stretches of work.
     pub(crate) fn of_all(recording: &Recording) -> Self {
-        Self::of(recording, |i| is_work(i.cause))
+        Self::of(&recording.intervals, |i| is_work(i.cause))
     }
 
     /// The work of one process's threads, and what they would have done had no mutex kept them
     /// out.
-    pub(crate) fn wanted_by(recording: &Recording, stacks: &Stacks, process: ProcessId) -> Self {
+    pub(crate) fn wanted_by(
+        recording: &Recording,
+        lives: &Lives,
+        stacks: &Stacks,
+        process: ProcessId,
+    ) -> Self {
+        let threads = (0..recording.threads.len()).map(ThreadId::from_index);
+        let own = threads.filter(|t| recording.thread(*t).process == process);
+        let rows = own.flat_map(|t| &recording.intervals[lives.rows(t)]);
         let kept_out = |i: &Interval| {
             i.cause == Cause::Lock && stacks.wait_kind(i.stack) == Some(WaitKind::Mutex)
         };
-        Self::of(recording, |i| {
-            recording.thread(i.thread).process == process && (is_work(i.cause) || kept_out(i))
-        })
+        Self::of(rows, |i| is_work(i.cause) || kept_out(i))
     }
 
-    fn of(recording: &Recording, wanted: impl Fn(&Interval) -> bool) -> Self {
+    /// Rows must come thread by thread, in order of time.
+    fn of<'r>(
+        rows: impl IntoIterator<Item = &'r Interval>,
+        wanted: impl Fn(&Interval) -> bool,
+    ) -> Self {
         let mut edges: Vec<(Time, bool, ThreadId)> = Vec::new();
         let mut open: Option<(ThreadId, Time)> = None;
-        for interval in &recording.intervals {
+        for interval in rows {
             let end = interval.start + interval.duration;
             let follows = open == Some((interval.thread, interval.start));
             if !follows && let Some((thread, at)) = open.take() {

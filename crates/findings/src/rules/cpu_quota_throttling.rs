@@ -3,7 +3,7 @@
 use culprit_model::{Cause, counter_names};
 
 use crate::evidence::Evidence;
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
 pub(crate) struct CpuQuotaThrottling;
@@ -45,11 +45,10 @@ impl Rule for CpuQuotaThrottling {
         if segments.is_empty() || share.is_some_and(|s| s < MIN_THROTTLED) {
             return Vec::new();
         }
-        let total = evidence.total(&segments);
         let gaps = evidence.segments(|_, i| i.cause == Cause::RunnableQuota).len();
         let of = counted
             .map_or_else(String::new, |(p, t)| format!(": {t} of {p} periods were throttled"));
-        let title = format!("the CPU quota holds threads back for {total}{of}");
+        let title = format!("the CPU quota holds threads back for {COST}{of}");
         let mut claim = Claim::new(&DOC, title, segments).fact(
             "gaps of held-back threads",
             gaps as f64,

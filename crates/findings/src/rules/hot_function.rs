@@ -68,7 +68,8 @@ impl Rule for HotFunction {
         let cpu = evidence.segments(|_, i| i.cause.is_cpu() && i.stack.is_some());
         let total = evidence.total(&cpu);
         let own = tally::by(evidence, &cpu, |s| {
-            Some(evidence.name(evidence.function(evidence.of_segment(s))))
+            let function = evidence.function(evidence.of_segment(s))?;
+            is_named(evidence, function).then(|| evidence.name(Some(function)))
         });
         let hot: Vec<_> = own
             .into_iter()
@@ -81,6 +82,11 @@ impl Rule for HotFunction {
             hot
         }
     }
+}
+
+/// All code without a name in one module is no function; `symbols-missing` tells about it.
+fn is_named(evidence: &Evidence<'_>, function: FrameId) -> bool {
+    evidence.recording.frame(function).function.as_str() != "?"
 }
 
 /// A function's time with what it calls.
@@ -117,7 +123,10 @@ fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Op
         .into_iter()
         .filter(|(name, f)| most(f) && !f.root && !is_entry(name))
         .min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))?;
-    Some(told(evidence, &name, function.segments, total, " with what it calls"))
+    // That a program's work goes through one function says no more than who waited for whom.
+    let specificity = Specificity::Relation;
+    let claim = told(evidence, &name, function.segments, total, " with what it calls");
+    Some(Claim { specificity, ..claim })
 }
 
 /// The names of an interval's user frames, leaf first.
@@ -143,6 +152,7 @@ fn is_entry(name: &str) -> bool {
             "core::",
             "__rust_begin_short",
             "pymain_",
+            "pyrun_",
             "Py_RunMain",
             "Py_BytesMain",
         ]

@@ -3,7 +3,8 @@
 use culprit_model::{Cause, Interval, WakeSource};
 
 use crate::evidence::{Evidence, Segment};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rules::poll_sleep_loop::guilty_loops;
 use crate::tally;
 
 /// The rule.
@@ -35,7 +36,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for IdleAwait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let idle = evidence.segments(|s, i| is_timer(i) && nobody_works(evidence, s));
+        let polling = guilty_loops(evidence);
+        let polls = |i: &Interval| evidence.loops.loop_of(i).is_some_and(|l| polling[l]);
+        let idle = evidence.segments(|s, i| is_timer(i) && !polls(i) && nobody_works(evidence, s));
         let total = evidence.total(&idle);
         if !evidence.chain.one_shot || total.share_of(evidence.chain.wall) < MIN_IDLE {
             return Vec::new();
@@ -50,8 +53,8 @@ impl Rule for IdleAwait {
                 let who = tally::named(threads.collect());
                 let waits = evidence.waits(&t.segments).len();
                 let title = format!(
-                    "nobody works for {} of {}: {who} waits for a timer in `{}`",
-                    t.total, evidence.chain.wall, t.key
+                    "nobody works for {} of {}, but a timer runs in `{}` of {who}",
+                    COST, evidence.chain.wall, t.key
                 );
                 Claim::new(&DOC, title, t.segments)
                     .at(Site::Work)
@@ -96,7 +99,7 @@ mod tests {
         let found = first(&pause(1500).done(), "idle-await").expect("found");
         assert_eq!(found.cost.0, 1_500_000_000);
         assert!(
-            found.title.contains("program (100) waits for a timer in `program!back_off`"),
+            found.title.contains("a timer runs in `program!back_off` of program (100)"),
             "{}",
             found.title
         );

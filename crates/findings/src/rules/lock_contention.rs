@@ -6,7 +6,7 @@
 use culprit_model::{Nanos, ProcessId};
 
 use crate::evidence::{Evidence, Relation, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
 
 /// The rule.
@@ -71,7 +71,7 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
     let title = format!(
         "{} waits {} for locks, {} times {mean} on average; held by {}",
         evidence.recording.process_name(process),
-        evidence.total(segments),
+        COST,
         waits.len(),
         tally::named(holders),
     );

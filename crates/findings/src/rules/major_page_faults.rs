@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, Interval, Nanos, Text};
 
 use crate::evidence::{Evidence, Family};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 
 /// The rule.
 pub(crate) struct MajorPageFaults;
@@ -61,7 +61,6 @@ impl Rule for MajorPageFaults {
         if waits < MIN_FAULTS {
             return Vec::new();
         }
-        let total = evidence.total(&segments);
         let blocked = |s: &&crate::evidence::SegmentId| {
             evidence.of_segment(evidence.chain.segment(**s)).cause == Cause::Fault
         };
@@ -82,7 +81,7 @@ impl Rule for MajorPageFaults {
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let of = files.first().map_or_else(String::new, |(file, _)| format!(" of {file}"));
-        let title = format!("{waits} page faults{of} take {total}");
+        let title = format!("{waits} page faults{of} take {COST}");
         let mean = Nanos(waited.0 / waits as u64);
         let mut claim = Claim::new(&DOC, title, segments)
             .fact("waits for page faults", waits as f64, "count")

@@ -3,7 +3,7 @@
 use culprit_model::{Text, ThreadId};
 
 use crate::evidence::{Evidence, Family, Relation, Segment};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -92,7 +92,7 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
     let title = format!(
         "{} waits {} in `{function}` for {whom}, {} times",
         evidence.recording.thread_name(waiter),
-        t.total,
+        COST,
         waits.len()
     );
     let each = culprit_model::Nanos(t.total.0 / (waits.len() as u64).max(1));

@@ -4,7 +4,7 @@
 use culprit_model::ThreadId;
 
 use crate::evidence::{Evidence, Relation, Segment};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -66,7 +66,7 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, bool)>) -> Claim {
     let title = format!(
         "{} waits {} {} {}",
         evidence.recording.thread_name(waiter),
-        t.total,
+        COST,
         if writes {
             "for room in a pipe that is read by"
         } else {

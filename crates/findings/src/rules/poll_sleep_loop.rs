@@ -60,15 +60,39 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for PollSleepLoop {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let claim = |(at, found): (usize, &Loop)| {
-            let segments = evidence.segments(|_, i| evidence.loops.loop_of(i) == Some(at));
-            let somebody =
-                segments.iter().any(|s| is_waited_for(evidence, evidence.chain.segment(*s)));
-            let guilty = !segments.is_empty() && (somebody || others_end_it(evidence, found));
-            guilty.then(|| told(evidence, found, segments, somebody))
+        let rounds = rounds(evidence);
+        let loops = evidence.loops.loops.iter().zip(rounds);
+        let claim = |(found, segments): (&Loop, Vec<SegmentId>)| {
+            is_guilty(evidence, found, &segments).then(|| told(evidence, found, segments))
         };
-        evidence.loops.loops.iter().enumerate().filter_map(claim).collect()
+        loops.filter_map(claim).collect()
     }
+}
+
+/// Which loops wait for what others do, in the order of the evidence's loops.
+pub(crate) fn guilty_loops(evidence: &Evidence<'_>) -> Vec<bool> {
+    let loops = evidence.loops.loops.iter().zip(rounds(evidence));
+    loops.map(|(found, segments)| is_guilty(evidence, found, &segments)).collect()
+}
+
+/// The segments in which each loop waits with nobody working.
+fn rounds(evidence: &Evidence<'_>) -> Vec<Vec<SegmentId>> {
+    let mut rounds = vec![Vec::new(); evidence.loops.loops.len()];
+    for (id, segment) in evidence.chain.iter() {
+        if let Some(at) = evidence.loops.loop_of(evidence.of_segment(segment)) {
+            rounds[at].push(id);
+        }
+    }
+    rounds
+}
+
+fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> bool {
+    let looks = is_awaited(evidence, segments) || others_end_it(evidence, found);
+    looks && !segments.is_empty()
+}
+
+fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    segments.iter().any(|s| is_waited_for(evidence, evidence.chain.segment(*s)))
 }
 
 /// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits
@@ -91,14 +115,20 @@ fn others_end_it(evidence: &Evidence<'_>, found: &Loop) -> bool {
     evidence.work.between(found.last, found.end).any(|piece| !is_round(piece.thread))
 }
 
-fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>, somebody: bool) -> Claim {
+fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Claim {
+    let somebody = is_awaited(evidence, &segments);
     let rounds = found.rounds.len();
     let first = evidence.interval(found.rounds[0]);
     let who = match found.by_processes {
         true => format!("{} processes", evidence.recording.thread(first.thread).name),
         false => evidence.recording.thread_name(first.thread),
     };
-    let verb = if found.cause == Cause::Sleep { "sleeps" } else { "polls" };
+    let verb = match (found.cause == Cause::Sleep, found.by_processes) {
+        (true, false) => "sleeps",
+        (true, true) => "sleep",
+        (false, false) => "polls",
+        (false, true) => "poll",
+    };
     let title = format!(
         "{who} {verb} {} at a time, {rounds} times, between looks at what others do",
         found.wait
@@ -250,7 +280,7 @@ mod tests {
         let recording = scene.done();
         let found = first(&recording, "poll-sleep-loop").expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 69, "only after the job's end");
-        assert!(found.title.starts_with("sleep processes sleeps 99.0 ms"), "{}", found.title);
+        assert!(found.title.starts_with("sleep processes sleep 99.0 ms"), "{}", found.title);
     }
 
     fn paced(wait_ms: impl Fn(u64) -> u64) -> Recording {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, Nanos, ProcessId};
 
 use crate::evidence::{Evidence, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 
 /// The rule.
 pub(crate) struct RunQueue;
@@ -51,10 +51,10 @@ impl Rule for RunQueue {
         let outside = working <= f64::from(cpus);
         let title = match outside {
             true => format!(
-                "ready threads wait {total} for a CPU that programs outside the recording use"
+                "ready threads wait {COST} for a CPU that programs outside the recording use"
             ),
             false => {
-                format!("ready threads wait {total} for a CPU: {working:.1} want to run on {cpus}")
+                format!("ready threads wait {COST} for a CPU: {working:.1} want to run on {cpus}")
             }
         };
         let claim = Claim::new(&DOC, title, segments)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use culprit_model::{Cause, Interval, Nanos, ProcessId};
 
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
 pub(crate) struct SpawnStorm;
@@ -111,7 +111,7 @@ fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<Segm
     let total = evidence.total(&segments);
     let each = Nanos(total.0 / short.len() as u64);
     let title =
-        format!("{} short processes take {total} to start, run and end: {each} each", short.len());
+        format!("{} short processes take {COST} to start, run and end: {each} each", short.len());
     let mut parts = [Nanos::ZERO; PARTS.len()];
     let mut own = Nanos::ZERO;
     for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {

@@ -1,13 +1,12 @@
 //! `wait-on-child`: a process waits for its children, and their work is on the measured thing's
 //! path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Nanos, ProcessId, ThreadId};
 
-use crate::evidence::relation::is_descendant;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally;
 
 /// The rule.
@@ -15,7 +14,7 @@ pub(crate) struct WaitOnChild;
 
 /// Share of its time that a process with one child works itself: below it, it is only a wrapper
 /// around that child, and to wait is its purpose.
-const MIN_OWN_WORK: f64 = 0.05;
+const MIN_OWN_WORK: f64 = 0.10;
 
 /// Share of the waiting that a child must take to be counted as one that is waited for.
 const MIN_CHILD: f64 = 0.05;
@@ -55,69 +54,96 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for WaitOnChild {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let waiting = evidence.depending_on(Relation::Child);
-        tally::by(evidence, &waiting, |s| Some(waiter(evidence, s)))
+        let parents = Parents::of(evidence, &waiting);
+        tally::by(evidence, &waiting, |s| parents.driver(evidence, s))
             .into_iter()
-            .filter_map(|t| told(evidence, t.key, &t.segments, t.total))
+            .map(|t| told(evidence, &parents, t.key, &t.segments))
             .collect()
     }
 }
 
-/// The thread that waits for a child in a segment.
-fn waiter(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
-    let own = evidence.of_segment(segment);
-    evidence.chain.links(segment).next().map_or(own.thread, |l| evidence.interval(l.wait).thread)
+/// The waits for children around a segment, the innermost first: who waits, for which child. A wait
+/// of another kind ends the row.
+fn waits(evidence: &Evidence<'_>, segment: &Segment) -> Vec<(ThreadId, ProcessId)> {
+    let mut by = evidence.of_segment(segment).thread;
+    let mut waits = Vec::new();
+    for link in evidence.chain.links(segment) {
+        let wait = evidence.interval(link.wait);
+        if Relation::of(evidence, wait, Some(by), link.inferred) != Relation::Child {
+            break;
+        }
+        waits.push((wait.thread, evidence.process(by)));
+        by = wait.thread;
+    }
+    waits
+}
+
+/// What each waiting parent waits for.
+#[derive(Default)]
+struct Parents {
+    /// The time of each child of each parent, its own children's included.
+    children: BTreeMap<ThreadId, BTreeMap<ProcessId, Nanos>>,
+    drivers: BTreeSet<ThreadId>,
+}
+
+impl Parents {
+    fn of(evidence: &Evidence<'_>, waiting: &[SegmentId]) -> Self {
+        let mut parents = Self::default();
+        for segment in waiting.iter().map(|s| evidence.chain.segment(*s)) {
+            for (waiter, child) in waits(evidence, segment) {
+                let children = parents.children.entry(waiter).or_default();
+                *children.entry(child).or_default() += segment.length;
+            }
+        }
+        let mut own: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+        for (_, segment) in evidence.chain.iter() {
+            let interval = evidence.of_segment(segment);
+            if !interval.cause.is_blocked() {
+                *own.entry(interval.thread).or_default() += segment.length;
+            }
+        }
+        let drives = |(waiter, children): (&ThreadId, &BTreeMap<ProcessId, Nanos>)| {
+            let total: Nanos = children.values().copied().sum();
+            let counted = children.values().filter(|t| t.share_of(total) >= MIN_CHILD).count();
+            let own = own.get(waiter).copied().unwrap_or_default();
+            (counted >= 2 || own.share_of(own + total) >= MIN_OWN_WORK).then_some(*waiter)
+        };
+        parents.drivers = parents.children.iter().filter_map(drives).collect();
+        parents
+    }
+
+    /// The innermost parent around a segment that is more than a wrapper around one child.
+    fn driver(&self, evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
+        let waits = waits(evidence, segment);
+        waits.into_iter().map(|(waiter, _)| waiter).find(|w| self.drivers.contains(w))
+    }
 }
 
 fn told(
     evidence: &Evidence<'_>,
+    parents: &Parents,
     waiter: ThreadId,
     segments: &[SegmentId],
-    total: Nanos,
-) -> Option<Claim> {
-    let parent = evidence.process(waiter);
-    let children = children(evidence, parent, segments);
-    let counted = children.values().filter(|t| t.share_of(total) >= MIN_CHILD).count();
-    let own =
-        evidence.total(&evidence.segments(|_, i| i.thread == waiter && !i.cause.is_blocked()));
-    if counted < 2 && own.share_of(own + total) < MIN_OWN_WORK {
-        return None;
-    }
+) -> Claim {
+    let children = &parents.children[&waiter];
     let mut named: Vec<_> = children.iter().collect();
     named.sort_by_key(|(process, time)| (std::cmp::Reverse(**time), **process));
     let names = named.iter().map(|(p, _)| evidence.recording.process_name(**p)).collect();
     let title = format!(
-        "{} waits {total} for its children {}",
-        evidence.recording.process_name(parent),
+        "{} waits {COST} for its children {}",
+        evidence.recording.process_name(evidence.process(waiter)),
         tally::named(names)
     );
     let costliest = named.into_iter().take(3).map(|(process, time)| {
         let what = format!("child {}", evidence.recording.process_name(*process));
-        crate::rule::fact(what, time.0 as f64, "ns")
+        fact(what, time.0 as f64, "ns")
     });
-    Some(
-        Claim::new(&DOC, title, segments.to_vec())
-            .at(Site::WaitThenWork)
-            .sure(0.9)
-            .fact("children waited for", children.len() as f64, "count")
-            .facts(costliest)
-            .facts(tally::done(evidence, segments, 3)),
-    )
-}
-
-/// The time of each child; a grandchild's counts for itself.
-fn children(
-    evidence: &Evidence<'_>,
-    parent: ProcessId,
-    segments: &[SegmentId],
-) -> BTreeMap<ProcessId, Nanos> {
-    let mut children = BTreeMap::new();
-    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
-        let process = evidence.process(evidence.of_segment(segment).thread);
-        if is_descendant(evidence, process, parent) {
-            *children.entry(process).or_default() += segment.length;
-        }
-    }
-    children
+    Claim::new(&DOC, title, segments.to_vec())
+        .at(Site::WaitThenWork)
+        .sure(0.9)
+        .fact("children waited for", children.len() as f64, "count")
+        .facts(costliest)
+        .facts(tally::done(evidence, segments, 3))
 }
 
 #[cfg(test)]
@@ -147,6 +173,28 @@ mod tests {
         assert_eq!(found.cost.0, 900_000_000);
         assert!(
             found.title.contains("for its children cc1 (101), cc1 (102) and 1 more"),
+            "{}",
+            found.title
+        );
+    }
+
+    #[test]
+    fn wrappers_between_a_driver_and_its_children_are_looked_through() {
+        let mut scene = Scene::default();
+        let parent = scene.program("sh", None, 0);
+        for at in 0..3 {
+            let front = scene.program("cc", Some(parent), at * 100);
+            let child = scene.program("cc1", Some(front), at * 100);
+            for step in 0..10 {
+                scene.run(child, 10, Cause::CpuUser, &format!("main;phase{step}"));
+            }
+            scene.wait(front, 100, Cause::Child, WAIT, End::By(child));
+            scene.wait(parent, 100, Cause::Child, WAIT, End::By(front));
+        }
+        let found = first(&scene.done(), "wait-on-child").expect("found");
+        assert_eq!(found.cost.0, 300_000_000);
+        assert!(
+            found.title.starts_with("sh (100) waits 300 ms for its children cc (101), cc"),
             "{}",
             found.title
         );

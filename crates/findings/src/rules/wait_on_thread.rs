@@ -4,7 +4,7 @@
 use culprit_model::{Nanos, Text, ThreadId};
 
 use crate::evidence::{Evidence, Relation, Segment, SegmentId, Work};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -46,7 +46,8 @@ impl Rule for WaitOnThread {
         for t in
             tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
         {
-            let work = Work::wanted_by(evidence.recording, &evidence.stacks, t.key);
+            let work =
+                Work::wanted_by(evidence.recording, &evidence.lives, &evidence.stacks, t.key);
             alone.extend(
                 t.segments.into_iter().filter(|s| !is_parallel(&work, evidence.chain.segment(*s))),
             );
@@ -74,7 +75,7 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
     let title = format!(
         "{} waits {} in `{function}` for {}, which works alone meanwhile",
         evidence.recording.thread_name(waiter),
-        t.total,
+        COST,
         tally::named(others),
     );
     let waits = evidence.waits(&t.segments);
