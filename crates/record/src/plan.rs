@@ -34,6 +34,8 @@ pub struct Options {
     pub target: Target,
     /// Where the recording is written while it is made.
     pub output: PathBuf,
+    /// The highest rung to use, where a higher one would be allowed.
+    pub highest: Rung,
     /// Clock samples a second of CPU time, 1 to 10,000.
     pub frequency: u32,
     /// How user stacks are found.
@@ -62,6 +64,7 @@ impl Options {
         Self {
             target,
             output: output.into(),
+            highest: Rung::Full,
             frequency: 999,
             stacks: Stacks::Auto,
             stack_rate: Some(DEFAULT_STACK_RATE),
@@ -95,6 +98,13 @@ pub fn plan(options: Options) -> Result<Plan, Error> {
     let cpus = online_cpus()?;
     let rights = Rights::probe(cpus.first().copied().unwrap_or(0));
     let limits = Limits::read();
+    let (rights, degraded) = if options.highest > rights.rung() {
+        let rights = rights.at_most(options.highest);
+        (rights, vec![format!("no more than the rung `{}` was asked for", options.highest)])
+    } else {
+        let degraded = explain(&rights, limits);
+        (rights, degraded)
+    };
     let needs_machine = match &options.target {
         Target::Command | Target::Processes(_) => None,
         Target::Cgroup(path) => Some(format!("cgroup `{}`", path.display())),
@@ -106,7 +116,6 @@ pub fn plan(options: Options) -> Result<Plan, Error> {
         return Err(refusal(&target, rights.machine, limits));
     }
     let rung = rights.rung();
-    let degraded = explain(&rights, limits);
     let sizes = RingSizes::wanted(cpus.len());
     Ok(Plan { options, rights, limits, rung, degraded, cpus, sizes })
 }

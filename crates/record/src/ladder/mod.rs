@@ -76,6 +76,22 @@ impl Rights {
         Self { machine, kernel, user, wakers, features }
     }
 
+    /// These rights without those that only a rung above `highest` needs.
+    pub(crate) fn at_most(mut self, highest: Rung) -> Self {
+        let unused = || Errno(libc::ECANCELED);
+        if highest > Rung::Full {
+            self.wakers = Err(unused());
+        }
+        if highest > Rung::KernelStacks {
+            self.kernel = Err(unused());
+        }
+        if highest > Rung::UserOnly {
+            self.user = Err(unused());
+            self.machine = Err(unused());
+        }
+        self
+    }
+
     /// The highest rung that these rights reach.
     pub(crate) fn rung(&self) -> Rung {
         match (&self.user, &self.kernel, &self.wakers) {

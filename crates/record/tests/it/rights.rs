@@ -105,3 +105,19 @@ fn at_one_own_commands_have_their_stacks() {
     assert!(said.word("degraded ").contains("no wakers"));
     assert!(said.number("stacks ") >= 100, "{} stacks", said.number("stacks "));
 }
+
+#[test]
+fn without_any_events_states_are_polled_and_births_are_seen() {
+    let program = compiled("tests/it/programs/deepers.c", "deepers-polled", &[]);
+    let script = format!("{program}; {program}");
+    let recording = record("polled", &["sh", "-c", &script], |options| {
+        options.highest = Rung::Polling;
+    });
+    let recording = recording.recording;
+    assert_eq!(recording.meta.rung, Rung::Polling);
+    assert!(recording.switches.is_empty() && recording.samples.is_empty());
+    let names: Vec<_> = recording.processes.iter().map(|row| row.name.as_str()).collect();
+    assert!(names.iter().filter(|name| **name == "deepers-polled").count() >= 2, "{names:?}");
+    let waits = recording.observations.iter().filter(|row| row.state == u32::from('S')).count();
+    assert!(waits > 5, "{waits}");
+}
