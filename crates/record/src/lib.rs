@@ -60,6 +60,8 @@ mod plan;
 mod poller;
 mod reader;
 mod resolve;
+#[cfg(test)]
+mod saved;
 mod session;
 mod source;
 mod space;

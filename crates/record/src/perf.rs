@@ -175,6 +175,12 @@ impl PerfSource {
         Ok(())
     }
 
+    /// What samples look like, in the order in which the events were opened.
+    #[cfg(test)]
+    pub(crate) fn shape_list(&self) -> Vec<EventShape> {
+        self.events.iter().map(|event| event.shape).collect()
+    }
+
     /// The sizes that the rings have.
     pub(crate) fn sizes(&self) -> RingSizes {
         self.sizes

@@ -172,6 +172,12 @@ impl<S: EventSource> Reader<S> {
         self.source
     }
 
+    /// What is read from.
+    #[cfg(test)]
+    pub(crate) fn source(&self) -> &S {
+        &self.source
+    }
+
     fn read_maps(&mut self) {
         let first = self.pending.len();
         self.source.drain(&[Stream::Maps], &mut self.spare, &mut self.pending);
@@ -181,7 +187,7 @@ impl<S: EventSource> Reader<S> {
     }
 
     /// Reads every ring and sends the batch; false when nobody listens.
-    fn round(&mut self, last: bool) -> bool {
+    pub(crate) fn round(&mut self, last: bool) -> bool {
         self.spare.extend(self.spares.try_iter());
         let began = monotonic_ns();
         self.read_maps();

@@ -353,18 +353,18 @@ fn spawn<T: Send + 'static>(
 }
 
 /// The channels and flags between the three threads.
-struct Crew {
-    lines: Lines,
-    wires: Wires,
-    readings: std::sync::mpsc::Sender<Vec<crate::poller::Reading>>,
-    roster: Arc<Roster>,
-    counts: Arc<Counts>,
-    stop_reader: Arc<AtomicBool>,
-    stop_poller: Arc<AtomicBool>,
+pub(crate) struct Crew {
+    pub(crate) lines: Lines,
+    pub(crate) wires: Wires,
+    pub(crate) readings: std::sync::mpsc::Sender<Vec<crate::poller::Reading>>,
+    pub(crate) roster: Arc<Roster>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) stop_reader: Arc<AtomicBool>,
+    pub(crate) stop_poller: Arc<AtomicBool>,
 }
 
 impl Crew {
-    fn new(rates: SwitchRates) -> Self {
+    pub(crate) fn new(rates: SwitchRates) -> Self {
         let (batches_in, batches) = channel();
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();
