@@ -27,7 +27,7 @@ def run(argv, out):
         pid = os.posix_spawnp(
             argv[0],
             argv,
-            dict(os.environ, CULPRIT_QUIET="1"),
+            os.environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, stdout.fileno(), 1),
                           (os.POSIX_SPAWN_OPEN, 2, str(out) + ".err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)],
         )
@@ -61,7 +61,6 @@ def arms(culprit, ping, trips, folder):
         found["samply"] = [samply, "record", "--save-only", "--no-open", "-o", f"{folder}/samply.json.gz", "--", *program]
     record = [culprit, "record", "--quiet", "-o", f"{folder}/x.culprit"]
     found["culprit"] = [*record, "--", *program]
-    found["culprit --no-wakers"] = [*record, "--no-wakers", "--", *program]
     return found
 
 
