@@ -160,13 +160,14 @@ pub(crate) const UNWIND_REGISTERS: u64 = match Arch::NATIVE {
     None => 0,
 };
 
-/// Registers at a switch: enough to unwind ordinary frames, and the stack pointer tells two calls
-/// of the same blocking function apart. Instruction, stack and frame pointer, on ARM also the link
-/// register (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
+/// Registers at a switch: those that calls preserve, because at a system call no frame's rules need
+/// others; the stack pointer also tells two calls of the same blocking function apart. On x86-64
+/// rbx, rdi (glibc's `vfork` keeps its return address there), rbp, rsp, rip, r12 to r15; on ARM x19
+/// to x30, sp and pc (`PERF_REG_X86_*`, `PERF_REG_ARM64_*`).
 #[cfg(target_arch = "x86_64")]
-pub(crate) const SWITCH_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+pub(crate) const SWITCH_REGISTERS: u64 = 1 << 1 | 0b1111 << 5 | 0b1111 << 20;
 #[cfg(target_arch = "aarch64")]
-pub(crate) const SWITCH_REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+pub(crate) const SWITCH_REGISTERS: u64 = ((1 << 14) - 1) << 19;
 
 #[cfg(target_arch = "x86_64")]
 const STACK_POINTER: u64 = 1 << 7;

@@ -337,7 +337,6 @@ fn chain_of(frames: &[CodeAddress]) -> Vec<u64> {
 fn why_cut(reason: Truncation) -> String {
     match reason {
         Truncation::StackEnd { .. } => "the stack is deeper than its dump".to_owned(),
-        Truncation::RegisterUnknown { .. } => "a register that is needed is not known".to_owned(),
         other => other.to_string(),
     }
 }

@@ -168,7 +168,8 @@ impl Resolver {
         let mut path = Vec::new();
         for (depth, address) in user.iter().enumerate().rev().filter(|(_, word)| !is_marker(**word))
         {
-            let frames = self.user_frames(space, position(depth, *address), code).to_vec();
+            let frames =
+                self.user_frames(space, position(depth, *address), !own_leaf, code).to_vec();
             // Addresses of nothing in a row are one gap.
             if frames.last() != path.last() || frames.last() != self.unknown.as_ref() {
                 path.extend_from_slice(&frames);
@@ -231,15 +232,20 @@ impl Resolver {
         [id]
     }
 
+    /// The frames of a user address, outermost first. What is in no mapping counts as a loss only
+    /// the last time: until then a dump may teach the true frames.
     fn user_frames(
         &mut self,
         space: SpaceId,
         address: CodeAddress,
+        last: bool,
         code: &mut Code<'_>,
     ) -> &[FrameId] {
         let lookup = address.lookup();
         let Some(map) = code.spaces.find(space, lookup.0).copied() else {
-            code.ledger.whole(LossKind::AddressesUnknown, "", 1);
+            if last {
+                code.ledger.whole(LossKind::AddressesUnknown, "", 1);
+            }
             return self.nowhere();
         };
         let image = code.modules.image(map.module).cloned();

@@ -5,7 +5,7 @@
 //! so a space never changes the meaning of an address: a mapping that covers an earlier one makes a
 //! new space.
 
-use culprit_model::ModuleId;
+use culprit_model::{Mapping, ModuleId, ProcessId, Time};
 use culprit_symbols::{Avma, FileOffset, UnwindSpace};
 
 use crate::modules::Modules;
@@ -28,6 +28,20 @@ pub(crate) struct CodeMap {
     pub(crate) offset: u64,
     /// What is mapped.
     pub(crate) module: ModuleId,
+}
+
+impl CodeMap {
+    /// The row of the mappings table.
+    pub(crate) fn row(self, time: Time, process: ProcessId) -> Mapping {
+        Mapping {
+            time,
+            process,
+            address: self.start,
+            length: self.end.saturating_sub(self.start),
+            offset: self.offset,
+            module: self.module,
+        }
+    }
 }
 
 /// Every space of the recording.

@@ -5,8 +5,8 @@
 //! (its name, its mappings) is read from /proc, if it still lives.
 
 use culprit_model::{
-    Mapping, Mark, MarkKind, ModuleId, Nanos, Pid, Process, ProcessId, StackId, Text, Thread,
-    ThreadId, Tid, Time,
+    Mapping, Mark, MarkKind, Nanos, Pid, Process, ProcessId, StackId, Text, Thread, ThreadId, Tid,
+    Time,
 };
 use culprit_place::procfs;
 use rustc_hash::FxHashMap;
@@ -257,7 +257,7 @@ impl Tracker {
         let id = self.threads[thread.index()].process;
         let space = spaces.map(self.spaces[id.index()], map, modules);
         self.spaces[id.index()] = space;
-        self.mappings.push(mapping_row(time, id, map));
+        self.mappings.push(map.row(time, id));
         let process = &mut self.processes[id.index()];
         if process.exe.is_empty() && path.starts_with('/') {
             process.exe = path.into();
@@ -484,18 +484,6 @@ impl Tracker {
 fn program_of(pid: i32) -> String {
     let link = std::fs::read_link(format!("/proc/{pid}/exe"));
     link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn mapping_row(time: Time, process: ProcessId, map: CodeMap) -> Mapping {
-    let module: ModuleId = map.module;
-    Mapping {
-        time,
-        process,
-        address: map.start,
-        length: map.end.saturating_sub(map.start),
-        offset: map.offset,
-        module,
-    }
 }
 
 fn command_line(pid: i32) -> Text {
