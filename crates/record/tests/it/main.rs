@@ -6,6 +6,7 @@
 
 mod attach;
 mod command;
+mod container;
 mod errors;
 mod killed;
 mod rights;

@@ -60,17 +60,27 @@ pub(crate) fn output(test: &str) -> PathBuf {
 
 /// Records a command on the host from its first instruction to its end.
 pub(crate) fn record(test: &str, argv: &[&str], change: impl FnOnce(&mut Options)) -> Finished {
+    record_in("host", test, argv, change)
+}
+
+/// Records a command in a place from its first instruction to its end.
+pub(crate) fn record_in(
+    place: &str,
+    test: &str,
+    argv: &[&str],
+    change: impl FnOnce(&mut Options),
+) -> Finished {
     let mut options = Options::new(Target::Command, output(test));
     options.command = argv.iter().map(|&word| word.to_owned()).collect();
     change(&mut options);
     let plan = plan(options).expect("an own command can be recorded somehow");
     let cgroup = plan
         .wants_cgroup()
-        .then(|| Cgroup::create(Position::BelowOurs))
+        .then(|| Cgroup::create(if place == "host" { Position::BelowOurs } else { Position::Top }))
         .transpose()
         .expect("a cgroup can be made");
-    let place = culprit_place::open(&"host".parse().expect("a place"), &Settings::default());
-    let place = place.expect("the host");
+    let place = culprit_place::open(&place.parse().expect("a place"), &Settings::default());
+    let place = place.expect("it can be had here");
     let command = Command::new(argv.iter().copied());
     let held = place.hold(&command, cgroup.as_ref()).expect("the program exists");
     let waiting = Waiting { pid: held.pid(), cgroup: cgroup.as_ref() };
