@@ -90,7 +90,7 @@ impl Check {
         Self { what, ours: sum.ours, theirs: sum.theirs, fine }
     }
 
-    /// `+0.12 %, 1.2 ms`.
+    /// `+1.2 ms, +0.12 %`.
     pub(crate) fn difference(&self) -> String {
         let (less, apart) = if self.ours < self.theirs {
             ("-", self.theirs.saturating_sub(self.ours))
@@ -100,7 +100,7 @@ impl Check {
         if apart == Nanos::ZERO {
             return "none".to_owned();
         }
-        format!("{less}{:.3} %, {apart}", apart.share_of(self.theirs) * 100.0)
+        format!("{less}{apart}, {less}{:.3} %", apart.share_of(self.theirs) * 100.0)
     }
 }
 
@@ -269,7 +269,7 @@ mod tests {
         let sum = Sum { ours: Nanos(1_020_000_000), theirs: Nanos(1_000_000_000) };
         let check = Check::new("cpu", sum, 0.005, Nanos(1_000_000));
         assert!(!check.fine);
-        assert_eq!(check.difference(), "+2.000 %, 20.0 ms");
+        assert_eq!(check.difference(), "+20.0 ms, +2.000 %");
     }
 
     #[test]

@@ -57,7 +57,11 @@ pub(crate) fn findings(recording: &Recording, filter: &Filter, all: bool) -> Rep
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
-    let report = findings(&recording, filter, all);
-    let top = functions(&tree(&recording, filter)?);
+    // The two have nothing to do with each other, and findings take most of the time.
+    let (report, top) = std::thread::scope(|scope| {
+        let top = scope.spawn(|| tree(&recording, filter).map(|tree| functions(&tree)));
+        (findings(&recording, filter, all), top.join())
+    });
+    let top = top.map_err(|_| Failure::refused("add up functions: the thread panicked"))??;
     Ok(Digest::new(recording, report, top))
 }

@@ -132,11 +132,16 @@ fn text(examples: &[Example]) -> String {
     text
 }
 
-/// Adds to every subcommand its examples, between what it does and its options.
+/// Adds to every subcommand its examples, between what it does and its options. What variables are
+/// set to is nobody's business who reads a pasted help.
 pub(super) fn add(command: clap::Command) -> clap::Command {
     const TEMPLATE: &str =
         "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
     EXAMPLES.iter().fold(command, |command, (name, examples)| {
-        command.mut_subcommand(*name, |sub| sub.before_help(text(examples)).help_template(TEMPLATE))
+        command.mut_subcommand(*name, |sub| {
+            sub.before_help(text(examples))
+                .help_template(TEMPLATE)
+                .mut_args(|option| option.hide_env_values(true))
+        })
     })
 }

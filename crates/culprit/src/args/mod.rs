@@ -8,6 +8,7 @@
 mod examples;
 mod filter;
 mod parse;
+mod places;
 mod record;
 mod views;
 mod why;
@@ -112,7 +113,8 @@ pub(crate) enum NotParsed {
 /// # Errors
 /// When a settings file names an option that does not exist.
 pub(crate) fn command(settings: &Settings) -> Result<clap::Command, Failure> {
-    settings.apply(examples::add(Cli::command()))
+    let command = Cli::command().mut_args(|option| option.hide_env_values(true));
+    settings.apply(examples::add(command))
 }
 
 /// Parses the arguments of this process.

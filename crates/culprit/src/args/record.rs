@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use culprit_model::Nanos;
 
 use super::parse;
+use super::places::FORMS;
 use crate::settings::variables;
 
 /// How user stacks are walked.
@@ -38,7 +39,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mib: Option<u64>,
     /// Run the command in this place
-    #[arg(long, value_name = "P", env = variables::RECORD_PLACE, conflicts_with_all = ["pid", "container", "cgroup", "all"])]
+    #[arg(long, value_name = "P", long_help = format!("Run the command in this place\n\n{FORMS}"), env = variables::RECORD_PLACE, conflicts_with_all = ["pid", "container", "cgroup", "all"])]
     pub place: Option<String>,
     /// Record a running process and what it starts; may be given several times
     #[arg(long, value_name = "N", conflicts_with_all = ["container", "cgroup", "all", "command"])]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::filter::{FilterArgs, RecordingArg};
+use super::places::FORMS;
 use crate::settings::variables;
 
 /// Arguments of `top` and `tree`.
@@ -95,7 +96,7 @@ pub(crate) struct ExplainArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoctorArgs {
     /// Also look at this place: host, sandbox, docker:IMAGE, container:NAME, ...
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", long_help = format!("Also look at this place\n\n{FORMS}"))]
     pub place: Option<String>,
 }
 

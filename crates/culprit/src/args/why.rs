@@ -6,6 +6,7 @@ use clap::Args;
 use culprit_model::Nanos;
 
 use super::parse::{self, Work};
+use super::places::FORMS;
 use super::record::Stacks;
 use crate::settings::variables;
 
@@ -14,7 +15,7 @@ use crate::settings::variables;
 pub(crate) struct WhyArgs {
     /// Run the command in this place; give it twice or more. The first is what the others are
     /// compared with [default: host and sandbox]
-    #[arg(long, value_name = "P", env = variables::PLACES, value_delimiter = ' ')]
+    #[arg(long, value_name = "P", long_help = format!("Run the command in this place; give it twice or more. The first is what the others are compared with [default: host and sandbox]\n\n{FORMS}"), env = variables::PLACES, value_delimiter = ' ')]
     pub place: Vec<String>,
     /// Runs in each place, alternating
     #[arg(long, value_name = "N", default_value = "5", env = variables::RUNS, value_parser = clap::value_parser!(u32).range(1..=1000))]

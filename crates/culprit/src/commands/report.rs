@@ -41,6 +41,7 @@ pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
     let meta = &digest.recording.meta;
     let page = html::Page {
         verdict: digest.verdict(),
+        because: None,
         what: digest.what(),
         facts: vec![
             ("wall time", meta.wall.to_string()),

@@ -68,6 +68,7 @@ fn write_page(answer: &Answer, plan: &Plan) -> Result<(), Failure> {
     }
     let page = html::Page {
         verdict: answer.verdict(),
+        because: answer.because(),
         what: answer.command.join(" "),
         facts: facts(answer),
         comparison: Some(answer),
@@ -83,9 +84,8 @@ fn write_page(answer: &Answer, plan: &Plan) -> Result<(), Failure> {
 /// The recording of the place that the answer is about.
 fn shown_first(answer: &Answer, digests: &[(String, Digest)]) -> usize {
     let main = answer.main().map(|against| against.place.as_str());
-    let of_main =
-        |(_, digest): &(String, Digest)| Some(digest.recording.meta.place.as_str()) == main;
-    digests.iter().position(of_main).unwrap_or(0)
+    let label_of = |(label, _): &(String, Digest)| main.is_some_and(|main| label.starts_with(main));
+    digests.iter().position(label_of).unwrap_or(0)
 }
 
 fn facts(answer: &Answer) -> Vec<(&'static str, String)> {

@@ -37,6 +37,8 @@ const SCRIPTS: [&str; 5] = [
 pub(crate) struct Page<'a> {
     /// The sentence at the top.
     pub verdict: String,
+    /// Why, in one sentence, where that is known beside the verdict.
+    pub because: Option<String>,
     /// What was recorded: the command and where.
     pub what: String,
     /// Facts under the verdict: name and value.
@@ -127,6 +129,9 @@ fn verdict(body: &mut Markup, page: &Page<'_>) {
     body.element("div", &[("class", "verdict")], |body| {
         body.leaf("div", &[("class", "what mono")], &page.what);
         body.leaf("h1", &[], &page.verdict);
+        if let Some(because) = &page.because {
+            body.leaf("p", &[("class", "because")], &format!("Because {because}."));
+        }
         body.element("dl", &[("class", "facts")], |list| {
             for (name, value) in &page.facts {
                 list.element("div", &[], |pair| {

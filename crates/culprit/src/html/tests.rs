@@ -6,6 +6,7 @@ use crate::testing;
 fn page(digest: &Digest) -> String {
     render(&Page {
         verdict: digest.verdict(),
+        because: None,
         what: digest.what(),
         facts: vec![("place", digest.recording.meta.place.clone())],
         comparison: None,

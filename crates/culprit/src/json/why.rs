@@ -16,6 +16,7 @@ pub(crate) struct WhyDocument {
     command: Vec<String>,
     places: Vec<String>,
     runs: usize,
+    because: Option<String>,
     ratio: Option<RatioJson>,
     verdict: String,
     explained_share: f64,
@@ -53,6 +54,7 @@ struct DifferenceJson {
 #[derive(Debug, Serialize)]
 struct PlaceJson {
     place: String,
+    label: String,
     walls_ns: Vec<u64>,
     median_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,8 +101,9 @@ impl WhyDocument {
         Self {
             schema: SCHEMA,
             command: answer.command.clone(),
-            places: answer.places.iter().map(|runs| runs.place.clone()).collect(),
+            places: answer.places.iter().map(|runs| runs.spec.clone()).collect(),
             runs: answer.places.iter().map(|runs| runs.walls.len()).max().unwrap_or(0),
+            because: answer.because(),
             ratio: main.and_then(Against::ratio).map(RatioJson::from),
             verdict: main.map_or_else(|| "unclear".to_owned(), |main| main.verdict().to_string()),
             explained_share: main.map_or(0.0, |main| main.report.explained_share),
@@ -138,7 +141,8 @@ impl WhyDocument {
 fn place_json(runs: &PlaceRuns, answer: &Answer) -> PlaceJson {
     let median = runs.median();
     PlaceJson {
-        place: runs.place.clone(),
+        place: runs.spec.clone(),
+        label: runs.place.clone(),
         walls_ns: runs.walls.iter().map(|wall| wall.0).collect(),
         median_ns: median.map(|wall| wall.0),
         units_per_s: answer.work.as_ref().zip(median).map(|(work, wall)| work.rate(wall)),

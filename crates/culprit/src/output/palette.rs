@@ -35,7 +35,7 @@ pub(crate) const fn cause_color(cause: Cause) -> CauseColor {
         Cause::Lock => color("#dc4f4f", 167, 'l'),
         Cause::Sleep => color("#9aa3b2", 247, 's'),
         Cause::Poll => color("#78849a", 103, 'p'),
-        Cause::Pipe => color("#3aa8c4", 38, '|'),
+        Cause::Pipe => color("#3aa8c4", 38, '='),
         Cause::Ipc => color("#2f86a6", 31, 'i'),
         Cause::Child => color("#dd77a8", 175, 'c'),
         Cause::Notify => color("#7fb3a6", 109, 'w'),

@@ -14,16 +14,14 @@ impl Progress {
         let target =
             if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
+        style(&bar, "{spinner} {wide_msg}");
         Self { bar }
     }
 
     /// Counts `steps` steps from now on.
     pub(crate) fn steps(&self, steps: u64) {
         self.bar.set_length(steps);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24.cyan/dim} {pos}/{len} {wide_msg}")
-        {
-            self.bar.set_style(style);
-        }
+        style(&self.bar, "{bar:24.cyan/dim} {pos}/{len} {wide_msg}");
     }
 
     /// Says what is going on.
@@ -40,5 +38,12 @@ impl Progress {
     /// Takes the line away.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A template that indicatif cannot read leaves its own style, which works too.
+fn style(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
     }
 }

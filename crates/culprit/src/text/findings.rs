@@ -45,12 +45,12 @@ pub(crate) fn culprit(findings: &[Finding]) -> Option<usize> {
 fn head(rank: usize, finding: &Finding, output: &Output) -> String {
     let paint = output.paint();
     let severity = finding.severity.to_string();
-    let cost = if finding.cost.0 > 0 {
-        format!("{}, {}", finding.cost, percent(finding.share))
+    let cost = if finding.cost > Nanos::ZERO {
+        format!(" · {}, {}", finding.cost, percent(finding.share))
     } else {
-        "no cost".to_owned()
+        String::new()
     };
-    let facts = format!("{} · {cost} · {} sure", finding.id, percent(finding.confidence));
+    let facts = format!("{}{cost} · {} sure", finding.id, percent(finding.confidence));
     let title = wrap(&clean(&finding.title), output.width() - 4, "    ");
     format!(
         "{rank:>2}. {} {}\n{}",

@@ -78,15 +78,21 @@ fn thread_line(thread: &ThreadTime, output: &Output) -> String {
         format!("{}/{}", bare(&thread.process), thread.name)
     };
     let name = clean(&name).into_owned();
-    let words = shares(&thread.parts, thread.wall, 4);
     let room = output.width().saturating_sub(NAME + 12 + BAR + 4);
+    let words = fitting_shares(thread, room);
     format!(
         "  {:<NAME$} {:>8}  {} {}\n",
         elide(&name, NAME),
         thread.wall.to_string(),
         bar(&thread.parts, thread.wall, BAR, output.paint()),
-        elide(&words, room.max(20)),
+        words,
     )
+}
+
+/// As many of a thread's largest causes as have room, at least one.
+fn fitting_shares(thread: &ThreadTime, room: usize) -> String {
+    let words = |most| shares(&thread.parts, thread.wall, most);
+    (2..=5).rev().map(words).find(|words| words.chars().count() <= room).unwrap_or_else(|| words(1))
 }
 
 fn checks_text(digest: &Digest, paint: Paint) -> String {

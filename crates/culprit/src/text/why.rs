@@ -16,7 +16,11 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     let paint = output.paint();
     let mut text = format!("{}\n", paint.faint(&clean(&answer.command.join(" "))));
     text.push_str(&paint.strong(wrap(&clean(&answer.verdict()), output.width(), "").trim_end()));
-    text.push_str("\n\n");
+    text.push('\n');
+    if let Some(because) = answer.because() {
+        text.push_str(&wrap(&clean(&format!("Because {because}.")), output.width(), ""));
+    }
+    text.push('\n');
     text.push_str(&places_text(answer, &answer.places, output));
     if let Some(main) = answer.main() {
         text.push_str(&difference_text(main, output));
@@ -127,9 +131,19 @@ fn instead_text(answer: &Answer, output: &Output) -> String {
     text.push_str(&places_text(answer, places, output));
     for (place, wall, gain) in answer.gains() {
         let told = answer.told(wall);
-        text.push_str(&format!("  in {place}: {told}, {} times as fast\n", number(gain)));
+        text.push_str(&format!("  in {place}: {told}, {}\n", gained(gain)));
     }
     text
+}
+
+/// A gain in words; what lies within the band of equal runs is no gain.
+fn gained(gain: f64) -> String {
+    let band = 1.0 + culprit_findings::SAME_BAND;
+    if gain < band && gain > 1.0 / band {
+        "as fast as the command".to_owned()
+    } else {
+        format!("{} times as fast as the command", number(gain))
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]

@@ -71,7 +71,12 @@ fn label(tree: &CallTree, entry: &FlameBox, cells: usize, paint: Paint) -> Strin
     let full = box_name(tree, entry.node);
     let bare = full.split_once('!').map_or(full.as_str(), |(_, function)| function);
     let name = if full.chars().count() < cells { full.as_str() } else { bare };
-    let name = if cells < 4 { String::new() } else { elide(name, cells - 1).into_owned() };
+    let name = match cells {
+        0..4 => String::new(),
+        // Too narrow for two ends of a name: its beginning says more.
+        4..12 => name.chars().take(cells - 1).collect(),
+        _ => elide(name, cells - 1).into_owned(),
+    };
     let text = format!("|{name:<room$}", room = cells - 1);
     match entry.cause {
         Some(cause) => paint.cause(cause, &text),

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use culprit_engine::calls::{CallTree, NodeId};
 use culprit_model::{Cause, Label as _};
 
-use super::{share, value};
-use crate::output::{Output, clean, elide, percent};
+use super::{box_name, share, value};
+use crate::output::{Output, elide, percent};
 
 /// Nodes below this share of the whole are left out unless all are wanted: they could not be told
 /// from noise, and a screen holds some fifty lines.
@@ -81,7 +81,7 @@ fn line(tree: &CallTree, at: NodeId, guide: &str, output: &Output) -> String {
         percent(share(node.total, tree.total()))
     );
     let room = output.width().saturating_sub(numbers.chars().count() + guide.chars().count());
-    let name = clean(tree.name(at)).into_owned();
+    let name = box_name(tree, at);
     let name = elide(&name, room.max(16));
     let paint = output.paint();
     let name = match Cause::from_word(tree.name(at)) {

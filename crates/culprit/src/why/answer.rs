@@ -10,7 +10,8 @@ use culprit_model::{Finding, Nanos};
 use super::plan::{Plan, Variant};
 use super::rounds::{Rounds, Run};
 use crate::args::Work;
-use crate::output::number;
+use crate::output::{number, percent};
+use crate::text::culprit;
 
 /// The answer to "why is it slower there?".
 #[derive(Debug)]
@@ -35,7 +36,9 @@ pub(crate) struct Answer {
 /// The runs in one place.
 #[derive(Debug, Clone)]
 pub(crate) struct PlaceRuns {
-    /// Its name.
+    /// Its full name.
+    pub(crate) spec: String,
+    /// What it is called in prose.
     pub(crate) place: String,
     /// Wall times by round.
     pub(crate) walls: Vec<Nanos>,
@@ -57,11 +60,12 @@ pub(crate) struct Against {
 }
 
 impl PlaceRuns {
-    fn new(place: String, runs: &[&Run], problem: Option<String>) -> Self {
+    fn new(plan: &Plan, index: usize, runs: &[&Run], problem: Option<String>) -> Self {
         let mut by_wall: Vec<&&Run> = runs.iter().collect();
         by_wall.sort_by_key(|run| run.wall);
         Self {
-            place,
+            spec: plan.places[index].to_string(),
+            place: plan.label(index),
             walls: runs.iter().map(|run| run.wall).collect(),
             failures: runs.iter().map(|run| run.exit_code).filter(|code| *code != 0).collect(),
             typical: by_wall.get(by_wall.len() / 2).map(|run| run.recording.clone()),
@@ -101,7 +105,6 @@ impl Against {
 impl Answer {
     /// What the rounds tell.
     pub(crate) fn new(plan: &Plan, rounds: &Rounds, all: bool) -> Self {
-        let name = |index: usize| plan.places[index].to_string();
         let problem = |index: usize| {
             let of_place = rounds.problems.iter().find(|(place, _)| *place == index);
             of_place.map(|(_, failure)| failure.to_string())
@@ -109,7 +112,7 @@ impl Answer {
         let runs_of = |variant: Variant| -> Vec<PlaceRuns> {
             (0..plan.places.len())
                 .map(|index| {
-                    PlaceRuns::new(name(index), &rounds.of(index, variant), problem(index))
+                    PlaceRuns::new(plan, index, &rounds.of(index, variant), problem(index))
                 })
                 .collect()
         };
@@ -118,7 +121,7 @@ impl Answer {
             .filter_map(|index| {
                 let (baseline, candidate) = paired(rounds, index);
                 let report = find_difference(&baseline, &candidate, &options)?;
-                Some(Against { place: name(index), report })
+                Some(Against { place: plan.label(index), report })
             })
             .collect();
         let instead = plan.instead.as_ref().and_then(|argv| argv.last());
@@ -185,6 +188,20 @@ impl Answer {
                 )
             }
         }
+    }
+
+    /// What the extra time is spent on, in one sentence, where there is extra time and a reason.
+    pub(crate) fn because(&self) -> Option<String> {
+        self.main().filter(|main| main.verdict() == Verdict::Slower)?;
+        let findings = self.findings();
+        let finding = &findings[culprit(findings)?];
+        Some(format!(
+            "{} ({}, {} of it, {} sure)",
+            finding.title,
+            finding.id,
+            percent(finding.share),
+            percent(finding.confidence)
+        ))
     }
 
     /// A wall time in words: as a rate where the work of a run is known.

@@ -118,11 +118,25 @@ impl Plan {
         steps
     }
 
+    /// What a place is called in prose: its name without options, where that tells it apart.
+    pub(crate) fn label(&self, place: usize) -> String {
+        let bare = |spec: &PlaceSpec| {
+            let name = spec.to_string();
+            name.split(',').next().unwrap_or(&name).to_owned()
+        };
+        let own = bare(&self.places[place]);
+        if self.places.iter().filter(|other| bare(other) == own).count() == 1 {
+            own
+        } else {
+            self.places[place].to_string()
+        }
+    }
+
     /// The recording of a run, and what it printed.
     pub(crate) fn files(&self, step: Step) -> (PathBuf, PathBuf) {
-        let place = files::stem(&self.places[step.place].to_string());
+        let place = files::stem(&self.label(step.place));
         let instead = if step.variant == Variant::Instead { "-instead" } else { "" };
-        // Places that differ only in signs that file names cannot have are told apart by number.
+        // The number tells places apart whose names differ only in signs that files cannot have.
         let name = format!("{}-{place}{instead}-{}", step.place + 1, step.round + 1);
         (self.folder.join(format!("{name}.culprit")), self.folder.join(format!("{name}.log")))
     }
@@ -169,6 +183,16 @@ mod tests {
     fn rounds_alternate_their_direction() {
         let order: Vec<usize> = plan(2, 3, false).steps().iter().map(|step| step.place).collect();
         assert_eq!(order, [0, 1, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn places_are_called_by_as_little_as_tells_them_apart() {
+        let mut plan = plan(2, 1, false);
+        plan.places = ["host", "docker:x,cpus=1", "docker:y,cpus=1", "docker:y,cpus=2"]
+            .map(|text| text.parse().unwrap())
+            .to_vec();
+        let labels: Vec<String> = (0..4).map(|place| plan.label(place)).collect();
+        assert_eq!(labels, ["host", "docker:x", "docker:y,cpus=1", "docker:y,cpus=2"]);
     }
 
     #[test]

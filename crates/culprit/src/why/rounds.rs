@@ -120,7 +120,7 @@ fn one(
         limit: plan.limit,
     };
     let control = control.next();
-    let ran = run_command(&run, &control, &mut |_| {})?;
+    let mut ran = run_command(&run, &control, &mut |_| {})?;
     if control.interrupted() {
         // A run that was cut says nothing about how long the command takes.
         let _ = std::fs::remove_file(&recording);
@@ -132,6 +132,8 @@ fn one(
     fail_when_not_started(ran.exit, &log)?;
     let (from, to) = ran.recording.meta.command_span.unwrap_or_default();
     let wall = if to > from { to.since(from) } else { ran.recording.meta.wall };
+    // Findings name the place; the file keeps its full name.
+    ran.recording.meta.place = plan.label(step.place);
     let summary = RunSummary::of(&ran.recording);
     Ok(Some(Run { step, wall, exit_code: ran.exit.shell_code(), recording, summary }))
 }
@@ -170,5 +172,5 @@ fn told(plan: &Plan, step: Step) -> String {
         Variant::Command => "",
         Variant::Instead => ", the other command",
     };
-    format!("round {} of {}: {}{what}", step.round + 1, plan.runs, plan.places[step.place])
+    format!("round {} of {}: {}{what}", step.round + 1, plan.runs, plan.label(step.place))
 }

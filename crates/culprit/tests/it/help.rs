@@ -34,6 +34,15 @@ fn every_help_opens_with_what_it_does_and_examples() {
 }
 
 #[test]
+fn help_is_as_it_was_read_last() {
+    let lab = Lab::new();
+    for subcommand in SUBCOMMANDS {
+        let text = stdout(&lab.culprit().args([subcommand, "--help"]).output().unwrap());
+        insta::assert_snapshot!(subcommand, text);
+    }
+}
+
+#[test]
 fn the_list_of_subcommands_has_them_all() {
     let text = stdout(&Lab::new().culprit().arg("--help").output().unwrap());
     for subcommand in SUBCOMMANDS {

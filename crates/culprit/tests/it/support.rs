@@ -110,5 +110,5 @@ pub(crate) fn fixtures() -> PathBuf {
 
 /// A number of a JSON document, where it must be one.
 pub(crate) fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().expect("a number")
 }
