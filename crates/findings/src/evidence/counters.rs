@@ -2,42 +2,62 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{ProcessId, Recording, Text};
+use culprit_model::{ProcessId, Recording, Text, Time};
+
+/// What a counter grew by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Growth {
+    /// By how much.
+    pub(crate) value: u64,
+    /// When it was last read: what happened later is not in it.
+    pub(crate) until: Time,
+}
+
+/// First and last reading of one counter.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    first: u64,
+    last: u64,
+    until: Time,
+    count: u32,
+}
 
 /// Growth of every counter of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// First and last value of each.
-    readings: BTreeMap<(Option<ProcessId>, Text), (u64, u64)>,
+    readings: BTreeMap<(Option<ProcessId>, Text), Reading>,
 }
 
 impl Counters {
     /// Reads the counters table once. A process that was born during the recording counts from
     /// zero, and so does the command's own: it was held before its first instruction.
     pub(crate) fn of(recording: &Recording) -> Self {
-        let mut readings = BTreeMap::new();
+        let mut readings: BTreeMap<_, Reading> = BTreeMap::new();
         for counter in &recording.counters {
             let born = counter.process.is_some_and(|p| {
                 let start = recording.process(p).start;
                 recording.meta.root_process == Some(p) || start.0 > 0 && start <= counter.time
             });
             let first = if born { 0 } else { counter.value };
-            readings
+            let reading = readings
                 .entry((counter.process, counter.name.clone()))
-                .and_modify(|(_, last)| *last = counter.value)
-                .or_insert((first, counter.value));
+                .or_insert(Reading { first, last: 0, until: counter.time, count: 0 });
+            reading.last = counter.value;
+            reading.until = counter.time;
+            reading.count += 1;
         }
         Self { readings }
     }
 
-    /// What a counter grew by; none when it was never read.
-    pub(crate) fn growth(&self, process: Option<ProcessId>, name: &str) -> Option<u64> {
-        let (first, last) = self.readings.get(&(process, Text::from(name)))?;
-        Some(last.saturating_sub(*first))
+    /// What a counter grew by; none when it was not read twice, nor once after it had grown.
+    pub(crate) fn growth(&self, process: Option<ProcessId>, name: &str) -> Option<Growth> {
+        let reading = self.readings.get(&(process, Text::from(name)))?;
+        let value = reading.last.saturating_sub(reading.first);
+        (reading.count > 1 || value > 0).then_some(Growth { value, until: reading.until })
     }
 
     /// The last value of a gauge; none when it was never read.
     pub(crate) fn last(&self, process: Option<ProcessId>, name: &str) -> Option<u64> {
-        self.readings.get(&(process, Text::from(name))).map(|(_, last)| *last)
+        self.readings.get(&(process, Text::from(name))).map(|r| r.last)
     }
 }

@@ -40,7 +40,8 @@ impl Rule for CpuQuotaThrottling {
         let segments = evidence.segments(|_, i| i.cause == Cause::RunnableQuota);
         let periods = evidence.counters.growth(None, counter_names::QUOTA_PERIODS);
         let throttled = evidence.counters.growth(None, counter_names::QUOTA_THROTTLED);
-        let counted = periods.zip(throttled).filter(|(p, _)| *p > 0);
+        let counted = periods.zip(throttled).map(|(p, t)| (p.value, t.value));
+        let counted = counted.filter(|(periods, _)| *periods > 0);
         let share = counted.map(|(p, t)| t as f64 / p as f64);
         if segments.is_empty() || share.is_some_and(|s| s < MIN_THROTTLED) {
             return Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, counter_names};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, Time, counter_names};
 
 use crate::evidence::{Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -78,9 +78,13 @@ fn told(
     segments: Vec<SegmentId>,
     total: Nanos,
 ) -> Option<Claim> {
-    let flushes = count_flushes(evidence, &segments);
+    let flushes = count_flushes(evidence, &segments, Time(u64::MAX));
     let written = evidence.counters.growth(Some(process), counter_names::IO_WRITE_BYTES);
-    let bytes = written.map(|w| w as f64 / flushes.max(1) as f64);
+    // Counters are read now and then: only flushes before the last reading belong to its bytes.
+    let bytes = written.and_then(|written| {
+        let counted = count_flushes(evidence, &segments, written.until);
+        (counted >= MIN_FLUSHES).then(|| written.value as f64 / counted as f64)
+    });
     if flushes < MIN_FLUSHES || bytes.is_some_and(|b| b > MAX_BYTES) {
         return None;
     }
@@ -100,13 +104,16 @@ fn told(
     Some(claim)
 }
 
-/// How many flushes a set of segments belongs to: a flush waits for the device or the journal once,
+/// How many flushes up to a time a set of segments belongs to: a flush waits for the device or the journal once,
 /// after it waited for its data. Where no such wait is seen, the stack that was waited in most
 /// often is taken for the one that each flush goes through.
-fn count_flushes(evidence: &Evidence<'_>, segments: &[SegmentId]) -> usize {
+fn count_flushes(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize {
     let mut counts: BTreeMap<(bool, Option<StackId>), usize> = BTreeMap::new();
     let waits = evidence.waits(segments);
-    let flushes = waits.iter().map(|w| evidence.interval(*w)).filter(|i| i.cause == Cause::Fsync);
+    let flushes = waits
+        .iter()
+        .map(|w| evidence.interval(*w))
+        .filter(|i| i.cause == Cause::Fsync && i.start <= until);
     for wait in flushes {
         let commit = evidence.stacks.in_family(wait.stack, Family::Commit);
         *counts.entry((commit, wait.stack.filter(|_| !commit))).or_default() += 1;

@@ -71,8 +71,8 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
     let small: Vec<_> = WAYS
         .into_iter()
         .filter_map(|(way, calls, bytes)| {
-            let calls = evidence.counters.growth(Some(process), calls)?;
-            let bytes = evidence.counters.growth(Some(process), bytes)?;
+            let calls = evidence.counters.growth(Some(process), calls)?.value;
+            let bytes = evidence.counters.growth(Some(process), bytes)?.value;
             let each = bytes as f64 / calls.max(1) as f64;
             (calls >= MIN_CALLS && each < MAX_BYTES).then_some((way, calls, each))
         })
