@@ -2,6 +2,12 @@
 //!
 //! Programs under `fixtures/` say themselves what they do; recordings are checked against that. A
 //! test that lacks a right or a tool prints `skipped: NAME: what is missing`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "helpers of tests fail and speak as tests do"
+)]
 
 mod bad_input;
 mod causes;

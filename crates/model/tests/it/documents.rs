@@ -3,7 +3,7 @@
 use crate::arrows::{crates, workspace};
 
 fn read(path: &str) -> String {
-    std::fs::read_to_string(workspace().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+    std::fs::read_to_string(workspace().join(path)).expect("a document of the workspace")
 }
 
 #[test]
