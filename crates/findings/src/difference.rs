@@ -148,6 +148,7 @@ impl Cost<'_> {
             fact("runs in which it was found", self.found.len() as f64, "count"),
         ];
         let instead = baseline.first().and_then(|run| run.habits.instead_of(typical));
+        let (sentence, instead) = instead.unzip();
         facts.extend(instead);
         facts.extend(typical.evidence.iter().cloned());
         Finding {
@@ -156,6 +157,7 @@ impl Cost<'_> {
             severity: severity_of(share),
             confidence: typical.confidence * self.found.len() as f64 / self.runs.max(1) as f64,
             evidence: facts,
+            why: sentence.map_or_else(String::new, |s| s + " ") + &typical.why,
             ..typical.clone()
         }
     }
@@ -170,7 +172,8 @@ fn statement(
 ) -> Option<Finding> {
     let ratio = comparison.ratio.as_ref()?;
     let (here, there) = (&candidate.first()?.place, &baseline.first()?.place);
-    let times = format!("{} against {}", comparison.candidate, comparison.baseline);
+    let (usual_here, usual_there) = (median_wall(candidate), median_wall(baseline));
+    let times = format!("{usual_here} against {usual_there}");
     let range = format!(
         "{:.2} to {:.2} over {} rounds",
         ratio.interval.low, ratio.interval.high, ratio.rounds
@@ -197,8 +200,8 @@ fn statement(
         Verdict::Faster => return None,
     };
     let mut evidence = of_ratio(ratio);
-    evidence.push(time(format!("a run in {there} (mean)"), comparison.baseline));
-    evidence.push(time(format!("a run in {here} (mean)"), comparison.candidate));
+    evidence.push(time(format!("a run in {there} (median)"), usual_there));
+    evidence.push(time(format!("a run in {here} (median)"), usual_here));
     if verdict == Verdict::Slower {
         evidence.push(fact("share of the extra time that findings explain", explained, "share"));
     }
@@ -217,6 +220,14 @@ fn statement(
         fix: fix + doc.fix,
         check: doc.check.to_owned(),
     })
+}
+
+/// The wall time of the run in the middle.
+fn median_wall(runs: &[RunSummary]) -> Nanos {
+    let mut walls: Vec<_> = runs.iter().map(|r| r.report.wall).collect();
+    walls.sort_unstable();
+    let (low, high) = (walls[(walls.len() - 1) / 2], walls[walls.len() / 2]);
+    Nanos(low.0.midpoint(high.0))
 }
 
 fn of_ratio(ratio: &Ratio) -> Vec<Fact> {

@@ -7,6 +7,7 @@
 use culprit_model::{Evidence as Fact, Nanos, Severity, Text};
 
 use crate::evidence::{Evidence, SegmentId};
+use crate::settle::MIN_SHARE;
 
 /// The part of the catalogue that a rule belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -169,6 +170,9 @@ pub(crate) struct Claim {
     pub(crate) fix: String,
     /// How sure, before losses of the recording are looked at.
     pub(crate) confidence: Confidence,
+    /// Share of the wall time from which it is listed; it takes its time in any case, so that the
+    /// same time has the same name in every run.
+    pub(crate) listed_from: f64,
     /// How much a statement matters; none for claims of time, whose share decides.
     pub(crate) severity: Option<Severity>,
 }
@@ -186,6 +190,7 @@ impl Claim {
             why: String::new(),
             fix: String::new(),
             confidence: Confidence::of(0.95),
+            listed_from: MIN_SHARE,
             severity: None,
         }
     }

@@ -60,7 +60,8 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         let cost = evidence.total(&held);
         explained += cost;
         let statement = claim.specificity == Specificity::Statement;
-        if statement || (cost > Nanos::ZERO && (options.all || cost.share_of(wall) >= MIN_SHARE)) {
+        let listed = options.all || cost.share_of(wall) >= claim.listed_from;
+        if statement || (listed && cost > Nanos::ZERO) {
             findings.push(finding(evidence, claim, &held, cost));
         }
     }

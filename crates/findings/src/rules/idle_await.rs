@@ -10,7 +10,7 @@ use crate::tally;
 /// The rule.
 pub(crate) struct IdleAwait;
 
-/// Share of the wall time from which waiting for timers is a problem of its own.
+/// Share of the wall time from which a function that waits for timers is listed.
 const MIN_IDLE: f64 = 0.10;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
@@ -25,7 +25,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           should start small. If the pause is wanted (a rate limit, a test's delay), leave it.",
     check: "culprit record -o fixed.culprit -- CMD; `culprit findings fixed.culprit` must show less idle time",
     thresholds: &[Threshold {
-        what: "share of the wall time spent so",
+        what: "share of the wall time at which it is listed",
         value: MIN_IDLE,
         unit: "share",
         reason: "Short deliberate pauses are common at start and end of programs; below a tenth \
@@ -39,8 +39,7 @@ impl Rule for IdleAwait {
         let polling = guilty_loops(evidence);
         let polls = |i: &Interval| evidence.loops.loop_of(i).is_some_and(|l| polling[l]);
         let idle = evidence.segments(|s, i| is_timer(i) && !polls(i) && nobody_works(evidence, s));
-        let total = evidence.total(&idle);
-        if !evidence.chain.one_shot || total.share_of(evidence.chain.wall) < MIN_IDLE {
+        if !evidence.chain.one_shot {
             return Vec::new();
         }
         tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)))
@@ -53,14 +52,15 @@ impl Rule for IdleAwait {
                 let who = tally::named(threads.collect());
                 let waits = evidence.waits(&t.segments).len();
                 let title = format!(
-                    "nobody works for {} of {}, but a timer runs in `{}` of {who}",
+                    "for {} of {} nothing works but a timer, set in `{}` by {who}",
                     COST, evidence.chain.wall, t.key
                 );
-                Claim::new(&DOC, title, t.segments)
+                let claim = Claim::new(&DOC, title, t.segments)
                     .at(Site::Work)
                     .sure(0.9)
                     .time("waited for timers with nobody working", t.total)
-                    .fact("waits", waits as f64, "count")
+                    .fact("waits", waits as f64, "count");
+                Claim { listed_from: MIN_IDLE, ..claim }
             })
             .collect()
     }
@@ -99,7 +99,7 @@ mod tests {
         let found = first(&pause(1500).done(), "idle-await").expect("found");
         assert_eq!(found.cost.0, 1_500_000_000);
         assert!(
-            found.title.contains("a timer runs in `program!back_off` of program (100)"),
+            found.title.contains("a timer, set in `program!back_off` by program (100)"),
             "{}",
             found.title
         );

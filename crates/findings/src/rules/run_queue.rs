@@ -10,7 +10,7 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fac
 /// The rule.
 pub(crate) struct RunQueue;
 
-/// Share of the wall time from which waiting for a CPU is told.
+/// Share of the wall time from which waiting for a CPU is listed.
 const MIN_QUEUED: f64 = 0.05;
 
 /// How many users of the CPUs are listed.
@@ -29,7 +29,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           or move the neighbour that is listed as the largest user.",
     check: "culprit record -o fixed.culprit -- CMD on a quiet machine; runnable time must shrink",
     thresholds: &[Threshold {
-        what: "share of the wall time spent ready",
+        what: "share of the wall time at which it is listed",
         value: MIN_QUEUED,
         unit: "share",
         reason: "Every wakeup costs some us of queue on an idle machine too; a program that switches \
@@ -42,7 +42,7 @@ impl Rule for RunQueue {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let segments = evidence.segments(|_, i| i.cause == Cause::Runnable);
         let total = evidence.total(&segments);
-        if total.share_of(evidence.chain.wall) < MIN_QUEUED {
+        if total == Nanos::ZERO {
             return Vec::new();
         }
         let cpus = evidence.recording.meta.cpus;
@@ -62,7 +62,7 @@ impl Rule for RunQueue {
             .fact("threads that wanted to run meanwhile (mean)", working, "count")
             .fact("CPUs", f64::from(cpus), "count")
             .facts(users(evidence));
-        vec![claim]
+        vec![Claim { listed_from: MIN_QUEUED, ..claim }]
     }
 }
 
