@@ -29,7 +29,7 @@ pub(crate) struct RecordArgs {
     /// Clock samples a second of CPU time
     #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
-    /// End the recording after this time: `10`, `500ms`
+    /// End the recording after this time, and the command with it: `10`, `500ms`
     #[arg(long, short, value_name = "SECS", value_parser = parse::duration)]
     pub duration: Option<Nanos>,
     /// How user stacks are walked
