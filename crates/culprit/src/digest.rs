@@ -1,6 +1,7 @@
 //! What a report says about one recording, computed once: text, JSON and HTML show the same
 //! numbers because all three read them here.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use culprit_engine::accounting::{self, Accounting, Sum};
@@ -27,7 +28,7 @@ pub(crate) struct Digest {
     pub report: Report,
     /// Our sums against the kernel's.
     pub accounting: Accounting,
-    /// Recorded threads with their time, the longest-lived first.
+    /// Recorded threads with their time, those that matter most first.
     pub threads: Vec<ThreadTime>,
     /// Functions by own time, the largest first.
     pub top: Vec<Function>,
@@ -192,7 +193,7 @@ impl Digest {
             .into_iter()
             .map(|(kind, (count, details))| loss_line(kind, count, &details))
             .collect();
-        lines.sort_by_key(|line| std::cmp::Reverse(line.severity));
+        lines.sort_by_key(|line| Reverse(line.severity));
         lines
     }
 }
@@ -213,7 +214,8 @@ fn loss_line(kind: LossKind, count: u64, details: &[&str]) -> LossLine {
     }
 }
 
-/// Every recorded thread's time, the longest-lived first.
+/// Every recorded thread's time: those that ever ran come first, and of these the longest-lived; a
+/// machine has many that never do.
 fn thread_times(recording: &Recording) -> Vec<ThreadTime> {
     let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
     for row in &recording.intervals {
@@ -242,7 +244,10 @@ fn thread_times(recording: &Recording) -> Vec<ThreadTime> {
             }
         })
         .collect();
-    threads.sort_by_key(|thread| (std::cmp::Reverse(thread.wall), thread.id));
+    threads.sort_by_key(|thread| {
+        let cpu = thread.sum(Cause::is_cpu);
+        (cpu == Nanos::ZERO, Reverse(thread.wall), Reverse(cpu), thread.id)
+    });
     threads
 }
 

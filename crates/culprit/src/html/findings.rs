@@ -10,7 +10,7 @@ use crate::text::culprit;
 pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
     body.element("section", &[("id", "findings")], |body| {
         body.leaf("h2", &[], "Findings");
-        body.leaf("p", &[("class", "lead")], lead);
+        body.prose("p", &[("class", "lead")], lead);
         if findings.is_empty() {
             body.leaf("p", &[], "Nothing stands out: no rule explains more than 1 % of the time.");
         }
@@ -51,7 +51,7 @@ fn card(body: &mut Markup, finding: &Finding, open: bool) {
 fn summary(body: &mut Markup, finding: &Finding) {
     let severity = finding.severity.to_string();
     body.element("div", &[], |body| {
-        body.leaf("div", &[("class", "title")], &finding.title);
+        body.prose("div", &[("class", "title")], &finding.title);
         body.element("div", &[("class", "meta")], |body| {
             body.leaf("span", &[("class", &format!("pill {severity}"))], &severity);
             body.leaf("code", &[], finding.id);
@@ -69,7 +69,7 @@ fn summary(body: &mut Markup, finding: &Finding) {
 fn block(body: &mut Markup, heading: &'static str, text: &str) {
     body.element("div", &[], |body| {
         body.leaf("h3", &[], heading);
-        body.leaf("p", &[], text);
+        body.prose("p", &[], text);
     });
 }
 
@@ -82,7 +82,7 @@ fn evidence(body: &mut Markup, finding: &Finding) {
         body.element("table", &[], |table| {
             for fact in &finding.evidence {
                 table.element("tr", &[], |row| {
-                    row.leaf("td", &[], &fact.what);
+                    row.prose("td", &[], &fact.what);
                     row.leaf("td", &[("class", "num")], &evidence_value(fact));
                 });
             }

@@ -53,6 +53,25 @@ impl Markup {
         escape(text, &mut self.0);
     }
 
+    /// Adds an element that holds prose: what stands in backticks is code, and numbers stay with
+    /// their units on one line.
+    pub(super) fn prose(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
+        // An odd number of backticks is no code: then they are what they are.
+        let code = text.matches('`').count() % 2 == 0;
+        self.element(name, attributes, |inside| {
+            for (index, part) in text.split('`').enumerate().filter(|_| code) {
+                if index % 2 == 1 {
+                    inside.leaf("code", &[], part);
+                } else {
+                    inside.text(&bound(part));
+                }
+            }
+            if !code {
+                inside.text(&bound(text));
+            }
+        });
+    }
+
     /// Adds a part of the page that is a literal of this program.
     pub(super) fn fixed(&mut self, html: &'static str) {
         self.0.push_str(html);
@@ -62,6 +81,22 @@ impl Markup {
     pub(super) fn into_string(self) -> String {
         self.0
     }
+}
+
+/// The text with no-break spaces between numbers and units.
+fn bound(text: &str) -> String {
+    const UNITS: [&str; 9] = ["%", "s", "ms", "us", "ns", "bytes", "KiB", "MiB", "GiB"];
+    let mut bound = String::with_capacity(text.len());
+    for word in text.split_inclusive(' ') {
+        let unit = word.trim_end_matches([' ', '.', ',', ';', ':', ')']);
+        let after_number = bound.trim_end_matches(' ').ends_with(|c: char| c.is_ascii_digit());
+        if after_number && UNITS.contains(&unit) && bound.ends_with(' ') {
+            bound.pop();
+            bound.push('\u{a0}');
+        }
+        bound.push_str(word);
+    }
+    bound
 }
 
 /// Escapes text for element content and for attribute values in double quotes.
@@ -99,6 +134,20 @@ mod tests {
             markup.into_string(),
             "<td title=\"&quot;&gt;&lt;script&gt;\">&lt;/td&gt;&lt;img onerror=&#39;x&#39;&gt;&amp;\u{fffd}</td>"
         );
+    }
+
+    #[test]
+    fn prose_has_code_and_keeps_units_with_their_numbers() {
+        let prose = |text: &str| {
+            let mut markup = Markup::default();
+            markup.prose("p", &[], text);
+            markup.into_string()
+        };
+        assert_eq!(
+            prose("read by `a<b`, 90 % of 1.00 s."),
+            "<p>read by <code>a&lt;b</code>, 90\u{a0}% of 1.00\u{a0}s.</p>"
+        );
+        assert_eq!(prose("one ` alone"), "<p>one ` alone</p>");
     }
 
     #[test]

@@ -128,9 +128,9 @@ fn body(page: &Page<'_>) -> String {
 fn verdict(body: &mut Markup, page: &Page<'_>) {
     body.element("div", &[("class", "verdict")], |body| {
         body.leaf("div", &[("class", "what mono")], &page.what);
-        body.leaf("h1", &[], &page.verdict);
+        body.prose("h1", &[], &page.verdict);
         if let Some(because) = &page.because {
-            body.leaf("p", &[("class", "because")], &format!("Because {because}."));
+            body.prose("p", &[("class", "because")], &format!("Because {because}."));
         }
         body.element("dl", &[("class", "facts")], |list| {
             for (name, value) in &page.facts {

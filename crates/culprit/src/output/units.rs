@@ -12,9 +12,21 @@ pub(crate) fn evidence_value(fact: &Evidence) -> String {
         "share" => percent(fact.value),
         "1/s" => format!("{} /s", number(fact.value)),
         "count" | "" => number(fact.value),
+        "factor" => format!("x {:.2}", fact.value),
+        "magic" => format!("{:#x}", whole(fact.value)),
         "ratio" => format!("{:.2} x", fact.value),
         unit => format!("{} {unit}", number(fact.value)),
     }
+}
+
+/// A number that is a name: counts of the kernel's own kind lie below 2^53.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "negative and too large ones become the nearest"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
 }
 
 /// A length of time that may be negative.
@@ -69,5 +81,7 @@ mod tests {
         assert_eq!(show(8.0, "count"), "8");
         assert_eq!(show(3.0, "threads"), "3 threads");
         assert_eq!(show(19.6, "ratio"), "19.60 x");
+        assert_eq!(show(f64::from(0x794c_7630), "magic"), "0x794c7630");
+        assert_eq!(show(0.95, "factor"), "x 0.95");
     }
 }

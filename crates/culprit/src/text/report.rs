@@ -59,10 +59,7 @@ fn threads_text(digest: &Digest, most: usize, output: &Output) -> String {
         text.push_str(&thread_line(thread, output));
     }
     if count > most {
-        text.push_str(&format!(
-            "    {} shorter-lived threads; `--limit N` shows more\n",
-            count - most
-        ));
+        text.push_str(&format!("    {} more threads; `--limit N` shows them\n", count - most));
     }
     text
 }

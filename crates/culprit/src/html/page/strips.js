@@ -4,7 +4,7 @@
 
 const STRIP = 22;
 const AXIS = 22;
-const GUTTER = 190;
+const GUTTER = 210;
 const FEW = 40;
 
 class Strips {
@@ -29,7 +29,7 @@ class Strips {
 
   show(view) { this.view = view; this.range = null; this.draw(); }
 
-  /** Threads come with the longest-lived first; among those that are shown, in order of birth. */
+  /** Threads come with those that matter most first; among those that are shown, in order of birth. */
   get rows() {
     const threads = this.all ? this.view.threads : this.view.threads.slice(0, FEW);
     return [...threads].sort((a, b) => a.start_ns - b.start_ns);
@@ -153,12 +153,7 @@ class Strips {
   drawThread(context, thread, y, width, scale) {
     context.fillStyle = styleColor("--text");
     context.font = `12px ${FONT}`;
-    context.save();
-    context.beginPath();
-    context.rect(0, y, GUTTER - 8, STRIP);
-    context.clip();
-    context.fillText(thread.label, 8, y + STRIP / 2);
-    context.restore();
+    context.fillText(clipped(context, thread.label, GUTTER - 18), 8, y + STRIP / 2);
     const { from, to } = this.shown;
     let i = Math.max(pieceAt(thread, from), 0);
     // Several pieces in one pixel share its height, so that a busy mix looks like one.

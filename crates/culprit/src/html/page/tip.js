@@ -59,6 +59,17 @@ function styleColor(name) {
 const FONT = getComputedStyle(document.body).fontFamily;
 const MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
+/** `text`, or as much of its two ends as fits: the end of a thread's name is its number. */
+function clipped(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  for (let left = text.length - 1; left > 8; left--) {
+    const tail = Math.min(9, left >> 1);
+    const short = `${text.slice(0, left - tail)}…${text.slice(-tail)}`;
+    if (context.measureText(short).width <= width) return short;
+  }
+  return text.slice(0, 4);
+}
+
 /** The longest beginning of `text` that fits, by the width of one character of a fixed font. */
 function fit(text, width, character) {
   const room = Math.floor(width / character);
