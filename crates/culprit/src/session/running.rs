@@ -4,11 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use culprit_model::Recording;
+use culprit_place::Cgroup;
 use culprit_record::{Ending, Progress, Target, Waiting};
 
 use super::{Control, Settings, failure, finish, plan};
 use crate::clock::Moment;
 use crate::failure::Failure;
+use crate::places;
 
 /// Records a running target until it has ended, the limit is over, or a signal came.
 ///
@@ -22,16 +24,46 @@ pub(crate) fn run_target(
     control: &Control,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<(Recording, Option<String>), Failure> {
+    let mut group = Group::of(&target)?;
     let mut options = settings.options(target, output);
     options.place = place;
     let armed = plan(options)?.arm(Waiting::default()).map_err(|error| failure(&error))?;
     let started = Moment::now();
     armed.run(control.stop(), &mut |now| {
         // Looked at four times a second: a limit of seconds needs no more.
-        if limit.is_some_and(|limit| started.elapsed() >= limit) {
+        let over = limit.is_some_and(|limit| started.elapsed() >= limit);
+        if over || group.as_mut().is_some_and(Group::has_ended) {
             control.stop().stop();
         }
         progress(now);
     });
     finish(armed, Ending::default(), output)
+}
+
+/// A recorded cgroup: it has ended when it is gone or nobody is left in it, as a container's is when
+/// the container has ended.
+struct Group {
+    cgroup: Cgroup,
+    /// Whether somebody has been in it; an empty one may be waiting for its first process.
+    lived: bool,
+}
+
+impl Group {
+    /// The target's cgroup, if it is one.
+    fn of(target: &Target) -> Result<Option<Self>, Failure> {
+        let Target::Cgroup(folder) = target else { return Ok(None) };
+        let cgroup = Cgroup::open(folder).map_err(|error| places::failure(&error))?;
+        Ok(Some(Self { cgroup, lived: false }))
+    }
+
+    fn has_ended(&mut self) -> bool {
+        match self.cgroup.members() {
+            Ok(members) if members.is_empty() => self.lived,
+            Ok(_) => {
+                self.lived = true;
+                false
+            }
+            Err(_) => true,
+        }
+    }
 }

@@ -91,3 +91,28 @@ fn a_place_of_an_image_is_recorded_from_its_first_instruction() {
     let share = named_share(&lab, "place.culprit");
     assert!(share >= 0.99, "{share} of the frames' functions are named");
 }
+
+#[test]
+fn a_recording_of_a_container_ends_with_it() {
+    if !all_rights() || !engine_answers() {
+        return skip("containers", "a container engine, and root for its processes");
+    }
+    let lab = Lab::new();
+    let _image = Image::make(&lab);
+    let name = format!("culprit-test-{}", std::process::id());
+    let started = program("docker")
+        .args(["run", "--rm", "-d", "--net=none", "--name", &name, IMAGE, "/named", "3"])
+        .stdout(Stdio::null())
+        .status();
+    assert!(started.expect("docker run").success());
+    // Bounded from outside, so that a recording that does not end fails instead of hanging.
+    let output = program("timeout")
+        .args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_culprit")])
+        .args(["record", "--container", &name, "-o", "ends.culprit"])
+        .current_dir(lab.path(""))
+        .output()
+        .expect("culprit runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let share = named_share(&lab, "ends.culprit");
+    assert!(share >= 0.99, "{share} of the frames' functions are named");
+}

@@ -7,7 +7,8 @@
 
 use culprit_model::{Cause, Nanos, Recording, Time, counter_names};
 
-/// A gap at the throttling stack counts from this length on. It is the smallest period that the
+/// A gap at the throttling stack counts from this length on, while the kernel counted throttled
+/// periods: threads also give way there for other reasons. It is the smallest period that the
 /// kernel accepts (`min_cfs_quota_period`); shorter gaps there are ordinary preemptions, for
 /// `task_work_run` yields between its items too.
 const SHORTEST_AT_STACK: Nanos = Nanos(1_000_000);
@@ -47,7 +48,7 @@ impl Quota {
     /// The cause of ready time; `at_stack` when the stack is the throttling one.
     pub(super) fn cause(&self, at_stack: bool, from: Time, to: Time) -> Cause {
         let held = if at_stack {
-            to.since(from) >= SHORTEST_AT_STACK && self.rises(from, to).unwrap_or(true)
+            to.since(from) >= SHORTEST_AT_STACK && self.rises(from, to).unwrap_or(false)
         } else {
             !self.stacks_tell
                 && to.since(from) >= SHORTEST_WITHOUT_STACK
@@ -111,6 +112,6 @@ mod tests {
     fn nothing_is_guessed_where_nobody_counted() {
         assert_eq!(quota("5.10.0", &[]).cause(false, Time(0), Time(90_000_000)), Cause::Runnable);
         let at_stack = quota("6.18.0", &[]).cause(true, Time(0), Time(90_000_000));
-        assert_eq!(at_stack, Cause::RunnableQuota);
+        assert_eq!(at_stack, Cause::Runnable);
     }
 }
