@@ -4,9 +4,9 @@
 //! Each factor is one minus a weight times the share of the finding's time that it concerns, so a
 //! loss elsewhere in the recording takes nothing away.
 
-use culprit_model::{Basis, Cause, Evidence as Fact, LossKind, Nanos};
+use culprit_model::{Basis, Evidence as Fact, LossKind, Nanos};
 
-use crate::evidence::{Evidence, SegmentId};
+use crate::evidence::{Evidence, Segment, SegmentId};
 use crate::rule::{Claim, Confidence, Site, Specificity, fact};
 
 /// What may be wrong with a stretch of time, how much that takes from a finding that rests on
@@ -40,9 +40,8 @@ pub(crate) fn judge(
     let mut confidence: Confidence = claim.confidence.clone();
     let cost = evidence.total(held);
     if cost > Nanos::ZERO {
-        for (doubt, weight, words) in DOUBTS {
-            let share = concerned(evidence, held, doubt).share_of(cost);
-            confidence.lower(words, 1.0 - weight * share);
+        for ((_, weight, words), concerned) in DOUBTS.into_iter().zip(concerned(evidence, held)) {
+            confidence.lower(words, 1.0 - weight * concerned.share_of(cost));
         }
     }
     let about_waiting = claim.site != Site::Work && claim.specificity != Specificity::Statement;
@@ -58,21 +57,28 @@ pub(crate) fn judge(
     (confidence.value.clamp(0.0, 1.0), facts)
 }
 
-/// How much of the time a doubt concerns.
-fn concerned(evidence: &Evidence<'_>, held: &[SegmentId], doubt: Doubt) -> Nanos {
-    held.iter()
-        .map(|s| evidence.chain.segment(*s))
-        .filter(|segment| {
-            let interval = evidence.of_segment(segment);
-            let quota_or_queue = matches!(interval.cause, Cause::Runnable | Cause::RunnableQuota);
-            match doubt {
-                Doubt::Uncertain => interval.uncertain,
-                Doubt::NoStack => interval.stack.is_none() && !quota_or_queue,
-                Doubt::Polled => interval.basis == Basis::Polled,
-                Doubt::Nearest => interval.cause.is_cpu() && interval.basis == Basis::Nearest,
-                Doubt::Inferred => evidence.chain.links(segment).any(|l| l.inferred),
+/// How much of the time each doubt concerns, in the order of [`DOUBTS`].
+fn concerned(evidence: &Evidence<'_>, held: &[SegmentId]) -> [Nanos; DOUBTS.len()] {
+    let mut sums = [Nanos::ZERO; DOUBTS.len()];
+    for segment in held.iter().map(|s| evidence.chain.segment(*s)) {
+        for (sum, (doubt, ..)) in sums.iter_mut().zip(DOUBTS) {
+            if doubt.concerns(evidence, segment) {
+                *sum += segment.length;
             }
-        })
-        .map(|segment| segment.length)
-        .sum()
+        }
+    }
+    sums
+}
+
+impl Doubt {
+    fn concerns(self, evidence: &Evidence<'_>, segment: &Segment) -> bool {
+        let interval = evidence.of_segment(segment);
+        match self {
+            Self::Uncertain => interval.uncertain,
+            Self::NoStack => interval.stack.is_none() && !interval.cause.is_runnable(),
+            Self::Polled => interval.basis == Basis::Polled,
+            Self::Nearest => interval.cause.is_cpu() && interval.basis == Basis::Nearest,
+            Self::Inferred => evidence.chain.links(segment).any(|l| l.inferred),
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Where a finding's cost arises: which process, thread and function, the costliest first.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use culprit_model::{Evidence as Fact, FrameId, Nanos, Text, ThreadId, Where};
 
@@ -18,8 +19,18 @@ struct Place {
     cost: Nanos,
     /// The interval that costs most, for the stack.
     typical: (Nanos, IntervalId),
-    frame: Option<FrameId>,
     threads: Vec<ThreadId>,
+}
+
+impl Place {
+    /// Adds a place of the same name.
+    fn add(&mut self, other: Self) {
+        self.cost += other.cost;
+        if other.typical.0 > self.typical.0 {
+            self.typical = other.typical;
+        }
+        self.threads.extend(other.threads);
+    }
 }
 
 /// The places of a set of segments.
@@ -62,26 +73,29 @@ fn waits<'e>(
 }
 
 fn ranked(evidence: &Evidence<'_>, costs: impl Iterator<Item = (IntervalId, Nanos)>) -> Vec<Where> {
-    let mut places: BTreeMap<(Text, Text, Text), Place> = BTreeMap::new();
+    // By handles first: segments are many, and names are long to compare.
+    let mut handles: BTreeMap<(ThreadId, Option<FrameId>), Place> = BTreeMap::new();
     for (id, cost) in costs {
         let interval = evidence.interval(id);
-        let thread = evidence.recording.thread(interval.thread);
-        let process = evidence.recording.process(thread.process);
-        let frame = evidence.function(interval);
-        let key = (process.name.clone(), thread.name.clone(), evidence.name(frame));
-        let place = places.entry(key).or_insert_with(|| Place {
-            cost: Nanos::ZERO,
-            typical: (Nanos::ZERO, id),
-            frame,
-            threads: Vec::new(),
-        });
+        let place =
+            handles.entry((interval.thread, evidence.function(interval))).or_insert_with(|| {
+                Place { cost: Nanos::ZERO, typical: (cost, id), threads: vec![interval.thread] }
+            });
         place.cost += cost;
         if cost > place.typical.0 {
             place.typical = (cost, id);
-            place.frame = frame;
         }
-        if place.threads.last() != Some(&interval.thread) {
-            place.threads.push(interval.thread);
+    }
+    let mut places: BTreeMap<(Text, Text, Text), Place> = BTreeMap::new();
+    for ((thread, frame), part) in handles {
+        let names = evidence.recording.thread(thread);
+        let process = &evidence.recording.process(names.process).name;
+        let key = (process.clone(), names.name.clone(), evidence.name(frame));
+        match places.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(part);
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().add(part),
         }
     }
     let mut places: Vec<_> = places.into_iter().collect();
@@ -96,7 +110,7 @@ fn at(evidence: &Evidence<'_>, process: Text, thread: Text, mut place: Place) ->
     place.threads.dedup();
     let mut processes: Vec<_> = place.threads.iter().map(|t| evidence.process(*t)).collect();
     processes.dedup();
-    let frame = place.frame.map(|f| recording.frame(f));
+    let frame = evidence.function(evidence.interval(place.typical.1)).map(|f| recording.frame(f));
     Where {
         process: match processes[..] {
             [one] => recording.process_name(one).into(),
@@ -134,8 +148,9 @@ fn stack(evidence: &Evidence<'_>, id: IntervalId) -> Vec<Text> {
 /// their wait.
 pub(crate) fn who_waited(evidence: &Evidence<'_>, held: &[SegmentId]) -> Vec<Fact> {
     let mut waiters: BTreeMap<(ThreadId, culprit_model::Cause), Nanos> = BTreeMap::new();
+    let mut seen = Vec::new();
     for segment in held.iter().map(|s| evidence.chain.segment(*s)) {
-        let mut seen = Vec::new();
+        seen.clear();
         for link in evidence.chain.links(segment) {
             let wait = evidence.interval(link.wait);
             let key = (wait.thread, wait.cause);

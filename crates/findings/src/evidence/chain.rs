@@ -117,13 +117,18 @@ impl Chain {
     /// Builds the chain; n log n in the intervals that it touches.
     pub(crate) fn of(source: &Source<'_>) -> Self {
         let mut builder = Builder { source, chain: Self::default() };
-        match Relevance::of(source.recording).scope {
+        let relevance = Relevance::of(source.recording);
+        match relevance.scope {
             Scope::Command { thread, from, to } if !was_interrupted(source.recording) => {
-                let from = from.max(source.range.0);
-                let to = to.min(source.range.1).max(from);
+                let (whole, to) = ((from, to), to.min(source.range.1));
+                let range = (from.max(source.range.0).min(to), to);
                 builder.chain.one_shot = true;
-                builder.chain.wall = to.since(from);
-                builder.follow(thread, (from, to), None);
+                builder.chain.wall = range.1.since(range.0);
+                if range == whole {
+                    builder.add(&relevance.path, None);
+                } else {
+                    builder.follow(thread, range, None);
+                }
             }
             _ => builder.service(),
         }
@@ -171,9 +176,14 @@ impl Builder<'_, '_> {
     /// Appends the critical path of a thread's time under the wait that it fills.
     fn follow(&mut self, thread: ThreadId, range: (Time, Time), under: Option<LinkId>) {
         let source = self.source;
-        let path = critical_path(source.recording, source.lives, thread, range);
+        self.add(&critical_path(source.recording, source.lives, thread, range), under);
+    }
+
+    /// Appends a path whose outermost segments fill a wait, or nothing.
+    fn add(&mut self, path: &CriticalPath, under: Option<LinkId>) {
+        let source = self.source;
         let first = self.chain.links.len();
-        self.add_links(&path, first, under);
+        self.add_links(path, first, under);
         for segment in &path.segments {
             let Some(row) = segment.interval else { continue };
             let link = segment.under.map_or(under, |at| Some(link_id(first + at)));

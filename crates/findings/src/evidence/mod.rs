@@ -21,7 +21,7 @@ pub(crate) mod work;
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, FrameId, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time};
 
-pub(crate) use chain::{Chain, IntervalId, Link, Segment, SegmentId};
+pub(crate) use chain::{Chain, IntervalId, Segment, SegmentId};
 pub(crate) use counters::Counters;
 pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
@@ -53,6 +53,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) counters: Counters,
     /// Its faults by thread.
     pub(crate) faults: Faults,
+    /// `module!function` of each frame, made once because rules group by it.
+    names: Vec<Text>,
+    /// What each segment depends on.
+    relations: Vec<Relation>,
 }
 
 impl<'a> Evidence<'a> {
@@ -74,7 +78,23 @@ impl<'a> Evidence<'a> {
         });
         let counters = Counters::of(recording);
         let faults = Faults::of(recording);
-        Self { recording, stacks, lives, loops, work, chain, counters, faults }
+        let frames = (0..recording.frames.len()).map(FrameId::from_index);
+        let names = frames.map(|f| Text::from(recording.frame_name(f))).collect();
+        let relations = Vec::new();
+        let mut evidence = Self {
+            recording,
+            stacks,
+            lives,
+            loops,
+            work,
+            chain,
+            counters,
+            faults,
+            names,
+            relations,
+        };
+        evidence.relations = evidence.chain.segments.iter().map(|s| evidence.relate(s)).collect();
+        evidence
     }
 
     /// The interval of a handle.
@@ -92,13 +112,6 @@ impl<'a> Evidence<'a> {
         self.recording.thread(thread).process
     }
 
-    /// The innermost wait above a segment, and what kind of dependence it is.
-    pub(crate) fn innermost(&self, segment: &Segment) -> Option<(&Link, Relation)> {
-        let link = self.chain.links(segment).next()?;
-        let by = self.of_segment(segment).thread;
-        Some((link, Relation::of(self, self.interval(link.wait), Some(by), link.inferred)))
-    }
-
     /// The segments for which `wanted` holds.
     pub(crate) fn segments(
         &self,
@@ -109,17 +122,17 @@ impl<'a> Evidence<'a> {
 
     /// What a segment's time depends on: what its own wait does where that is known, else what the
     /// innermost wait does that it fills. The run queue after a lock's wait belongs to the lock.
-    pub(crate) fn relation(&self, segment: &Segment) -> Relation {
+    fn relate(&self, segment: &Segment) -> Relation {
         let interval = self.of_segment(segment);
         let own = if interval.cause.is_blocked() || self.is_handed_over(interval) {
             Relation::of(self, interval, interval.waker, false)
         } else {
             Relation::Other
         };
-        match (own, self.innermost(segment)) {
-            (Relation::Other, Some((_, relation))) => relation,
-            (own, _) => own,
-        }
+        let link = self.chain.links(segment).next().filter(|_| own == Relation::Other);
+        link.map_or(own, |link| {
+            Relation::of(self, self.interval(link.wait), Some(interval.thread), link.inferred)
+        })
     }
 
     /// True for time on the run queue right after a lock was handed over.
@@ -128,9 +141,15 @@ impl<'a> Evidence<'a> {
             && self.stacks.wait_kind(interval.stack) == Some(stacks::WaitKind::Mutex)
     }
 
+    /// What a segment's time depends on.
+    pub(crate) fn relation(&self, segment: SegmentId) -> Relation {
+        self.relations[segment.index()]
+    }
+
     /// The segments that depend on `relation`.
     pub(crate) fn depending_on(&self, relation: Relation) -> Vec<SegmentId> {
-        self.segments(|segment, _| self.relation(segment) == relation)
+        let all = (0u32..).map(SegmentId).zip(&self.relations);
+        all.filter(|(_, r)| **r == relation).map(|(id, _)| id).collect()
     }
 
     /// The time of a set of segments.
@@ -151,7 +170,7 @@ impl<'a> Evidence<'a> {
 
     /// `module!function` of a frame, `?` for none.
     pub(crate) fn name(&self, frame: Option<FrameId>) -> Text {
-        frame.map_or_else(|| Text::from("?"), |f| Text::from(self.recording.frame_name(f)))
+        frame.map_or_else(|| Text::from("?"), |f| self.names[f.index()].clone())
     }
 
     /// The waits of a set of segments, each counted once, in order of the intervals table: own

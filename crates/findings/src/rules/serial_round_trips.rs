@@ -54,7 +54,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for SerialRoundTrips {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let trips = evidence.segments(|s, i| is_trip(evidence, s, i));
+        let all = evidence.chain.iter().map(|(id, _)| id);
+        let trips: Vec<_> = all.filter(|s| is_trip(evidence, *s)).collect();
         tally::by(evidence, &trips, |s| Some(measured(evidence, s)))
             .into_iter()
             .filter_map(|t| told(evidence, t.key, t.segments, t.total))
@@ -77,7 +78,8 @@ fn measured(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
 }
 
 /// True for a wait for a peer, the queue after one, and the kernel's own network path.
-fn is_trip(evidence: &Evidence<'_>, segment: &Segment, interval: &Interval) -> bool {
+fn is_trip(evidence: &Evidence<'_>, segment: SegmentId) -> bool {
+    let interval = evidence.of_segment(evidence.chain.segment(segment));
     let talks = evidence.stacks.in_family(interval.stack, Family::Net)
         || evidence.stacks.in_family(interval.stack, Family::UnixSocket);
     match interval.cause {
