@@ -57,7 +57,7 @@ impl Markup {
     /// their units on one line.
     pub(super) fn prose(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
         // An odd number of backticks is no code: then they are what they are.
-        let code = text.matches('`').count() % 2 == 0;
+        let code = text.matches('`').count().is_multiple_of(2);
         self.element(name, attributes, |inside| {
             for (index, part) in text.split('`').enumerate().filter(|_| code) {
                 if index % 2 == 1 {
