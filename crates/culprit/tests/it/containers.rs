@@ -1,8 +1,10 @@
 //! A process that lives only inside a container is named after the container is gone.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use culprit_model::{MarkKind, Time};
 use serde_json::Value;
 
 use crate::support::{Lab, all_rights, engine_answers, number, program, skip, stderr};
@@ -33,10 +35,19 @@ impl Drop for Image {
     }
 }
 
-/// The share of the program's time in frames whose function has a name. By thread, because the
-/// threads of the container's runtime belong to the same process until it executes the program.
+/// When the recording saw the program being executed: before, its process is the engine's own helper,
+/// which sets the container up. The start, when it ran already.
+fn executed(recording: &Path) -> String {
+    let opened = culprit_recording::open(recording).expect("the recording");
+    let marks = opened.recording.marks.iter();
+    let mut execs = marks.filter(|m| m.kind == MarkKind::Exec && m.text.as_str() == "/named");
+    format!("{:.9}s", execs.next().map_or(0.0, |mark| mark.time.since(Time::START).seconds()))
+}
+
+/// The share of the program's time in frames whose function has a name.
 fn named_share(lab: &Lab, recording: &str) -> f64 {
-    let top = lab.json(&["top", recording, "--thread", "named", "--limit", "0"]);
+    let from = executed(&lab.path(recording));
+    let top = lab.json(&["top", recording, "--thread", "named", "--from", &from, "--limit", "0"]);
     let rows = top["rows"].as_array().expect("rows");
     let code: Vec<&Value> = rows
         .iter()
