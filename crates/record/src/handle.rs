@@ -18,6 +18,7 @@ use culprit_symbols::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::accounts::Accounts;
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
 use crate::decode::{Body, Map, Record, Sample, Task};
 use crate::fault_files::FaultFiles;
@@ -55,6 +56,7 @@ pub(crate) struct Handler {
     pub(crate) raw: RawStacks,
     pub(crate) rows: Rows,
     pub(crate) ledger: Ledger,
+    pub(crate) accounts: Accounts,
     /// Some switches are left without a stack on purpose now.
     pub(crate) thinned: bool,
     unwinder: Unwinder,
@@ -74,6 +76,7 @@ impl Handler {
             raw: RawStacks::default(),
             rows: Rows::default(),
             ledger: Ledger::default(),
+            accounts: Accounts::default(),
             thinned: false,
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
@@ -134,6 +137,7 @@ impl Handler {
             return;
         }
         let thread = self.seen(task, time);
+        self.accounts.came(thread, time);
         let state = self.tracker.state(thread);
         state.leaving = None;
         state.dumped = None;
@@ -149,6 +153,7 @@ impl Handler {
             return;
         }
         let thread = self.seen(task, time);
+        self.accounts.left(thread, time);
         let state = self.tracker.state(thread);
         // It was on a CPU, whatever /proc said a moment later.
         state.asleep = None;

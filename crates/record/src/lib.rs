@@ -40,6 +40,7 @@
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!("records are decoded for 64-bit little-endian machines only");
 
+mod accounts;
 mod asleep;
 mod attr;
 mod clock;

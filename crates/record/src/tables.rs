@@ -5,8 +5,8 @@
 //! file cut between two parts has no dangling handle. Bounded: a flush is due by time or by count.
 
 use culprit_model::{
-    Counter, Fault, FaultKind, Mapping, Mark, Nanos, Observation, Process, Sample, SampleKind,
-    StackId, Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
+    Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample, SampleKind, StackId,
+    Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
 };
 use culprit_recording::{Error, SpoolWriter};
 
@@ -194,9 +194,4 @@ impl RawFault {
         let Self { time, thread, kind, address, count, file, .. } = self;
         Fault { time, thread, kind, address, count, file, stack }
     }
-}
-
-/// Nanoseconds between two readings of a counter that only grows.
-pub(crate) fn grown(now: u64, before: u64) -> Nanos {
-    Nanos(now.saturating_sub(before))
 }

@@ -290,9 +290,9 @@ impl Tracker {
         &self.threads
     }
 
-    /// A thread's row, to note what /proc tells.
-    pub(crate) fn thread_mut(&mut self, id: ThreadId) -> &mut Thread {
-        &mut self.threads[id.index()]
+    /// Every thread so far, to note what /proc told.
+    pub(crate) fn threads_mut(&mut self) -> &mut [Thread] {
+        &mut self.threads
     }
 
     /// The process of a number, while it lives.

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 
-use culprit_model::{Counter, LossKind, Observation, StackId, ThreadId};
+use culprit_model::{Counter, LossKind, Observation, StackId};
 use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
-use rustc_hash::FxHashMap;
 
+use crate::accounts::Account;
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
@@ -29,7 +29,7 @@ use crate::resolve::{Code, Resolver};
 use crate::source::Dropped;
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, RawStacks};
-use crate::tables::{Growing, Written, grown};
+use crate::tables::{Growing, Written};
 
 /// Longest time between two flushes: what a killed recorder loses at most.
 const FLUSH_EVERY: u64 = 1_000_000_000;
@@ -75,7 +75,6 @@ pub(crate) struct Worker {
     sorter: Sorter,
     spool: SpoolWriter,
     written: Written,
-    accounts: FxHashMap<ThreadId, (u64, u64)>,
     wires: Wires,
     next_flush: u64,
     roster_at: u64,
@@ -109,7 +108,6 @@ impl Worker {
             sorter: Sorter::default(),
             spool,
             written: Written::default(),
-            accounts: FxHashMap::default(),
             wires,
             next_flush: monotonic_ns() + FLUSH_EVERY,
             roster_at: u64::MAX,
@@ -295,21 +293,9 @@ impl Worker {
         let rows = &mut self.handler.rows;
         match &reading.what {
             Polled::Account { task, on_cpu, ready } => {
-                let Some(id) = tracker.recorded(task.tid) else { return };
-                let thread = tracker.thread_mut(id);
-                // A thread that was made during the recording began with zeros.
-                let born = thread.start.0 > 0;
-                let first = if born { (0, 0) } else { (*on_cpu, *ready) };
-                let (first_cpu, first_ready) = *self.accounts.entry(id).or_insert(first);
-                if thread.sched_from.is_none() {
-                    thread.sched_from = Some(if born { thread.start } else { time });
-                    if !born {
-                        return;
-                    }
-                }
-                thread.sched_to = Some(time);
-                thread.sched_cpu = Some(grown(*on_cpu, first_cpu));
-                thread.sched_wait = Some(grown(*ready, first_ready));
+                let Some(thread) = tracker.recorded(task.tid) else { return };
+                let account = Account { at: time, on_cpu: *on_cpu, ready: *ready };
+                self.handler.accounts.read(thread, account);
             }
             Polled::Counter { pid, name, value } => {
                 let process = match pid {
@@ -439,6 +425,7 @@ impl Remains {
         };
         self.resolver.repair(&kept, &handler.raw, &mut code);
         self.resolver.name_generated(&handler.modules, &mut handler.ledger);
+        handler.accounts.apply(handler.tracker.threads_mut());
     }
 
     /// Bytes that parsed programs hold.

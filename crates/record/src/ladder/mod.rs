@@ -143,7 +143,16 @@ fn probe_features(cpu: u32) -> Features {
     }
 }
 
+/// The inode of the pid namespace that everything starts in (PROC_PID_INIT_INO,
+/// include/linux/proc_ns.h).
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
 fn waker_points() -> io::Result<WakerPoints> {
+    // Tracepoints name threads by the host's numbers, everything else by those of our namespace.
+    let namespace = std::fs::metadata("/proc/self/ns/pid")?;
+    if std::os::unix::fs::MetadataExt::ino(&namespace) != FIRST_PID_NAMESPACE {
+        return Err(io::Error::from_raw_os_error(libc::EXDEV));
+    }
     let tracefs = Tracefs::open()?;
     let point = |name| tracefs.tracepoint("sched", name);
     Ok(WakerPoints {

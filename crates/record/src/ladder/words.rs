@@ -36,6 +36,12 @@ pub(crate) fn explain(rights: &Rights, limits: Limits) -> Vec<String> {
              machine: {}",
             why(rights.machine, limits, 0)
         ));
+    } else if let Err(Errno(libc::EXDEV)) = &rights.wakers {
+        sentences.push(
+            "no wakers, because tracepoints name threads by the host's numbers: record from the \
+             host, or start the container with `docker run --pid=host`"
+                .to_owned(),
+        );
     } else if let Err(errno) = &rights.wakers {
         let found = std::io::Error::from_raw_os_error(errno.0);
         sentences.push(format!(
