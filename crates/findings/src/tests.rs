@@ -127,3 +127,22 @@ fn the_check_names_the_recorded_command() {
     let check = &report.findings[0].check;
     assert!(check.contains(r"-- sh -c 'it'\''s slow';"), "{check}");
 }
+
+#[test]
+fn a_services_requests_count_and_its_waiting_for_them_does_not() {
+    let mut scene = Scene::default();
+    let process = scene.process("server", None);
+    let home = "clone3;worker;libc.so.6!epoll_wait;k:do_epoll_wait";
+    let lock = "clone3;worker;handle;libc.so.6!__lll_lock_wait;k:futex_do_wait";
+    let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+    for _ in 0..50 {
+        scene.wait(a, 80, Cause::Poll, home, End::Network);
+        scene.wait(b, 80, Cause::Poll, home, End::Network);
+        scene.run(a, 20, Cause::CpuUser, "clone3;worker;handle;grow");
+        scene.wait(b, 20, Cause::Lock, lock, End::By(a));
+    }
+    let recording = scene.running();
+    // 5 s; each second b waits 200 ms for the lock that a holds: that time is a's work.
+    assert_eq!(told(&recording), ["lock-contention 1000"]);
+    assert!((find(&recording, &Options::default()).explained_share - 0.2).abs() < 0.01);
+}

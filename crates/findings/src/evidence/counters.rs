@@ -20,6 +20,8 @@ struct Reading {
     last: u64,
     until: Time,
     count: u32,
+    /// Half of the process's life: a single reading before it tells too little.
+    half: Time,
 }
 
 /// Growth of every counter of a recording.
@@ -39,9 +41,10 @@ impl Counters {
                 recording.meta.root_process == Some(p) || start.0 > 0 && start <= counter.time
             });
             let first = if born { 0 } else { counter.value };
+            let half = counter.process.map_or(Time(u64::MAX), |p| half_life(recording, p));
             let reading = readings
                 .entry((counter.process, counter.name.clone()))
-                .or_insert(Reading { first, last: 0, until: counter.time, count: 0 });
+                .or_insert(Reading { first, last: 0, until: counter.time, count: 0, half });
             reading.last = counter.value;
             reading.until = counter.time;
             reading.count += 1;
@@ -49,15 +52,23 @@ impl Counters {
         Self { readings }
     }
 
-    /// What a counter grew by; none when it was not read twice, nor once after it had grown.
+    /// What a counter grew by; none when it was read neither twice nor once late enough.
     pub(crate) fn growth(&self, process: Option<ProcessId>, name: &str) -> Option<Growth> {
         let reading = self.readings.get(&(process, Text::from(name)))?;
         let value = reading.last.saturating_sub(reading.first);
-        (reading.count > 1 || value > 0).then_some(Growth { value, until: reading.until })
+        (reading.count > 1 || reading.until >= reading.half)
+            .then_some(Growth { value, until: reading.until })
     }
 
     /// The last value of a gauge; none when it was never read.
     pub(crate) fn last(&self, process: Option<ProcessId>, name: &str) -> Option<u64> {
         self.readings.get(&(process, Text::from(name))).map(|r| r.last)
     }
+}
+
+/// The middle of what was recorded of a process's life.
+fn half_life(recording: &Recording, process: ProcessId) -> Time {
+    let process = recording.process(process);
+    let end = process.end.unwrap_or(Time(recording.meta.wall.0));
+    Time(process.start.0.midpoint(end.0))
 }

@@ -23,6 +23,10 @@ pub(crate) const MIN_ROUNDS: usize = 5;
 /// Timers of an idle machine spread by under 1 %; a slow look between rounds adds its own spread.
 pub(crate) const MAX_SPREAD: f64 = 0.25;
 
+/// Share of the rounds whose end must be known to be a timer's, where nothing says who ended the
+/// others: records of wakeups can be lost.
+const MIN_TIMED: f64 = 0.25;
+
 /// Share of a round that the thread may work: above it the loop is paced work, not polling.
 pub(crate) const MAX_WORK: f64 = 0.5;
 
@@ -41,6 +45,8 @@ pub(crate) struct Loop {
     pub(crate) period: Nanos,
     /// Distance of the quartiles of the waits by their median.
     pub(crate) spread: f64,
+    /// True when timers are known to end it.
+    timed: bool,
     /// Share of a round that is not the wait.
     pub(crate) work: f64,
     /// True when each round is a process of its own.
@@ -97,7 +103,7 @@ impl Loops {
 
     /// Keeps what is a loop by its numbers.
     fn add(&mut self, candidate: Loop) {
-        if candidate.spread <= MAX_SPREAD && candidate.work <= MAX_WORK {
+        if candidate.timed && candidate.spread <= MAX_SPREAD && candidate.work <= MAX_WORK {
             self.loops.push(candidate);
         }
     }
@@ -125,16 +131,19 @@ impl Loops {
     }
 }
 
-/// True for a wait that can have a time limit and that no thread ended. Where wakers are unknown,
-/// a sleep counts (nothing else ends one) and a poll does not.
+/// True for a wait that can have a time limit and that, as far as is known, its timer ended.
 fn may_be_round(interval: &Interval) -> bool {
-    match interval.cause {
-        Cause::Sleep => interval.woken_by.is_none_or(|w| w == WakeSource::Timer),
-        Cause::Poll | Cause::Lock | Cause::Signal | Cause::Ipc | Cause::Net => {
-            interval.woken_by == Some(WakeSource::Timer)
-        }
-        _ => false,
-    }
+    let may = matches!(
+        interval.cause,
+        Cause::Sleep | Cause::Poll | Cause::Lock | Cause::Signal | Cause::Ipc | Cause::Net
+    );
+    may && interval.waker.is_none() && interval.woken_by.is_none_or(|w| w == WakeSource::Timer)
+}
+
+/// True when enough ends are known to be timers'. Nothing else ends a sleep.
+fn is_timed(cause: Cause, rows: &[&Interval]) -> bool {
+    let timers = rows.iter().filter(|i| i.woken_by == Some(WakeSource::Timer)).count();
+    cause == Cause::Sleep || timers as f64 >= MIN_TIMED * rows.len() as f64
 }
 
 fn function_key(recording: &Recording, frame: FrameId) -> FunctionKey {
@@ -163,6 +172,7 @@ fn measure(
     let last = rows[rows.len() - 1];
     Loop {
         cause: last.cause,
+        timed: is_timed(last.cause, &rows),
         function: stacks.focus(last.stack),
         wait,
         period,

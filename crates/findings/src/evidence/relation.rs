@@ -42,13 +42,13 @@ impl Relation {
         let in_family = |family| evidence.stacks.in_family(wait.stack, family);
         match wait.cause {
             Cause::Net if inferred => Self::Peer,
+            Cause::Pipe => Self::Pipe,
             _ if inferred && same && kind == Some(WaitKind::Mutex) => Self::Lock,
             _ if inferred && same => Self::Thread,
             _ if inferred && child => Self::Child,
             _ if inferred => Self::Progress,
             Cause::Child => Self::Child,
             Cause::Signal if child => Self::Child,
-            Cause::Pipe => Self::Pipe,
             Cause::Net if in_family(Family::Accept) => Self::Other,
             Cause::Net => Self::Peer,
             Cause::Memory | Cause::Lock if in_family(Family::KernelLock) => Self::Lock,
