@@ -4,6 +4,7 @@
 //! columns without gaps (start, then lengths); exact sums by thread, stack and cause stand beside
 //! them, because a long recording's pieces are merged to keep the page openable.
 
+use culprit_engine::wakers::Relevance;
 use culprit_model::{Cause, Label as _, Nanos, Recording, StackId, ThreadId};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -63,6 +64,17 @@ struct Strip {
     cause: Vec<u8>,
     /// Positions in the stacks; -1 where the stack is unknown or pieces were merged.
     stack: Vec<i64>,
+    /// 1 where somebody waited for the piece, 0 where nobody did.
+    counts: Vec<u8>,
+}
+
+/// One stretch of a thread's time on its way into a strip.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    length: Nanos,
+    cause: Cause,
+    stack: i64,
+    counts: bool,
 }
 
 /// Exact sums.
@@ -89,20 +101,21 @@ impl View {
     /// The recording's threads in the given order; others are left out.
     pub(super) fn new(label: &str, recording: &Recording, order: &[ThreadId]) -> Self {
         let merge = merge_below(recording);
+        let relevance = Relevance::of(recording);
         let mut stacks = StackTable::new(recording);
         let rows = rows_by_thread(recording);
         let mut sums: BTreeMap<(u32, i64, u8), u64> = BTreeMap::new();
         let mut threads = Vec::new();
         for (index, thread) in (0u32..).zip(order) {
             let mut strip = Strip::new(recording, *thread);
-            for row in
-                rows.get(thread).cloned().unwrap_or_default().map(|i| &recording.intervals[i])
-            {
+            for at in rows.get(thread).cloned().unwrap_or_default() {
+                let row = &recording.intervals[at];
                 let stack = row.stack.map_or(-1, |stack| stacks.position(stack));
                 if strip.ns.is_empty() {
                     strip.start_ns = row.start.0;
                 }
-                strip.push(row.duration, row.cause, stack, merge);
+                let counts = relevance.own(at) + relevance.waited(at) > Nanos::ZERO;
+                strip.push(Piece { length: row.duration, cause: row.cause, stack, counts }, merge);
                 *sums.entry((index, stack, row.cause.code())).or_default() += row.duration.0;
             }
             threads.push(strip);
@@ -165,21 +178,28 @@ impl Strip {
             ns: Vec::new(),
             cause: Vec::new(),
             stack: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
     /// Adds a piece; a short one joins a short one before it, and the longer of the two names both.
-    fn push(&mut self, length: Nanos, cause: Cause, stack: i64, merge: Nanos) {
-        if let (Some(last), Some(last_cause), Some(last_stack)) =
-            (self.ns.last_mut(), self.cause.last_mut(), self.stack.last_mut())
-        {
-            let same = *last_cause == cause.code() && *last_stack == stack;
+    fn push(&mut self, piece: Piece, merge: Nanos) {
+        let Piece { length, cause, stack, counts } = piece;
+        if let (Some(last), Some(last_cause), Some(last_stack), Some(last_counts)) = (
+            self.ns.last_mut(),
+            self.cause.last_mut(),
+            self.stack.last_mut(),
+            self.counts.last_mut(),
+        ) {
+            let same =
+                (*last_cause, *last_stack, *last_counts) == (cause.code(), stack, u8::from(counts));
             if same || (length < merge && Nanos(*last) < merge) {
                 if !same && length.0 > *last {
                     *last_cause = cause.code();
                 }
                 if !same {
                     *last_stack = -1;
+                    *last_counts |= u8::from(counts);
                 }
                 *last += length.0;
                 return;
@@ -188,6 +208,7 @@ impl Strip {
         self.ns.push(length.0);
         self.cause.push(cause.code());
         self.stack.push(stack);
+        self.counts.push(u8::from(counts));
     }
 }
 
@@ -274,7 +295,8 @@ mod tests {
         for (length, cause) in
             [(3, Cause::CpuUser), (5, Cause::Sleep), (50, Cause::Disk), (2, Cause::Net)]
         {
-            strip.push(Nanos(length), cause, 0, Nanos(10));
+            let piece = Piece { length: Nanos(length), cause, stack: 0, counts: true };
+            strip.push(piece, Nanos(10));
         }
         assert_eq!(strip.ns, [8, 50, 2]);
         assert_eq!(strip.cause, [Cause::Sleep, Cause::Disk, Cause::Net].map(Cause::code));

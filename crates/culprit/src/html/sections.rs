@@ -54,7 +54,7 @@ pub(super) fn threads(body: &mut Markup, views: &Views<'_>) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Each thread's life without gaps, coloured by cause. Drag to select a range, which the flame graph then shows; Ctrl and wheel zoom; Escape goes back.",
+            "Each thread's life without gaps, coloured by cause; pale where nobody waited for it. Drag to select a range, which the flame graph then shows; Ctrl and wheel zoom; Escape goes back.",
         );
         body.fixed(concat!(
             "<div class=\"needs-script\" hidden><div class=\"tools\"><button id=\"whole\" hidden>whole recording</button>",

@@ -6,6 +6,7 @@ const STRIP = 22;
 const AXIS = 22;
 const GUTTER = 210;
 const FEW = 40;
+const PALE = 0.3;
 
 class Strips {
   constructor(host, status, onRange, onThread) {
@@ -164,10 +165,9 @@ class Strips {
       let top = y + 3;
       let whole = 0;
       for (const ns of sums.values()) whole += ns;
-      for (const [cause, ns] of [...sums].sort((a, b) => a[0] - b[0])) {
+      for (const [look, ns] of [...sums].sort((a, b) => a[0] - b[0])) {
         const part = ((STRIP - 6) * ns) / whole;
-        context.fillStyle = CAUSES[cause].color;
-        context.fillRect(column, top, 1, part);
+        this.paint(context, look, column, top, 1, part);
         top += part;
       }
       column = -1;
@@ -177,17 +177,25 @@ class Strips {
       const left = GUTTER + Math.max(0, (thread.starts[i] - from) * scale);
       const right = Math.min(width, GUTTER + (thread.starts[i + 1] - from) * scale);
       if (right <= GUTTER) continue;
+      const look = thread.cause[i] * 2 + thread.counts[i];
       if (Math.floor(left) !== column) flush();
       if (right - left >= 1) {
         flush();
-        context.fillStyle = CAUSES[thread.cause[i]].color;
-        context.fillRect(left, y + 3, right - left, STRIP - 6);
+        this.paint(context, look, left, y + 3, right - left, STRIP - 6);
       } else {
         column = Math.floor(left);
-        sums.set(thread.cause[i], (sums.get(thread.cause[i]) ?? 0) + thread.ns[i]);
+        sums.set(look, (sums.get(look) ?? 0) + thread.ns[i]);
       }
     }
     flush();
+  }
+
+  /** A piece in its cause's colour; pale when nobody waited for it. */
+  paint(context, look, x, y, width, height) {
+    context.globalAlpha = look % 2 === 1 ? 1 : PALE;
+    context.fillStyle = CAUSES[look >> 1].color;
+    context.fillRect(x, y, width, height);
+    context.globalAlpha = 1;
   }
 
   move(event) {
@@ -204,6 +212,7 @@ class Strips {
     if (piece < 0) { hideTip(); return; }
     const parts = [element("b", `${CAUSES[thread.cause[piece]].word}, ${duration(thread.ns[piece])}`),
       element("span", `${thread.process} / ${thread.thread}, from ${duration(thread.starts[piece])}`, "from")];
+    if (!thread.counts[piece]) parts.push(element("div", "Nobody waited for this.", "from"));
     const frames = [];
     for (let s = thread.stack[piece]; s >= 0 && frames.length < 8; s = this.view.stacks.parent[s]) {
       frames.push([this.view.names[this.view.stacks.name[s]]]);
