@@ -72,13 +72,18 @@ fn functions_of_a_container_that_is_gone_are_named() {
     let _image = Image::make(&lab);
     let recorder = lab
         .culprit()
-        .args(["record", "-o", "all.culprit", "-d", "6", "--all"])
+        .args(["record", "-o", "all.culprit", "--all"])
         .stderr(Stdio::piped())
         .spawn()
         .expect("culprit runs");
+    while !lab.path("all.culprit").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     std::thread::sleep(Duration::from_secs(1));
     let ran = program("docker").args(["run", "--rm", "--net=none", IMAGE, "/named", "1"]).status();
     assert!(ran.expect("docker run").success());
+    let pid = rustix::process::Pid::from_child(&recorder);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it records");
     let output = recorder.wait_with_output().expect("an exit status");
     assert!(output.status.success(), "{}", stderr(&output));
     let share = named_share(&lab, "all.culprit");

@@ -15,6 +15,11 @@ fn end_by(lab: &Lab, signal: rustix::process::Signal) -> std::process::ExitStatu
         .args(["record", "-o", "x.culprit", "--", "sh", "-c", PROGRAM])
         .spawn()
         .expect("culprit runs");
+    while !lab.path("pid").exists() {
+        assert!(recorder.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // What a killed recorder leaves is what it had flushed, once a second.
     std::thread::sleep(Duration::from_secs(3));
     let pid = rustix::process::Pid::from_child(&recorder);
     rustix::process::kill_process(pid, signal).expect("a living recorder");

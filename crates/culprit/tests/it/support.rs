@@ -108,6 +108,21 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().expect("fixtures/")
 }
 
+/// What a report says of records or stacks that were lost: then a measurement may be repeated.
+pub(crate) fn disturbed(report: &Value) -> Option<String> {
+    const KINDS: [&str; 5] = [
+        "switches-lost",
+        "samples-lost",
+        "sampling-throttled",
+        "stacks-missing",
+        "accounting-differs",
+    ];
+    let losses = report["losses"].as_array()?.iter();
+    let told: Vec<&str> = losses.filter_map(|loss| loss["id"].as_str()).collect();
+    let told: Vec<&str> = told.into_iter().filter(|id| KINDS.contains(id)).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
 /// A number of a JSON document, where it must be one.
 pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")

@@ -57,12 +57,13 @@ fn a_follower_that_polls_on_an_overlay_is_told() {
     assert!(output.status.success(), "{}", stderr(&output));
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let host = &answer["place_runs"][0];
-    if number(&host["units_per_s"]) < 5.0 {
+    // One that polls gives one row a second; one that is notified some twenty on an idle machine.
+    if number(&host["units_per_s"]) < 1.2 {
         return skip("tail-poll", "the host's own file system is one on which tail polls");
     }
     assert_eq!(answer["verdict"], "slower", "{answer}");
-    assert!(number(&answer["ratio"]["value"]) > 8.0, "{}", answer["ratio"]);
-    assert!(number(&answer["explained_share"]) > 0.9, "{answer}");
+    assert!(number(&answer["ratio"]["value"]) > 3.0, "{}", answer["ratio"]);
+    assert!(number(&answer["explained_share"]) > 0.8, "{answer}");
     let difference = &answer["difference"][0];
     assert_eq!(
         (&difference["cause"], &difference["process"]),
@@ -72,7 +73,7 @@ fn a_follower_that_polls_on_an_overlay_is_told() {
     let culprit = findings.iter().find(|finding| number(&finding["cost_ns"]) > 0.0).unwrap();
     assert_eq!(culprit["id"], "poll-sleep-loop", "{culprit}");
     let gain = &answer["instead"]["gains"][1];
-    assert!(number(&gain["times_as_fast"]) > 8.0, "{gain}");
+    assert!(number(&gain["times_as_fast"]) > 3.0, "{gain}");
 }
 
 #[test]

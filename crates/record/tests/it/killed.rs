@@ -36,6 +36,11 @@ fn a_killed_recorder_leaves_what_it_had_flushed() {
         .arg(format!("--skip=record-to={}", file.display()))
         .spawn()
         .expect("it runs");
+    while !file.exists() {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // It flushes once a second.
     std::thread::sleep(Duration::from_millis(3_500));
     child.kill().expect("it lives");
     child.wait().expect("it ends");
