@@ -7,7 +7,7 @@ use std::path::Path;
 
 use culprit_engine::calls::{CallTree, Query};
 use culprit_findings::Report;
-use culprit_model::{Filter, Recording};
+use culprit_model::{Filter, Metric, Recording};
 
 use crate::digest::{Digest, functions};
 use crate::failure::{Context as _, Failure};
@@ -35,7 +35,17 @@ fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn tree(recording: &Recording, filter: &Filter) -> Result<CallTree, Failure> {
-    Ok(CallTree::of(recording, &query(filter)?))
+    Ok(CallTree::of(recording, &query(&fitted(recording, filter))?))
+}
+
+/// The filter with a metric that the recording has: an import without thread time is shown in its
+/// own metric when none other is asked for.
+fn fitted(recording: &Recording, filter: &Filter) -> Filter {
+    let metric = match filter.metric {
+        Metric::Wall => recording.main_metric(),
+        asked => asked,
+    };
+    Filter { metric, ..filter.clone() }
 }
 
 /// A compiled filter.

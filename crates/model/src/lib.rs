@@ -37,7 +37,7 @@ pub use meta::{ClockPair, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES};
 pub use tables::{
-    Basis, Counter, Fault, FaultKind, Frame, Interval, Loss, Mapping, Mark, MarkKind, Module,
+    Basis, Cost, Counter, Fault, FaultKind, Frame, Interval, Loss, Mapping, Mark, MarkKind, Module,
     Observation, Process, Sample, SampleKind, Stack, Switch, SwitchKind, Thread, WakeSource,
     Wakeup, WakeupKind, counter_names,
 };

@@ -3,9 +3,10 @@
 use crate::column::{Row, Table};
 use crate::ids::{FrameId, ModuleId, ProcessId, StackId, ThreadId};
 use crate::meta::Meta;
+use crate::metric::Metric;
 use crate::tables::{
-    Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process, Sample,
-    Stack, Switch, Thread, Wakeup,
+    Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
+    Sample, Stack, Switch, Thread, Wakeup,
 };
 
 /// One recording in memory. Rows are in the order that each table states.
@@ -41,12 +42,14 @@ pub struct Recording {
     pub counters: Vec<Counter>,
     /// Polled states.
     pub observations: Vec<Observation>,
+    /// What stacks cost, from another profiler's file.
+    pub costs: Vec<Cost>,
     /// What is missing.
     pub losses: Vec<Loss>,
 }
 
 /// Every table of a recording, in the order of its file.
-pub const TABLES: [Table; 15] = [
+pub const TABLES: [Table; 16] = [
     Process::TABLE,
     Thread::TABLE,
     Module::TABLE,
@@ -61,6 +64,7 @@ pub const TABLES: [Table; 15] = [
     Mark::TABLE,
     Counter::TABLE,
     Observation::TABLE,
+    Cost::TABLE,
     Loss::TABLE,
 ];
 
@@ -115,12 +119,25 @@ impl Recording {
         })
     }
 
-    /// `module!function`, as frames are named everywhere; `?` for an unknown module.
+    /// `module!function`, as frames are named everywhere; the function alone where the module is
+    /// unknown, `?!?` where both are.
     #[must_use]
     pub fn frame_name(&self, id: FrameId) -> String {
         let frame = self.frame(id);
-        let module = frame.module.map_or("?", |m| self.module(m).name.as_str());
-        format!("{module}!{}", frame.function)
+        match frame.module {
+            Some(module) => format!("{}!{}", self.module(module).name, frame.function),
+            None if frame.function.as_str() == "?" => "?!?".to_owned(),
+            None => frame.function.to_string(),
+        }
+    }
+
+    /// What to weigh by when nobody says: wall-clock time where threads' time is known, else the
+    /// first metric that the costs have.
+    #[must_use]
+    pub fn main_metric(&self) -> Metric {
+        let timed = !(self.intervals.is_empty() && self.switches.is_empty());
+        let metrics = self.costs.iter().map(|cost| cost.metric);
+        if timed { Metric::Wall } else { metrics.min().unwrap_or_default() }
     }
 
     /// `NAME (PID)`, as processes are named everywhere.

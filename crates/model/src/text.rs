@@ -1,5 +1,6 @@
 //! Shared, immutable text: a cell that is cheap to clone.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,6 +30,13 @@ impl Deref for Text {
     type Target = str;
     #[inline]
     fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Equal texts hash alike, so tables keyed by texts are searched with slices.
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

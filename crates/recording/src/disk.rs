@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 /// | 1 | 0.1 | the first |
 pub const SCHEMA: u32 = 1;
 
+/// Tables that files of this number may lack, because they were added since: then they are empty.
+pub(crate) const ADDED_SINCE: [&str; 1] = ["costs"];
+
 /// The name of the entry.
 pub(crate) const META: &str = "meta.json";
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use culprit_model::{
-    Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process, Recording,
-    Row, Sample, Stack, Switch, Thread, Wakeup,
+    Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
+    Recording, Row, Sample, Stack, Switch, Thread, Wakeup,
 };
 use tempfile::NamedTempFile;
 
@@ -81,6 +81,7 @@ impl Archive<'_> {
             marks,
             counters,
             observations,
+            costs,
             losses,
         } = recording;
         self.table::<Process>(processes)?;
@@ -97,7 +98,8 @@ impl Archive<'_> {
         self.table::<Mapping>(mappings)?;
         self.table::<Mark>(marks)?;
         self.table::<Counter>(counters)?;
-        self.table::<Observation>(observations)
+        self.table::<Observation>(observations)?;
+        self.table::<Cost>(costs)
     }
 
     fn table<R: Row>(&mut self, rows: &[R]) -> Result<(), Error> {

@@ -12,7 +12,8 @@ use crate::settings::variables;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Filter")]
 pub(crate) struct FilterArgs {
-    /// What stacks weigh: wall, cpu, blocked, runnable (ns), faults (count)
+    /// What stacks weigh: wall, cpu, blocked, runnable (ns), faults (count); imports have others.
+    /// Where a recording has no thread time, `wall` stands for the first metric that it has
     #[arg(long, value_name = "M", default_value = "wall", env = variables::METRIC, value_parser = metric())]
     pub metric: Metric,
     /// Keep time from here on, from the recording's start: `12.5ms`, `3s`

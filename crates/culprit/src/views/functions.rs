@@ -63,12 +63,13 @@ pub(crate) enum Kind {
 
 impl Kind {
     fn of(name: &str) -> Self {
+        let root = || name.starts_with("Process ") || name.starts_with("Thread ");
         if Cause::from_word(name).is_some() {
             Self::Cause
-        } else if name.contains('!') || name.starts_with('[') {
-            Self::Function
-        } else {
+        } else if !name.contains('!') && root() {
             Self::Thread
+        } else {
+            Self::Function
         }
     }
 }
@@ -85,13 +86,18 @@ fn is_kernel(name: &str) -> bool {
 pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
     let whole = tree.total();
     let mut own = own_by_name(tree);
+    let uncaused = uncaused_by_name(tree);
     let mut rows: Vec<Function> = by_name(tree)
         .into_iter()
         .map(|row| {
             let causes: Vec<_> = own.remove(&row.id).unwrap_or_default().into_iter().collect();
             let kind = Kind::of(&row.name);
             let moved: u64 = causes.iter().map(|(_, value)| value).sum();
-            let own = if kind == Kind::Cause { 0 } else { moved + uncaused(tree, &row) };
+            let own = if kind == Kind::Cause {
+                0
+            } else {
+                moved + uncaused.get(&row.id).copied().unwrap_or(0)
+            };
             Function {
                 name: row.name.to_string(),
                 kind,
@@ -115,9 +121,16 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
     rows
 }
 
-/// Exclusive value of a metric that has no causes, such as faults.
-fn uncaused(tree: &CallTree, row: &culprit_engine::calls::NameRow) -> u64 {
-    if tree.metric().unit() == "ns" { 0 } else { row.exc }
+/// For each name the value that ended at it without a cause: of metrics that are no time, and of
+/// imports that do not say why time passed.
+fn uncaused_by_name(tree: &CallTree) -> BTreeMap<NameId, u64> {
+    let mut sums = BTreeMap::new();
+    for (at, ended) in tree.owns_below(NodeId::ROOT) {
+        for (_, value) in ended.causes.iter().filter(|(cause, _)| cause.is_none()) {
+            *sums.entry(tree.node(*at).name).or_default() += value;
+        }
+    }
+    sums
 }
 
 /// The node whose own time a cause below `at` is.

@@ -204,12 +204,12 @@ impl<'a> RawNames<'a> {
         }
     }
 
-    /// Writes process, thread, frames and cause of a weight, outermost first.
+    /// Writes process, thread, frames and cause of a weight, outermost first; the frames alone where
+    /// process and thread are among them.
     fn write(&mut self, weight: &Weight, names: &mut Names, out: &mut Vec<NameId>) {
         out.clear();
-        if let Some(cause) = weight.cause.filter(|_| self.metric != Metric::Faults) {
-            out.push(names.intern(cause.word()));
-        }
+        let cause = weight.cause.filter(|_| weight.thread.is_some() && self.metric.is_time());
+        out.extend(cause.map(|cause| names.intern(cause.word())));
         match weight.stack {
             None => out.push(names.intern(STACK_LOST)),
             Some(stack) => {
@@ -224,8 +224,9 @@ impl<'a> RawNames<'a> {
                 }
             }
         }
-        let (process, thread) = self.thread(weight.thread, names);
-        out.extend([thread, process]);
+        if let Some((process, thread)) = weight.thread.map(|id| self.thread(id, names)) {
+            out.extend([thread, process]);
+        }
         out.reverse();
     }
 

@@ -70,6 +70,12 @@ impl Query {
         (self.from.unwrap_or(Time::START), to)
     }
 
+    /// True when no process and no thread pattern is given.
+    #[must_use]
+    pub fn keeps_all_threads(&self) -> bool {
+        self.process.is_empty() && self.thread.is_empty()
+    }
+
     /// Which threads the process and thread patterns keep: one entry a thread.
     #[must_use]
     pub fn threads(&self, recording: &Recording) -> Vec<bool> {

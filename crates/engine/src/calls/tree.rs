@@ -241,7 +241,7 @@ impl CallTree {
     /// all along), else half of the root's largest part.
     #[must_use]
     pub fn full(&self) -> u64 {
-        if self.metric == Metric::Faults {
+        if !self.metric.is_time() {
             return (self.when(NodeId::ROOT).peak() / 2).max(1);
         }
         super::when::part(self.range.0, self.range.1).0

@@ -1,5 +1,6 @@
 //! One file a table. A row's position in its table is its handle.
 
+mod costs;
 mod counters;
 mod faults;
 mod frames;
@@ -16,6 +17,7 @@ mod switches;
 mod threads;
 mod wakeups;
 
+pub use costs::Cost;
 pub use counters::{Counter, names as counter_names};
 pub use faults::{Fault, FaultKind};
 pub use frames::Frame;

@@ -12,7 +12,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("symbols", &["model", "place"]),
     ("findings", &["model", "engine"]),
     ("record", &["model", "place", "recording", "symbols"]),
-    ("culprit", &["model", "engine", "recording", "place", "symbols", "findings", "record"]),
+    ("exchange", &["model", "recording", "symbols"]),
+    (
+        "culprit",
+        &["model", "engine", "recording", "place", "symbols", "findings", "record", "exchange"],
+    ),
 ];
 
 pub(crate) fn workspace() -> PathBuf {

@@ -144,6 +144,7 @@ fn load_tables(loader: &mut Loader<'_>) -> Recording {
         marks: loader.load(),
         counters: loader.load(),
         observations: loader.load(),
+        costs: loader.load(),
         losses: loader.load(),
         meta: Meta::default(),
     }

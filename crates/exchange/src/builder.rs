@@ -1,0 +1,248 @@
+//! From what a foreign file says to the rows of a recording.
+//!
+//! Names, frames and stacks are each kept once. Times are nanoseconds on the file's own clock, in
+//! any order; at the end they are counted from the recording's start and the tables sorted.
+
+use std::borrow::Cow;
+
+use culprit_model::{
+    Cause, Cost, Frame, FrameId, Loss, LossKind, Metric, Module, ModuleId, Nanos, Pid, Process,
+    ProcessId, Recording, Rung, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
+};
+use rustc_hash::FxHashMap;
+
+/// The longest name that is kept, in bytes: C++ templates reach a few thousand.
+const LONGEST_NAME: usize = 64 << 10;
+
+/// An amount at a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Amount {
+    /// When, or from when, ns on the file's clock; 0 in files without times.
+    pub time: u64,
+    /// How long it went on, ns; 0 for an instant.
+    pub duration: u64,
+    /// Which thread; none where process and thread are frames of the stack.
+    pub thread: Option<ThreadId>,
+    /// At which stack; none where that was lost.
+    pub stack: Option<StackId>,
+    /// What the value counts.
+    pub metric: Metric,
+    /// Why the time passed; none for what is no time and where the file does not say.
+    pub cause: Option<Cause>,
+    /// How much, in the metric's unit.
+    pub value: u64,
+    /// How many samples of the file it stands for.
+    pub count: u64,
+}
+
+impl Amount {
+    /// One sample at a stack, and nothing else known.
+    #[must_use]
+    pub fn at(stack: Option<StackId>, metric: Metric, value: u64) -> Self {
+        Self { time: 0, duration: 0, thread: None, stack, metric, cause: None, value, count: 1 }
+    }
+}
+
+/// Everything that a frame has.
+type FrameKey = (Option<ModuleId>, Text, Option<u64>, Option<Text>, Option<u32>, bool);
+
+/// Gathers what a foreign file says.
+#[derive(Debug, Default)]
+pub struct Builder {
+    recording: Recording,
+    start: Option<u64>,
+    end: u64,
+    names: FxHashMap<Text, FrameId>,
+    modules: FxHashMap<Text, ModuleId>,
+    frames: FxHashMap<FrameKey, FrameId>,
+    stacks: FxHashMap<(Option<StackId>, FrameId), StackId>,
+    processes: FxHashMap<u32, ProcessId>,
+    threads: FxHashMap<(ProcessId, u32), ThreadId>,
+}
+
+impl Builder {
+    /// The recording's start on the file's clock; else it is the earliest time that any row has.
+    pub fn starts_at(&mut self, time: u64) {
+        self.start = Some(time);
+    }
+
+    /// The recording's end on the file's clock; else it is the latest time of any row.
+    pub fn ends_at(&mut self, time: u64) {
+        self.end = self.end.max(time);
+    }
+
+    /// What is built, for the tables and facts that have no method here. Times in it count from
+    /// the file's own zero until the end.
+    pub fn recording(&mut self) -> &mut Recording {
+        &mut self.recording
+    }
+
+    /// A module by its path; its name is the path's last part.
+    pub fn module(&mut self, path: &str) -> ModuleId {
+        let base = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+        self.module_named(base, path)
+    }
+
+    /// A module by its path with a name of its own; equal paths are one module.
+    pub fn module_named(&mut self, name: &str, path: &str) -> ModuleId {
+        let path = Text::from(&*shortened(path));
+        let modules = &mut self.recording.modules;
+        *self.modules.entry(path.clone()).or_insert_with(|| {
+            modules.push(Module {
+                name: Text::from(&*shortened(name)),
+                path,
+                build_id: None,
+                symbols: true,
+                lines: false,
+            });
+            ModuleId::from_index(modules.len() - 1)
+        })
+    }
+
+    /// A frame by all that is known of it; equal ones are one frame.
+    pub fn frame(&mut self, frame: Frame) -> FrameId {
+        let frames = &mut self.recording.frames;
+        let Frame { module, function, address, file, line, inlined } = frame.clone();
+        *self.frames.entry((module, function, address, file, line, inlined)).or_insert_with(|| {
+            frames.push(frame);
+            FrameId::from_index(frames.len() - 1)
+        })
+    }
+
+    /// A frame by its name alone, shown as it is: `module!function`, or a name without module. The
+    /// module is what stands before the first `!`.
+    pub fn named(&mut self, name: &str) -> FrameId {
+        let name = shortened(name);
+        if let Some(known) = self.names.get(name.as_ref()) {
+            return *known;
+        }
+        let (module, function) = match name.split_once('!') {
+            Some((module, function)) if !module.is_empty() && !function.is_empty() => {
+                (Some(self.module_named(module, module)), function)
+            }
+            _ => (None, &*name),
+        };
+        let id = self.frame(Frame {
+            module,
+            function: Text::from(function),
+            address: None,
+            file: None,
+            line: None,
+            inlined: false,
+        });
+        self.names.insert(Text::from(&*name), id);
+        id
+    }
+
+    /// The stack of a frame called by another stack.
+    pub fn push(&mut self, caller: Option<StackId>, frame: FrameId) -> StackId {
+        let stacks = &mut self.recording.stacks;
+        *self.stacks.entry((caller, frame)).or_insert_with(|| {
+            stacks.push(Stack { parent: caller, frame });
+            StackId::from_index(stacks.len() - 1)
+        })
+    }
+
+    /// The stack of these frames, root first; none when there is none.
+    pub fn stack(&mut self, root_first: impl IntoIterator<Item = FrameId>) -> Option<StackId> {
+        root_first.into_iter().fold(None, |caller, frame| Some(self.push(caller, frame)))
+    }
+
+    /// A process by its number. An empty name leaves the one known.
+    pub fn process(&mut self, pid: u32, name: &str) -> ProcessId {
+        let processes = &mut self.recording.processes;
+        let id = *self.processes.entry(pid).or_insert_with(|| {
+            processes.push(Process {
+                pid: Pid(pid),
+                parent: None,
+                name: Text::default(),
+                exe: Text::default(),
+                command_line: Text::default(),
+                start: Time::START,
+                end: None,
+                exit_code: None,
+                recorded: true,
+            });
+            ProcessId::from_index(processes.len() - 1)
+        });
+        let known = &mut processes[id.index()].name;
+        if !name.is_empty() && known.as_str() != name {
+            *known = Text::from(&*shortened(name));
+        }
+        id
+    }
+
+    /// A thread of a process by its number. An empty name leaves the one known.
+    pub fn thread(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
+        let threads = &mut self.recording.threads;
+        let id = *self.threads.entry((process, tid)).or_insert_with(|| {
+            threads.push(Thread {
+                process,
+                tid: Tid(tid),
+                name: Text::default(),
+                start: Time::START,
+                end: None,
+                recorded: true,
+                sched_from: None,
+                sched_to: None,
+                sched_cpu: None,
+                sched_wait: None,
+            });
+            ThreadId::from_index(threads.len() - 1)
+        });
+        let known = &mut threads[id.index()].name;
+        if !name.is_empty() && known.as_str() != name {
+            *known = Text::from(&*shortened(name));
+        }
+        id
+    }
+
+    /// Adds an amount.
+    pub fn add(&mut self, amount: Amount) {
+        self.end = self.end.max(amount.time.saturating_add(amount.duration));
+        self.recording.costs.push(Cost {
+            time: Time(amount.time),
+            duration: Nanos(amount.duration),
+            thread: amount.thread,
+            stack: amount.stack,
+            metric: amount.metric,
+            cause: amount.cause,
+            value: amount.value,
+            count: amount.count,
+        });
+    }
+
+    /// Notes that something could not be read; equal details are one row.
+    pub fn lose(&mut self, kind: LossKind, count: u64, detail: &str) {
+        let losses = &mut self.recording.losses;
+        let same = |loss: &&mut Loss| loss.kind == kind && loss.detail.as_str() == detail;
+        if let Some(known) = losses.iter_mut().find(same) {
+            known.count = known.count.saturating_add(count);
+            return;
+        }
+        losses.push(Loss { kind, count, from: None, to: None, detail: Text::from(detail) });
+    }
+
+    /// The recording: times from its start, tables in their order.
+    pub(crate) fn finish(self) -> Recording {
+        let mut recording = self.recording;
+        let earliest = recording.costs.iter().map(|cost| cost.time.0).min();
+        let start = self.start.or(earliest).unwrap_or(0);
+        for cost in &mut recording.costs {
+            cost.time = Time(cost.time.0.saturating_sub(start));
+        }
+        recording.costs.sort_by_key(|cost| cost.time);
+        recording.meta.wall = Nanos(self.end.saturating_sub(start));
+        recording.meta.rung = Rung::Imported;
+        recording
+    }
+}
+
+/// A name within bounds.
+fn shortened(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONGEST_NAME {
+        return Cow::Borrowed(name);
+    }
+    let end = (0..=LONGEST_NAME).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+    Cow::Owned(format!("{}...", &name[..end]))
+}

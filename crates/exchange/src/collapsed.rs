@@ -1,0 +1,141 @@
+//! Collapsed (folded) stacks: `main;parse;memcpy 12`, root first, one line a stack.
+//!
+//! The form that flamegraph.pl, stackcollapse scripts, async-profiler, py-spy and bpftrace share.
+//! Nobody specified it: names hold spaces and whatever else, so the number is what stands after
+//! the last space. A `;` in a name cannot be told from one between names; on the way out it becomes
+//! a `:`.
+
+use std::io::{self, BufRead as _, Read as _, Write};
+
+use culprit_model::{LossKind, Metric};
+
+use crate::builder::{Amount, Builder};
+use crate::format::{Refusal, Spec};
+use crate::input::{Input, whole_lines};
+use crate::profile::Profile;
+
+pub(crate) const SPEC: Spec = Spec {
+    extensions: &["folded", "collapsed", "txt"],
+    about: "folded stacks, one line each: flamegraph.pl, async-profiler, py-spy, bpftrace",
+    detect,
+    read: Some(read),
+    write: Some(write),
+};
+
+/// Longer lines are no stacks.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// Lines that are looked at: all must fit.
+const LINES_LOOKED_AT: usize = 50;
+
+/// Text of which each whole line is a stack, and one of them at least has two names: any other text
+/// with a number at its end would do otherwise.
+fn detect(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(whole_lines(head));
+    let mut deep = false;
+    let mut lines = text.lines().filter(|line| !is_comment(line)).take(LINES_LOOKED_AT);
+    lines.all(|line| {
+        deep |= line.contains(';');
+        parse(line).is_some_and(|(stack, _)| !stack.contains('\0'))
+    }) && deep
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.starts_with('#')
+}
+
+/// The names and the number of a line.
+fn parse(line: &str) -> Option<(&str, u64)> {
+    let (stack, number) = line.trim_end().rsplit_once(' ')?;
+    Some((stack.trim_end(), count(number)?)).filter(|(stack, _)| !stack.is_empty())
+}
+
+/// Some tools write fractions.
+fn count(number: &str) -> Option<u64> {
+    if let Ok(count) = number.parse() {
+        return Some(count);
+    }
+    let value: f64 =
+        number.parse().ok().filter(|v: &f64| v.is_finite() && (0.0..1e18).contains(v))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    let rounded = value.round() as u64;
+    Some(rounded)
+}
+
+fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
+    let (mut good, mut bad) = (0_u64, 0_u64);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let read = input.take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+        if read.map_err(|error| error.to_string())? == 0 {
+            break;
+        }
+        let line = String::from_utf8_lossy(&bytes);
+        if is_comment(&line) {
+            continue;
+        }
+        match parse(&line) {
+            Some((stack, value)) => {
+                good += 1;
+                add(builder, stack, value);
+            }
+            None => bad += 1,
+        }
+    }
+    if good == 0 {
+        return Err("no line is a stack with a number behind it".to_owned());
+    }
+    if bad > 0 {
+        builder.lose(LossKind::RecordsMalformed, bad, "lines that are no stack with a number");
+    }
+    Ok(())
+}
+
+fn add(builder: &mut Builder, stack: &str, value: u64) {
+    let mut leaf = None;
+    for name in stack.split(';').filter(|name| !name.is_empty()) {
+        let frame = builder.named(name);
+        leaf = Some(builder.push(leaf, frame));
+    }
+    builder.add(Amount { count: value, ..Amount::at(leaf, Metric::Samples, value) });
+}
+
+fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for (leaf, value) in profile.sums() {
+        let names = profile.tree.stack(leaf).map(|node| node.name.replace([';', '\n'], ":"));
+        let mut names: Vec<String> = names.collect();
+        names.reverse();
+        lines.push((names.join(";"), value));
+    }
+    lines.sort();
+    for (stack, value) in lines {
+        writeln!(out, "{stack} {value}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_stands_after_the_last_space() {
+        assert_eq!(parse("a;b c(int, char) 12"), Some(("a;b c(int, char)", 12)));
+        assert_eq!(parse("a 1.6"), Some(("a", 2)));
+        assert_eq!(parse("a"), None);
+        assert_eq!(parse(" 3"), None);
+        assert_eq!(parse("a -3"), None);
+    }
+
+    #[test]
+    fn other_text_is_not_taken_for_stacks() {
+        assert!(detect(b"main;a 1\nmain 2\n"));
+        assert!(detect(b"# comment\nmain;a 1"));
+        assert!(!detect(b"Chapter 1\nverse 2\n"));
+        assert!(!detect(b"key;value\n"));
+        assert!(!detect(b""));
+        assert!(!detect(b"\x7fELF;a 1\nx"));
+    }
+}

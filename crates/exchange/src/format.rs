@@ -1,0 +1,81 @@
+//! The closed list of formats.
+
+use std::io::{self, Write};
+
+use culprit_model::{Label as _, labels};
+
+use crate::builder::Builder;
+use crate::collapsed;
+use crate::input::Input;
+use crate::profile::Profile;
+
+labels! {
+    /// A format of another profiler, in the order in which files are tried: the surest signs first.
+    Format ("format") {
+        /// Folded stacks: `main;parse;memcpy 12`.
+        Collapsed = "collapsed",
+    }
+}
+
+/// Why nothing of a file could be read: what is wrong, and where.
+pub(crate) type Refusal = String;
+
+/// Reads a file of one format.
+type Reader = fn(&mut Input<'_>, &mut Builder) -> Result<(), Refusal>;
+
+/// Writes one format.
+type Writer = fn(&Profile<'_>, &mut dyn Write) -> io::Result<()>;
+
+/// What a format's module offers.
+pub(crate) struct Spec {
+    /// Usual endings of file names, without the dot.
+    pub(crate) extensions: &'static [&'static str],
+    /// One line on what it is and who writes it.
+    pub(crate) about: &'static str,
+    /// Whether a file that begins with these bytes is of the format.
+    pub(crate) detect: fn(&[u8]) -> bool,
+    /// Reads a file.
+    pub(crate) read: Option<Reader>,
+    /// Writes a file.
+    pub(crate) write: Option<Writer>,
+}
+
+impl Format {
+    pub(crate) const fn spec(self) -> &'static Spec {
+        match self {
+            Self::Collapsed => &collapsed::SPEC,
+        }
+    }
+
+    /// Usual endings of file names, without the dot, the most usual first. Nothing is told apart by
+    /// them.
+    #[must_use]
+    pub const fn extensions(self) -> &'static [&'static str] {
+        self.spec().extensions
+    }
+
+    /// One line on what it is and who writes it.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        self.spec().about
+    }
+
+    /// Whether such files can be read.
+    #[must_use]
+    pub const fn can_read(self) -> bool {
+        self.spec().read.is_some()
+    }
+
+    /// Whether such files can be written.
+    #[must_use]
+    pub const fn can_write(self) -> bool {
+        self.spec().write.is_some()
+    }
+
+    /// The words of those formats of which something is true, joined by commas.
+    #[must_use]
+    pub fn list(which: fn(Self) -> bool) -> String {
+        let words = Self::ALL.iter().filter(|format| which(**format)).map(|format| format.word());
+        words.collect::<Vec<_>>().join(", ")
+    }
+}

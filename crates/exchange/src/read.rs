@@ -1,0 +1,104 @@
+//! The way in and the way out: find the format, read it, write it.
+
+use std::io::Write;
+use std::path::Path;
+
+use culprit_model::{Label as _, LossKind, Recording};
+
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::format::Format;
+use crate::input::{Input, Progress};
+use crate::profile::Profile;
+
+/// What was read.
+#[derive(Debug)]
+pub struct Imported {
+    /// As what.
+    pub format: Format,
+    /// The rows. What could not be read is in its losses.
+    pub recording: Recording,
+}
+
+/// The format of a file that begins with these bytes, unpacked; none when it is of none. The name
+/// of the file does not count.
+#[must_use]
+pub fn detect(head: &[u8]) -> Option<Format> {
+    Format::ALL.iter().copied().find(|format| (format.spec().detect)(head))
+}
+
+/// Reads a file, as `format` or as what its bytes say. Packed files (gzip, zstd, zip) are unpacked
+/// first. `progress` is told now and then how many bytes of how many are done.
+///
+/// # Errors
+/// See [`Error`]; a file that is whole in part is none.
+pub fn read(
+    path: &Path,
+    format: Option<Format>,
+    progress: Progress<'_>,
+) -> Result<Imported, Error> {
+    import(Input::open(path, known, progress)?, path, format)
+}
+
+/// As [`read`], from bytes; `name` is the path for messages.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(
+    name: impl AsRef<Path>,
+    bytes: Vec<u8>,
+    format: Option<Format>,
+) -> Result<Imported, Error> {
+    let path = name.as_ref();
+    import(Input::memory(path, bytes, known, &mut |_, _| ())?, path, format)
+}
+
+/// Writes what a filter kept of a recording.
+///
+/// # Errors
+/// [`Error::Unsupported`] for formats that are only read, [`Error::Write`] when the output refuses.
+pub fn write(profile: &Profile<'_>, format: Format, out: &mut dyn Write) -> Result<(), Error> {
+    let Some(write) = format.spec().write else {
+        return Err(Error::Unsupported { format, verb: "written" });
+    };
+    write(profile, out).map_err(|source| Error::Write { format, source })
+}
+
+fn known(head: &[u8]) -> bool {
+    detect(head).is_some()
+}
+
+fn import(mut input: Input<'_>, path: &Path, format: Option<Format>) -> Result<Imported, Error> {
+    let format = match format.or_else(|| detect(input.head())) {
+        Some(format) => format,
+        None => {
+            let found = looks_like(input.head());
+            return Err(Error::Unrecognised { path: path.to_owned(), found });
+        }
+    };
+    let Some(read) = format.spec().read else {
+        return Err(Error::Unsupported { format, verb: "read" });
+    };
+    let mut builder = Builder::default();
+    read(&mut input, &mut builder).map_err(|why| Error::Malformed {
+        path: path.to_owned(),
+        format,
+        why,
+    })?;
+    if let Some(why) = &input.cut {
+        builder.lose(LossKind::FileDamaged, 1, &format!("the packed file ends early: {why}"));
+    }
+    Ok(Imported { format, recording: builder.finish() })
+}
+
+/// What a file of no known format looks like.
+fn looks_like(head: &[u8]) -> &'static str {
+    let text = std::str::from_utf8(head).is_ok_and(|text| !text.contains('\0'));
+    match head {
+        [] => "it is empty",
+        [0x7f, b'E', b'L', b'F', ..] => "it is a program or a library, no profile",
+        [b'P', b'K', 3, 4, ..] => "it is a zip without a profile of a known format",
+        _ if text => "it is text of no known format",
+        _ => "its bytes are of no known format",
+    }
+}

@@ -1,0 +1,69 @@
+//! Files cut at any length and changed at any byte are read in part or refused, never a panic.
+
+use culprit_exchange::{Format, read_bytes};
+use proptest::prelude::*;
+
+use crate::round_trip::fixtures;
+
+/// Lengths tried of each fixture: every one of small files.
+const CUTS: usize = 400;
+
+/// Bytes changed of each fixture.
+const FLIPS: usize = 300;
+
+fn all() -> Vec<(Format, Vec<u8>)> {
+    let read = |path| std::fs::read(path).expect("a fixture");
+    fixtures().into_iter().map(|(format, path)| (format, read(path))).collect()
+}
+
+#[test]
+fn files_cut_short_are_read_in_part_or_refused() {
+    for (format, bytes) in all() {
+        let step = bytes.len().div_ceil(CUTS).max(1);
+        for end in (0..bytes.len()).step_by(step) {
+            let _ = read_bytes("cut", bytes[..end].to_vec(), Some(format));
+            let _ = read_bytes("cut", bytes[..end].to_vec(), None);
+        }
+    }
+}
+
+#[test]
+fn changed_bytes_are_survived() {
+    for (format, bytes) in all() {
+        let step = bytes.len().div_ceil(FLIPS).max(1);
+        for at in (0..bytes.len()).step_by(step) {
+            for change in [0xff, 0x00, 0x80, bytes[at] ^ 1] {
+                let mut bytes = bytes.clone();
+                bytes[at] = change;
+                let _ = read_bytes("changed", bytes, Some(format));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn anything_at_all_is_survived(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        for format in <Format as culprit_model::Label>::ALL {
+            let _ = read_bytes("any", bytes.clone(), Some(*format));
+        }
+        let _ = read_bytes("any", bytes, None);
+    }
+
+    #[test]
+    fn pieces_of_fixtures_in_any_order_are_survived(
+        which in any::<prop::sample::Index>(),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 2..6),
+    ) {
+        let all = all();
+        let (format, bytes) = which.get(&all);
+        let mut mixed = Vec::new();
+        for pair in cuts.windows(2) {
+            let (a, b) = (pair[0].index(bytes.len() + 1), pair[1].index(bytes.len() + 1));
+            mixed.extend_from_slice(&bytes[a.min(b)..a.max(b)]);
+        }
+        let _ = read_bytes("mixed", mixed, Some(*format));
+    }
+}

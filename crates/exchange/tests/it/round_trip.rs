@@ -1,0 +1,131 @@
+//! What is written reads back to the same stacks and sums, and the name of a file does not count.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use culprit_exchange::{Format, NodeKind, Profile, Row, Tree, detect, read, read_bytes, write};
+use culprit_model::{Label as _, Metric, Recording};
+
+/// Every fixture, with the format that it is of.
+pub(crate) fn fixtures() -> Vec<(Format, PathBuf)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut found = Vec::new();
+    for format in Format::ALL {
+        let Ok(files) = std::fs::read_dir(folder.join(format.word())) else { continue };
+        let mut files: Vec<_> = files.map(|file| file.expect("an entry").path()).collect();
+        files.sort();
+        found.extend(files.into_iter().map(|path| (*format, path)));
+    }
+    found
+}
+
+fn quiet() -> impl FnMut(u64, u64) {
+    |_, _| ()
+}
+
+/// The sum of each stack, root first.
+pub(crate) fn sums(recording: &Recording) -> BTreeMap<(Metric, String), u64> {
+    let mut sums = BTreeMap::new();
+    for cost in &recording.costs {
+        let frames = cost.stack.into_iter().flat_map(|stack| recording.stack(stack));
+        let mut names: Vec<_> = frames.map(|frame| recording.frame_name(frame)).collect();
+        names.reverse();
+        *sums.entry((cost.metric, names.join(";"))).or_default() += cost.value;
+    }
+    sums
+}
+
+/// All costs of a metric as they are, without any filter.
+fn profile(recording: &Recording, metric: Metric) -> Profile<'_> {
+    let mut tree = Tree::default();
+    let costs = recording.costs.iter().filter(|cost| cost.metric == metric);
+    let rows = costs.map(|cost| {
+        let mut frames: Vec<_> = cost.stack.into_iter().flat_map(|s| recording.stack(s)).collect();
+        frames.reverse();
+        let leaf = frames.into_iter().fold(None, |at, frame| {
+            let name = recording.frame_name(frame).into();
+            Some(tree.child(at, &name, NodeKind::Frame(frame)))
+        });
+        Row {
+            time: cost.time,
+            duration: cost.duration,
+            thread: cost.thread,
+            leaf,
+            value: cost.value,
+            count: cost.count,
+        }
+    });
+    let rows = rows.collect();
+    Profile { recording, metric, tree, rows }
+}
+
+#[test]
+fn every_format_that_is_read_has_a_fixture() {
+    for format in Format::ALL.iter().filter(|format| format.can_read()) {
+        assert!(fixtures().iter().any(|(of, _)| of == format), "{format} has no fixture");
+    }
+}
+
+#[test]
+fn files_are_told_apart_without_their_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (format, path) in fixtures() {
+        let named = read(&path, None, &mut quiet()).expect("a fixture");
+        assert_eq!(named.format, format, "{}", path.display());
+        let nameless = folder.path().join("x");
+        std::fs::copy(&path, &nameless).expect("a copy");
+        let unnamed = read(&nameless, None, &mut quiet()).expect("a fixture");
+        assert_eq!(named.recording, unnamed.recording, "{}", path.display());
+        assert!(!named.recording.costs.is_empty() || !named.recording.switches.is_empty());
+    }
+}
+
+#[test]
+fn what_is_written_reads_back_to_the_same_sums() {
+    for (_, path) in fixtures() {
+        let first = read(&path, None, &mut quiet()).expect("a fixture").recording;
+        let metrics: std::collections::BTreeSet<_> = first.costs.iter().map(|c| c.metric).collect();
+        for metric in metrics {
+            for format in Format::ALL.iter().filter(|f| f.can_write() && f.can_read()) {
+                let mut bytes = Vec::new();
+                write(&profile(&first, metric), *format, &mut bytes).expect("written");
+                assert_eq!(detect(&bytes), Some(*format), "{} as {format}", path.display());
+                let second = read_bytes("again", bytes, None).expect("read again").recording;
+                let values = |recording, only: Option<Metric>| {
+                    let mut stacks: Vec<(String, u64)> = sums(recording)
+                        .into_iter()
+                        .filter(|((metric, _), value)| {
+                            only.is_none_or(|only| only == *metric) && *value > 0
+                        })
+                        .map(|((_, stack), value)| (stack, value))
+                        .collect();
+                    stacks.sort();
+                    stacks
+                };
+                let (before, after) = (values(&first, Some(metric)), values(&second, None));
+                assert_eq!(before, after, "{} as {format}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn packed_files_are_unpacked() {
+    use std::io::Write as _;
+    let plain = b"main;a 1\nmain;b 2\n".to_vec();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).expect("packed");
+    let gzip = gzip.finish().expect("packed");
+    let zstd = zstd::encode_all(&*plain, 1).expect("packed");
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for (name, bytes) in [("readme", &b"nothing"[..]), ("x.gz", &gzip)] {
+        zip.start_file(name, options).expect("packed");
+        zip.write_all(bytes).expect("packed");
+    }
+    let zip = zip.finish().expect("packed").into_inner();
+    let expected = read_bytes("x", plain, None).expect("read").recording;
+    for packed in [gzip, zstd, zip] {
+        assert_eq!(read_bytes("x", packed, None).expect("read").recording, expected);
+    }
+}

@@ -1,0 +1,32 @@
+//! What stacks cost, as other profilers' files say it.
+
+use crate::cause::Cause;
+use crate::column::table;
+use crate::ids::{StackId, ThreadId};
+use crate::metric::Metric;
+use crate::time::{Nanos, Time};
+
+table! {
+    /// An amount at a stack, from another profiler's file. Such files hold samples, not switches,
+    /// so these rows neither tile a thread's life nor say what happened between them. Ordered by
+    /// time.
+    Cost in "costs" {
+        /// When, or from when; 0 where the file does not say.
+        time: Time,
+        /// How long it went on; 0 for what happened at one instant or where the file does not say.
+        duration: Nanos,
+        /// Which thread; none where process and thread, if the file knows them, are frames of the
+        /// stack like others.
+        thread: Option<ThreadId>,
+        /// At which stack; none where that was lost.
+        stack: Option<StackId>,
+        /// What the value counts.
+        metric: Metric,
+        /// Why the time passed; none for what is no time and where the file does not say.
+        cause: Option<Cause>,
+        /// How much, in the metric's unit.
+        value: u64,
+        /// How many samples of the file it stands for.
+        count: u64,
+    }
+}
