@@ -5,9 +5,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use culprit_engine::accounting::{self, Accounting, Sum};
+use culprit_engine::calls::Query;
 use culprit_findings::Report;
-use culprit_model::{Cause, Label as _, LossKind, LossSeverity, Nanos, Recording, ThreadId};
+use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId};
 
+use crate::losses::{self, LossLine};
 use crate::output::percent;
 pub(crate) use crate::views::{Function, functions};
 
@@ -28,8 +30,11 @@ pub(crate) struct Digest {
     pub report: Report,
     /// Our sums against the kernel's.
     pub accounting: Accounting,
-    /// Recorded threads with their time, those that matter most first.
+    /// Recorded threads that the filter keeps with their time in its range, those that matter most
+    /// first.
     pub threads: Vec<ThreadTime>,
+    /// Everything that was lost, one line a kind, the worst first.
+    pub losses: Vec<LossLine>,
     /// Functions by own time, the largest first.
     pub top: Vec<Function>,
 }
@@ -58,23 +63,10 @@ pub(crate) struct Check {
     pub ours: Nanos,
     /// What it should be.
     pub theirs: Nanos,
-    /// Within the tolerance.
+    /// Within the tolerance, or too small a difference to matter.
     pub fine: bool,
-}
-
-/// One kind of loss, all its rows together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LossLine {
-    /// The kind's word.
-    pub id: String,
-    /// How bad it is.
-    pub severity: LossSeverity,
-    /// How many records, stacks, modules.
-    pub count: u64,
-    /// What exactly; the first few of several.
-    pub detail: String,
-    /// What helps.
-    pub advice: String,
+    /// True when the difference is beyond the tolerance, and only too small to matter.
+    pub slight: bool,
 }
 
 impl ThreadTime {
@@ -87,8 +79,9 @@ impl ThreadTime {
 impl Check {
     fn new(what: &'static str, sum: Sum, tolerance: f64, slack: Nanos) -> Self {
         let apart = sum.difference_ns().unsigned_abs();
-        let fine = apart <= slack.0 || sum.residual().abs() <= tolerance;
-        Self { what, ours: sum.ours, theirs: sum.theirs, fine }
+        let near = sum.residual().abs() <= tolerance;
+        let fine = near || apart <= slack.0;
+        Self { what, ours: sum.ours, theirs: sum.theirs, fine, slight: fine && !near }
     }
 
     /// `+1.2 ms, +0.12 %`.
@@ -101,16 +94,27 @@ impl Check {
         if apart == Nanos::ZERO {
             return "none".to_owned();
         }
-        format!("{less}{apart}, {less}{:.3} %", apart.share_of(self.theirs) * 100.0)
+        let slight = if self.slight {
+            format!(", too short to judge below {}", accounting::SLACK)
+        } else {
+            String::new()
+        };
+        format!("{less}{apart}, {less}{:.3} %{slight}", apart.share_of(self.theirs) * 100.0)
     }
 }
 
 impl Digest {
-    /// Everything about a recording whose intervals are built.
-    pub(crate) fn new(recording: Recording, report: Report, top: Vec<Function>) -> Self {
+    /// Everything about what a query keeps of a recording whose intervals are built.
+    pub(crate) fn new(
+        recording: Recording,
+        query: &Query,
+        report: Report,
+        top: Vec<Function>,
+    ) -> Self {
         let accounting = accounting::accounting(&recording);
-        let threads = thread_times(&recording);
-        Self { recording, report, accounting, threads, top }
+        let threads = thread_times(&recording, query);
+        let losses = losses::lines(&recording);
+        Self { recording, report, accounting, threads, losses, top }
     }
 
     /// `CMD in PLACE`, as titles name a recording.
@@ -124,8 +128,20 @@ impl Digest {
         format!("{command} in {}", meta.place)
     }
 
-    /// The answer in one sentence.
+    /// The answer in one sentence. Of a recording with holes it says first that it is one.
     pub(crate) fn verdict(&self) -> String {
+        let holes: Vec<&str> = losses::holes(&self.losses).map(|line| line.id.as_str()).collect();
+        let sentence = self.sentence();
+        if holes.is_empty() {
+            return sentence;
+        }
+        format!("incomplete recording ({}), of what is left: {sentence}", holes.join(", "))
+    }
+
+    fn sentence(&self) -> String {
+        if self.threads.iter().all(|thread| thread.wall == Nanos::ZERO) {
+            return "no thread time is left to look at, so nothing can be said".to_owned();
+        }
         let wall = self.report.wall;
         let culprit = self.report.findings.iter().find(|finding| finding.cost > Nanos::ZERO);
         match culprit {
@@ -178,56 +194,27 @@ impl Digest {
         }
         checks
     }
-
-    /// The loss ledger, one line a kind, the worst first.
-    pub(crate) fn losses(&self) -> Vec<LossLine> {
-        let mut kinds: BTreeMap<LossKind, (u64, Vec<&str>)> = BTreeMap::new();
-        for loss in &self.recording.losses {
-            let (count, details) = kinds.entry(loss.kind).or_default();
-            *count += loss.count;
-            if !loss.detail.is_empty() {
-                details.push(&loss.detail);
-            }
-        }
-        let mut lines: Vec<LossLine> = kinds
-            .into_iter()
-            .map(|(kind, (count, details))| loss_line(kind, count, &details))
-            .collect();
-        lines.sort_by_key(|line| Reverse(line.severity));
-        lines
-    }
 }
 
-fn loss_line(kind: LossKind, count: u64, details: &[&str]) -> LossLine {
-    /// More would fill the screen; the recording has them all.
-    const SHOWN: usize = 3;
-    let mut detail = details.iter().take(SHOWN).copied().collect::<Vec<_>>().join("; ");
-    if details.len() > SHOWN {
-        detail.push_str(&format!("; {} more", details.len() - SHOWN));
-    }
-    LossLine {
-        id: kind.word().to_owned(),
-        severity: kind.severity(),
-        count,
-        detail,
-        advice: kind.advice().to_owned(),
-    }
-}
-
-/// Every recorded thread's time: those that ever ran come first, and of these the longest-lived; a
-/// machine has many that never do.
-fn thread_times(recording: &Recording) -> Vec<ThreadTime> {
+/// The time of every recorded thread that a query keeps, within its range: those that ever ran come
+/// first, and of these the longest-lived; a machine has many that never do.
+fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
     let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
+    let (from, to) = query.range(recording);
     for row in &recording.intervals {
-        sums[row.thread.index()][usize::from(row.cause.code())] += row.duration;
+        let end = (row.start + row.duration).min(to);
+        let within = end.since(row.start.max(from));
+        sums[row.thread.index()][usize::from(row.cause.code())] += within;
     }
+    let kept = query.threads(recording);
     let mut threads: Vec<ThreadTime> = recording
         .threads
         .iter()
+        .zip(kept)
         .zip(sums)
         .enumerate()
-        .filter(|(_, (thread, _))| thread.recorded)
-        .map(|(index, (thread, sums))| {
+        .filter(|(_, ((thread, kept), _))| thread.recorded && *kept)
+        .map(|(index, ((thread, _), sums))| {
             let id = ThreadId::from_index(index);
             let parts: Vec<_> = Cause::ALL
                 .iter()
@@ -278,26 +265,33 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_one_kind_are_one_line_and_the_worst_comes_first() {
-        let mut digest = testing::digest();
-        let loss = |kind, count, detail: &str| culprit_model::Loss {
-            kind,
-            count,
+    fn threads_and_their_time_are_those_of_the_filter() {
+        let filter = culprit_model::Filter {
+            thread: "worker".to_owned(),
+            from: Some(culprit_model::Time(50_000_000)),
+            ..Default::default()
+        };
+        let digest = crate::load::digest(testing::recording(), &filter, false).unwrap();
+        let told: Vec<_> = digest.threads.iter().map(|t| (t.name.as_str(), t.wall)).collect();
+        assert_eq!(told, [("worker (11)", Nanos(60_000_000))]);
+    }
+
+    #[test]
+    fn a_verdict_on_a_damaged_recording_says_so_first() {
+        let mut recording = testing::recording();
+        recording.losses.push(culprit_model::Loss {
+            kind: culprit_model::LossKind::FileDamaged,
+            count: 1,
             from: None,
             to: None,
-            detail: detail.into(),
-        };
-        digest.recording.losses = vec![
-            loss(LossKind::RingsSmall, 1, ""),
-            loss(LossKind::SymbolsMissing, 1, "/bin/a"),
-            loss(LossKind::SwitchesLost, 7, "cpu 0"),
-            loss(LossKind::SymbolsMissing, 2, "/bin/b"),
-        ];
-        let lines: Vec<_> =
-            digest.losses().iter().map(|l| format!("{} {} {}", l.id, l.count, l.detail)).collect();
-        assert_eq!(
-            lines,
-            ["switches-lost 7 cpu 0", "symbols-missing 3 /bin/a; /bin/b", "rings-small 1 "]
-        );
+            detail: "the end is missing".into(),
+        });
+        let filter = culprit_model::Filter::default();
+        let digest = crate::load::digest(recording.clone(), &filter, false).unwrap();
+        let verdict = digest.verdict();
+        assert!(verdict.starts_with("incomplete recording (file-damaged)"), "{verdict}");
+        recording.intervals.clear();
+        let digest = crate::load::digest(recording, &filter, false).unwrap();
+        assert!(digest.verdict().ends_with("nothing can be said"), "{}", digest.verdict());
     }
 }

@@ -8,6 +8,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::output::clean_lines;
+
 /// What the user can do about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -15,7 +17,12 @@ pub(crate) enum Kind {
     BadInput,
     /// The machine refused: a privilege, an engine or space is missing: exit code 3.
     Refused,
+    /// The user ended it before there was anything to show: exit code 130.
+    Interrupted,
 }
+
+/// What shells show for a program that Ctrl-C ended: 128 + SIGINT.
+const INTERRUPTED: u8 = 130;
 
 /// A command could not do what was asked.
 #[derive(Debug)]
@@ -32,6 +39,8 @@ pub(crate) enum Outcome {
     Done,
     /// Found something that the user asked to fail on: exit code 1.
     Found,
+    /// Ctrl-C cut it short; what was there by then has been shown: exit code 130.
+    Interrupted,
     /// Ended with the exit code of the command that it ran.
     Command(u8),
 }
@@ -42,6 +51,7 @@ impl Outcome {
         match self {
             Self::Done => ExitCode::SUCCESS,
             Self::Found => ExitCode::from(1),
+            Self::Interrupted => ExitCode::from(INTERRUPTED),
             Self::Command(code) => ExitCode::from(code),
         }
     }
@@ -58,9 +68,20 @@ impl Failure {
         Self { kind: Kind::Refused, what: what.into(), hints: Vec::new() }
     }
 
+    /// Ctrl-C came before there was anything to show.
+    pub(crate) fn interrupted(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Interrupted, what: what.into(), hints: Vec::new() }
+    }
+
     /// The same failure with the exit code of a refusal.
     pub(crate) fn into_refused(self) -> Self {
         Self { kind: Kind::Refused, ..self }
+    }
+
+    /// Says first where it happened.
+    pub(crate) fn of(mut self, whose: &str) -> Self {
+        self.what = format!("{whose}: {}", self.what);
+        self
     }
 
     /// Adds a way out.
@@ -76,11 +97,17 @@ impl Failure {
     }
 
     /// The exit code of the process.
-    pub(crate) fn code(&self) -> ExitCode {
+    pub(crate) fn code(&self) -> u8 {
         match self.kind {
-            Kind::BadInput => ExitCode::from(2),
-            Kind::Refused => ExitCode::from(3),
+            Kind::BadInput => 2,
+            Kind::Refused => 3,
+            Kind::Interrupted => INTERRUPTED,
         }
+    }
+
+    /// The ways out, one a line; none when there are none.
+    pub(crate) fn way_out(&self) -> Option<String> {
+        (!self.hints.is_empty()).then(|| self.hints.join("\n"))
     }
 
     /// One of the two exit codes' reasons.
@@ -89,15 +116,15 @@ impl Failure {
         self.kind
     }
 
-    /// The message and its hints as they are printed on stderr.
+    /// The message and its hints as they are printed on stderr. Both may quote names from outside.
     pub(crate) fn text(&self) -> String {
-        let mut text = format!("error: {}\n", self.what);
+        let mut text = format!("error: {}\n", clean_lines(&self.what));
         if !self.hints.is_empty() {
             text.push('\n');
         }
         for hint in &self.hints {
             text.push_str("hint: ");
-            text.push_str(hint);
+            text.push_str(&clean_lines(hint));
             text.push('\n');
         }
         text

@@ -5,12 +5,24 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Context as _, Failure};
 
-/// Writes a file under a temporary name beside it, then renames it: nobody sees half of it.
+/// Writes a file under a temporary name beside it, then renames it: nobody sees half of it. What is
+/// no ordinary file (`/dev/stdout`, a pipe) is written into. A recording is never replaced: it
+/// cannot be made again.
 ///
 /// # Errors
 /// When it cannot be written; then nothing is left of it.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let what = || format!("write `{}`", path.display());
+    let there = std::fs::metadata(path);
+    if there.as_ref().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return std::fs::write(path, bytes).or_refused(what);
+    }
+    if there.is_ok() && culprit_recording::peek(path).is_ok() {
+        return Err(Failure::bad_input(format!("{}: it is a recording", what()))
+            .hint("`-o` names another file"));
+    }
+    // Through a link, so that it stays one.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
@@ -20,7 +32,76 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
-    written.or_refused(what)
+    written.or_refused(what).map_err(|failure| failure.hint("`-o` names another file"))
+}
+
+/// The recording that a new one is to replace, out of the way until the new one is there: a command
+/// that cannot be started costs nobody an earlier recording.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    path: PathBuf,
+    aside: Option<PathBuf>,
+}
+
+impl Replaced {
+    /// Makes sure that a recording can be written to `path`, and sets aside what stands there.
+    ///
+    /// # Errors
+    /// When something stands there that is no recording and `force` is not given, when another
+    /// recorder writes it, or when the folder cannot be written to.
+    pub(crate) fn set_aside(path: &Path, force: bool) -> Result<Self, Failure> {
+        let what = || format!("write `{}`", path.display());
+        let elsewhere = |failure: Failure| failure.hint("`-o` names another file");
+        let Ok(there) = std::fs::metadata(path) else {
+            std::fs::File::create_new(path)
+                .and_then(|_| std::fs::remove_file(path))
+                .or_refused(what)
+                .map_err(elsewhere)?;
+            return Ok(Self { path: path.to_owned(), aside: None });
+        };
+        if !there.is_file() {
+            let kind = if there.is_dir() { "a folder" } else { "no ordinary file" };
+            return Err(elsewhere(Failure::refused(format!("{}: it is {kind}", what()))));
+        }
+        if there.len() > 0
+            && !force
+            && let Err(error) = culprit_recording::peek(path)
+        {
+            return Err(elsewhere(
+                Failure::bad_input(format!("{} in place of what is there: {error}", what()))
+                    .hint("`--force` replaces it"),
+            ));
+        }
+        let file = std::fs::OpenOptions::new().append(true).open(path);
+        let file = file.or_refused(what).map_err(elsewhere)?;
+        if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+            let busy = format!("{}: another recorder is writing it", what());
+            return Err(elsewhere(Failure::refused(busy)));
+        }
+        let path = path.canonicalize().or_refused(what)?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(".before");
+        let aside = path.with_file_name(name);
+        std::fs::rename(&path, &aside).or_refused(what).map_err(elsewhere)?;
+        Ok(Self { path, aside: Some(aside) })
+    }
+
+    /// The new one is there: the earlier one goes.
+    pub(crate) fn discard(mut self) {
+        if let Some(aside) = self.aside.take() {
+            // It is in nobody's way; the next recording replaces it.
+            let _ = std::fs::remove_file(aside);
+        }
+    }
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(aside) = &self.aside {
+            // What cannot be put back stays beside it under its other name.
+            let _ = std::fs::rename(aside, &self.path);
+        }
+    }
 }
 
 /// The first of `STEM-1ENDING`, `STEM-2ENDING`, ... that does not exist yet.
@@ -52,6 +133,41 @@ mod tests {
         std::fs::create_dir(&taken).unwrap();
         assert!(write_whole(&taken, b"x").is_err());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_stands_there_comes_back_unless_it_was_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.culprit");
+        let recording = crate::testing::recording();
+        culprit_recording::write(&path, &recording).unwrap();
+        let earlier = std::fs::read(&path).unwrap();
+        drop(Replaced::set_aside(&path, false).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), earlier);
+        Replaced::set_aside(&path, false).unwrap().discard();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        std::fs::write(&path, "notes").unwrap();
+        let refused = Replaced::set_aside(&path, false).unwrap_err();
+        assert!(refused.to_string().contains("no recording"), "{refused}");
+        Replaced::set_aside(&path, true).unwrap().discard();
+        let refused = Replaced::set_aside(folder.path(), true).unwrap_err();
+        assert!(refused.to_string().contains("a folder"), "{refused}");
+    }
+
+    #[test]
+    fn a_page_never_replaces_a_recording_and_follows_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("x.culprit"), folder.path().join("link"));
+        culprit_recording::write(&path, &crate::testing::recording()).unwrap();
+        assert!(write_whole(&path, b"<html>").is_err());
+        let page = folder.path().join("page.html");
+        std::fs::write(&page, "old").unwrap();
+        std::os::unix::fs::symlink(&page, &link).unwrap();
+        write_whole(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&page).unwrap(), b"new");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        write_whole(Path::new("/dev/null"), b"x").unwrap();
+        assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]

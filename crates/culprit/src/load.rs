@@ -5,22 +5,34 @@
 
 use std::path::Path;
 
-use culprit_engine::calls::{CallTree, Query};
+use culprit_engine::calls::{CallTree, Patterns, Query};
 use culprit_findings::Report;
-use culprit_model::{Filter, Metric, Recording};
+use culprit_model::{Filter, Finding, Metric, Recording, Where};
 
+use crate::args::{FilterArgs, RecordingArg};
 use crate::digest::{Digest, functions};
 use crate::failure::{Context as _, Failure};
+use crate::losses;
+use crate::output::Output;
+use crate::views::why_empty;
 
-/// The recording at `path`, with its intervals.
+/// How a pattern is written, for one that is wrong.
+const PATTERN_HINT: &str = "a pattern is a part of a name, as in `--inc 'libc*read;^blocked.'`; docs/filters.md has the language";
+
+/// The recording at `path`, with its intervals; what is missing of it is said on stderr first.
 ///
 /// # Errors
 /// When the file is none, is of a later version, or cannot be read.
-pub(crate) fn recording(path: &Path) -> Result<Recording, Failure> {
+pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failure> {
     let opened = culprit_recording::open(path).map_err(|error| not_opened(path, &error))?;
     let mut recording = opened.recording;
-    if recording.intervals.is_empty() {
+    // A damaged file may have lost its intervals. Built anew from what else is left of it they
+    // would claim time that nobody measured.
+    if opened.unfinished.is_some() && recording.intervals.is_empty() {
         culprit_engine::threads::build(&mut recording);
+    }
+    if let Some(warning) = losses::warning(path, &losses::lines(&recording)) {
+        output.warn(&warning);
     }
     Ok(recording)
 }
@@ -48,18 +60,102 @@ fn fitted(recording: &Recording, filter: &Filter) -> Filter {
     Filter { metric, ..filter.clone() }
 }
 
+/// A recording, what a filter keeps of it as a tree, and the filter; why there is nothing of it is
+/// said on stderr.
+pub(crate) struct View {
+    /// The whole recording.
+    pub(crate) recording: Recording,
+    /// What the filter keeps.
+    pub(crate) tree: CallTree,
+    /// The filter.
+    pub(crate) filter: Filter,
+}
+
+/// What a view shows.
+///
+/// # Errors
+/// When the recording or the filter cannot be read.
+pub(crate) fn view(
+    recording_arg: &RecordingArg,
+    filter: &FilterArgs,
+    output: &Output,
+) -> Result<View, Failure> {
+    let filter = filter.filter()?;
+    // Wrong patterns are told before a long recording is read.
+    query(&filter)?;
+    let recording = recording(&recording_arg.recording, output)?;
+    let filter = fitted(&recording, &filter);
+    let tree = CallTree::of(&recording, &query(&filter)?);
+    for reason in why_empty(&tree, &filter, &recording) {
+        output.say(&format!("nothing to show: {reason}"));
+    }
+    Ok(View { recording, tree, filter })
+}
+
 /// A compiled filter.
 ///
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn query(filter: &Filter) -> Result<Query, Failure> {
-    Query::compile(filter).or_bad_input(|| "read the filter".to_owned())
+    Query::compile(filter)
+        .or_bad_input(|| "read the filter".to_owned())
+        .map_err(|failure| failure.hint(PATTERN_HINT))
 }
 
-/// The findings in the time range that a filter selects.
-pub(crate) fn findings(recording: &Recording, filter: &Filter, all: bool) -> Report {
+/// The findings in the time range that a filter selects, of those processes, threads and frames
+/// that it keeps. What a finding costs is settled before: one waits for many.
+///
+/// # Errors
+/// When a pattern is wrong.
+pub(crate) fn findings(
+    recording: &Recording,
+    filter: &Filter,
+    all: bool,
+) -> Result<Report, Failure> {
+    let subject = Subject::of(filter)?;
     let options = culprit_findings::Options { all, from: filter.from, to: filter.to };
-    culprit_findings::find(recording, &options)
+    let mut report = culprit_findings::find(recording, &options);
+    let kept =
+        |finding: &Finding| finding.at.is_empty() || finding.at.iter().any(|at| subject.holds(at));
+    report.findings.retain(|finding| {
+        let kept = kept(finding);
+        report.explained_share -= if kept { 0.0 } else { finding.share };
+        kept
+    });
+    report.explained_share = report.explained_share.max(0.0);
+    Ok(report)
+}
+
+/// Where findings must arise to be listed.
+struct Subject {
+    process: Patterns,
+    thread: Patterns,
+    include: Patterns,
+    exclude: Patterns,
+}
+
+impl Subject {
+    fn of(filter: &Filter) -> Result<Self, Failure> {
+        let patterns = |text: &str| {
+            Patterns::parse(text)
+                .or_bad_input(|| "read the filter".to_owned())
+                .map_err(|failure| failure.hint(PATTERN_HINT))
+        };
+        Ok(Self {
+            process: patterns(&filter.process)?,
+            thread: patterns(&filter.thread)?,
+            include: patterns(&filter.include)?,
+            exclude: patterns(&filter.exclude)?,
+        })
+    }
+
+    fn holds(&self, at: &Where) -> bool {
+        let named = |patterns: &Patterns, name: &str| patterns.is_empty() || patterns.any(name);
+        named(&self.process, &at.process)
+            && named(&self.thread, &at.thread)
+            && self.include.iter().all(|pattern| at.stack.iter().any(|name| pattern.matches(name)))
+            && !at.stack.iter().any(|name| self.exclude.any(name))
+    }
 }
 
 /// Everything a report says about a recording.
@@ -67,11 +163,38 @@ pub(crate) fn findings(recording: &Recording, filter: &Filter, all: bool) -> Rep
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
+    let query = query(&fitted(&recording, filter))?;
     // The two have nothing to do with each other, and findings take most of the time.
     let (report, top) = std::thread::scope(|scope| {
-        let top = scope.spawn(|| tree(&recording, filter).map(|tree| functions(&tree)));
+        let top = scope.spawn(|| functions(&CallTree::of(&recording, &query)));
         (findings(&recording, filter, all), top.join())
     });
-    let top = top.map_err(|_| Failure::refused("add up functions: the thread panicked"))??;
-    Ok(Digest::new(recording, report, top))
+    let top = top.map_err(|_| Failure::refused("add up functions: the thread panicked"))?;
+    Ok(Digest::new(recording, &query, report?, top))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn findings_are_those_of_the_threads_and_frames_that_the_filter_keeps() {
+        let recording = testing::recording();
+        let told = |filter: Filter| findings(&recording, &filter, true).unwrap();
+        let all = told(Filter::default());
+        let costly = all.findings.iter().find(|finding| !finding.at.is_empty()).unwrap();
+        let thread = costly.at[0].thread.to_string();
+        let name = thread.split(' ').next().unwrap();
+        let kept = |report: &Report| report.findings.iter().any(|f| f.title == costly.title);
+        assert!(kept(&told(Filter { thread: name.to_owned(), ..Filter::default() })));
+        let without = told(Filter { thread: "nobody".to_owned(), ..Filter::default() });
+        assert!(!kept(&without) && without.explained_share < all.explained_share);
+        let leaf = costly.at[0].stack.last().unwrap().to_string();
+        assert!(!kept(&told(Filter { exclude: leaf, ..Filter::default() })));
+        assert!(
+            findings(&recording, &Filter { process: "@(".into(), ..Filter::default() }, true)
+                .is_err()
+        );
+    }
 }

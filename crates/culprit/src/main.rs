@@ -3,6 +3,7 @@
 //! `args` holds what can be typed, `commands` one file a subcommand, `output`, `json`, `html` and
 //! `svg` what comes out. Only this crate prints, exits, and reads the environment.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 mod args;
@@ -16,6 +17,7 @@ mod html;
 mod interrupt;
 mod json;
 mod load;
+mod losses;
 mod output;
 mod places;
 mod session;
@@ -32,14 +34,15 @@ use failure::{Failure, Outcome};
 use output::Output;
 
 fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
     let settings = match settings::Settings::read() {
         Ok(settings) => settings,
-        Err(failure) => return failed(&failure),
+        Err(failure) => return failed(&failure, &arguments),
     };
-    match args::parse(&settings, std::env::args_os()) {
+    match args::parse(&settings, &arguments) {
         Ok(cli) => run(cli, &settings),
-        Err(NotParsed::Settings(failure)) => failed(&failure),
-        Err(NotParsed::Clap(error)) => not_parsed(&error),
+        Err(NotParsed::Settings(failure)) => failed(&failure, &arguments),
+        Err(NotParsed::Clap(error)) => not_parsed(&error, &arguments),
     }
 }
 
@@ -48,18 +51,30 @@ fn run(cli: args::Cli, settings: &settings::Settings) -> ExitCode {
     let result = commands::run(cli.command, settings, &mut output);
     match result.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome.code(),
-        Err(failure) => failed(&failure),
+        Err(failure) => {
+            output.failure(&failure);
+            failure.code().into()
+        }
     }
 }
 
-fn failed(failure: &Failure) -> ExitCode {
-    output::stderr(&failure.text());
-    failure.code()
+/// A failure from before the options were read.
+fn failed(failure: &Failure, arguments: &[OsString]) -> ExitCode {
+    Output::unread(args::wants_json(arguments)).failure(failure);
+    failure.code().into()
 }
 
 /// Help and version go to stdout with 0, wrong arguments to stderr with 2.
-fn not_parsed(error: &clap::Error) -> ExitCode {
+fn not_parsed(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     // A closed pipe (`culprit --help | head -1`) is no error.
     let _ = error.print();
-    if error.use_stderr() { Failure::bad_input("").code() } else { Outcome::Done.code() }
+    if !error.use_stderr() {
+        return Outcome::Done.code();
+    }
+    let failure = args::failure(error);
+    if args::is_about_the_subcommand(error) {
+        output::stderr(&format!("\nhint: {}\n", failure.way_out().unwrap_or_default()));
+    }
+    Output::unread(args::wants_json(arguments)).document_of(&failure);
+    failure.code().into()
 }

@@ -75,6 +75,13 @@ pub(crate) fn no_color() -> bool {
     variable(NO_COLOR).is_some()
 }
 
+/// True when the environment asks for JSON; for failures from before the options were read.
+pub(crate) fn json() -> bool {
+    let no =
+        |value: OsString| matches!(value.to_str(), Some("0" | "false" | "no" | "off" | "n" | "f"));
+    variable(variables::JSON).is_some_and(|value| !no(value))
+}
+
 /// The type of terminal; `dumb` ones get no colour and no progress.
 pub(crate) fn dumb_terminal() -> bool {
     variable("TERM").is_some_and(|term| term == "dumb")

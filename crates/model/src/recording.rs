@@ -204,6 +204,34 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_of_no_known_module_is_named_by_its_function() {
+        let frame = |module, function: &str| crate::Frame {
+            module,
+            function: Text::from(function),
+            address: None,
+            file: None,
+            line: None,
+            inlined: false,
+        };
+        let mut recording = Recording::default();
+        recording.modules.push(crate::Module {
+            name: Text::from("app"),
+            path: Text::from("/app"),
+            build_id: None,
+            symbols: true,
+            lines: false,
+        });
+        recording.frames = vec![
+            frame(Some(ModuleId(0)), "main"),
+            frame(Some(ModuleId(0)), "?"),
+            frame(None, "handle"),
+            frame(None, "?"),
+        ];
+        let names = [0, 1, 2, 3].map(|at| recording.frame_name(FrameId(at)));
+        assert_eq!(names, ["app!main", "app!?", "handle", "?!?"]);
+    }
+
+    #[test]
     fn every_table_and_column_is_documented_and_named_once() {
         let mut names = std::collections::BTreeSet::new();
         for table in TABLES {

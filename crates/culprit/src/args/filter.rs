@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use culprit_model::{Filter, Label as _, Metric, Time};
+use culprit_model::{Filter, Label as _, Metric, Nanos, Time};
 
 use super::parse;
+use crate::failure::Failure;
 use crate::settings::variables;
+
+/// What help calls the filter options.
+pub(super) const HEADING: &str = "Filter";
 
 /// The filter options as typed.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Filter")]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct FilterArgs {
     /// What stacks weigh: wall, cpu, blocked, runnable (ns), faults (count); imports have others.
     /// Where a recording has no thread time, `wall` stands for the first metric that it has
@@ -62,8 +66,20 @@ fn percent(text: &str) -> Result<f64, String> {
 
 impl FilterArgs {
     /// The filter as the engine takes it.
-    pub(crate) fn filter(&self) -> Filter {
-        Filter {
+    ///
+    /// # Errors
+    /// When the time range is empty.
+    pub(crate) fn filter(&self) -> Result<Filter, Failure> {
+        if let (Some(from), Some(to)) = (self.from, self.to)
+            && from >= to
+        {
+            let (from, to) = (Nanos(from.0), Nanos(to.0));
+            return Err(Failure::bad_input(format!(
+                "read the filter: `--from` at {from} is not before `--to` at {to}"
+            ))
+            .hint("both count from the recording's start, as in `--from 2s --to 3.5s`"));
+        }
+        Ok(Filter {
             metric: self.metric,
             from: self.from,
             to: self.to,
@@ -75,7 +91,7 @@ impl FilterArgs {
             include: self.inc.clone(),
             exclude: self.exc.clone(),
             limit: self.limit,
-        }
+        })
     }
 }
 

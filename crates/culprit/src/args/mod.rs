@@ -10,14 +10,19 @@ mod filter;
 mod parse;
 mod places;
 mod record;
+mod variables;
 mod views;
 mod why;
 
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
-use crate::settings::{Settings, variables};
+use crate::settings::{Settings, variables as named};
 
+pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use views::{
@@ -28,7 +33,7 @@ pub(crate) use why::WhyArgs;
 
 /// Says why a program is slow, or slower in the container than outside it.
 #[derive(Debug, Parser)]
-#[command(name = "culprit", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "culprit", version, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Options of every subcommand.
     #[command(flatten)]
@@ -42,14 +47,15 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct GlobalArgs {
-    /// Print one JSON document on stdout; talk stays on stderr
-    #[arg(long, global = true, env = variables::JSON)]
+    /// Print one JSON document on stdout, a failure too; all else goes to stderr, also what a
+    /// recorded command prints
+    #[arg(long, global = true, env = named::JSON)]
     pub json: bool,
     /// No progress, hints or summaries on stderr; errors stay
-    #[arg(long, short, global = true, env = variables::QUIET)]
+    #[arg(long, short, global = true, env = named::QUIET)]
     pub quiet: bool,
     /// When to use colour; `auto` means on a terminal and without `NO_COLOR`
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = variables::COLOR)]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = named::COLOR)]
     pub color: ColorChoice,
 }
 
@@ -114,7 +120,7 @@ pub(crate) enum NotParsed {
 /// When a settings file names an option that does not exist.
 pub(crate) fn command(settings: &Settings) -> Result<clap::Command, Failure> {
     let command = Cli::command().mut_args(|option| option.hide_env_values(true));
-    settings.apply(examples::add(command))
+    settings.apply(variables::add(examples::add(command)))
 }
 
 /// Parses the arguments of this process.
@@ -123,11 +129,48 @@ pub(crate) fn command(settings: &Settings) -> Result<clap::Command, Failure> {
 /// See [`NotParsed`].
 pub(crate) fn parse(
     settings: &Settings,
-    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Cli, NotParsed> {
     let command = command(settings).map_err(NotParsed::Settings)?;
     let matches = command.try_get_matches_from(arguments).map_err(NotParsed::Clap)?;
     Cli::from_arg_matches(&matches).map_err(NotParsed::Clap)
+}
+
+/// Whether arguments that could not be read ask for JSON: what follows `--` belongs to a command.
+pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+        || crate::settings::json()
+}
+
+/// True when the first word, or its absence, is what is wrong: then the subcommands are listed.
+pub(crate) fn is_about_the_subcommand(error: &clap::Error) -> bool {
+    error.kind() == ErrorKind::InvalidSubcommand
+}
+
+/// Wrong arguments as a failure: clap's message, and as a hint what it suggests.
+pub(crate) fn failure(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let message: Vec<&str> = message.split_whitespace().collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let suggested = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(format!("do you mean `{text}`?")),
+        Some(ContextValue::Strings(all)) if !all.is_empty() => {
+            Some(format!("do you mean `{}`?", all.join("`, `")))
+        }
+        _ => None,
+    };
+    let kinds =
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    let failure = Failure::bad_input(message).hints(kinds.into_iter().filter_map(suggested));
+    if !is_about_the_subcommand(error) {
+        return failure.hint("`--help` explains every option");
+    }
+    let all = Cli::command();
+    let names: Vec<&str> =
+        all.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+    failure.hint(format!("subcommands are {}; `culprit --help` says more", names.join(", ")))
 }
 
 #[cfg(test)]

@@ -17,12 +17,16 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
         "" | "s" => 1e9,
         "m" | "min" => 60e9,
         "h" => 3600e9,
-        _ => return Err(format!("`{unit}` is no unit of time; known: ns, us, ms, s, m, h")),
+        _ => {
+            return Err(format!(
+                "`{unit}` is no unit of time; known: ns, us, ms, s, m, h, as in `12.5ms`"
+            ));
+        }
     };
     let nanos = value * scale;
     // 2^53 ns are 104 days: beyond it a float no longer counts single nanoseconds.
     if !(0.0..9.0e15).contains(&nanos) {
-        return Err(format!("`{text}` is outside 0 to 104 days"));
+        return Err(format!("`{text}` is outside 0 to 104 days; write it as in `12.5ms` or `3s`"));
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -31,6 +35,14 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     )]
     let nanos = nanos.round() as u64;
     Ok(Nanos(nanos))
+}
+
+/// How long something may take: a duration that is not 0.
+pub(crate) fn limit(text: &str) -> Result<Nanos, String> {
+    match duration(text)? {
+        Nanos::ZERO => Err("it is no time at all; write it as in `10s` or `500ms`".to_owned()),
+        length => Ok(length),
+    }
 }
 
 /// A point in time, counted from the recording's start.
@@ -95,6 +107,12 @@ mod tests {
             let error = duration(text).unwrap_err();
             assert!(error.contains('`') && error.len() > 20, "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_none() {
+        assert!(limit("0").is_err() && limit("0.1ns").is_err());
+        assert_eq!(limit("1ms"), Ok(Nanos(1_000_000)));
     }
 
     #[test]

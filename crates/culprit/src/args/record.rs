@@ -26,11 +26,14 @@ pub(crate) struct RecordArgs {
     /// The recording to write; by default the command's name with a number, as in `make-1.culprit`
     #[arg(long, short, value_name = "F")]
     pub output: Option<PathBuf>,
+    /// Replace what is at `--output` even if it is no recording
+    #[arg(long)]
+    pub force: bool,
     /// Clock samples a second of CPU time
     #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
     /// End the recording after this time, and the command with it: `10`, `500ms`
-    #[arg(long, short, value_name = "SECS", value_parser = parse::duration)]
+    #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
     /// How user stacks are walked
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
@@ -53,7 +56,7 @@ pub(crate) struct RecordArgs {
     /// Record the whole machine, or with a command, everything while it runs
     #[arg(long)]
     pub all: bool,
-    /// The command and its arguments
+    /// The command and its arguments; the exit code is the command's
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "container", "cgroup", "all"])]
     pub command: Vec<String>,
 }

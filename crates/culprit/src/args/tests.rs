@@ -6,7 +6,7 @@ fn all() -> clap::Command {
     command(&Settings::none()).unwrap()
 }
 
-fn words(line: &str) -> Vec<std::ffi::OsString> {
+fn words(line: &str) -> Vec<OsString> {
     let mut words = vec![String::new()];
     let mut quoted = false;
     for c in line.chars() {

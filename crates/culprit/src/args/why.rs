@@ -31,7 +31,7 @@ pub(crate) struct WhyArgs {
     #[arg(long, value_name = "CMD")]
     pub instead: Option<String>,
     /// End a run after this time: `10`, `500ms`; for commands that do not end by themselves
-    #[arg(long, short, value_name = "SECS", value_parser = parse::duration)]
+    #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
     /// Clock samples a second of CPU time
     #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]

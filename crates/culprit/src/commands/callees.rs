@@ -10,7 +10,8 @@ use crate::output::Output;
 /// # Errors
 /// When the recording or the filter cannot be read, or no frame has the name.
 pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let (calls, focus) = butterfly::focused(args, output)?;
-    tree::show(&calls.callees(focus), &args.filter.filter(), output)?;
+    let (mut view, focus) = butterfly::focused(args, output)?;
+    view.tree = view.tree.callees(focus);
+    tree::show(&view, output)?;
     Ok(Outcome::Done)
 }

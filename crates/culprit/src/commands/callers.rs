@@ -10,7 +10,8 @@ use crate::output::Output;
 /// # Errors
 /// When the recording or the filter cannot be read, or no frame has the name.
 pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let (calls, focus) = butterfly::focused(args, output)?;
-    tree::show(&calls.callers(focus), &args.filter.filter(), output)?;
+    let (mut view, focus) = butterfly::focused(args, output)?;
+    view.tree = view.tree.callers(focus);
+    tree::show(&view, output)?;
     Ok(Outcome::Done)
 }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use culprit_model::{Filter, Recording};
+
 use crate::args::FlameArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::TreeDocument;
+use crate::json::{OfRecording, TreeDocument};
 use crate::output::Output;
-use crate::{files, load, svg, views};
+use crate::{files, load, losses, svg, views};
 
 /// What `-o` names.
 enum Picture<'a> {
@@ -20,17 +22,10 @@ enum Picture<'a> {
 /// When the recording or an option cannot be read, or the picture cannot be written.
 pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let picture = args.output.as_deref().map(picture).transpose()?;
-    let filter = args.filter.filter();
-    let recording = load::recording(&args.recording.recording)?;
-    let tree = load::tree(&recording, &filter)?;
-    for reason in views::why_empty(&tree, &filter, &recording) {
-        output.say(&format!("nothing to show: {reason}"));
-    }
+    let load::View { recording, tree, filter } = load::view(&args.recording, &args.filter, output)?;
     match picture {
         Some(Picture::Svg(path)) => {
-            let place = &recording.meta.place;
-            let title =
-                format!("{} in {place}, {} time", recording.meta.command.join(" "), filter.metric);
+            let title = title(&recording, &filter);
             files::write_whole(path, svg::flame_svg(&tree, &title).as_bytes())?;
             output.say(&format!("wrote {}", path.display()));
         }
@@ -40,7 +35,8 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
             output.say(&format!("wrote {}", path.display()));
         }
         None if output.wants_json() => {
-            output.document(&TreeDocument::new(&tree, filter.limit.unwrap_or(0)))?;
+            let document = TreeDocument::new(&tree, filter.limit.unwrap_or(0));
+            output.document(&OfRecording::new(&recording, document))?;
         }
         None => {
             let text = views::flame_text(&tree, filter.limit, output);
@@ -48,6 +44,14 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
         }
     }
     Ok(Outcome::Done)
+}
+
+/// What a picture is of; a picture leaves the terminal, so it says by itself what it lacks.
+fn title(recording: &Recording, filter: &Filter) -> String {
+    let lines = losses::lines(recording);
+    let whole = if losses::holes(&lines).next().is_some() { "incomplete recording: " } else { "" };
+    let meta = &recording.meta;
+    format!("{whole}{} in {}, {} time", meta.command.join(" "), meta.place, filter.metric)
 }
 
 fn picture(path: &Path) -> Result<Picture<'_>, Failure> {

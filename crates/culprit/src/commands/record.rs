@@ -1,21 +1,24 @@
 //! `culprit record`: records a command, or what runs already, until it ends.
 
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use culprit_model::{Filter, Pid, Recording};
-use culprit_place::{Cgroup, Command, PlaceSpec};
+use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
 use culprit_record::Target;
 use serde::Serialize;
 
 use crate::args::RecordArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Context as _, Failure, Outcome};
+use crate::files::{self, Replaced};
 use crate::interrupt::Interrupts;
-use crate::json::SCHEMA;
+use crate::json::{OfRecording, SCHEMA};
 use crate::output::{Output, Progress};
-use crate::session::{CommandRun, Control, Settings, run_command, run_target, writable};
+use crate::session::{CommandRun, Control, Settings, run_command, run_target};
 use crate::text::summary_text;
-use crate::{files, load, places};
+use crate::{load, places};
 
 /// Bytes in a MiB.
 const MIB: u64 = 1 << 20;
@@ -117,34 +120,36 @@ fn container(name: &str) -> Result<Subject, Failure> {
 /// # Errors
 /// When nothing could be recorded.
 pub(crate) fn run(args: &RecordArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let plan = Plan::new(args)?;
-    writable(&plan.output)?;
+    let mut plan = Plan::new(args)?;
+    if output.wants_json() {
+        plan.keep_stdout_free()?;
+    }
+    let replaced = Replaced::set_aside(&plan.output, args.force)?;
     let control = Control::new();
     let signalled = control.clone();
-    let _interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
     let progress = output.progress();
     let recorded = plan.carry_out(&control, &progress);
     progress.clear();
+    drop(interrupts);
     let recorded = recorded?;
-    let threads = recorded.recording.threads.iter().filter(|thread| thread.recorded).count();
-    let document = Document {
-        schema: SCHEMA,
-        recording: plan.output.display().to_string(),
-        wall_ns: recorded.recording.meta.wall.0,
-        threads,
-        exit_code: recorded.exit_code,
-        rung: recorded.recording.meta.rung.to_string(),
-        complete: recorded.problem.is_none(),
-    };
+    replaced.discard();
+    tell(&plan, recorded, output)
+}
+
+/// Says what was recorded, and ends as the command ended.
+fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome, Failure> {
+    let path = plan.output.display();
+    let document = Document::new(plan, &recorded);
     if recorded.cut {
         output.say("the command outlived its recording and was ended");
     }
-    summarise(recorded.recording, &plan.output, output)?;
+    let digest = load::digest(recorded.recording, &Filter::default(), false)?;
+    output.say(&summary_text(&digest, &plan.output, output.talk_paint()));
     if output.wants_json() {
-        output.document(&document)?;
+        output.document(&OfRecording::new(&digest.recording, document))?;
     }
     if let Some(problem) = recorded.problem {
-        let path = plan.output.display();
         return Err(Failure::refused(format!("write `{path}`: {problem}")).hint(format!(
             "what was written until then is kept: `culprit report {path}` opens it"
         )));
@@ -162,6 +167,19 @@ struct Recorded {
 }
 
 impl Plan {
+    /// Stdout is for the one document: what the command prints there goes to stderr.
+    fn keep_stdout_free(&mut self) -> Result<(), Failure> {
+        let (Subject::Command { command, .. } | Subject::MachineDuring(command)) =
+            &mut self.subject
+        else {
+            return Ok(());
+        };
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned();
+        let stderr = stderr.or_refused(|| "give the command our stderr".to_owned())?;
+        command.stdout = Stdio::File(Arc::new(stderr.into()));
+        Ok(())
+    }
+
     fn carry_out(&self, control: &Control, shown: &Progress) -> Result<Recorded, Failure> {
         let mut tell = |now: &culprit_record::Progress| shown.doing(told(now));
         match &self.subject {
@@ -228,12 +246,6 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / MIB as f64
 }
 
-fn summarise(recording: Recording, path: &Path, output: &Output) -> Result<(), Failure> {
-    let digest = load::digest(recording, &Filter::default(), false)?;
-    output.say(&summary_text(&digest, path, output.talk_paint()));
-    Ok(())
-}
-
 /// An exit code as the kernel passes it on: its low eight bits.
 fn clamp(code: i32) -> u8 {
     code.to_le_bytes()[0]
@@ -248,4 +260,21 @@ struct Document {
     exit_code: Option<i32>,
     rung: String,
     complete: bool,
+    problem: Option<String>,
+}
+
+impl Document {
+    fn new(plan: &Plan, recorded: &Recorded) -> Self {
+        let Recording { meta, threads, .. } = &recorded.recording;
+        Self {
+            schema: SCHEMA,
+            recording: plan.output.display().to_string(),
+            wall_ns: meta.wall.0,
+            threads: threads.iter().filter(|thread| thread.recorded).count(),
+            exit_code: recorded.exit_code,
+            rung: meta.rung.to_string(),
+            complete: recorded.problem.is_none(),
+            problem: recorded.problem.clone(),
+        }
+    }
 }

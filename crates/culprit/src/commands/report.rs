@@ -9,7 +9,7 @@ use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::ReportDocument;
 use crate::output::{Output, percent};
 use crate::text::report_text;
-use crate::{files, html, load};
+use crate::{files, html, load, views};
 
 /// Runs it.
 ///
@@ -17,9 +17,15 @@ use crate::{files, html, load};
 /// When the recording or an option cannot be read, or the page cannot be written.
 pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let fail_on = FailOn::parse(args.fail_on.as_deref())?;
-    let filter = args.filter.filter();
+    let filter = args.filter.filter()?;
     let path = &args.recording.recording;
-    let digest = load::digest(load::recording(path)?, &filter, args.all)?;
+    let digest = load::digest(load::recording(path, output)?, &filter, args.all)?;
+    if digest.threads.is_empty() {
+        let tree = load::tree(&digest.recording, &filter)?;
+        for reason in views::why_empty(&tree, &filter, &digest.recording) {
+            output.say(&format!("nothing to show: {reason}"));
+        }
+    }
     if let Some(page) = &args.output {
         write_page(&digest, page)?;
         output.say(&format!("wrote {}", page.display()));

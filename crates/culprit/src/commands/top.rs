@@ -2,7 +2,7 @@
 
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::TopDocument;
+use crate::json::{OfRecording, TopDocument};
 use crate::output::Output;
 use crate::{load, views};
 
@@ -14,16 +14,13 @@ const ROWS: usize = 30;
 /// # Errors
 /// When the recording or the filter cannot be read.
 pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let filter = args.filter.filter();
-    let recording = load::recording(&args.recording.recording)?;
-    let tree = load::tree(&recording, &filter)?;
-    for reason in views::why_empty(&tree, &filter, &recording) {
-        output.say(&format!("nothing to show: {reason}"));
-    }
+    let view = load::view(&args.recording, &args.filter, output)?;
+    let limit = view.filter.limit;
     if output.wants_json() {
-        output.document(&TopDocument::new(&tree, filter.limit.unwrap_or(0)))?;
+        let document = TopDocument::new(&view.tree, limit.unwrap_or(0));
+        output.document(&OfRecording::new(&view.recording, document))?;
     } else {
-        let text = views::top_text(&tree, filter.limit.unwrap_or(ROWS), output);
+        let text = views::top_text(&view.tree, limit.unwrap_or(ROWS), output);
         output.print(&text)?;
     }
     Ok(Outcome::Done)

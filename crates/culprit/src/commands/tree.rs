@@ -1,11 +1,8 @@
 //! `culprit tree REC`: the call tree from the root.
 
-use culprit_engine::calls::CallTree;
-use culprit_model::Filter;
-
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::TreeDocument;
+use crate::json::{OfRecording, TreeDocument};
 use crate::output::Output;
 use crate::{load, views};
 
@@ -17,13 +14,8 @@ const LINES: usize = 50;
 /// # Errors
 /// When the recording or the filter cannot be read.
 pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let filter = args.filter.filter();
-    let recording = load::recording(&args.recording.recording)?;
-    let tree = load::tree(&recording, &filter)?;
-    for reason in views::why_empty(&tree, &filter, &recording) {
-        output.say(&format!("nothing to show: {reason}"));
-    }
-    show(&tree, &filter, output)?;
+    let view = load::view(&args.recording, &args.filter, output)?;
+    show(&view, output)?;
     Ok(Outcome::Done)
 }
 
@@ -31,10 +23,12 @@ pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failu
 ///
 /// # Errors
 /// When stdout cannot take it.
-pub(crate) fn show(tree: &CallTree, filter: &Filter, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn show(view: &load::View, output: &mut Output) -> Result<(), Failure> {
+    let limit = view.filter.limit;
     if output.wants_json() {
-        return output.document(&TreeDocument::new(tree, filter.limit.unwrap_or(0)));
+        let document = TreeDocument::new(&view.tree, limit.unwrap_or(0));
+        return output.document(&OfRecording::new(&view.recording, document));
     }
-    let text = views::tree_text(tree, filter.limit.unwrap_or(LINES), output);
+    let text = views::tree_text(&view.tree, limit.unwrap_or(LINES), output);
     output.print(&text)
 }

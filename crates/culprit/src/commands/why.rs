@@ -28,16 +28,13 @@ pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failur
     let rounds = run_all(&plan, &control, &progress);
     progress.clear();
     drop(interrupts);
-    let mut rounds = rounds?;
+    let rounds = rounds?;
     let answer = Answer::new(&plan, &rounds, args.all);
     if rounds.runs.is_empty() {
-        return Err(rounds
-            .problems
-            .into_iter()
-            .next()
-            .map_or_else(interrupted, |(_, failure)| failure));
+        let first = rounds.problems.into_iter().next();
+        return Err(first.map_or_else(interrupted, |(_, failure)| failure));
     }
-    write_page(&answer, &plan)?;
+    write_page(&answer, &plan, output)?;
     if output.wants_json() {
         output.document(&WhyDocument::new(&answer))?;
     } else {
@@ -45,24 +42,24 @@ pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failur
         output.print(&text)?;
     }
     if rounds.interrupted {
-        output.say("ended by Ctrl-C: this is what the finished rounds say");
+        return Ok(Outcome::Interrupted);
     }
-    match rounds.problems.pop() {
+    match rounds.problems.into_iter().next() {
         // The rest was worth showing, but the question was not answered.
-        Some((_, failure)) => Err(failure.into_refused()),
+        Some((place, failure)) => Err(failure.into_refused().of(&plan.label(place))),
         None => Ok(outcome(fail_on.as_ref(), answer.findings())),
     }
 }
 
 fn interrupted() -> Failure {
-    Failure::refused("compare places: interrupted before a run was finished")
+    Failure::interrupted("compare places: interrupted before a run was finished")
 }
 
-fn write_page(answer: &Answer, plan: &Plan) -> Result<(), Failure> {
+fn write_page(answer: &Answer, plan: &Plan, output: &Output) -> Result<(), Failure> {
     let mut digests: Vec<(String, Digest)> = Vec::new();
     for runs in &answer.places {
         if let Some(path) = &runs.typical {
-            let digest = load::digest(load::recording(path)?, &Filter::default(), false)?;
+            let digest = load::digest(load::recording(path, output)?, &Filter::default(), false)?;
             digests.push((format!("{}, {}", runs.place, digest.recording.meta.wall), digest));
         }
     }
@@ -98,7 +95,7 @@ fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
 }
 
 fn lead(answer: &Answer) -> String {
-    match (answer.places.first(), answer.main()) {
+    match (answer.baseline(), answer.main()) {
         (Some(baseline), Some(main)) => format!(
             "What a run in {} costs more than in {}, each moment counted once. Together the findings explain {} of the extra time.",
             main.place,

@@ -217,7 +217,7 @@ pub(super) fn evidence(body: &mut Markup, views: &Views<'_>) {
 }
 
 fn losses(body: &mut Markup, digest: &Digest) {
-    let lines = digest.losses();
+    let lines = &digest.losses;
     if lines.is_empty() {
         body.leaf("p", &[("class", "more")], "Nothing was lost, cut or guessed.");
         return;

@@ -4,12 +4,16 @@
 //! Durations are whole ns and end in `_ns`, sizes end in `_bytes`, shares are 0 to 1, times count
 //! ns from the recording's start. A change here is a breaking change and raises [`SCHEMA`].
 
+mod error;
 mod findings;
+mod missing;
 mod report;
 mod views;
 mod why;
 
+pub(crate) use error::ErrorDocument;
 pub(crate) use findings::Document as FindingsDocument;
+pub(crate) use missing::{MissingJson, OfRecording};
 pub(crate) use report::ReportDocument;
 pub(crate) use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub(crate) use why::WhyDocument;

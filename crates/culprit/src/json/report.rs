@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::SCHEMA;
 use super::findings::{FindingJson, RecordingJson};
+use super::{MissingJson, SCHEMA};
 use crate::digest::{Digest, ThreadTime};
 
 /// Everything that a report says.
@@ -19,6 +19,7 @@ pub(crate) struct ReportDocument {
     threads: Vec<ThreadJson>,
     checks: Vec<CheckJson>,
     losses: Vec<LossJson>,
+    missing: Vec<MissingJson>,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,16 +70,17 @@ impl ReportDocument {
                 })
                 .collect(),
             losses: digest
-                .losses()
-                .into_iter()
+                .losses
+                .iter()
                 .map(|line| LossJson {
-                    id: line.id,
+                    id: line.id.clone(),
                     severity: line.severity.to_string(),
                     count: line.count,
-                    detail: line.detail,
-                    advice: line.advice,
+                    detail: line.detail.clone(),
+                    advice: line.advice.clone(),
                 })
                 .collect(),
+            missing: MissingJson::of(&digest.losses),
         }
     }
 }

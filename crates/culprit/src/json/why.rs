@@ -29,6 +29,8 @@ pub(crate) struct WhyDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     instead: Option<InsteadJson>,
     interrupted: bool,
+    rounds_finished: u32,
+    rounds_planned: u32,
     report: String,
 }
 
@@ -133,6 +135,8 @@ impl WhyDocument {
                     .collect(),
             }),
             interrupted: answer.interrupted,
+            rounds_finished: answer.rounds.0,
+            rounds_planned: answer.rounds.1,
             report: answer.folder.join("report.html").display().to_string(),
         }
     }

@@ -17,6 +17,11 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// As [`clean`], for text of several lines.
+pub(crate) fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
 fn is_unsafe(c: char) -> bool {
     // The Unicode bidirectional controls, see UAX #9, table "Directional Formatting Characters".
     c.is_control()

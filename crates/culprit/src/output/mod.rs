@@ -19,10 +19,11 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::failure::{Context as _, Failure};
+use crate::json::ErrorDocument;
 use crate::settings;
 
 pub(crate) use bars::{bar, percent, shares};
-pub(crate) use clean::{clean, elide};
+pub(crate) use clean::{clean, clean_lines, elide};
 pub(crate) use paint::Paint;
 pub(crate) use palette::{cause_color, group_of};
 pub(crate) use progress::Progress;
@@ -47,6 +48,8 @@ pub(crate) struct Output {
     width: usize,
     /// True when the reader of stdout has gone away.
     closed: bool,
+    /// True when the one JSON document has been printed.
+    documented: bool,
 }
 
 impl Output {
@@ -64,6 +67,21 @@ impl Output {
             talk_paint: Paint::new(colour(io::stderr().is_terminal())),
             width: width(),
             closed: false,
+            documented: false,
+        }
+    }
+
+    /// For a failure from before the options could be read.
+    pub(crate) fn unread(json: bool) -> Self {
+        let plain = Paint::new(false);
+        Self {
+            json,
+            quiet: false,
+            paint: plain,
+            talk_paint: plain,
+            width: UNKNOWN_WIDTH,
+            closed: false,
+            documented: false,
         }
     }
 
@@ -113,7 +131,28 @@ impl Output {
         let mut text =
             serde_json::to_string_pretty(document).or_refused(|| "write the JSON".to_owned())?;
         text.push('\n');
+        self.documented = true;
         self.print(&text)
+    }
+
+    /// Tells a failure: in words on stderr, and with `--json` as the document on stdout.
+    pub(crate) fn failure(&mut self, failure: &Failure) {
+        stderr(&failure.text());
+        self.document_of(failure);
+    }
+
+    /// With `--json`, the document of a failure that stderr has been told of; unless the command's
+    /// own document, which names its problems, has been printed.
+    pub(crate) fn document_of(&mut self, failure: &Failure) {
+        if self.json && !self.documented {
+            // The command fails already; that stdout cannot take the reason changes nothing.
+            let _ = self.document(&ErrorDocument::new(failure));
+        }
+    }
+
+    /// Says on stderr what must not be missed, also with `--quiet`.
+    pub(crate) fn warn(&self, text: &str) {
+        stderr(&clean_lines(text));
     }
 
     /// Says something on stderr, unless `--quiet`.
@@ -133,7 +172,7 @@ impl Output {
     ///
     /// # Errors
     /// As [`Output::print`].
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.print("")
     }
 }

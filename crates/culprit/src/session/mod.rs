@@ -16,7 +16,7 @@ use culprit_model::Recording;
 use culprit_record::{Armed, Ending, Options, Plan, Stacks, Target};
 
 use crate::args;
-use crate::failure::{Context as _, Failure, chain};
+use crate::failure::{Failure, chain};
 
 pub(crate) use command::{CommandRun, Ran, run_command};
 pub(crate) use control::Control;
@@ -69,12 +69,27 @@ pub(crate) fn finish(
 ) -> Result<(Recording, Option<String>), Failure> {
     let finished = armed.finish(ending).map_err(|error| failure(&error))?;
     let mut recording = finished.recording;
+    leave_out_the_recorder(&mut recording);
     culprit_engine::threads::build(&mut recording);
     let mut problem = finished.stopped_by.map(|error| chain(&error));
     if let Err(error) = culprit_recording::write(path, &recording) {
         problem.get_or_insert(chain(&error));
     }
     Ok((recording, problem))
+}
+
+/// A recording of the whole machine, or of a shell that started us, has this program in it too: it
+/// is the instrument, not what was measured. What it cost stands in the recording's `recorder_cpu`.
+fn leave_out_the_recorder(recording: &mut Recording) {
+    let own = std::process::id();
+    let Recording { processes, threads, .. } = recording;
+    for process in processes.iter_mut() {
+        process.recorded &= process.pid.0 != own;
+    }
+    for thread in threads {
+        let process = processes.get(thread.process.index());
+        thread.recorded &= process.is_none_or(|process| process.pid.0 != own);
+    }
 }
 
 /// A recorder's error as users see it.
@@ -88,22 +103,18 @@ pub(crate) fn failure(error: &culprit_record::Error) -> Failure {
     failure.hints(error.hints())
 }
 
-/// Makes sure that a recording can be written before anything is started.
-///
-/// # Errors
-/// When the folder does not exist or cannot be written to.
-pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
-    let what = || format!("write `{}`", path.display());
-    let existed = path.exists();
-    std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .or_refused(what)
-        .map_err(|failure| failure.hint("`-o` names another file"))?;
-    if !existed {
-        // Only tried out: the recorder makes the file.
-        let _ = std::fs::remove_file(path);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recorder_is_not_part_of_what_it_records() {
+        let mut recording = crate::testing::recording();
+        let threads = recording.threads.len();
+        leave_out_the_recorder(&mut recording);
+        assert_eq!(recording.threads.iter().filter(|thread| thread.recorded).count(), threads);
+        recording.processes[0].pid = culprit_model::Pid(std::process::id());
+        leave_out_the_recorder(&mut recording);
+        assert!(recording.threads.iter().all(|thread| !thread.recorded));
     }
-    Ok(())
 }

@@ -104,6 +104,9 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
             check.difference()
         ));
     }
+    if digest.accounting.checked == 0 {
+        text.push_str("  --  nothing to compare with: the kernel's schedstat was not read\n");
+    }
     let meta = &digest.recording.meta;
     text.push_str(&format!(
         "      rung `{}`, {} Hz, recorder used {} of CPU\n",
@@ -116,7 +119,7 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
 }
 
 fn losses_text(digest: &Digest, output: &Output) -> String {
-    let losses = digest.losses();
+    let losses = &digest.losses;
     if losses.is_empty() {
         return "      nothing was lost, cut or guessed\n".to_owned();
     }
@@ -161,7 +164,7 @@ pub(crate) fn summary_text(digest: &Digest, path: &Path, paint: Paint) -> String
         let line = format!("{} ({}): {}", finding.id, percent(finding.share), finding.title);
         text.push_str(&format!("  {}\n", clean(&line)));
     }
-    let lost = digest.losses().into_iter().filter(|line| line.severity >= LossSeverity::Loss);
+    let lost = digest.losses.iter().filter(|line| line.severity >= LossSeverity::Loss);
     let lost: Vec<String> = lost.map(|line| format!("{} {}", line.count, line.id)).collect();
     if !lost.is_empty() {
         text.push_str(&format!("  {} {}\n", paint.bad("lost:"), lost.join(", ")));

@@ -1,7 +1,7 @@
 //! Why a view is empty: the filter to lift is named, never an empty screen.
 
-use culprit_engine::calls::CallTree;
-use culprit_model::{Filter, Recording};
+use culprit_engine::calls::{CallTree, Query};
+use culprit_model::{Filter, Nanos, Recording, Time};
 
 /// One sentence a reason; empty when the tree is not.
 pub(crate) fn why_empty(tree: &CallTree, filter: &Filter, recording: &Recording) -> Vec<String> {
@@ -25,15 +25,52 @@ pub(crate) fn why_empty(tree: &CallTree, filter: &Filter, recording: &Recording)
     if filter.from.is_some_and(|from| from.0 >= recording.meta.wall.0) {
         reasons.push(format!("`--from` lies after the recording's end at {}", recording.meta.wall));
     }
-    for (option, pattern) in
-        [("process", &filter.process), ("thread", &filter.thread), ("exc", &filter.exclude)]
-    {
-        if !pattern.is_empty() && reasons.is_empty() {
-            reasons.push(format!("`--{option} {pattern}` leaves nothing"));
-        }
+    if reasons.is_empty() {
+        reasons.extend(lifted(filter, recording));
     }
     if reasons.is_empty() {
         reasons.push(format!("the recording has nothing of the metric `{}`", filter.metric));
     }
     reasons
+}
+
+/// The options without which there would be something to show: each alone, else all together.
+fn lifted(filter: &Filter, recording: &Recording) -> Vec<String> {
+    let shows = |filter: &Filter| {
+        Query::compile(filter).is_ok_and(|query| CallTree::of(recording, &query).total() > 0)
+    };
+    let given: Vec<Lift> =
+        lifts(filter).into_iter().filter(|lift| lift.filter != *filter).collect();
+    let alone: Vec<&Lift> = given.iter().filter(|lift| shows(&lift.filter)).collect();
+    if !alone.is_empty() {
+        return alone.into_iter().map(|lift| format!("`{}` leaves nothing", lift.typed)).collect();
+    }
+    if !shows(&Filter { metric: filter.metric, ..Filter::default() }) {
+        return Vec::new();
+    }
+    let all: Vec<&str> = given.iter().map(|lift| lift.typed.as_str()).collect();
+    vec![format!("`{}` together leave nothing", all.join(" "))]
+}
+
+/// A filter without one of its options.
+struct Lift {
+    typed: String,
+    filter: Filter,
+}
+
+fn lifts(filter: &Filter) -> [Lift; 6] {
+    let lift = |option: &str, value: &str, without: fn(&mut Filter)| {
+        let mut filter = filter.clone();
+        without(&mut filter);
+        Lift { typed: format!("--{option} {value}"), filter }
+    };
+    let time = |time: Option<Time>| time.map(|time| Nanos(time.0).to_string().replace(' ', ""));
+    [
+        lift("process", &filter.process, |filter| filter.process.clear()),
+        lift("thread", &filter.thread, |filter| filter.thread.clear()),
+        lift("inc", &filter.include, |filter| filter.include.clear()),
+        lift("exc", &filter.exclude, |filter| filter.exclude.clear()),
+        lift("from", &time(filter.from).unwrap_or_default(), |filter| filter.from = None),
+        lift("to", &time(filter.to).unwrap_or_default(), |filter| filter.to = None),
+    ]
 }

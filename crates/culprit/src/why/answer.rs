@@ -20,13 +20,17 @@ pub(crate) struct Answer {
     pub(crate) command: Vec<String>,
     /// What one run does.
     pub(crate) work: Option<Work>,
-    /// Runs by place, the baseline first.
+    /// Runs by place, in the order in which they were given.
     pub(crate) places: Vec<PlaceRuns>,
+    /// The position of the place that the others are compared with: the first that has runs.
+    baseline: usize,
     /// Each other place against the baseline, in the order of places; places without runs are
     /// missing.
     pub(crate) against: Vec<Against>,
     /// The other command line, as typed, with its runs by place.
     pub(crate) instead: Option<(String, Vec<PlaceRuns>)>,
+    /// How many rounds were finished, and how many were planned.
+    pub(crate) rounds: (u32, u32),
     /// True when Ctrl-C cut the plan short.
     pub(crate) interrupted: bool,
     /// Where the page and the recordings are.
@@ -117,9 +121,12 @@ impl Answer {
                 .collect()
         };
         let options = Options { all, ..Options::default() };
-        let against = (1..plan.places.len())
+        // Where the first place failed, the others are still worth comparing.
+        let ran = |index: &usize| !rounds.of(*index, Variant::Command).is_empty();
+        let baseline = (0..plan.places.len()).find(ran).unwrap_or(0);
+        let against = (baseline + 1..plan.places.len())
             .filter_map(|index| {
-                let (baseline, candidate) = paired(rounds, index);
+                let (baseline, candidate) = paired(rounds, baseline, index);
                 let report = find_difference(&baseline, &candidate, &options)?;
                 Some(Against { place: plan.label(index), report })
             })
@@ -129,8 +136,10 @@ impl Answer {
             command: plan.command.clone(),
             work: plan.work.clone(),
             places: runs_of(Variant::Command),
+            baseline,
             against,
             instead: instead.map(|line| (line.clone(), runs_of(Variant::Instead))),
+            rounds: (rounds.finished(plan), plan.runs),
             interrupted: rounds.interrupted,
             folder: plan.folder.clone(),
         }
@@ -147,11 +156,27 @@ impl Answer {
         self.main().map_or(&[], |against| &against.report.findings)
     }
 
-    /// The answer in one or two sentences.
+    /// The place that the others are compared with.
+    pub(crate) fn baseline(&self) -> Option<&PlaceRuns> {
+        self.places.get(self.baseline)
+    }
+
+    /// The answer in one or two sentences, and how much of the plan it rests on when that is not
+    /// all of it.
     pub(crate) fn verdict(&self) -> String {
-        let (Some(baseline), Some(against)) = (self.places.first(), self.main()) else {
-            return "No place was compared with another.".to_owned();
+        let compared = match (self.baseline(), self.main()) {
+            (Some(baseline), Some(against)) => self.compared(baseline, against),
+            _ => "No place was compared with another.".to_owned(),
         };
+        match self.rounds {
+            (finished, planned) if self.interrupted => {
+                format!("{compared} Interrupted after {finished} of {planned} rounds.")
+            }
+            _ => compared,
+        }
+    }
+
+    fn compared(&self, baseline: &PlaceRuns, against: &Against) -> String {
         let (Some(ratio), Some(before)) = (against.ratio(), baseline.median()) else {
             return "No round was finished in two places.".to_owned();
         };
@@ -226,8 +251,8 @@ impl Answer {
 }
 
 /// The baseline's and a place's runs of the rounds that both have.
-fn paired(rounds: &Rounds, place: usize) -> (Vec<RunSummary>, Vec<RunSummary>) {
-    let baseline = rounds.of(0, Variant::Command);
+fn paired(rounds: &Rounds, baseline: usize, place: usize) -> (Vec<RunSummary>, Vec<RunSummary>) {
+    let baseline = rounds.of(baseline, Variant::Command);
     let candidate = rounds.of(place, Variant::Command);
     let mut pairs = (Vec::new(), Vec::new());
     for run in candidate {

@@ -1,6 +1,6 @@
 //! What will be run where, in which order, and where the results go.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use culprit_place::PlaceSpec;
@@ -9,6 +9,9 @@ use crate::args::{WhyArgs, Work};
 use crate::failure::{Context as _, Failure};
 use crate::session::Settings;
 use crate::{files, places};
+
+/// The page's file.
+const PAGE: &str = "report.html";
 
 /// Which of the command lines a run is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,21 +146,52 @@ impl Plan {
 
     /// The page.
     pub(crate) fn page(&self) -> PathBuf {
-        self.folder.join("report.html")
+        self.folder.join(PAGE)
     }
 
-    /// Makes the folder.
+    /// Makes the folder. The files of an earlier answer go: one folder holds one answer.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be made or written into, or holds anything else.
     pub(crate) fn make_folder(&self) -> Result<(), Failure> {
-        make(&self.folder)
+        let folder = self.folder.display();
+        let elsewhere = |failure: Failure| failure.hint("`-o` names another folder");
+        let what = || format!("write into the folder `{folder}`");
+        std::fs::create_dir_all(&self.folder).or_refused(what).map_err(elsewhere)?;
+        let mut earlier = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).or_refused(what).map_err(elsewhere)? {
+            let entry = entry.or_refused(what)?;
+            let name = entry.file_name();
+            if !is_of_an_answer(&name.to_string_lossy()) {
+                return Err(elsewhere(Failure::bad_input(format!(
+                    "{}: it holds `{}`, which is of no earlier answer",
+                    what(),
+                    name.to_string_lossy()
+                ))));
+            }
+            earlier.push(entry.path());
+        }
+        let removed = earlier.into_iter().try_for_each(std::fs::remove_file);
+        removed.or_refused(what).map_err(elsewhere)?;
+        // Found out now, not after the first run.
+        let probe = self.page();
+        std::fs::File::create_new(&probe)
+            .and_then(|_| std::fs::remove_file(&probe))
+            .or_refused(what)
+            .map_err(elsewhere)
     }
 }
 
-fn make(folder: &Path) -> Result<(), Failure> {
-    let what = || format!("make the folder `{}`", folder.display());
-    std::fs::create_dir_all(folder).or_refused(what)
+/// Whether a file is one that an answer writes: the page, or `NUMBER-PLACE-ROUND` with the ending of
+/// a recording or a log.
+fn is_of_an_answer(name: &str) -> bool {
+    let stem = name.strip_suffix(".culprit").or_else(|| name.strip_suffix(".log"));
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let numbered = |stem: &str| {
+        stem.split_once('-').is_some_and(|(place, _)| number(place))
+            && stem.rsplit_once('-').is_some_and(|(_, round)| number(round))
+    };
+    name == PAGE || stem.is_some_and(numbered)
 }
 
 #[cfg(test)]
@@ -202,5 +236,28 @@ mod tests {
         let files: std::collections::BTreeSet<_> =
             steps.iter().map(|step| plan.files(*step)).collect();
         assert_eq!((steps.len(), files.len()), (24, 24));
+    }
+
+    #[test]
+    fn a_folder_with_other_things_in_it_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut plan = plan(2, 1, true);
+        plan.folder = folder.path().join("w");
+        plan.make_folder().unwrap();
+        for step in plan.steps() {
+            let (recording, log) = plan.files(step);
+            std::fs::write(recording, "").unwrap();
+            std::fs::write(log, "").unwrap();
+        }
+        std::fs::write(plan.page(), "").unwrap();
+        plan.make_folder().unwrap();
+        assert_eq!(std::fs::read_dir(&plan.folder).unwrap().count(), 0);
+        for other in ["notes.txt", "x.culprit", "1-host.log"] {
+            let other = plan.folder.join(other);
+            std::fs::write(&other, "mine").unwrap();
+            let refused = plan.make_folder().unwrap_err();
+            assert!(refused.to_string().contains("no earlier answer"), "{refused}");
+            std::fs::remove_file(&other).unwrap();
+        }
     }
 }

@@ -53,6 +53,17 @@ impl Rounds {
         runs
     }
 
+    /// How many rounds have a run of everything that was planned in places that did not fail.
+    pub(crate) fn finished(&self, plan: &Plan) -> u32 {
+        let steps = plan.steps();
+        let whole = |round: u32| {
+            let mut wanted =
+                steps.iter().filter(|step| step.round == round && !self.failed(step.place));
+            wanted.all(|step| self.runs.iter().any(|run| run.step == *step))
+        };
+        (0..plan.runs).map(|round| u32::from(whole(round))).sum()
+    }
+
     fn failed(&self, place: usize) -> bool {
         self.problems.iter().any(|(other, _)| *other == place)
     }

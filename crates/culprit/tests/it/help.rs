@@ -51,6 +51,30 @@ fn the_list_of_subcommands_has_them_all() {
 }
 
 #[test]
+fn every_option_has_a_variable_and_help_is_a_command_too() {
+    let lab = Lab::new();
+    for subcommand in SUBCOMMANDS {
+        let text = stdout(&lab.culprit().args([subcommand, "--help"]).output().unwrap());
+        let options = text.lines().filter(|line| line.trim_start().starts_with('-'));
+        let options = options.filter(|line| line.contains("--") && !line.contains("--help"));
+        let variables = text.lines().filter(|line| line.contains("[env: CULPRIT_")).count();
+        assert_eq!(options.count(), variables, "{subcommand}: {text}");
+        let help = lab.culprit().args(["help", subcommand]).output().unwrap();
+        assert_eq!(stdout(&help), text);
+    }
+}
+
+#[test]
+fn a_wrong_subcommand_names_the_right_ones() {
+    let lab = Lab::new();
+    for (wrong, meant) in [("recrod", "record"), ("xyzzy", "butterfly"), ("reports", "report")] {
+        let output = lab.culprit().arg(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(meant), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let lab = Lab::new();
     for arguments in [&["--help"][..], &["completions", "zsh"], &["explain"], &["doctor"]] {

@@ -12,10 +12,14 @@
 mod bad_input;
 mod causes;
 mod containers;
+mod damaged;
 mod help;
+mod interrupted;
+mod json;
 mod killed;
 mod pages;
 mod phases;
 mod support;
 mod views;
 mod why;
+mod writing;

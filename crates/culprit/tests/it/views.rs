@@ -103,6 +103,20 @@ fn an_empty_view_names_the_filter_to_lift() {
         .output()
         .unwrap();
     assert!(stderr(&output).contains("took away"), "{}", stderr(&output));
+    for (arguments, said) in [
+        (&["--process", "app", "--thread", "nobody"][..], "`--thread nobody` leaves nothing"),
+        (&["--thread", "worker", "--metric", "cpu"], "`--thread worker` leaves nothing"),
+        (&["--from", "9s"], "`--from` lies after the recording's end"),
+        (&["--metric", "faults"], "nothing of the metric `faults`"),
+        (
+            &["--thread", "nobody", "--process", "nobody"],
+            "`--process nobody --thread nobody` together leave nothing",
+        ),
+    ] {
+        let output = lab.culprit().args(["top", "x.culprit"]).args(arguments).output().unwrap();
+        assert!(output.status.success());
+        assert!(stderr(&output).contains(said), "{arguments:?}: {}", stderr(&output));
+    }
 }
 
 #[test]
@@ -114,9 +128,57 @@ fn bad_filters_are_bad_input() {
         &["--fold-pct", "200"],
         &["--group", "@(->x"],
         &["--fail-on", "severe"],
+        &["--from", "60ms", "--to", "20ms"],
+        &["--from", "20ms", "--to", "20ms"],
+        &["--inc", "@("],
+        &["--thread", "{"],
     ] {
         let output = lab.culprit().arg("report").arg("x.culprit").args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+    }
+    for arguments in [&["--from", "3parsec"][..], &["--from", "3s", "--to", "1s"], &["--inc", "@("]]
+    {
+        let output = lab.culprit().args(["top", "x.culprit"]).args(arguments).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("as in `"), "{arguments:?} has no example: {said}");
+    }
+}
+
+#[test]
+fn report_and_findings_are_about_what_the_filter_keeps() {
+    let lab = lab();
+    let report = lab.json(&["report", "x.culprit", "--thread", "worker", "--to", "40ms"]);
+    let threads = report["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 1, "{report}");
+    assert_eq!(
+        (&threads[0]["name"], &threads[0]["wall_ns"]),
+        (&"worker".into(), &40_000_000.into())
+    );
+    let all = lab.json(&["findings", "x.culprit", "--all"]);
+    let none = lab.json(&["findings", "x.culprit", "--all", "--process", "nobody"]);
+    let placed = |document: &Value| {
+        let findings = document["findings"].as_array().unwrap();
+        findings.iter().filter(|f| !f["where"].as_array().unwrap().is_empty()).count()
+    };
+    assert!(placed(&all) > 0 && placed(&none) == 0, "{none}");
+}
+
+#[test]
+fn what_is_no_amount_is_refused() {
+    let lab = Lab::new();
+    for arguments in [
+        &["record", "-d", "0"][..],
+        &["record", "-F", "0"],
+        &["record", "--max-mib", "0"],
+        &["record", "-o", "a", "-o", "b"],
+        &["record", "--place", "docker:x,speed=3"],
+        &["why", "-d", "0s"],
+        &["why", "--runs", "0"],
+    ] {
+        let output = lab.culprit().args(arguments).args(["--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(std::fs::read_dir(lab.path(".")).unwrap().count(), 0, "{arguments:?}");
     }
 }
 
@@ -190,9 +252,21 @@ fn a_process_cannot_reach_the_terminal_through_its_name() {
     recording.threads[0].name = "\u{1b}[2J".into();
     recording.meta.command = vec!["\u{1b}[31m".to_owned()];
     culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
-    for view in ["report", "findings", "top", "tree", "flame"] {
-        let text = stdout(&lab.culprit().args([view, "x.culprit"]).output().unwrap());
-        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{view}: {text:?}");
+    recording.frames.iter_mut().for_each(|frame| frame.function = "main\u{1b}[2J".into());
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    for view in [
+        &["report"][..],
+        &["findings", "--all"],
+        &["top"],
+        &["tree"],
+        &["flame"],
+        &["butterfly", "main"],
+        &["callers", "main"],
+        &["callees", "nobody\u{1b}[2J"],
+    ] {
+        let output = lab.culprit().args(view).arg("x.culprit").output().unwrap();
+        let text = stdout(&output) + &stderr(&output);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{view:?}: {text:?}");
     }
 }
 
@@ -207,6 +281,14 @@ fn variables_stand_in_for_options() {
         .unwrap();
     let top: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&top["metric"], top["rows"].as_array().unwrap().len()), (&"cpu".into(), 1));
+    let output = lab
+        .culprit()
+        .args(["report", "x.culprit"])
+        .envs([("CULPRIT_JSON", "1"), ("CULPRIT_THREAD", "worker"), ("CULPRIT_REPORT_ALL", "yes")])
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(report["threads"].as_array().unwrap().len(), 1);
     std::fs::write(lab.path("culprit.toml"), "[top]\nmetric = \"blocked\"\n").unwrap();
     assert_eq!(lab.json(&["top", "x.culprit"])["metric"], "blocked");
 }

@@ -94,6 +94,27 @@ fn a_place_that_fails_keeps_the_results_of_the_others() {
 }
 
 #[test]
+fn a_first_place_that_fails_leaves_the_others_to_compare() {
+    let lab = Lab::new();
+    let output = lab
+        .culprit()
+        .args(["why", "--runs", "1", "-o", "w", "--json", "--place", "docker:no-such-image"])
+        .args(PLACES)
+        .args(["--", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("docker:no-such-image"), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(answer["place_runs"][0]["problem"].is_string(), "{answer}");
+    for place in [1, 2] {
+        assert_eq!(answer["place_runs"][place]["walls_ns"].as_array().unwrap().len(), 1);
+    }
+    assert_eq!(answer["comparisons"][0]["place"], "host:/tmp", "{answer}");
+    assert!(answer["ratio"]["value"].is_number(), "{answer}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_before_anything_runs() {
     let lab = Lab::new();
     for arguments in [
@@ -143,8 +164,13 @@ fn ctrl_c_keeps_the_rounds_that_were_finished() {
     let pid = child.id().to_string();
     assert!(program("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["interrupted"], true);
+    assert_eq!(answer["rounds_planned"], 50);
+    let finished = number(&answer["rounds_finished"]);
+    assert!((1.0..50.0).contains(&finished), "{finished}");
+    let page = std::fs::read_to_string(lab.path("w/report.html")).unwrap();
+    assert!(page.contains(&format!("Interrupted after {finished} of 50 rounds.")));
     assert!(!answer["place_runs"][0]["walls_ns"].as_array().unwrap().is_empty());
 }

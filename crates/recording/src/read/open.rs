@@ -39,13 +39,17 @@ pub struct Opened {
 /// when `meta.json` is damaged, [`Error::Io`] when the file cannot be read.
 pub fn open(path: impl AsRef<Path>) -> Result<Opened, Error> {
     let path = path.as_ref();
-    let failed = |doing| move |source| Error::io(doing, path, source);
-    let kind = std::fs::metadata(path).map_err(failed("open"))?.file_type();
-    if !kind.is_file() {
-        let found = if kind.is_dir() { Kind::Folder } else { Kind::Special };
-        return Err(Error::NotRecording { path: path.to_owned(), found });
-    }
-    read(path, Source::open(path).map_err(failed("open"))?)
+    read(path, source_of(path)?)
+}
+
+/// What a recording says about itself, without reading its tables: tells at little cost whether a
+/// file is a recording.
+///
+/// # Errors
+/// As [`open`].
+pub fn peek(path: impl AsRef<Path>) -> Result<Meta, Error> {
+    let path = path.as_ref();
+    archive_of(path, source_of(path)?).map(|(_, meta)| meta)
 }
 
 /// As [`open`], from bytes; `name` is the path for messages.
@@ -56,7 +60,23 @@ pub fn parse(name: impl AsRef<Path>, bytes: Vec<u8>) -> Result<Opened, Error> {
     read(name.as_ref(), Source::Memory(bytes.into()))
 }
 
+fn source_of(path: &Path) -> Result<Source, Error> {
+    let failed = |source| Error::io("open", path, source);
+    let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() {
+        let found = if kind.is_dir() { Kind::Folder } else { Kind::Special };
+        return Err(Error::NotRecording { path: path.to_owned(), found });
+    }
+    Source::open(path).map_err(failed)
+}
+
 fn read(path: &Path, source: Source) -> Result<Opened, Error> {
+    let (archive, meta) = archive_of(path, source)?;
+    Ok(assemble(archive, meta))
+}
+
+/// The entries of a recording and what it says about itself.
+fn archive_of(path: &Path, source: Source) -> Result<(Archive, Meta), Error> {
     let failed = |source| Error::io("read", path, source);
     let head = source.read_some(0, HEAD_BYTES).map_err(failed)?;
     let not = |found| Error::NotRecording { path: path.to_owned(), found };
@@ -68,7 +88,7 @@ fn read(path: &Path, source: Source) -> Result<Opened, Error> {
     if archive.is_compressed() {
         return Err(not(Kind::CompressedZip));
     }
-    Ok(assemble(archive, meta))
+    Ok((archive, meta))
 }
 
 /// The newest whole `meta.json`; none when there is no entry of that name.
@@ -114,11 +134,12 @@ fn assemble(archive: Archive, meta: Meta) -> Opened {
     let repairs = repair_intervals(&mut recording.intervals);
     loader.note("intervals", &repairs);
     let Loader { counts, losses: damage, .. } = loader;
+    let absent: Vec<_> = counts.iter().filter(|count| !count.present).map(|c| c.table).collect();
     recording.meta = meta;
     recording.meta.root_process =
         recording.meta.root_process.filter(|id| id.index() < recording.processes.len());
     recording.losses.extend(damage);
-    recording.losses.extend(state_losses(&archive));
+    recording.losses.extend(state_losses(&archive, &absent));
     let unfinished = archive.unfinished();
     if unfinished {
         let last = last_time(&archive);
@@ -156,7 +177,7 @@ fn last_time(archive: &Archive) -> Time {
 }
 
 /// What the state of the file itself says about what is missing.
-fn state_losses(archive: &Archive) -> Vec<Loss> {
+fn state_losses(archive: &Archive, absent: &[&str]) -> Vec<Loss> {
     let loss = |kind, detail: String| Loss {
         kind,
         count: 1,
@@ -173,7 +194,10 @@ fn state_losses(archive: &Archive) -> Vec<Loss> {
         return losses;
     }
     if !archive.unfinished() {
-        let detail = "the end of the file is missing".to_owned();
+        let mut detail = "the end of the file is missing".to_owned();
+        if !absent.is_empty() {
+            detail.push_str(&format!(", and with it the tables {}", absent.join(", ")));
+        }
         losses.push(loss(LossKind::FileDamaged, detail));
         return losses;
     }

@@ -1,0 +1,43 @@
+//! What is missing of the recording that a document is about.
+
+use culprit_model::Recording;
+use serde::Serialize;
+
+use crate::losses::{LossLine, holes, lines};
+
+/// A document about a recording, and what is missing of the recording.
+#[derive(Debug, Serialize)]
+pub(crate) struct OfRecording<D> {
+    #[serde(flatten)]
+    document: D,
+    missing: Vec<MissingJson>,
+}
+
+/// One kind of hole.
+#[derive(Debug, Serialize)]
+pub(crate) struct MissingJson {
+    id: String,
+    count: u64,
+    what: String,
+    advice: String,
+}
+
+impl<D: Serialize> OfRecording<D> {
+    /// The document with what its recording misses.
+    pub(crate) fn new(recording: &Recording, document: D) -> Self {
+        Self { document, missing: MissingJson::of(&lines(recording)) }
+    }
+}
+
+impl MissingJson {
+    /// The holes among some losses.
+    pub(crate) fn of(losses: &[LossLine]) -> Vec<Self> {
+        let missing = |line: &LossLine| Self {
+            id: line.id.clone(),
+            count: line.count,
+            what: line.what(),
+            advice: line.advice.clone(),
+        };
+        holes(losses).map(missing).collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! The JSON documents hold the keys that docs/json.md names, and no others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use culprit_model::notation::parse;
+use culprit_model::{Loss, LossKind};
+use serde_json::Value;
+
+use crate::support::{Lab, all_rights, fixtures, skip, stderr};
+
+/// The keys of a document's section, with those of the shapes that it refers to.
+struct Documented {
+    sections: BTreeMap<String, Vec<(String, Option<String>)>>,
+}
+
+impl Documented {
+    fn read() -> Self {
+        let text = std::fs::read_to_string(fixtures().join("../docs/json.md")).unwrap();
+        let mut sections: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        let mut section = String::new();
+        for line in text.lines() {
+            if let Some(title) = line.strip_prefix("## ") {
+                section = title.to_lowercase().replace(' ', "-");
+            } else if let Some(row) = line.strip_prefix("| `")
+                && let Some((key, rest)) = row.split_once('`')
+            {
+                let meaning = rest.split('|').nth(2).unwrap_or_default();
+                let shape = meaning.trim().strip_prefix('[').and_then(|m| m.split_once("](#"));
+                let shape = shape.and_then(|(_, m)| m.split_once(')')).map(|(s, _)| s.to_owned());
+                sections.entry(section.clone()).or_default().push((key.to_owned(), shape));
+            }
+        }
+        Self { sections }
+    }
+
+    fn keys(&self, section: &str) -> BTreeSet<String> {
+        let rows = self.sections.get(section).unwrap_or_else(|| panic!("no section {section}"));
+        let mut keys = BTreeSet::new();
+        for (key, shape) in rows {
+            match shape {
+                None => {
+                    keys.insert(key.clone());
+                }
+                Some(shape) => {
+                    let inner = self.keys(shape);
+                    keys.extend(inner.into_iter().map(|inner| format!("{key}.{inner}")));
+                }
+            }
+        }
+        keys
+    }
+}
+
+/// Every path of a document that ends in a value; in an object of `open` the keys are data.
+fn paths(at: &str, value: &Value, open: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+    let below = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match value {
+        Value::Object(_) if open.contains(&below("*")) => {
+            found.insert(below("*"));
+        }
+        Value::Object(object) => {
+            object.iter().for_each(|(key, value)| paths(&below(key), value, open, found));
+        }
+        Value::Array(values) => {
+            let at = format!("{at}[]");
+            values.iter().for_each(|value| paths(&at, value, open, found));
+        }
+        _ => {
+            found.insert(at.to_owned());
+        }
+    }
+}
+
+/// Fails for keys without documentation; returns the documented keys that no document has.
+fn undocumented(section: &str, documents: &[Value]) -> BTreeSet<String> {
+    let documented = Documented::read().keys(section);
+    let mut printed = BTreeSet::new();
+    for document in documents {
+        assert_eq!(document["schema"], 1, "{section}: {document}");
+        paths("", document, &documented, &mut printed);
+    }
+    // An optional object that is missing shows as one null.
+    let of_null = |key: &String| documented.iter().any(|d| d.starts_with(&format!("{key}.")));
+    let unknown: Vec<_> =
+        printed.iter().filter(|key| !documented.contains(*key) && !of_null(key)).collect();
+    assert!(unknown.is_empty(), "docs/json.md, section {section}, lacks {unknown:?}");
+    documented.difference(&printed).cloned().collect()
+}
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    let drawing = "
+        tick 10ms
+        stack u cpu.user app!main;app!compute
+        stack s blocked.sleep app!main;libc.so.6!clock_nanosleep
+        app(10)/main(10)    uuuuuussss|
+        root app(10)";
+    let mut recording = parse(drawing).unwrap();
+    recording.meta.command = vec!["app".to_owned()];
+    let lost = Loss {
+        kind: LossKind::SwitchesLost,
+        count: 3,
+        from: None,
+        to: None,
+        detail: "on CPU 0".into(),
+    };
+    recording.losses.push(lost);
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab
+}
+
+#[test]
+fn views_print_the_documented_keys() {
+    let lab = lab();
+    for (section, arguments) in [
+        ("findings", &["findings", "x.culprit"][..]),
+        ("report", &["report", "x.culprit"]),
+        ("top", &["top", "x.culprit"]),
+        ("tree", &["tree", "x.culprit"]),
+        ("tree", &["callers", "compute", "x.culprit"]),
+        ("tree", &["callees", "main", "x.culprit"]),
+        ("tree", &["flame", "x.culprit"]),
+        ("butterfly", &["butterfly", "compute", "x.culprit"]),
+    ] {
+        let missing = undocumented(section, &[lab.json(arguments)]);
+        assert!(missing.is_empty(), "{section}: {arguments:?} prints no {missing:?}");
+    }
+}
+
+#[test]
+fn explain_and_doctor_print_the_documented_keys() {
+    let lab = Lab::new();
+    let both = [lab.json(&["explain", "fsync-storm"]), lab.json(&["explain"])];
+    assert!(undocumented("explain", &both).is_empty());
+    // Reasons and notes are there only on machines that have any.
+    let missing = undocumented("doctor", &[lab.json(&["doctor", "--place", "host"])]);
+    let optional = ["degraded[]", "place.notes[]"];
+    assert!(missing.iter().all(|key| optional.contains(&key.as_str())), "{missing:?}");
+}
+
+#[test]
+fn record_and_why_print_the_documented_keys() {
+    if !all_rights() {
+        return skip("json of record and why", "recording without polling needs root");
+    }
+    let lab = Lab::new();
+    let record = ["record", "-o", "x.culprit", "--json", "--", "sh", "-c", "echo to stdout"];
+    let output = lab.culprit().args(record).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document and no more");
+    assert!(stderr(&output).contains("to stdout\n"), "{}", stderr(&output));
+    let missing = undocumented("record", &[document]);
+    assert!(missing.iter().all(|key| key.starts_with("missing[]")), "{missing:?}");
+    let output = lab
+        .culprit()
+        .args(["why", "--runs", "1", "-o", "w", "--json", "--place", "host"])
+        .args([
+            "--place",
+            "host:/tmp",
+            "--work",
+            "1:go",
+            "--instead",
+            "true",
+            "--",
+            "sleep",
+            "0.05",
+        ])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    // Two places that are alike have no findings and perhaps no difference.
+    let optional = ["findings[]", "difference[]", "place_runs[].exit", "instead.place_runs[].exit"];
+    for key in undocumented("why", &[document]) {
+        assert!(optional.iter().any(|optional| key.starts_with(optional)), "{key}");
+    }
+}
+
+#[test]
+fn a_failure_is_one_document_too() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("broken.toml"), "x").unwrap();
+    for (arguments, code) in [
+        (&["report", "nowhere.culprit", "--json"][..], 2),
+        (&["recrod", "--json"], 2),
+        (&["top", "--json"], 2),
+        (&["--json", "record", "-o", "/proc/x.culprit", "--", "true"], 3),
+        (&["--json", "record", "-o", "x.culprit", "--", "no-such-program"], 2),
+    ] {
+        let output = lab.culprit().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {output:?}"));
+        assert_eq!(document["error"]["exit_code"], code, "{document}");
+        let message = document["error"]["message"].as_str().unwrap();
+        assert!(!message.is_empty() && !message.contains("\u{1b}"), "{document}");
+        assert!(document["error"]["hint"].is_string(), "{document}");
+        assert!(undocumented("a-failure", &[document]).is_empty());
+        assert!(!stderr(&output).is_empty());
+    }
+    let output = lab.culprit().arg("recrod").env("CULPRIT_JSON", "1").output().unwrap();
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok(), "{output:?}");
+    let output = lab.culprit().args(["recrod", "--", "--json"]).output().unwrap();
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
