@@ -11,11 +11,11 @@ help: ## list the targets
 demo: ## why a follower of a growing file gets 20 rows/s here and 1 row/s in a container
 	@scripts/setup demo
 	@cargo build --release --quiet -p culprit-cli
-	@scripts/demo $(CULPRIT)
+	@scripts/with-engine scripts/demo $(CULPRIT)
 
 test: ## everything: format, lints, tests, documents
 	@scripts/setup test
-	@scripts/test
+	@scripts/with-engine scripts/test
 
 check: ## format and lints only
 	@cargo fmt --all --check

@@ -145,7 +145,7 @@ fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome,
         output.say("the command outlived its recording and was ended");
     }
     let digest = load::digest(recorded.recording, &Filter::default(), false)?;
-    output.say(&summary_text(&digest, &plan.output, output.talk_paint()));
+    output.say_painted(&summary_text(&digest, &plan.output, output.talk_paint()));
     if output.wants_json() {
         output.document(&OfRecording::new(&digest.recording, document))?;
     }

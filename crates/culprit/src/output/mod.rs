@@ -155,8 +155,13 @@ impl Output {
         stderr(&clean_lines(text));
     }
 
-    /// Says something on stderr, unless `--quiet`.
+    /// Says something on stderr, unless `--quiet`. It may quote names from outside.
     pub(crate) fn say(&self, text: &str) {
+        self.say_painted(&clean_lines(text));
+    }
+
+    /// As [`Output::say`], for text that has colours and whose names are clean already.
+    pub(crate) fn say_painted(&self, text: &str) {
         if !self.quiet {
             stderr(&format!("{text}\n"));
         }

@@ -19,6 +19,7 @@ mod json;
 mod killed;
 mod pages;
 mod phases;
+mod readme;
 mod support;
 mod views;
 mod why;

@@ -2,7 +2,7 @@
 
 use culprit_model::notation::parse;
 
-use crate::support::{Lab, program, skip, stderr, stdout};
+use crate::support::{Lab, all_rights, program, skip, stderr, stdout};
 
 const HOSTILE: &str = "</script><img onerror=alert(1)>";
 
@@ -58,24 +58,56 @@ fn a_page_that_cannot_be_written_is_a_refusal_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(lab.path(".")).unwrap().count(), 1);
 }
 
-#[test]
-fn a_browser_runs_the_page_without_an_error() {
+/// What a browser makes of a page: the document after its scripts ran. None without a browser;
+/// fails when the page's scripts complain.
+fn browse(lab: &Lab, file: &str) -> Option<String> {
     let mut version = program("chromium");
     if !version.arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return skip("browser", "chromium is not installed");
+        return None;
     }
-    let lab = lab("app");
-    write(&lab, "report", "r.html");
-    let page = format!("file://{}", lab.path("r.html").display());
+    let page = format!("file://{}", lab.path(file).display());
     let output = program("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000"])
         .args(["--enable-logging=stderr", "--dump-dom", &page])
         .env("HOME", lab.path("."))
         .output()
         .unwrap();
-    let dom = stdout(&output);
-    // Scripts ran to their end: what they unhide last is shown, and the graph says its total.
-    assert!(dom.contains("100 ms, 100 %"), "{dom}");
     let said = stderr(&output);
     assert!(!said.contains("CONSOLE"), "{said}");
+    Some(stdout(&output))
+}
+
+#[test]
+fn a_browser_runs_the_page_without_an_error() {
+    let lab = lab("app");
+    write(&lab, "report", "r.html");
+    let Some(dom) = browse(&lab, "r.html") else {
+        return skip("browser", "chromium is not installed");
+    };
+    // Scripts ran to their end: what they unhide last is shown, and the graph says its total.
+    assert!(dom.contains("100 ms, 100 %"), "{dom}");
+}
+
+#[test]
+fn a_browser_runs_the_page_of_a_comparison_too() {
+    if !all_rights() {
+        return skip("browser, comparison", "recording without polling needs root");
+    }
+    let lab = Lab::new();
+    let output = lab
+        .culprit()
+        .args(["why", "--runs", "1", "-o", "w", "--place", "host", "--place", "host:/tmp"])
+        .args(["--", "sh", "-c", "sleep 0.1; echo done"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let Some(dom) = browse(&lab, "w/report.html") else {
+        return skip("browser, comparison", "chromium is not installed");
+    };
+    for part in ["id=\"compare\"", "id=\"findings\"", "id=\"strips\"", "id=\"flame\""] {
+        assert!(dom.contains(part), "{part}: {dom}");
+    }
+    // The list of recordings is filled by a script: one of each place.
+    assert!(dom.contains("<option value=\"1\""), "{dom}");
+    assert!(dom.contains("100 %"), "{dom}");
 }
