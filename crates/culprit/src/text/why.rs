@@ -20,6 +20,9 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     if let Some(because) = answer.because() {
         text.push_str(&wrap(&clean(&format!("Because {because}.")), output.width(), ""));
     }
+    for other in answer.others() {
+        text.push_str(&wrap(&clean(&other), output.width(), ""));
+    }
     text.push('\n');
     text.push_str(&places_text(answer, &answer.places, output));
     if let Some(main) = answer.main() {

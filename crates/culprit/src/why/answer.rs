@@ -176,6 +176,14 @@ impl Answer {
         }
     }
 
+    /// The other places against the baseline, a sentence each.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let main = self.main().map(|main| main.place.as_str());
+        let others = self.against.iter().filter(|against| Some(against.place.as_str()) != main);
+        let told = |against| self.baseline().map(|baseline| self.compared(baseline, against));
+        others.filter_map(told).collect()
+    }
+
     fn compared(&self, baseline: &PlaceRuns, against: &Against) -> String {
         let (Some(ratio), Some(before)) = (against.ratio(), baseline.median()) else {
             return "No round was finished in two places.".to_owned();
