@@ -140,7 +140,7 @@ impl Digest {
 
     fn sentence(&self) -> String {
         if self.threads.iter().all(|thread| thread.wall == Nanos::ZERO) {
-            return "no thread time is left to look at, so nothing can be said".to_owned();
+            return "there is no thread time to look at, so nothing can be said".to_owned();
         }
         let wall = self.report.wall;
         let culprit = self.report.findings.iter().find(|finding| finding.cost > Nanos::ZERO);

@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_no_known_module_is_named_by_its_function() {
-        let frame = |module, function: &str| crate::Frame {
+        let frame = |module, function: &str| Frame {
             module,
             function: Text::from(function),
             address: None,
@@ -214,7 +214,7 @@ mod tests {
             inlined: false,
         };
         let mut recording = Recording::default();
-        recording.modules.push(crate::Module {
+        recording.modules.push(Module {
             name: Text::from("app"),
             path: Text::from("/app"),
             build_id: None,
