@@ -116,22 +116,33 @@ impl Builder {
         if let Some(known) = self.names.get(name.as_ref()) {
             return *known;
         }
-        let (module, function) = match name.split_once('!') {
-            Some((module, function)) if !module.is_empty() && !function.is_empty() => {
-                (Some(self.module_named(module, module)), function)
-            }
-            _ => (None, &*name),
-        };
-        let id = self.frame(Frame {
-            module,
-            function: Text::from(function),
-            address: None,
-            file: None,
-            line: None,
-            inlined: false,
-        });
+        let id = self.located(&name, "", None);
         self.names.insert(Text::from(&*name), id);
         id
+    }
+
+    /// As [`Builder::named`], with the source file, empty where that is unknown, and the line.
+    pub fn located(&mut self, name: &str, file: &str, line: Option<u32>) -> FrameId {
+        match name.split_once('!') {
+            Some((module, function)) if !module.is_empty() && !function.is_empty() => {
+                let module = self.module_named(module, module);
+                self.function(Some(module), function, file, line)
+            }
+            _ => self.function(None, name, file, line),
+        }
+    }
+
+    /// A function of a module with its source file, empty where that is unknown, and the line.
+    pub fn function(
+        &mut self,
+        module: Option<ModuleId>,
+        function: &str,
+        file: &str,
+        line: Option<u32>,
+    ) -> FrameId {
+        let function = Text::from(&*shortened(function));
+        let file = (!file.is_empty()).then(|| Text::from(&*shortened(file)));
+        self.frame(Frame { module, function, address: None, file, line, inlined: false })
     }
 
     /// The stack of a frame called by another stack.

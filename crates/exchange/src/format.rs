@@ -5,13 +5,25 @@ use std::io::{self, Write};
 use culprit_model::{Label as _, labels};
 
 use crate::builder::Builder;
-use crate::collapsed;
 use crate::input::Input;
 use crate::profile::Profile;
+use crate::{chrome, collapsed, firefox, pprof, speedscope, strace};
 
 labels! {
     /// A format of another profiler, in the order in which files are tried: the surest signs first.
     Format ("format") {
+        /// speedscope's JSON.
+        Speedscope = "speedscope",
+        /// The Firefox Profiler's JSON.
+        Firefox = "firefox",
+        /// V8's CPU profile: `node --cpu-prof`.
+        Cpuprofile = "cpuprofile",
+        /// Chrome's trace events.
+        Chrome = "chrome",
+        /// What `strace -T` prints.
+        Strace = "strace",
+        /// pprof's protocol buffers.
+        Pprof = "pprof",
         /// Folded stacks: `main;parse;memcpy 12`.
         Collapsed = "collapsed",
     }
@@ -43,6 +55,12 @@ pub(crate) struct Spec {
 impl Format {
     pub(crate) const fn spec(self) -> &'static Spec {
         match self {
+            Self::Speedscope => &speedscope::SPEC,
+            Self::Firefox => &firefox::SPEC,
+            Self::Cpuprofile => &chrome::CPUPROFILE,
+            Self::Chrome => &chrome::SPEC,
+            Self::Strace => &strace::SPEC,
+            Self::Pprof => &pprof::SPEC,
             Self::Collapsed => &collapsed::SPEC,
         }
     }

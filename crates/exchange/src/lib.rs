@@ -21,12 +21,20 @@
 //! ```
 
 mod builder;
+mod chrome;
 mod collapsed;
+mod decimal;
 mod error;
+mod firefox;
 mod format;
 mod input;
+mod json;
+mod pprof;
 mod profile;
 mod read;
+mod speedscope;
+mod strace;
+mod threads;
 mod unpack;
 
 pub use builder::{Amount, Builder};

@@ -72,6 +72,10 @@ labels! {
         RecordsMalformed = "records-malformed",
         /// Smaller rings than wanted: locked memory is limited.
         RingsSmall = "rings-small",
+        /// Detail of another profiler's file that has no place in a recording.
+        DetailLeftOut = "detail-left-out",
+        /// What the values of another profiler's file count was told by their unit alone.
+        MetricGuessed = "metric-guessed",
     }
 }
 
@@ -97,8 +101,9 @@ impl LossKind {
             | Self::SymbolsMissing
             | Self::AddressesUnknown
             | Self::NamesAmbiguous
+            | Self::MetricGuessed
             | Self::AccountingDiffers => LossSeverity::Notice,
-            Self::RingsSmall => LossSeverity::Info,
+            Self::RingsSmall | Self::DetailLeftOut => LossSeverity::Info,
         }
     }
 
@@ -109,6 +114,8 @@ impl LossKind {
             Self::SymbolsMissing
             | Self::AddressesUnknown
             | Self::NamesAmbiguous
+            | Self::DetailLeftOut
+            | Self::MetricGuessed
             | Self::FileDamaged => LossOrigin::Analysis,
             _ => LossOrigin::Recording,
         }
@@ -151,6 +158,8 @@ impl LossKind {
             Self::AccountingDiffers => {
                 "see the residuals in the report; steal time and lost records are the usual reasons"
             }
+            Self::DetailLeftOut => "look at the file with the tool that it is made for",
+            Self::MetricGuessed => "read the numbers as the tool that wrote the file explains them",
             Self::RecordsMalformed => "please report this with the recording",
             Self::RingsSmall => {
                 "raise kernel.perf_event_mlock_kb or the locked-memory limit (ulimit -l)"

@@ -2,3 +2,4 @@
 
 mod hostile;
 mod round_trip;
+mod values;

@@ -1,0 +1,240 @@
+//! From pprof's messages to amounts at stacks.
+
+use std::borrow::Cow;
+
+use culprit_model::{Frame, FrameId, LossKind, Metric, ModuleId, StackId, Text, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::types::{Meaning, meaning};
+use super::wire::{Value, fields};
+use crate::builder::{Amount, Builder};
+use crate::format::Refusal;
+use crate::input::Input;
+
+pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
+    let bytes = input.bytes()?;
+    let mut reading = Reading::new(&bytes, builder);
+    if reading.types.is_empty() {
+        return Err("it names no sample type".to_owned());
+    }
+    let samples = std::mem::take(&mut reading.samples);
+    for sample in samples {
+        reading.sample(sample);
+    }
+    reading.finish();
+    Ok(())
+}
+
+/// A file taken apart into its messages.
+struct Reading<'a, 'b> {
+    builder: &'b mut Builder,
+    strings: Vec<&'a [u8]>,
+    /// The meaning of each value of a sample; none for those that are not kept.
+    types: Vec<Option<Meaning>>,
+    samples: Vec<&'a [u8]>,
+    mappings: FxHashMap<u64, &'a [u8]>,
+    functions: FxHashMap<u64, &'a [u8]>,
+    locations: FxHashMap<u64, &'a [u8]>,
+    /// The frames of the locations used so far, outermost first.
+    frames: FxHashMap<u64, Vec<FrameId>>,
+    bad: u64,
+    labels: u64,
+}
+
+impl<'a, 'b> Reading<'a, 'b> {
+    fn new(bytes: &'a [u8], builder: &'b mut Builder) -> Self {
+        let mut reading = Self {
+            builder,
+            strings: Vec::new(),
+            types: Vec::new(),
+            samples: Vec::new(),
+            mappings: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            locations: FxHashMap::default(),
+            frames: FxHashMap::default(),
+            bad: 0,
+            labels: 0,
+        };
+        let mut types = Vec::new();
+        let (mut began, mut lasted) = (0, 0);
+        for field in fields(bytes) {
+            match field {
+                Ok((1, value)) => types.push(value.message()),
+                Ok((2, value)) => reading.samples.push(value.message()),
+                Ok((3, value)) => keep(&mut reading.mappings, value),
+                Ok((4, value)) => keep(&mut reading.locations, value),
+                Ok((5, value)) => keep(&mut reading.functions, value),
+                Ok((6, value)) => reading.strings.push(value.message()),
+                Ok((9, value)) => began = value.number(),
+                Ok((10, value)) => lasted = value.number(),
+                Ok(_) => {}
+                Err(_) => reading.builder.lose(LossKind::FileDamaged, 1, "the file ends early"),
+            }
+        }
+        reading.types(&types);
+        reading.builder.starts_at(0);
+        reading.builder.ends_at(lasted);
+        reading.builder.recording().meta.start.realtime = began;
+        reading
+    }
+
+    /// What each value of a sample counts. Where two are of one metric, the first is kept.
+    fn types(&mut self, types: &[&'a [u8]]) {
+        for message in types {
+            let field = |number| number_of(message, number);
+            let (word, unit) = (self.string(field(1)), self.string(field(2)));
+            let meaning = meaning(&word, &unit);
+            let twice = self.types.iter().flatten().any(|other| other.metric == meaning.metric);
+            if twice {
+                let detail = format!("values of the sample type `{word}` ({unit})");
+                self.builder.lose(LossKind::DetailLeftOut, 1, &detail);
+            } else if !meaning.certain {
+                let detail = format!("`{word}` ({unit}) is counted as {}", meaning.metric);
+                self.builder.lose(LossKind::MetricGuessed, 1, &detail);
+            }
+            self.types.push((!twice).then_some(meaning));
+        }
+    }
+
+    fn string(&self, index: u64) -> Cow<'a, str> {
+        let known = usize::try_from(index).ok().and_then(|at| self.strings.get(at));
+        String::from_utf8_lossy(known.copied().unwrap_or_default())
+    }
+
+    fn sample(&mut self, sample: &'a [u8]) {
+        let (mut locations, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+        for (field, value) in fields(sample).flatten() {
+            match field {
+                1 => locations.extend(value.numbers()),
+                2 => values.extend(value.numbers().map(u64::cast_signed)),
+                3 => labels.push(value.message()),
+                _ => {}
+            }
+        }
+        let stack = self.stack(&locations);
+        let thread = self.thread(&labels);
+        let types = self.types.iter().zip(&values);
+        let kept = types.filter_map(|(meaning, value)| Some(((*meaning)?, *value)));
+        let amounts: Vec<(Metric, Option<u64>)> = kept
+            .map(|(Meaning { metric, times, .. }, value)| {
+                (metric, u64::try_from(value).ok().and_then(|value| value.checked_mul(times)))
+            })
+            .collect();
+        let counted = amounts.iter().find(|(metric, _)| *metric == Metric::Samples);
+        let count = counted.and_then(|(_, value)| *value).unwrap_or(1);
+        for (metric, value) in amounts {
+            match value {
+                Some(0) => {}
+                Some(value) => {
+                    let amount = Amount::at(stack, metric, value);
+                    self.builder.add(Amount { count, thread, ..amount });
+                }
+                None => self.bad += 1,
+            }
+        }
+        self.bad += u64::from(values.len() != self.types.len());
+    }
+
+    /// The stack of these locations, leaf first.
+    fn stack(&mut self, locations: &[u64]) -> Option<StackId> {
+        let mut stack = None;
+        for id in locations.iter().rev() {
+            if !self.frames.contains_key(id) {
+                let frames = self.location(*id);
+                self.frames.insert(*id, frames);
+            }
+            for frame in &self.frames[id] {
+                stack = Some(self.builder.push(stack, *frame));
+            }
+        }
+        stack
+    }
+
+    /// The frames of a location: a function and what was inlined into it, outermost first.
+    fn location(&mut self, id: u64) -> Vec<FrameId> {
+        let Some(location) = self.locations.get(&id).copied() else {
+            self.bad += 1;
+            return Vec::new();
+        };
+        let module = self.module(number_of(location, 2));
+        let lines = fields(location).flatten().filter(|(field, _)| *field == 4);
+        let lines: Vec<_> = lines.map(|(_, value)| value.message()).collect();
+        if lines.is_empty() {
+            let detail = module.map_or_else(String::new, |id| {
+                self.builder.recording().module(id).path.to_string()
+            });
+            self.builder.lose(LossKind::SymbolsMissing, 1, &detail);
+            return vec![self.frame(module, &[], false)];
+        }
+        let last = lines.len() - 1;
+        let frames = lines.iter().enumerate().rev();
+        frames.map(|(at, line)| self.frame(module, line, at < last)).collect()
+    }
+
+    fn frame(&mut self, module: Option<ModuleId>, line: &[u8], inlined: bool) -> FrameId {
+        let function = self.functions.get(&number_of(line, 1)).copied().unwrap_or_default();
+        let field = |number| self.string(number_of(function, number));
+        let named = [field(2), field(3)].into_iter().find(|name| !name.is_empty());
+        let function = Text::from(&*named.unwrap_or(Cow::Borrowed("?")));
+        let file = Some(field(4)).filter(|file| !file.is_empty());
+        let file = file.map(|file| Text::from(&*file));
+        let line = u32::try_from(number_of(line, 2)).ok().filter(|line| *line > 0);
+        self.builder.frame(Frame { module, function, address: None, file, line, inlined })
+    }
+
+    fn module(&mut self, mapping: u64) -> Option<ModuleId> {
+        let mapping = self.mappings.get(&mapping).copied()?;
+        let path = self.string(number_of(mapping, 5));
+        if path.is_empty() {
+            return None;
+        }
+        let id = self.builder.module(&path);
+        let build_id = self.string(number_of(mapping, 6));
+        if !build_id.is_empty() {
+            let module = &mut self.builder.recording().modules[id.index()];
+            module.build_id.get_or_insert_with(|| Text::from(&*build_id));
+        }
+        Some(id)
+    }
+
+    /// The thread that a sample's labels name, as Culprit and some runtimes write it.
+    fn thread(&mut self, labels: &[&'a [u8]]) -> Option<ThreadId> {
+        let (mut pid, mut tid) = (0, None);
+        let (mut process, mut thread) = (Cow::Borrowed(""), Cow::Borrowed(""));
+        for label in labels {
+            let text = self.string(number_of(label, 2));
+            let number = u32::try_from(number_of(label, 3)).ok();
+            match &*self.string(number_of(label, 1)) {
+                "pid" | "process_id" | "process id" => pid = number.unwrap_or(0),
+                "tid" | "thread_id" | "thread id" => tid = number.or_else(|| text.parse().ok()),
+                "process" => process = text,
+                "thread" | "thread_name" | "thread name" => thread = text,
+                _ => self.labels += 1,
+            }
+        }
+        let process = tid.map(|_| self.builder.process(pid, &process))?;
+        Some(self.builder.thread(process, tid?, &thread))
+    }
+
+    fn finish(self) {
+        if self.bad > 0 {
+            let detail = "values, samples or locations that make no sense";
+            self.builder.lose(LossKind::RecordsMalformed, self.bad, detail);
+        }
+        if self.labels > 0 {
+            self.builder.lose(LossKind::DetailLeftOut, self.labels, "labels of samples");
+        }
+    }
+}
+
+/// Keeps a message by the number that it gives itself.
+fn keep<'a>(messages: &mut FxHashMap<u64, &'a [u8]>, value: Value<'a>) {
+    let message = value.message();
+    messages.insert(number_of(message, 1), message);
+}
+
+/// A number in a message; the last counts where it stands there twice, 0 where it is missing.
+fn number_of(message: &[u8], field: u64) -> u64 {
+    let values = fields(message).flatten().filter(|(number, _)| *number == field);
+    values.last().map_or(0, |(_, value)| value.number())
+}

@@ -1,0 +1,115 @@
+//! Threads on the way out and back: whose rows, by what name, and what is left of a stack when its
+//! process and thread are said elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use culprit_model::{Recording, ThreadId};
+
+use crate::builder::Builder;
+use crate::profile::{Node, NodeKind, Profile, Row};
+
+/// A thread as formats without a place for it have it in a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Named<'a> {
+    process: &'a str,
+    pid: u32,
+    thread: &'a str,
+    tid: u32,
+}
+
+impl Named<'_> {
+    pub(crate) fn add(&self, builder: &mut Builder) -> ThreadId {
+        let process = builder.process(self.pid, self.process);
+        builder.thread(process, self.tid, self.thread)
+    }
+}
+
+/// `Process NAME (PID) Thread NAME (TID)`; empty for rows of no thread.
+pub(crate) fn name(recording: &Recording, thread: Option<ThreadId>) -> String {
+    thread.map_or_else(String::new, |id| {
+        let process = recording.process_name(recording.thread(id).process);
+        format!("Process {process} Thread {}", recording.thread_name(id))
+    })
+}
+
+/// What [`name`] wrote.
+pub(crate) fn parse(name: &str) -> Option<Named<'_>> {
+    let (process, thread) = name.strip_prefix("Process ")?.split_once(") Thread ")?;
+    let (process, pid) = process.rsplit_once(" (")?;
+    let (thread, tid) = thread.strip_suffix(')')?.rsplit_once(" (")?;
+    Some(Named { process, pid: pid.parse().ok()?, thread, tid: tid.parse().ok()? })
+}
+
+/// The rows of each thread, in the order of time; those of no thread first.
+pub(crate) fn split(profile: &Profile<'_>) -> Vec<(Option<ThreadId>, Vec<Row>)> {
+    let mut rows = profile.rows.clone();
+    rows.sort_by_key(|row| (row.thread, row.time));
+    let parts = rows.chunk_by(|a, b| a.thread == b.thread);
+    parts.map(|part| (part[0].thread, part.to_vec())).collect()
+}
+
+/// The nodes of a row's stack, root first, without the process and thread that the row names.
+pub(crate) fn frames<'a>(profile: &'a Profile<'_>, row: &Row) -> Vec<&'a Node> {
+    let said = |node: &&Node| {
+        row.thread.is_some() && matches!(node.kind, NodeKind::Process(_) | NodeKind::Thread(_))
+    };
+    let mut nodes: Vec<&Node> = profile.tree.stack(row.leaf).filter(|node| !said(node)).collect();
+    nodes.reverse();
+    nodes
+}
+
+/// File and line of a node, where it is a frame that has them.
+pub(crate) fn source<'a>(profile: &Profile<'a>, node: &Node) -> (Option<&'a str>, Option<u32>) {
+    let NodeKind::Frame(id) = node.kind else { return (None, None) };
+    let frame = profile.recording.frame(id);
+    (frame.file.as_ref().map(|file| file.as_str()), frame.line)
+}
+
+/// Module's path and function of a node, where joining them again gives the node's name; else no
+/// module and the whole name.
+pub(crate) fn place<'a>(profile: &Profile<'a>, node: &'a Node) -> (Option<&'a str>, &'a str) {
+    let whole = (None, node.name.as_str());
+    let NodeKind::Frame(id) = node.kind else { return whole };
+    let frame = profile.recording.frame(id);
+    let Some(module) = frame.module.map(|id| profile.recording.module(id)) else { return whole };
+    let named =
+        node.name.strip_prefix(module.name.as_str()).and_then(|rest| rest.strip_prefix('!'));
+    let again = module.path.trim_end_matches('/').rsplit('/').next() == Some(module.name.as_str());
+    match named {
+        Some(function) if again && function == frame.function.as_str() => {
+            (Some(module.path.as_str()), function)
+        }
+        _ => whole,
+    }
+}
+
+/// A number for each word.
+pub(crate) type Numbers<'a> = BTreeMap<&'a str, u32>;
+
+/// A number for each word that stands for a process or thread: itself where it is one, else the
+/// smallest that is free.
+pub(crate) fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Numbers<'a> {
+    let words: BTreeSet<&str> = words.collect();
+    let taken: BTreeSet<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let mut free = (1..).filter(|number| !taken.contains(number));
+    words
+        .into_iter()
+        .map(|word| (word, word.parse().ok().or_else(|| free.next()).unwrap_or(0)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_threads_are_read_back() {
+        let mut builder = Builder::default();
+        let named = Named { process: "a (b)", pid: 7, thread: "io) (2", tid: 9 };
+        let thread = named.add(&mut builder);
+        let text = name(builder.recording(), Some(thread));
+        assert_eq!(parse(&text), Some(named));
+        assert_eq!(parse("Thread 12 \"MainThread\""), None);
+        assert_eq!(parse("Process x (1) Thread y"), None);
+    }
+}
