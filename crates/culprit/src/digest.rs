@@ -94,12 +94,10 @@ impl Check {
         if apart == Nanos::ZERO {
             return "none".to_owned();
         }
-        let slight = if self.slight {
-            format!(", too short to judge below {}", accounting::SLACK)
-        } else {
-            String::new()
-        };
-        format!("{less}{apart}, {less}{:.3} %{slight}", apart.share_of(self.theirs) * 100.0)
+        if self.slight {
+            return format!("{less}{apart}, too little to count");
+        }
+        format!("{less}{apart}, {less}{:.3} %", apart.share_of(self.theirs) * 100.0)
     }
 }
 
@@ -139,7 +137,7 @@ impl Digest {
     }
 
     fn sentence(&self) -> String {
-        if self.threads.iter().all(|thread| thread.wall == Nanos::ZERO) {
+        if self.threads.is_empty() {
             return "there is no thread time to look at, so nothing can be said".to_owned();
         }
         let wall = self.report.wall;
@@ -195,8 +193,8 @@ impl Digest {
     }
 }
 
-/// The time of every recorded thread that a query keeps, within its range: those that ever ran come
-/// first, and of these the longest-lived; a machine has many that never do.
+/// The time of every recorded thread that a query keeps, within its range, where there is any: those
+/// that ever ran come first, and of these the longest-lived; a machine has many that never do.
 fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
     let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
     let (from, to) = query.range(recording);
@@ -229,6 +227,7 @@ fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
                 parts,
             }
         })
+        .filter(|thread| thread.wall > Nanos::ZERO)
         .collect();
     threads.sort_by_key(|thread| {
         let cpu = thread.sum(Cause::is_cpu);
@@ -261,6 +260,10 @@ mod tests {
         let check = Check::new("cpu", sum, 0.005, Nanos(1_000_000));
         assert!(!check.fine);
         assert_eq!(check.difference(), "+20.0 ms, +2.000 %");
+        let small = Sum { ours: Nanos(1_000), theirs: Nanos(900_000) };
+        let check = Check::new("cpu", small, 0.005, Nanos(1_000_000));
+        assert!(check.fine && check.slight);
+        assert_eq!(check.difference(), "-899 us, too little to count");
     }
 
     #[test]
