@@ -147,7 +147,7 @@ impl Profile {
         let last = samples.last().map_or(0, |(time, _)| self.end.unwrap_or(*time).max(*time));
         for ((time, id), end) in samples.iter().zip(ends.into_iter().chain([last])) {
             let stack = self.stack(*id, builder);
-            let length = u64::try_from(end - time).unwrap_or(0);
+            let length = u64::try_from(end.saturating_sub(*time)).unwrap_or(0);
             let Ok(time) = u64::try_from(*time) else {
                 self.bad += 1;
                 continue;

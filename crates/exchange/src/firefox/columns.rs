@@ -250,7 +250,7 @@ impl Samples<'_> {
             .map(|delta| {
                 now = now.checked_add(delta.scaled(6 + FINE)?)?;
                 let unit = 10_i128.pow(FINE.unsigned_abs());
-                Some((now + unit / 2).div_euclid(unit))
+                Some(now.saturating_add(unit / 2).div_euclid(unit))
             })
             .collect()
     }

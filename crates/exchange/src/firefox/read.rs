@@ -39,7 +39,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
         let libs = Libs::new(&part.libs);
         let mut reading = Reading {
             id,
-            shift: part.started().map_or(0, |time| time - started),
+            shift: part.started().map_or(0, |time| time.saturating_sub(started)),
             metric: part.metric(),
             cpu: part.cpu_power(),
             bad: 0,
@@ -60,7 +60,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
             }
         }
         reading.finish();
-        left_out += thread.left_out();
+        left_out = u64::saturating_add(left_out, thread.left_out());
     }
     for (kind, count, detail) in [
         (LossKind::RecordsMalformed, bad, "threads that make no sense"),
@@ -116,7 +116,9 @@ impl Reading<'_> {
         let times = samples.times();
         self.bad += times.len().abs_diff(samples.stack.len()) as u64;
         for (at, (time, stack)) in times.into_iter().zip(&samples.stack).enumerate() {
-            let Some(time) = time.and_then(|time| u64::try_from(time + self.shift).ok()) else {
+            let Some(time) =
+                time.and_then(|time| u64::try_from(time.saturating_add(self.shift)).ok())
+            else {
                 self.bad += 1;
                 continue;
             };

@@ -129,10 +129,11 @@ fn time(word: &str) -> Option<Stamp> {
     let (first, second, third) = (parts.next()?, parts.next(), parts.next());
     match (second, third) {
         (Some(minutes), Some(seconds)) => {
-            let minutes: u64 = minutes.parse().ok()?;
             let hours: u64 = first.parse().ok().filter(|hours| *hours < 24)?;
-            let whole = (hours * 60).checked_add(minutes)?.checked_mul(60_000_000_000)?;
-            Some(Stamp::Day(whole.checked_add(seconds_of(seconds)?)?))
+            let minutes: u64 = minutes.parse().ok().filter(|minutes| *minutes < 60)?;
+            // Some minutes have 61 seconds.
+            let seconds = seconds_of(seconds).filter(|seconds| *seconds < 61_000_000_000)?;
+            Some(Stamp::Day((hours * 60 + minutes) * 60_000_000_000 + seconds))
         }
         (None, None) if first.contains('.') => {
             let time = seconds_of(first)?;

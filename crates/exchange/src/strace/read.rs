@@ -151,10 +151,10 @@ impl<'a> Reading<'a> {
             Some(Stamp::Epoch(time)) => time,
             Some(Stamp::Day(time)) => {
                 // Lines of several threads may stand a little out of order; half a day is midnight.
-                if (time + self.days).saturating_add(DAY / 2) < self.now {
-                    self.days += DAY;
+                if time.saturating_add(self.days).saturating_add(DAY / 2) < self.now {
+                    self.days = self.days.saturating_add(DAY);
                 }
-                time + self.days
+                time.saturating_add(self.days)
             }
         };
         self.now
