@@ -141,13 +141,17 @@ impl Digest {
             return "there is no thread time to look at, so nothing can be said".to_owned();
         }
         let wall = self.report.wall;
+        let whole = match self.report.whole {
+            whole if whole > wall => format!("the {whole} of thread time that counts"),
+            _ => "it".to_owned(),
+        };
         let culprit = self.report.findings.iter().find(|finding| finding.cost > Nanos::ZERO);
         match culprit {
             Some(finding) if finding.share >= DOMINATES => {
-                format!("{wall}, {} of it because {}", percent(finding.share), finding.title)
+                format!("{wall}, {} of {whole} because {}", percent(finding.share), finding.title)
             }
             Some(finding) => format!(
-                "{wall}, and nothing dominates: {}; the costliest finding is {} of it: {}",
+                "{wall}, and nothing dominates: {}; the costliest finding is {} of {whole}: {}",
                 self.mostly(),
                 percent(finding.share),
                 finding.title

@@ -102,8 +102,9 @@ pub(crate) fn query(filter: &Filter) -> Result<Query, Failure> {
         .map_err(|failure| failure.hint(PATTERN_HINT))
 }
 
-/// The findings in the time range that a filter selects, of those processes, threads and frames
-/// that it keeps. What a finding costs is settled before: one waits for many.
+/// The findings of the time range, processes and threads that a filter selects: their time is
+/// measured, and whoever they waited for is looked for everywhere. Of these, those with frames that
+/// it keeps; what a finding costs is settled before.
 ///
 /// # Errors
 /// When a pattern is wrong.
@@ -113,7 +114,14 @@ pub(crate) fn findings(
     all: bool,
 ) -> Result<Report, Failure> {
     let subject = Subject::of(filter)?;
-    let options = culprit_findings::Options { all, from: filter.from, to: filter.to };
+    let selects = !filter.process.is_empty() || !filter.thread.is_empty();
+    let threads = selects.then(|| query(filter).map(|query| query.threads(recording)));
+    let options = culprit_findings::Options {
+        all,
+        from: filter.from,
+        to: filter.to,
+        threads: threads.transpose()?,
+    };
     let mut report = culprit_findings::find(recording, &options);
     let kept =
         |finding: &Finding| finding.at.is_empty() || finding.at.iter().any(|at| subject.holds(at));
@@ -126,10 +134,8 @@ pub(crate) fn findings(
     Ok(report)
 }
 
-/// Where findings must arise to be listed.
+/// The frames that findings must have, or must not, to be listed.
 struct Subject {
-    process: Patterns,
-    thread: Patterns,
     include: Patterns,
     exclude: Patterns,
 }
@@ -141,19 +147,11 @@ impl Subject {
                 .or_bad_input(|| "read the filter".to_owned())
                 .map_err(|failure| failure.hint(PATTERN_HINT))
         };
-        Ok(Self {
-            process: patterns(&filter.process)?,
-            thread: patterns(&filter.thread)?,
-            include: patterns(&filter.include)?,
-            exclude: patterns(&filter.exclude)?,
-        })
+        Ok(Self { include: patterns(&filter.include)?, exclude: patterns(&filter.exclude)? })
     }
 
     fn holds(&self, at: &Where) -> bool {
-        let named = |patterns: &Patterns, name: &str| patterns.is_empty() || patterns.any(name);
-        named(&self.process, &at.process)
-            && named(&self.thread, &at.thread)
-            && self.include.iter().all(|pattern| at.stack.iter().any(|name| pattern.matches(name)))
+        self.include.iter().all(|pattern| at.stack.iter().any(|name| pattern.matches(name)))
             && !at.stack.iter().any(|name| self.exclude.any(name))
     }
 }

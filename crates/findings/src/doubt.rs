@@ -2,15 +2,20 @@
 //! that it rests on.
 //!
 //! Each factor is one minus a weight times the share of the finding's time that it concerns, so a
-//! loss elsewhere in the recording takes nothing away.
+//! loss elsewhere in the recording takes nothing away. What cannot be laid on single intervals
+//! (a damaged file, a check against the kernel's sums that is off) concerns all of the time that it
+//! is about. The rest is told as coverage: the share of the time that nothing speaks against.
 
-use culprit_model::{Basis, Evidence as Fact, LossKind, Nanos};
+use culprit_engine::accounting::Sum;
+use culprit_model::{Basis, Evidence as Fact, Loss, LossKind, Nanos, Rung};
 
 use crate::evidence::{Evidence, Segment, SegmentId};
 use crate::rule::{Claim, Confidence, Site, Specificity, fact};
 
 /// What may be wrong with a stretch of time, how much that takes from a finding that rests on
-/// nothing else, and the words for it.
+/// nothing else, and the words for it. A hole makes the time itself a guess, a lost stack only its
+/// place; a polled cause is right at the moment of the look; what is inferred is right where only
+/// one thread can have been it.
 const DOUBTS: [(Doubt, f64, &str); 5] = [
     (Doubt::Uncertain, 0.5, "switch records were lost around this time"),
     (Doubt::NoStack, 0.5, "its stack was lost"),
@@ -19,8 +24,34 @@ const DOUBTS: [(Doubt, f64, &str); 5] = [
     (Doubt::Inferred, 0.2, "who ended the waits was inferred from who worked at that time"),
 ];
 
+/// Losses that concern whatever lies in their time: how much they take, and the words for them.
+/// A damaged file or threads that were not seen can hide who was waited for; an end or a beginning
+/// that is missing only makes the rest less typical.
+const LOSSES: [(LossKind, f64, &str); 6] = [
+    (LossKind::FileDamaged, 0.4, "a part of the file is damaged"),
+    (LossKind::ThreadsNotAttached, 0.2, "some threads were not recorded"),
+    (LossKind::RecordsMalformed, 0.2, "some records made no sense"),
+    (LossKind::RecorderKilled, 0.1, "the recorder was killed: the end is missing"),
+    (LossKind::DiskFull, 0.1, "the disk was full: the end is missing"),
+    (LossKind::OldestDropped, 0.1, "the oldest part was dropped"),
+];
+
+/// Losses of single stacks: these are as likely a finding's as anybody's, so what they take is the
+/// share of all stacks that they are of, times this.
+const STACKS: [(LossKind, f64, &str); 2] = [
+    (LossKind::SamplesLost, 0.5, "samples were lost"),
+    (LossKind::StacksTruncated, 0.1, "stacks are cut: callers are missing"),
+];
+
 /// Confidence lost where wakers could not be recorded and a finding says who waited for whom.
 const WITHOUT_WAKERS: f64 = 0.6;
+
+/// Confidence left where times are those between looks at `/proc`, not those of switches.
+const WITHOUT_SWITCHES: f64 = 0.6;
+
+/// Share of the kernel's sum by which ours may be off before nothing can be said that rests on it.
+/// At half, the larger part of what is told would be real at worst; from there on it may not be.
+pub(crate) const MOST_APART: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doubt {
@@ -38,36 +69,137 @@ pub(crate) fn judge(
     held: &[SegmentId],
 ) -> (f64, Vec<Fact>) {
     let mut confidence: Confidence = claim.confidence.clone();
+    let mut facts = Vec::new();
     let cost = evidence.total(held);
     if cost > Nanos::ZERO {
-        for ((_, weight, words), concerned) in DOUBTS.into_iter().zip(concerned(evidence, held)) {
+        let (doubted, clear) = concerned(evidence, held);
+        for ((_, weight, words), concerned) in DOUBTS.into_iter().zip(doubted) {
             confidence.lower(words, 1.0 - weight * concerned.share_of(cost));
         }
+        of_recording(evidence, held, cost, &mut confidence);
+        of_sums(evidence, held, cost, &mut confidence);
+        facts.push(fact(
+            "coverage: share of this time recorded whole",
+            clear.share_of(cost),
+            "share",
+        ));
     }
     let about_waiting = claim.site != Site::Work && claim.specificity != Specificity::Statement;
     if about_waiting && evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing)
     {
         confidence.lower("who ended the waits could not be recorded", WITHOUT_WAKERS);
     }
-    let facts = confidence
-        .lowered
-        .iter()
-        .map(|(why, factor)| fact(format!("confidence lowered: {why}"), *factor, "factor"))
-        .collect();
+    let lowered = confidence.lowered.iter();
+    facts.extend(
+        lowered.map(|(why, factor)| fact(format!("confidence lowered: {why}"), *factor, "factor")),
+    );
     (confidence.value.clamp(0.0, 1.0), facts)
 }
 
-/// How much of the time each doubt concerns, in the order of [`DOUBTS`].
-fn concerned(evidence: &Evidence<'_>, held: &[SegmentId]) -> [Nanos; DOUBTS.len()] {
+/// How much of the time each doubt concerns, in the order of [`DOUBTS`], and how much none does.
+fn concerned(evidence: &Evidence<'_>, held: &[SegmentId]) -> ([Nanos; DOUBTS.len()], Nanos) {
     let mut sums = [Nanos::ZERO; DOUBTS.len()];
+    let mut clear = Nanos::ZERO;
     for segment in held.iter().map(|s| evidence.chain.segment(*s)) {
+        let mut doubted = false;
         for (sum, (doubt, ..)) in sums.iter_mut().zip(DOUBTS) {
             if doubt.concerns(evidence, segment) {
                 *sum += segment.length;
+                doubted = true;
             }
         }
+        if !doubted {
+            clear += segment.length;
+        }
     }
-    sums
+    (sums, clear)
+}
+
+/// What the recording as a whole lacks.
+fn of_recording(
+    evidence: &Evidence<'_>,
+    held: &[SegmentId],
+    cost: Nanos,
+    confidence: &mut Confidence,
+) {
+    let recording = evidence.recording;
+    for (kind, weight, words) in LOSSES {
+        let within = recording.losses.iter().filter(|l| l.kind == kind);
+        let share = within.map(|l| touched(evidence, held, l).share_of(cost)).fold(0.0, f64::max);
+        confidence.lower(words, 1.0 - weight * share);
+    }
+    let stacks = (recording.samples.len() + recording.switches.len()) as f64;
+    for (kind, weight, words) in STACKS {
+        let lost: u64 = recording.losses.iter().filter(|l| l.kind == kind).map(|l| l.count).sum();
+        confidence.lower(words, 1.0 - weight * lost as f64 / (stacks + lost as f64).max(1.0));
+    }
+    if recording.meta.rung == Rung::Polling {
+        confidence.lower("times lie between looks at /proc", WITHOUT_SWITCHES);
+    }
+}
+
+/// How much of a set of segments lies in the time of a loss; all of it where that has no time.
+fn touched(evidence: &Evidence<'_>, held: &[SegmentId], loss: &Loss) -> Nanos {
+    let segments = held.iter().map(|s| evidence.chain.segment(*s));
+    segments
+        .map(|s| {
+            let end = s.start + s.length;
+            let from = loss.from.unwrap_or(s.start).max(s.start);
+            loss.to.unwrap_or(end).min(end).since(from)
+        })
+        .sum()
+}
+
+/// Our sums against the kernel's: what is off by a share is sure by that share less.
+fn of_sums(evidence: &Evidence<'_>, held: &[SegmentId], cost: Nanos, confidence: &mut Confidence) {
+    let share = |wanted: fn(culprit_model::Cause) -> bool| {
+        let of = held.iter().map(|s| evidence.chain.segment(*s));
+        let sum: Nanos =
+            of.filter(|s| wanted(evidence.of_segment(s).cause)).map(|s| s.length).sum();
+        sum.share_of(cost)
+    };
+    let sums = evidence.sums_apart;
+    confidence.lower(
+        "time on run queues differs from the kernel's own sum",
+        1.0 - sums.run_queue * share(culprit_model::Cause::is_runnable),
+    );
+    confidence.lower(
+        "time on CPUs differs from the kernel's own sum",
+        1.0 - sums.cpu * share(culprit_model::Cause::is_cpu),
+    );
+}
+
+/// By which share our sums are off the kernel's, 0 to 1; 0 where they agree.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Apart {
+    /// Of time on a CPU.
+    pub(crate) cpu: f64,
+    /// Of time on run queues.
+    pub(crate) run_queue: f64,
+}
+
+impl Apart {
+    /// Compares a recording's sums with the kernel's; linear in intervals, and only where the
+    /// recording says that they differ.
+    pub(crate) fn of(recording: &culprit_model::Recording) -> Self {
+        if !recording.losses.iter().any(|l| l.kind == LossKind::AccountingDiffers) {
+            return Self::default();
+        }
+        let sums = culprit_engine::accounting::accounting(recording);
+        let apart = |sum: &Sum, tolerance: f64| {
+            let difference = Nanos(sum.difference_ns().unsigned_abs());
+            let share = difference.share_of(sum.ours.max(sum.theirs));
+            if share > tolerance && difference > culprit_engine::accounting::SLACK {
+                share
+            } else {
+                0.0
+            }
+        };
+        Self {
+            cpu: apart(&sums.cpu, culprit_engine::accounting::CPU_TOLERANCE),
+            run_queue: apart(&sums.run_queue, culprit_engine::accounting::RUN_QUEUE_TOLERANCE),
+        }
+    }
 }
 
 impl Doubt {

@@ -7,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::settle::settle;
 
 /// What to look at and how much to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// List findings below [`MIN_SHARE`](crate::MIN_SHARE) too.
     pub all: bool,
@@ -15,6 +15,10 @@ pub struct Options {
     pub from: Option<Time>,
     /// Measure up to here; none for the end.
     pub to: Option<Time>,
+    /// Measure the time of these threads, one entry a thread of the recording: all of their time,
+    /// for a service all but their idle waits. None for the measured thing's own. Who ended their
+    /// waits is looked for in all threads.
+    pub threads: Option<Vec<bool>>,
 }
 
 /// The findings of one recording.
@@ -25,8 +29,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How much of the wall time the findings' costs explain, 0 to 1.
     pub explained_share: f64,
-    /// The wall time that shares are of: the command's life, or the selected range.
+    /// The measured wall time: the command's life, or the selected range.
     pub wall: Nanos,
+    /// What shares are of: the wall time, or the thread time that counts where several threads'
+    /// (of a service, or selected) is more than that.
+    pub whole: Nanos,
 }
 
 /// The findings of a recording whose intervals are built.

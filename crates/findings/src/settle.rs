@@ -18,7 +18,7 @@ use culprit_model::{Finding, Nanos, Severity};
 
 use crate::evidence::{Evidence, SegmentId};
 use crate::report::{Options, Report};
-use crate::rule::{COST, Claim, Specificity};
+use crate::rule::{COST, Claim, Specificity, fact};
 use crate::{doubt, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
@@ -52,7 +52,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         (Reverse(claim.specificity), Reverse(total), claim.rule.id, claim.title.clone())
     });
     let mut taken = vec![false; evidence.chain.segments.len()];
-    let wall = evidence.chain.wall;
+    let whole = evidence.chain.whole;
     let mut explained = Nanos::ZERO;
     let mut findings = Vec::new();
     for claim in &claims {
@@ -60,7 +60,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         let cost = evidence.total(&held);
         explained += cost;
         let statement = claim.specificity == Specificity::Statement;
-        let listed = options.all || cost.share_of(wall) >= claim.listed_from;
+        let listed = options.all || cost.share_of(whole) >= claim.listed_from;
         if statement || (listed && cost > Nanos::ZERO) {
             findings.push(finding(evidence, claim, &held, cost));
         }
@@ -72,7 +72,12 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
             .then(a.id.cmp(b.id))
             .then_with(|| a.title.cmp(&b.title))
     });
-    Report { findings, explained_share: explained.share_of(wall), wall }
+    Report {
+        findings,
+        explained_share: explained.share_of(whole),
+        wall: evidence.chain.wall,
+        whole,
+    }
 }
 
 /// The segments of a claim that no claim before it took, in order.
@@ -87,8 +92,12 @@ fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
 }
 
 fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nanos) -> Finding {
-    let share = cost.share_of(evidence.chain.wall);
+    let whole = evidence.chain.whole;
+    let share = cost.share_of(whole);
     let mut facts = claim.evidence.clone();
+    if whole > evidence.chain.wall && cost > Nanos::ZERO {
+        facts.push(fact("thread time that counts, of which this is a share", whole.0 as f64, "ns"));
+    }
     facts.extend(sites::who_waited(evidence, held));
     let (confidence, doubts) = doubt::judge(evidence, claim, held);
     facts.extend(doubts);

@@ -78,13 +78,16 @@ pub(crate) fn waiting_function(evidence: &Evidence<'_>, segment: &Segment) -> Te
     evidence.name(evidence.stacks.focus(wait.stack))
 }
 
+/// What stands for threads that no record names.
+pub(crate) const UNKNOWN: &str = "a thread that no record names";
+
 /// Names of threads, each once, in order: `a, b and 3 more`.
 pub(crate) fn named(mut names: Vec<String>) -> String {
     const SHOWN: usize = 2;
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|n| seen.insert(n.clone()));
     match names.len() {
-        0 => "nobody".to_owned(),
+        0 => UNKNOWN.to_owned(),
         1..=SHOWN => names.join(" and "),
         more => format!("{} and {} more", names[..SHOWN].join(", "), more - SHOWN),
     }

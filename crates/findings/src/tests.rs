@@ -146,3 +146,58 @@ fn a_services_requests_count_and_its_waiting_for_them_does_not() {
     assert_eq!(told(&recording), ["lock-contention 1000"]);
     assert!((find(&recording, &Options::default()).explained_share - 0.2).abs() < 0.01);
 }
+
+#[test]
+fn shares_of_several_threads_are_of_all_that_counts_and_never_above_one() {
+    let mut scene = Scene::default();
+    let process = scene.process("solver", None);
+    for at in 0..4 {
+        let worker = scene.thread(process, &format!("worker{at}"), 0);
+        scene.run(worker, 1000, Cause::CpuUser, "clone3;solve");
+    }
+    let report = find(&scene.running(), &Options::default());
+    assert_eq!((report.wall, report.whole), (Nanos(1_000_000_000), Nanos(4_000_000_000)));
+    let hot = &report.findings[0];
+    assert_eq!((hot.cost, report.explained_share), (report.whole, 1.0));
+    assert!((hot.share - 1.0).abs() < 1e-9, "{}", hot.share);
+    assert!(hot.evidence.iter().any(|e| e.what.contains("of which this is a share")));
+}
+
+#[test]
+fn selected_threads_are_measured_with_what_they_waited_for() {
+    let mut scene = Scene::default();
+    let main = scene.program("driver", None, 0);
+    let process = scene.recording.thread(main).process;
+    let helper = scene.thread(process, "helper", 0);
+    let other = scene.thread(process, "other", 0);
+    scene.run(helper, 500, Cause::CpuUser, "clone3;work");
+    scene.wait(other, 500, Cause::Lock, CONDITION, End::By(helper));
+    scene.run(main, 1000, Cause::CpuUser, "main;solve");
+    let recording = scene.done();
+    assert_eq!(told(&recording), ["hot-function 1000"]);
+    let options = Options { threads: Some(vec![false, false, true]), ..Options::default() };
+    let report = find(&recording, &options);
+    assert_eq!(report.whole, Nanos(1_000_000_000));
+    let ids: Vec<_> = report.findings.iter().map(|f| (f.id, f.cost.0 / 1_000_000)).collect();
+    assert_eq!(ids, [("hot-function", 500)], "other's wait is helper's work");
+}
+
+#[test]
+fn what_a_recording_lacks_as_a_whole_lowers_the_confidence_of_all_of_it() {
+    let sure = find(&pool().done(), &Options::default()).findings[0].confidence;
+    for (kind, factor) in [
+        (LossKind::FileDamaged, 0.6),
+        (LossKind::ThreadsNotAttached, 0.8),
+        (LossKind::OldestDropped, 0.9),
+        (LossKind::SamplesLost, 0.5),
+    ] {
+        let mut recording = pool().done();
+        let (from, to) = (Some(culprit_model::Time(0)), Some(culprit_model::Time(2_000_000_000)));
+        recording.losses.push(Loss { kind, count: 9, from, to, detail: "".into() });
+        let found = find(&recording, &Options::default());
+        let hot = found.findings.iter().find(|f| f.id == "hot-function").expect("found");
+        assert!((hot.confidence / sure - factor).abs() < 0.01, "{kind}: {}", hot.confidence);
+        assert!(hot.evidence.iter().any(|e| e.what.starts_with("confidence lowered")));
+        assert!(hot.evidence.iter().any(|e| e.what.starts_with("coverage")));
+    }
+}

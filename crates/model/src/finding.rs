@@ -61,7 +61,8 @@ pub struct Finding {
     pub confidence: f64,
     /// Wall-clock time of the threads that matter that this explains; no interval counts twice.
     pub cost: Nanos,
-    /// The cost as a share of the measured thing's wall time; may exceed 1 with several threads.
+    /// The cost as a share, 0 to 1, of the measured thing's wall time; where several threads' time
+    /// counts and is more than that (a service's), of that time.
     pub share: f64,
     /// Where it arises, the costliest first.
     pub at: Vec<Where>,

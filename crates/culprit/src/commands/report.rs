@@ -66,7 +66,7 @@ pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
         findings_lead: format!(
             "Wall time of the threads that somebody waited for, each interval counted once. Together they explain {} of {}.",
             percent(digest.report.explained_share),
-            digest.report.wall
+            digest.report.whole
         ),
         views: vec![(meta.place.clone(), digest)],
         first: 0,

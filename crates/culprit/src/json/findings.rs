@@ -11,6 +11,8 @@ use super::SCHEMA;
 pub(crate) struct Document {
     schema: u32,
     recording: RecordingJson,
+    /// What shares are of: the measured wall time, or all thread time that counts.
+    whole_ns: u64,
     explained_share: f64,
     findings: Vec<FindingJson>,
 }
@@ -69,6 +71,7 @@ impl Document {
         Self {
             schema: SCHEMA,
             recording: RecordingJson::new(recording),
+            whole_ns: report.whole.0,
             explained_share: report.explained_share,
             findings: report.findings.iter().map(FindingJson::from).collect(),
         }

@@ -13,6 +13,7 @@ mod bad_input;
 mod causes;
 mod containers;
 mod damaged;
+mod guilty;
 mod help;
 mod interrupted;
 mod json;

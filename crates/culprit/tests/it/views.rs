@@ -225,6 +225,27 @@ fn findings_report_and_fail_on() {
 }
 
 #[test]
+fn findings_and_the_threads_of_a_report_keep_to_the_filter() {
+    let lab = lab();
+    // In the first 20 ms main works; the worker waits for a lock all the time.
+    let report = lab.json(&["report", "x.culprit", "--from", "10ms", "--to", "30ms"]);
+    for thread in report["threads"].as_array().unwrap() {
+        assert_eq!(thread["wall_ns"], 20_000_000, "{thread}");
+    }
+    assert_eq!(report["whole_ns"], 20_000_000);
+    let worker = lab.json(&["report", "x.culprit", "--thread", "^worker"]);
+    assert_eq!(worker["threads"].as_array().unwrap().len(), 1);
+    let first = |arguments: &[&str]| {
+        let found = lab.json(&[&["findings", "x.culprit"], arguments].concat());
+        let first = found["findings"][0].clone();
+        assert!(number(&first["share"]) <= 1.0, "{first}");
+        (first["id"].as_str().unwrap().to_owned(), number(&first["cost_ns"]))
+    };
+    assert_eq!(first(&["--thread", "^main", "--to", "60ms"]), ("hot-function".into(), 60e6));
+    assert_eq!(first(&["--thread", "^worker"]), ("lock-contention".into(), 100e6));
+}
+
+#[test]
 fn the_report_is_one_screen_without_colour_in_a_pipe() {
     let output =
         lab().culprit().args(["report", "x.culprit"]).env("COLUMNS", "100").output().unwrap();

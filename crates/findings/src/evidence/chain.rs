@@ -91,6 +91,8 @@ pub(crate) struct Chain {
     pub(crate) links: Vec<Link>,
     /// The measured thing's wall time.
     pub(crate) wall: Nanos,
+    /// What shares are of: the wall time, or all time that counts where several threads' is more.
+    pub(crate) whole: Nanos,
     /// True when a command's own life was measured, false for a service.
     pub(crate) one_shot: bool,
 }
@@ -111,6 +113,15 @@ pub(crate) struct Source<'a> {
     pub(crate) peers: &'a Peers,
     /// Measure from here and up to there.
     pub(crate) range: (Time, Time),
+    /// The threads whose time is measured, one entry a thread; none for the measured thing's own.
+    pub(crate) threads: Option<&'a [bool]>,
+}
+
+impl Source<'_> {
+    /// True when a thread's time is measured.
+    fn measures(&self, thread: ThreadId) -> bool {
+        self.threads.is_none_or(|kept| kept.get(thread.index()).copied().unwrap_or(false))
+    }
 }
 
 impl Chain {
@@ -124,7 +135,9 @@ impl Chain {
                 let range = (from.max(source.range.0).min(to), to);
                 builder.chain.one_shot = true;
                 builder.chain.wall = range.1.since(range.0);
-                if range == whole {
+                if source.threads.is_some() {
+                    builder.selected(range);
+                } else if range == whole {
                     builder.add(&relevance.path, None);
                 } else {
                     builder.follow(thread, range, None);
@@ -132,7 +145,10 @@ impl Chain {
             }
             _ => builder.service(),
         }
-        builder.chain
+        let mut chain = builder.chain;
+        let counted: Nanos = chain.segments.iter().map(|s| s.length).sum();
+        chain.whole = chain.wall.max(counted);
+        chain
     }
 
     /// The segment of a handle.
@@ -276,32 +292,50 @@ impl Builder<'_, '_> {
         let clip = |i: &culprit_model::Interval| {
             (i.start.max(range.0), (i.start + i.duration).min(end).max(range.0))
         };
-        for interval in recording.intervals.iter().filter(|i| i.cause.is_blocked()) {
+        let source = self.source;
+        let measured = |i: &&culprit_model::Interval| source.measures(i.thread);
+        let blocked = recording.intervals.iter().filter(measured).filter(|i| i.cause.is_blocked());
+        for interval in blocked {
             let (from, to) = clip(interval);
             if from < to && !idle.is_idle(interval) {
                 self.follow(interval.thread, (from, to), None);
             }
         }
-        let mut left: Vec<Nanos> = recording
-            .intervals
-            .iter()
-            .map(|i| {
-                let (from, to) = clip(i);
-                to.since(from)
-            })
-            .collect();
+        let left = self.count_once((range.0, end));
+        for (row, interval) in recording.intervals.iter().enumerate() {
+            if !interval.cause.is_blocked() && source.measures(interval.thread) {
+                let (from, _) = clip(interval);
+                self.push(IntervalId::from_index(row), from, from + left[row], None);
+            }
+        }
+    }
+
+    /// The whole time of the threads that the user selected, each wait followed.
+    fn selected(&mut self, (from, to): (Time, Time)) {
+        let source = self.source;
+        for (at, row) in source.recording.threads.iter().enumerate() {
+            let thread = ThreadId::from_index(at);
+            let life = (row.start.max(from), source.recording.thread_end(thread).min(to));
+            if source.measures(thread) && life.0 < life.1 && !source.lives.rows(thread).is_empty() {
+                self.follow(thread, life, None);
+            }
+        }
+        self.count_once((from, to));
+    }
+
+    /// Cuts segments so that no interval counts for more than its length in the range, however many
+    /// waited for it. Returns what is left of each interval.
+    fn count_once(&mut self, (start, end): (Time, Time)) -> Vec<Nanos> {
+        let length =
+            |i: &culprit_model::Interval| (i.start + i.duration).min(end).since(i.start.max(start));
+        let mut left: Vec<Nanos> = self.source.recording.intervals.iter().map(length).collect();
         for segment in &mut self.chain.segments {
             let left = &mut left[segment.interval.index()];
             segment.length = segment.length.min(*left);
             *left = left.saturating_sub(segment.length);
         }
         self.chain.segments.retain(|s| s.length > Nanos::ZERO);
-        for (row, interval) in recording.intervals.iter().enumerate() {
-            if !interval.cause.is_blocked() {
-                let (from, _) = clip(interval);
-                self.push(IntervalId::from_index(row), from, from + left[row], None);
-            }
-        }
+        left
     }
 }
 

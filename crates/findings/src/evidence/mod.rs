@@ -32,6 +32,7 @@ pub(crate) use relation::Relation;
 pub(crate) use stacks::Stacks;
 pub(crate) use work::Work;
 
+use crate::doubt::Apart;
 use crate::report::Options;
 
 /// What all rules read.
@@ -53,6 +54,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) counters: Counters,
     /// Its faults by thread.
     pub(crate) faults: Faults,
+    /// How far its sums are from the kernel's own.
+    pub(crate) sums_apart: Apart,
     /// `module!function` of each frame, made once because rules group by it.
     names: Vec<Text>,
     /// What each segment depends on.
@@ -75,6 +78,7 @@ impl<'a> Evidence<'a> {
             work: &work,
             peers: &peers,
             range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
+            threads: options.threads.as_deref(),
         });
         let counters = Counters::of(recording);
         let faults = Faults::of(recording);
@@ -90,6 +94,7 @@ impl<'a> Evidence<'a> {
             chain,
             counters,
             faults,
+            sums_apart: Apart::of(recording),
             names,
             relations,
         };

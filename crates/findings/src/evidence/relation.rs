@@ -62,7 +62,8 @@ impl Relation {
     }
 }
 
-/// A futex wait is for a lock when the library's function says so. When nothing says what it is,
+/// A futex wait is for a lock when the library's function says so, unless it ended because a thread
+/// did: nobody lets go of a mutex by exiting. When nothing says what it is,
 /// the waker's end tells a join; all else counts as a condition, the weaker claim.
 fn of_futex(
     evidence: &Evidence<'_>,
@@ -70,7 +71,8 @@ fn of_futex(
     by: Option<ThreadId>,
     same: bool,
 ) -> Relation {
-    match evidence.stacks.wait_kind(wait.stack) {
+    let kind = evidence.stacks.wait_kind(wait.stack);
+    match kind.filter(|_| !evidence.stacks.in_family(wait.waker_stack, Family::Exit)) {
         Some(WaitKind::Mutex) => Relation::Lock,
         Some(WaitKind::Condition | WaitKind::Join) => Relation::Thread,
         None if by.is_none() || same => Relation::Thread,

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
 
+use super::families::Family;
 use super::stacks::{Stacks, WaitKind};
 
 /// A stretch of time in which the same threads work.
@@ -62,7 +63,9 @@ impl Work {
         let own = threads.filter(|t| recording.thread(*t).process == process);
         let rows = own.flat_map(|t| &recording.intervals[lives.rows(t)]);
         let kept_out = |i: &Interval| {
-            i.cause == Cause::Lock && stacks.wait_kind(i.stack) == Some(WaitKind::Mutex)
+            i.cause == Cause::Lock
+                && stacks.wait_kind(i.stack) == Some(WaitKind::Mutex)
+                && !stacks.in_family(i.waker_stack, Family::Exit)
         };
         Self::of(rows, |i| is_work(i.cause) || kept_out(i))
     }

@@ -1,10 +1,11 @@
 //! `idle-await`: the measured thing waits for a timer while nobody works.
 
-use culprit_model::{Cause, Interval, WakeSource};
+use culprit_model::{Cause, Interval, Nanos, Severity, WakeSource};
 
-use crate::evidence::{Evidence, Segment};
+use crate::evidence::{Chain, Evidence, Segment};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::guilty_loops;
+use crate::settle::MIN_SHARE;
 use crate::tally;
 
 /// The rule.
@@ -19,7 +20,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Work,
     claim: "Much of the time passes in a timer or back-off while nobody works.",
     signature: "A wait that a timer ended lies on the measured thing's own path, and no recorded \
-                thread worked during most of it; it is no round of a polling loop that others end.",
+                thread worked during most of it; it is no round of a polling loop that others end. A \
+                service of which nothing counts is said to idle, as information.",
     why: "A fixed pause lasts as long as it was written, whether or not what it waits for is long done.",
     fix: "Shorten the pause, or replace it by a wait for the event that it stands for. A back-off \
           should start small. If the pause is wanted (a rate limit, a test's delay), leave it.",
@@ -40,7 +42,7 @@ impl Rule for IdleAwait {
         let polls = |i: &Interval| evidence.loops.loop_of(i).is_some_and(|l| polling[l]);
         let idle = evidence.segments(|s, i| is_timer(i) && !polls(i) && nobody_works(evidence, s));
         if !evidence.chain.one_shot {
-            return Vec::new();
+            return all_idle(evidence).into_iter().collect();
         }
         tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)))
             .into_iter()
@@ -53,7 +55,7 @@ impl Rule for IdleAwait {
                 let waits = evidence.waits(&t.segments).len();
                 let title = format!(
                     "for {} of {} nothing works but a timer, set in `{}` by {who}",
-                    COST, evidence.chain.wall, t.key
+                    COST, evidence.chain.whole, t.key
                 );
                 let claim = Claim::new(&DOC, title, t.segments)
                     .at(Site::Work)
@@ -65,6 +67,47 @@ impl Rule for IdleAwait {
             .collect()
     }
 }
+
+/// What to say of a service of which next to nothing counts: that it idled, where, and how often a
+/// timer woke it to look.
+fn all_idle(evidence: &Evidence<'_>) -> Option<Claim> {
+    let Chain { segments, wall, .. } = &evidence.chain;
+    let counted: Nanos = segments.iter().map(|s| s.length).sum();
+    let longest = evidence.recording.intervals.iter().filter(|i| i.cause.is_blocked());
+    let longest = longest.max_by_key(|i| (i.duration, std::cmp::Reverse(i.thread)))?;
+    if counted.share_of(*wall) >= MIN_SHARE {
+        return None;
+    }
+    let who = evidence.recording.thread_name(longest.thread);
+    let function = evidence.name(evidence.function(longest));
+    let title = format!(
+        "nothing that was recorded works or keeps others waiting: {who} waits in `{function}` ({})",
+        longest.cause
+    );
+    let mut claim = Claim::statement(&DOC, title, Severity::Info)
+        .saying(IDLE_WHY.to_owned(), IDLE_FIX.to_owned())
+        .time("thread time that counts", counted)
+        .time("recorded", *wall);
+    for found in &evidence.loops.loops {
+        let thread = evidence.interval(found.rounds[0]).thread;
+        let what = format!(
+            "rounds of {} at a time by {}",
+            found.wait,
+            evidence.recording.thread_name(thread)
+        );
+        claim = claim.fact(what, found.rounds.len() as f64, "count");
+    }
+    Some(Claim { specificity: Specificity::Statement, ..claim })
+}
+
+/// Why idling costs nothing by itself.
+const IDLE_WHY: &str = "A thread that waits for work which nobody was waiting for costs nothing. If \
+                        something outside of the recording waits for it, that wait is not seen \
+                        here, and neither is what this costs it.";
+
+/// What to record to see more.
+const IDLE_FIX: &str = "Record it while it has work, together with what waits for it (several \
+                        `--pid`, `--container`, or `--all`).";
 
 /// True for a wait that only its own timer ended.
 fn is_timer(interval: &Interval) -> bool {
@@ -103,6 +146,23 @@ mod tests {
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn a_service_that_only_idles_is_said_to_and_costs_nothing() {
+        let mut scene = Scene::default();
+        let main = scene.program("follower", None, 0);
+        for _ in 0..6 {
+            scene.wait(main, 1000, Cause::Sleep, NAP, End::Timer);
+        }
+        let found = first(&scene.running(), "idle-await").expect("told");
+        assert_eq!((found.cost.0, found.severity), (0, culprit_model::Severity::Info));
+        assert!(
+            found.title.contains("follower (100) waits in `program!back_off` (blocked.sleep)"),
+            "{}",
+            found.title
+        );
+        assert!(found.evidence.iter().any(|e| e.what.starts_with("rounds of 1.00 s at a time")));
     }
 
     #[test]

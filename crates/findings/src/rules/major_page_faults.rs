@@ -28,8 +28,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           page cold against 1 us warm. Code, libraries and mapped data that are not in the page \
           cache are read in the order in which they are touched.",
     fix: "Read the file sequentially before use (read, MAP_POPULATE, madvise WILLNEED), keep it in the \
-          page cache (a warm-up run, vmtouch), make it smaller, or raise the memory limit when the \
-          cache is dropped because of it. Swapped memory needs more RAM or less of it in use.",
+          page cache (a warm-up run, vmtouch), make it smaller, use huge pages where the file \
+          system has them, or raise the memory limit when the cache is dropped because of it. Swapped memory needs more RAM or less of it in use.",
     check: "culprit record -o second.culprit -- CMD; a second run with a warm cache must not show it",
     thresholds: &[Threshold {
         what: "waits for faults",

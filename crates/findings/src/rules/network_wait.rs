@@ -183,6 +183,6 @@ mod tests {
         let main = scene.program("server", None, 0);
         let accept = "main;serve;libc.so.6!accept;k:__x64_sys_accept;k:inet_csk_accept";
         scene.wait(main, 5000, Cause::Net, accept, End::Unknown);
-        assert_eq!(told(&scene.running()), Vec::<String>::new());
+        assert_eq!(told(&scene.running()), ["idle-await 0"], "said to idle");
     }
 }

@@ -1,6 +1,6 @@
 //! `recording-lost`: records were dropped, so times or stacks have holes.
 
-use culprit_model::{LossKind, Nanos};
+use culprit_model::{Loss, LossKind, Nanos};
 
 use crate::evidence::Evidence;
 use crate::losses;
@@ -40,17 +40,34 @@ pub(crate) const KINDS: &[LossKind] = &[
 
 impl Rule for RecordingLost {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let lost = losses::of_kinds(evidence, KINDS);
+        let all = losses::of_kinds(evidence, KINDS);
+        let (apart, lost): (Vec<&Loss>, Vec<&Loss>) =
+            all.into_iter().partition(|l| l.kind == LossKind::AccountingDiffers);
         let records: u64 = lost.iter().map(|l| l.count).fold(0, u64::saturating_add);
         let title = format!("the recording misses {records} records or has holes");
         let intervals = &evidence.recording.intervals;
         let all: Nanos = intervals.iter().map(|i| i.duration).sum();
         let uncertain: Nanos = intervals.iter().filter(|i| i.uncertain).map(|i| i.duration).sum();
-        losses::statement(&DOC, &title, &lost)
-            .map(|c| {
-                c.fact("share of thread time that is uncertain", uncertain.share_of(all), "share")
-            })
-            .into_iter()
-            .collect()
+        let lost = losses::statement(&DOC, &title, &lost).map(|c| {
+            c.fact("share of thread time that is uncertain", uncertain.share_of(all), "share")
+        });
+        lost.into_iter().chain(accounts_differ(evidence, &apart)).collect()
     }
+}
+
+/// What a difference to the kernel's sums says: no record is known to be lost, the sums disagree.
+fn accounts_differ(evidence: &Evidence<'_>, apart: &[&Loss]) -> Option<Claim> {
+    let title = "sums of time differ from the kernel's own accounts";
+    let claim = losses::statement(&DOC, title, apart)?;
+    let why = "No record is known to be missing here: time that a hypervisor took, or the \
+               recorder's own work at each switch, is counted by one side only. Findings that rest \
+               on the sum that differs are less sure by the share that it differs by.";
+    let fix = claim.fix.clone();
+    let sums = evidence.sums_apart;
+    Some(
+        claim
+            .saying(why.to_owned(), fix)
+            .fact("share by which time on CPUs differs", sums.cpu, "share")
+            .fact("share by which time on run queues differs", sums.run_queue, "share"),
+    )
 }

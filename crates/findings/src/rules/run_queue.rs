@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Nanos, ProcessId};
 
+use crate::doubt::MOST_APART;
 use crate::evidence::{Evidence, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 
@@ -28,21 +29,31 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     fix: "Run fewer threads at once, give the program more CPUs or a higher weight (nice, cpu.weight), \
           or move the neighbour that is listed as the largest user.",
     check: "culprit record -o fixed.culprit -- CMD on a quiet machine; runnable time must shrink",
-    thresholds: &[Threshold {
-        what: "share of the wall time at which it is listed",
-        value: MIN_QUEUED,
-        unit: "share",
-        reason: "Every wakeup costs some us of queue on an idle machine too; a program that switches \
-                 often collects a few per cent of it.",
-        source: "definition",
-    }],
+    thresholds: &[
+        Threshold {
+            what: "share of the wall time at which it is listed",
+            value: MIN_QUEUED,
+            unit: "share",
+            reason: "Every wakeup costs some us of queue on an idle machine too; a program that \
+                     switches often collects a few per cent of it.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share by which our sum may differ from the kernel's",
+            value: MOST_APART,
+            unit: "share",
+            reason: "A difference lowers the confidence by its share; from half on, the time told \
+                     may be none.",
+            source: "/proc/PID/task/TID/schedstat, read while recording",
+        },
+    ],
 };
 
 impl Rule for RunQueue {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let segments = evidence.segments(|_, i| i.cause == Cause::Runnable);
         let total = evidence.total(&segments);
-        if total == Nanos::ZERO {
+        if total == Nanos::ZERO || evidence.sums_apart.run_queue > MOST_APART {
             return Vec::new();
         }
         let cpus = evidence.recording.meta.cpus;
@@ -99,8 +110,8 @@ fn users(evidence: &Evidence<'_>) -> Vec<culprit_model::Evidence> {
 
 #[cfg(test)]
 mod tests {
-    use crate::scene::{Scene, first};
-    use culprit_model::{Cause, Recording};
+    use crate::scene::{MS, Scene, first};
+    use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Time};
 
     fn crowd(queued_ms: u64) -> Recording {
         let mut scene = Scene::default();
@@ -120,6 +131,33 @@ mod tests {
         assert_eq!(found.cost.0, 600_000_000);
         assert!(found.title.contains("4.0 want to run on 2"), "{}", found.title);
         assert!(found.evidence.iter().any(|e| e.what.contains("CPU time of other0")));
+    }
+
+    /// The crowd with the kernel's own account of the first thread's time on run queues.
+    fn accounted(kernels_ms: u64) -> Recording {
+        let mut recording = crowd(600);
+        let main = &mut recording.threads[0];
+        (main.sched_from, main.sched_to) = (Some(Time(0)), Some(Time(1000 * MS)));
+        (main.sched_cpu, main.sched_wait) = (Some(Nanos(400 * MS)), Some(Nanos(kernels_ms * MS)));
+        recording.losses.push(Loss {
+            kind: LossKind::AccountingDiffers,
+            count: 1,
+            from: None,
+            to: None,
+            detail: "".into(),
+        });
+        recording
+    }
+
+    #[test]
+    fn what_the_kernel_counts_otherwise_is_less_sure_or_not_told() {
+        let sure = first(&crowd(600), "run-queue").expect("found").confidence;
+        let less = first(&accounted(400), "run-queue").expect("found");
+        assert!((less.confidence / sure - 2.0 / 3.0).abs() < 0.01, "{}", less.confidence);
+        assert!(less.evidence.iter().any(|e| e.what.contains("kernel's own sum")));
+        assert!(first(&accounted(200), "run-queue").is_none());
+        let told = first(&accounted(200), "recording-lost").expect("told");
+        assert!(told.title.contains("differ from the kernel's"), "{}", told.title);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use culprit_model::{Nanos, Text, ThreadId};
 
-use crate::evidence::{Evidence, Relation, Segment, SegmentId, Work};
+use crate::evidence::stacks::WaitKind;
+use crate::evidence::{Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
@@ -14,6 +15,10 @@ pub(crate) struct WaitOnThread;
 /// and are kept out by a mutex: above it the work was spread over threads, and waiting for the last
 /// one is what joining means.
 const MAX_PARALLEL: f64 = 0.5;
+
+/// Confidence left where no record tells which thread ends the waits: that one thread alone works
+/// is then not shown.
+const WITHOUT_ENDER: f64 = 0.5;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-thread",
@@ -65,32 +70,53 @@ fn is_parallel(work: &Work, segment: &Segment) -> bool {
 
 fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
     let (waiter, function) = t.key;
-    let others: Vec<_> = t
-        .segments
-        .iter()
-        .map(|s| evidence.of_segment(evidence.chain.segment(*s)).thread)
-        .filter(|thread| *thread != waiter)
-        .map(|thread| evidence.recording.thread_name(thread))
-        .collect();
-    let title = format!(
-        "{} waits {} in `{function}` for {}, which works alone meanwhile",
-        evidence.recording.thread_name(waiter),
-        COST,
-        tally::named(others),
-    );
+    let enders = |s: &SegmentId| ender(evidence, waiter, evidence.chain.segment(*s));
+    let mut others: Vec<_> = t.segments.iter().filter_map(enders).collect();
+    others.dedup();
+    let unknown = others.is_empty();
+    let names = others.iter().map(|thread| evidence.recording.thread_name(*thread)).collect();
     let waits = evidence.waits(&t.segments);
+    let exits = waits.iter().filter(|w| ends_with_exit(evidence, **w)).count();
+    let whom = match (unknown, exits == waits.len()) {
+        (true, _) => format!("something that {} does", tally::UNKNOWN),
+        (false, true) => format!("{} to end, which works alone meanwhile", tally::named(names)),
+        (false, false) => format!("{}, which works alone meanwhile", tally::named(names)),
+    };
+    let who = evidence.recording.thread_name(waiter);
+    let title = format!("{who} waits {COST} in `{function}` for {whom}");
     let inferred = inferred_share(evidence, &t.segments);
     let mut claim = Claim::new(&DOC, title, t.segments.clone())
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits", waits.len() as f64, "count")
+        .fact("of these for another thread's end", exits as f64, "count")
         .facts(tally::done(evidence, &t.segments, 3));
+    if unknown {
+        claim.confidence.lower("which thread ends the waits is not known", WITHOUT_ENDER);
+    }
     if inferred > 0.5 {
         claim.why = "It does not wait for the event but looks for it again and again; the time in \
                      which the other one works is counted here, the rest under `poll-sleep-loop`."
             .to_owned();
     }
     claim
+}
+
+/// The thread that a stretch of waiting is for: the one whose time fills it, else the one that ended
+/// the wait; none where no record tells.
+fn ender(evidence: &Evidence<'_>, waiter: ThreadId, segment: &Segment) -> Option<ThreadId> {
+    let interval = evidence.of_segment(segment);
+    let other = (interval.thread != waiter).then_some(interval.thread);
+    other.or(interval.waker).filter(|thread| *thread != waiter)
+}
+
+/// True for a wait that ended because a thread did: the kernel clears the thread's number in memory
+/// when it exits and wakes who waits there (`mm_release` in kernel/fork.c), which is how joining
+/// works.
+fn ends_with_exit(evidence: &Evidence<'_>, wait: IntervalId) -> bool {
+    let wait = evidence.interval(wait);
+    evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join)
+        || evidence.stacks.in_family(wait.waker_stack, Family::Exit)
 }
 
 fn inferred_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
@@ -130,12 +156,33 @@ mod tests {
         assert_eq!(found.cost.0, 700_000_000);
         assert!(
             found.title.contains(
-                "waits 700 ms in `program!start_up` for loader0 (1001), which works alone"
+                "waits 700 ms in `program!start_up` for loader0 (1001) to end, which works alone"
             ),
             "{}",
             found.title
         );
         assert!(found.evidence.iter().any(|e| e.what.contains("loader0 in program!parse")));
+    }
+
+    #[test]
+    fn a_wait_that_an_exit_ends_is_a_join_whatever_the_library_calls_it() {
+        let lock = "main;libc.so.6!__lll_lock_wait;k:futex_do_wait";
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "loader", 0);
+        let exit = "clone3;k:do_exit;k:mm_release;k:futex_wake";
+        scene.run(worker, 699, Cause::CpuUser, "clone3;load");
+        scene.run(worker, 1, Cause::CpuKernel, exit);
+        scene.wait(main, 700, Cause::Lock, lock, End::By(worker));
+        let mut recording = scene.done();
+        assert!(first(&recording, "lock-contention").is_some());
+        let stack = recording.intervals.iter().find(|i| i.cause == Cause::CpuKernel);
+        let stack = stack.and_then(|i| i.stack);
+        recording.intervals[0].waker_stack = stack;
+        assert!(first(&recording, "lock-contention").is_none());
+        let found = first(&recording, "wait-on-thread").expect("found");
+        assert!(found.title.contains("for loader (1001) to end"), "{}", found.title);
     }
 
     #[test]
