@@ -184,13 +184,13 @@ impl Digest {
                 "time on a CPU, against the kernel's schedstat",
                 sums.cpu,
                 accounting::CPU_TOLERANCE,
-                accounting::SLACK,
+                sums.slack,
             ));
             checks.push(Check::new(
                 "time on run queues, against schedstat",
                 sums.run_queue,
                 accounting::RUN_QUEUE_TOLERANCE,
-                accounting::SLACK,
+                sums.slack,
             ));
         }
         checks

@@ -7,14 +7,18 @@
 
 use culprit_model::{Interval, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
 
-/// Sums may differ from the kernel's by this share of on-CPU time before it is called a loss. The
-/// kernel's own tracing work between the two switch records of a thread costs about a microsecond,
-/// 0.1 % at a thousand switches a second.
+/// Sums may differ from the kernel's by this share of on-CPU time before it is called a loss. With
+/// the scheduler's tracepoints 0.1 % was seen; without them the kernel's own tracing work between
+/// the two switch records of a thread costs about a microsecond a switch.
 pub const CPU_TOLERANCE: f64 = 0.005;
 /// The same for run-queue time, whose start (the wakeup) and end are recorded on two CPUs.
 pub const RUN_QUEUE_TOLERANCE: f64 = 0.01;
-/// Differences below this do not matter: reading all snapshots takes some milliseconds.
-pub const SLACK: Nanos = Nanos(10_000_000);
+/// Differences below this do not matter.
+pub const SLACK: Nanos = Nanos(1_000_000);
+/// The kernel's sum of a thread that runs is as old as the last tick: at most this much
+/// (`CONFIG_HZ` is 100 or more). A snapshot that was taken while its thread ran is only used where
+/// there is no other.
+pub const TICK: Nanos = Nanos(10_000_000);
 
 /// One of our sums beside the number that it should equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,6 +79,9 @@ pub struct Accounting {
     /// How often these threads got onto a CPU. What the recorder itself does at each switch lies
     /// between the two switch records: the kernel charges it to a thread, we do not.
     pub switches_in: u64,
+    /// How far the sums may differ for reasons of the snapshots: [`SLACK`], and a [`TICK`] for each
+    /// that was taken while its thread ran.
+    pub slack: Nanos,
     /// Time in rows that lost switch records touch.
     pub uncertain: Nanos,
 }
@@ -84,7 +91,7 @@ impl Accounting {
     #[must_use]
     pub fn differs(&self) -> bool {
         let beyond = |sum: &Sum, tolerance| {
-            sum.difference_ns().unsigned_abs() > SLACK.0 && sum.residual().abs() > tolerance
+            sum.difference_ns().unsigned_abs() > self.slack.0 && sum.residual().abs() > tolerance
         };
         beyond(&self.cpu, CPU_TOLERANCE) || beyond(&self.run_queue, RUN_QUEUE_TOLERANCE)
     }
@@ -121,7 +128,7 @@ impl Accounting {
 /// Adds up a recording whose intervals are built. Linear in intervals.
 #[must_use]
 pub fn accounting(recording: &Recording) -> Accounting {
-    let mut sums = Accounting::default();
+    let mut sums = Accounting { slack: SLACK, ..Accounting::default() };
     let mut rest = recording.intervals.as_slice();
     for (at, thread) in recording.threads.iter().enumerate().filter(|(_, t)| t.recorded) {
         let id = ThreadId::from_index(at);
@@ -154,11 +161,23 @@ pub fn accounting(recording: &Recording) -> Accounting {
         if entry.cpu.is_some() {
             sums.checked += 1;
             sums.switches_in += switches_in(own);
+            let ends = [thread.sched_from, thread.sched_to].into_iter().flatten();
+            let rough = ends.filter(|time| runs_at(own, *time)).count();
+            sums.slack += Nanos(TICK.0.saturating_mul(rough as u64));
         }
         sums.uncertain += own.iter().filter(|row| row.uncertain).map(|row| row.duration).sum();
         sums.threads.push(entry);
     }
     sums
+}
+
+/// Whether a thread is on a CPU before and after a time.
+fn runs_at(rows: &[Interval], time: Time) -> bool {
+    let next = rows.partition_point(|row| row.start < time);
+    next.checked_sub(1).and_then(|at| rows.get(at)).is_some_and(|row| {
+        let ended = row.start + row.duration <= time;
+        row.cause.is_cpu() && (!ended || rows.get(next).is_some_and(|row| row.cause.is_cpu()))
+    })
 }
 
 /// How often a thread's rows go from off the CPU to on it.

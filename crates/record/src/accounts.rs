@@ -1,23 +1,33 @@
 //! The kernel's own account of each thread (`schedstat`), kept only where it can be compared.
 //!
-//! The account of a thread that runs is as old as the last tick, up to 4 ms; that of a thread off
+//! The account of a thread that runs is as old as the last tick, up to 10 ms; that of a thread off
 //! its CPU is exact. Which of the two a reading was is known when the records around it have been
-//! handled:
+//! handled: it is exact when the thread was off its CPU from before the reading began until after
+//! it ended.
 //!
 //! ```text
-//! switches    in ......... out              in
-//! readings         rough         exact
+//! switches    in ............ out                in
+//! readings         rough   ro|ugh     exact
 //! ```
 //!
-//! So a reading waits for the thread's next switch. The last exact one counts, and a rough one only
-//! for a thread that was never off its CPU when it was looked at.
+//! So readings wait for the thread's next switch. A thread's sums are compared between its birth,
+//! or else its first exact reading, and its last exact one; between rough ones only where it has
+//! no others.
+
+use std::collections::VecDeque;
 
 use culprit_model::{Nanos, Thread, ThreadId, Time};
+
+/// Readings that wait for a thread's next switch, at most: the newest say most, and an old one is
+/// only wanted where the thread got back to a CPU while the newer ones were taken.
+const MOST_WAITING: usize = 8;
 
 /// One reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// When.
+    /// When reading began.
+    pub(crate) began: Time,
+    /// When it had ended.
     pub(crate) at: Time,
     /// Time on a CPU since the thread's start, ns.
     pub(crate) on_cpu: u64,
@@ -25,13 +35,22 @@ pub(crate) struct Account {
     pub(crate) ready: u64,
 }
 
+/// The first and the last reading of one kind.
 #[derive(Debug, Clone, Copy, Default)]
-struct State {
+struct Ends {
     first: Option<Account>,
-    waiting: Option<Account>,
-    exact: Option<Account>,
-    rough: Option<Account>,
-    running: bool,
+    last: Option<Account>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct State {
+    waiting: VecDeque<Account>,
+    exact: Ends,
+    rough: Ends,
+    /// Whether it is on a CPU, as far as its switches tell.
+    running: Option<bool>,
+    /// The last switch.
+    since: Time,
 }
 
 /// The accounts of every thread.
@@ -44,38 +63,33 @@ impl Accounts {
     /// A reading of a thread; it is later than all records handled so far.
     pub(crate) fn read(&mut self, thread: ThreadId, account: Account) {
         let state = self.state(thread);
-        state.first.get_or_insert(account);
-        state.waiting = Some(account);
+        if state.waiting.len() == MOST_WAITING {
+            state.waiting.pop_front();
+        }
+        state.waiting.push_back(account);
     }
 
-    /// A thread got onto a CPU: readings since it left are exact.
+    /// A thread got onto a CPU.
     pub(crate) fn came(&mut self, thread: ThreadId, time: Time) {
-        let state = self.state(thread);
-        state.running = true;
-        if let Some(account) = state.waiting.take_if(|account| account.at < time) {
-            state.exact = Some(account);
-        }
+        self.state(thread).switch(time, true);
     }
 
-    /// A thread left its CPU: readings since it came are rough.
+    /// A thread left its CPU.
     pub(crate) fn left(&mut self, thread: ThreadId, time: Time) {
-        let state = self.state(thread);
-        state.running = false;
-        if let Some(account) = state.waiting.take_if(|account| account.at < time) {
-            state.rough = Some(account);
-        }
+        self.state(thread).switch(time, false);
     }
 
-    /// Writes into each thread's row what the kernel counted between its first reading, or its
-    /// birth, and its last.
-    pub(crate) fn apply(&self, threads: &mut [Thread]) {
-        for (thread, state) in threads.iter_mut().zip(&self.states) {
-            let born = Account { at: thread.start, on_cpu: 0, ready: 0 };
-            let first = if thread.start > Time::START { Some(born) } else { state.first };
-            let last = first.and_then(|first| state.last_after(first.at));
-            if let (Some(first), Some(last)) = (first, last) {
+    /// Writes into each thread's row what the kernel counted between two readings, or between the
+    /// thread's birth and its last reading.
+    pub(crate) fn apply(&mut self, threads: &mut [Thread]) {
+        for (thread, state) in threads.iter_mut().zip(&mut self.states) {
+            let off = state.running == Some(false);
+            state.judge(Time(u64::MAX), off);
+            let start = thread.start;
+            let born = Account { began: start, at: start, on_cpu: 0, ready: 0 };
+            if let Some((first, last)) = state.pair((start > Time::START).then_some(born)) {
                 thread.sched_from = Some(first.at);
-                thread.sched_to = Some(last.at);
+                thread.sched_to = Some(last.began.max(first.at));
                 thread.sched_cpu = Some(Nanos(last.on_cpu.saturating_sub(first.on_cpu)));
                 thread.sched_wait = Some(Nanos(last.ready.saturating_sub(first.ready)));
             }
@@ -91,11 +105,30 @@ impl Accounts {
 }
 
 impl State {
-    /// The last reading after `time`, an exact one if there is one.
-    fn last_after(&self, time: Time) -> Option<Account> {
-        let off_cpu = self.waiting.filter(|_| !self.running);
-        let best_first = [off_cpu, self.exact, self.waiting, self.rough];
-        best_first.into_iter().flatten().find(|account| account.at > time)
+    fn switch(&mut self, time: Time, running: bool) {
+        // Who comes was off its CPU, also before the first switch that was seen.
+        self.judge(time, running && self.running != Some(true));
+        self.running = Some(running);
+        self.since = time;
+    }
+
+    /// Sorts the readings that had begun before `time`, until which the thread was off its CPU or
+    /// was not.
+    fn judge(&mut self, time: Time, off: bool) {
+        while let Some(account) = self.waiting.pop_front_if(|account| account.began < time) {
+            let exact = off && account.began > self.since && account.at < time;
+            let ends = if exact { &mut self.exact } else { &mut self.rough };
+            ends.first.get_or_insert(account);
+            ends.last = Some(account);
+        }
+    }
+
+    /// The two readings to compare.
+    fn pair(&self, born: Option<Account>) -> Option<(Account, Account)> {
+        let exact = born.or(self.exact.first).zip(self.exact.last);
+        let rough = born.or(self.rough.first).zip(self.rough.last);
+        let pairs = [exact, rough].into_iter().flatten();
+        pairs.into_iter().find(|(first, last)| last.began > first.at)
     }
 }
 
@@ -106,20 +139,19 @@ mod tests {
 
     const THREAD: ThreadId = ThreadId(0);
 
-    fn account(at: u64, on_cpu: u64) -> Account {
-        Account { at: Time(at), on_cpu, ready: 0 }
+    fn account(began: u64, at: u64, on_cpu: u64) -> Account {
+        Account { began: Time(began), at: Time(at), on_cpu, ready: 0 }
     }
 
-    /// The last time and sum after these calls, for a thread of the recording's start.
-    fn applied(steps: impl FnOnce(&mut Accounts)) -> (Option<Time>, Option<Nanos>) {
+    /// The span and the sum after these calls, for a thread that began then.
+    fn applied(start: u64, steps: impl FnOnce(&mut Accounts)) -> Option<(u64, u64, u64)> {
         let mut accounts = Accounts::default();
-        accounts.read(THREAD, account(0, 100));
         steps(&mut accounts);
         let mut threads = [Thread {
             process: ProcessId(0),
             tid: Tid(1),
             name: Text::default(),
-            start: Time::START,
+            start: Time(start),
             end: None,
             recorded: true,
             sched_from: None,
@@ -128,38 +160,72 @@ mod tests {
             sched_wait: None,
         }];
         accounts.apply(&mut threads);
-        (threads[0].sched_to, threads[0].sched_cpu)
+        let [thread] = threads;
+        Some((thread.sched_from?.0, thread.sched_to?.0, thread.sched_cpu?.0))
     }
 
     #[test]
     fn a_reading_off_the_cpu_counts_more_than_a_later_one_on_it() {
-        let last = applied(|accounts| {
+        let sums = applied(5, |accounts| {
             accounts.came(THREAD, Time(10));
             accounts.left(THREAD, Time(20));
-            accounts.read(THREAD, account(25, 110));
+            accounts.read(THREAD, account(24, 25, 10));
             accounts.came(THREAD, Time(30));
-            accounts.read(THREAD, account(35, 111));
+            accounts.read(THREAD, account(34, 35, 11));
             accounts.left(THREAD, Time(40));
         });
-        assert_eq!(last, (Some(Time(25)), Some(Nanos(10))));
+        assert_eq!(sums, Some((5, 24, 10)));
+    }
+
+    #[test]
+    fn a_reading_during_which_the_thread_left_or_came_is_rough() {
+        let sums = applied(5, |accounts| {
+            accounts.came(THREAD, Time(10));
+            accounts.read(THREAD, account(18, 22, 3));
+            accounts.read(THREAD, account(24, 25, 10));
+            accounts.read(THREAD, account(28, 31, 12));
+            accounts.left(THREAD, Time(20));
+            accounts.came(THREAD, Time(30));
+            accounts.left(THREAD, Time(40));
+        });
+        assert_eq!(sums, Some((5, 24, 10)));
+    }
+
+    #[test]
+    fn a_thread_of_before_is_compared_from_its_first_exact_reading() {
+        let sums = applied(0, |accounts| {
+            accounts.read(THREAD, account(1, 2, 100));
+            accounts.left(THREAD, Time(20));
+            accounts.read(THREAD, account(24, 25, 110));
+            accounts.came(THREAD, Time(30));
+            accounts.left(THREAD, Time(40));
+            accounts.read(THREAD, account(50, 51, 120));
+        });
+        assert_eq!(sums, Some((25, 50, 10)));
     }
 
     #[test]
     fn a_thread_that_is_always_on_its_cpu_has_its_rough_readings() {
-        let last = applied(|accounts| {
-            accounts.came(THREAD, Time(10));
-            accounts.read(THREAD, account(30, 119));
+        let sums = applied(0, |accounts| {
+            accounts.came(THREAD, Time(1));
+            accounts.read(THREAD, account(9, 10, 100));
+            accounts.read(THREAD, account(29, 30, 119));
         });
-        assert_eq!(last, (Some(Time(30)), Some(Nanos(19))));
+        assert_eq!(sums, Some((10, 29, 19)));
     }
 
     #[test]
     fn a_thread_that_is_asleep_at_the_end_has_its_last_reading() {
-        let last = applied(|accounts| {
+        let sums = applied(5, |accounts| {
             accounts.came(THREAD, Time(10));
             accounts.left(THREAD, Time(20));
-            accounts.read(THREAD, account(50, 110));
+            accounts.read(THREAD, account(50, 51, 10));
         });
-        assert_eq!(last, (Some(Time(50)), Some(Nanos(10))));
+        assert_eq!(sums, Some((5, 50, 10)));
+    }
+
+    #[test]
+    fn one_reading_of_a_thread_of_before_tells_nothing() {
+        assert_eq!(applied(0, |accounts| accounts.read(THREAD, account(5, 6, 10))), None);
     }
 }

@@ -23,7 +23,8 @@ pub(crate) enum Stream {
     /// (`do_perf_sw_event` shares its `perf_sample_data`), so a number in these records may be
     /// another event's. Their ring tells what they are.
     Stacks,
-    /// Switches, forks, exits, names: small records that carry the time accounting.
+    /// Switches, forks, exits, names: small records that carry the time accounting. Its only samples
+    /// are those of [`Role::Switch`].
     Accounting,
 }
 
@@ -59,7 +60,9 @@ pub(crate) enum Role {
     WakingThread,
     /// `sched_waking` in an interrupt: the kernel stack tells which.
     WakingInterrupt,
-    /// `sched_wakeup` that follows its waking on another CPU.
+    /// `sched_switch`: the instant of a switch and the state of who left.
+    Switch,
+    /// `sched_wakeup`: a thread is on a run queue.
     Wakeup,
     /// `sched_wakeup_new`: a created thread gets onto a run queue for the first time.
     WakeupNew,
@@ -202,7 +205,7 @@ impl EventSpec {
     pub(crate) const fn stream(&self) -> Stream {
         match self.role {
             Role::Maps => Stream::Maps,
-            Role::Accounting => Stream::Accounting,
+            Role::Accounting | Role::Switch => Stream::Accounting,
             Role::SwitchStack => Stream::Stacks,
             _ => Stream::Samples,
         }

@@ -38,16 +38,18 @@ pub(crate) struct EventShape {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventShapes {
     sorted: Vec<EventShape>,
-    /// The only event of the stream whose records carry no number.
+    /// The only sampled event of each stream whose records carry no number.
     stacks: Option<EventShape>,
+    switches: Option<EventShape>,
 }
 
 impl EventShapes {
     /// A directory of `shapes`.
     pub(crate) fn new(mut shapes: Vec<EventShape>) -> Self {
         shapes.sort_by_key(|shape| shape.id);
-        let stacks = shapes.iter().find(|shape| shape.role == Role::SwitchStack).copied();
-        Self { sorted: shapes, stacks }
+        let of_role = |role| shapes.iter().find(|shape| shape.role == role).copied();
+        let (stacks, switches) = (of_role(Role::SwitchStack), of_role(Role::Switch));
+        Self { sorted: shapes, stacks, switches }
     }
 
     /// The shape of event `id`.
@@ -188,6 +190,11 @@ fn record_time(record: &[u64], stream: Stream) -> Option<u64> {
     record.len().checked_sub(1 + identified).and_then(|at| record.get(at)).copied()
 }
 
+/// Whether a record with this header tells of a switch of a recorded thread.
+pub(crate) fn is_switch(header: u64) -> bool {
+    matches!(kind(header), sys::PERF_RECORD_SWITCH | sys::PERF_RECORD_SWITCH_CPU_WIDE)
+}
+
 /// Decodes the record that `head` found in `chunk`.
 ///
 /// # Errors
@@ -210,6 +217,7 @@ pub(crate) fn decode<'a>(
             let mut words = &record[1..];
             let shape = match stream {
                 Stream::Stacks => shapes.stacks.as_ref(),
+                Stream::Accounting => shapes.switches.as_ref(),
                 _ => shapes.find(word(&mut words)?),
             };
             Body::Sample(sample(words, misc, shape.ok_or(Malformed)?)?)

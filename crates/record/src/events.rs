@@ -3,8 +3,8 @@
 //! The set is the cheapest one that was found to give exact times, a stack at every switch out
 //! and wakers (docs/recorder-cost.md): switch records in a ring of their own; one
 //! context-switches sample a switch; `sched_waking` split by a filter on the interrupt bits, so
-//! that only wakeups from interrupts pay for a stack; `sched_wakeup` only where it happens on
-//! another CPU than its waking.
+//! that only wakeups from interrupts pay for a stack; `sched_switch` and `sched_wakeup` without
+//! stacks, because their instants are those of the kernel's own accounts (see `instants`).
 
 use perf_event_open_sys::bindings as sys;
 
@@ -62,10 +62,6 @@ pub(crate) struct EventChoice<'a> {
 /// 0x10; include/linux/trace_events.h).
 const IN_THREAD: &str = "!(common_flags & 24)";
 const IN_INTERRUPT: &str = "common_flags & 24";
-
-/// A wakeup that was queued to another CPU arrives there in an interrupt, or in the idle loop when
-/// that CPU polls; any other `sched_wakeup` follows its `sched_waking` at once and tells nothing.
-const DEFERRED: &str = "common_flags & 24 || common_pid == 0";
 
 /// Bytes of user stack in a dump, and dumps a second and CPU at switches: up to that many, every
 /// switch has one. A dump of 8 KiB costs some 1.5 us where it is taken and 5 us where it is unwound,
@@ -176,8 +172,9 @@ impl EventChoice<'_> {
         vec![
             in_thread,
             in_interrupt,
-            point(Role::Wakeup, wakeup, Some(DEFERRED)),
+            point(Role::Wakeup, wakeup, None),
             point(Role::WakeupNew, points.wakeup_new.id, None),
+            point(Role::Switch, points.switch.id, None),
         ]
     }
 

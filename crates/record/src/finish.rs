@@ -45,6 +45,7 @@ impl Armed {
         let opened = culprit_recording::open(&output)?;
         let mut recording = opened.recording;
         settle_stacks(&mut recording, &remains);
+        settle_order(&mut recording);
         recording.processes = remains.handler.tracker.processes().to_vec();
         recording.threads = remains.handler.tracker.threads().to_vec();
         recording.modules = remains.handler.modules.rows().to_vec();
@@ -99,6 +100,13 @@ fn settle_root(recording: &mut Recording) {
     process.exit_code = recording.meta.exit_code.map(i64::from);
     let end = process.end.unwrap_or(Time(recording.meta.wall.0));
     recording.meta.command_span = Some((executed, end));
+}
+
+/// Puts rows in order of time: some were told late (see `instants`).
+fn settle_order(recording: &mut Recording) {
+    recording.switches.sort_by_key(|row| row.time);
+    recording.samples.sort_by_key(|row| row.time);
+    recording.wakeups.sort_by_key(|row| row.time);
 }
 
 /// Gives every row its final stack and drops the nodes that none needs.

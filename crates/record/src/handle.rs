@@ -10,9 +10,7 @@
 //! written, so it waits in the thread's state for it. A stack without its switch (that record was
 //! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
 
-use culprit_model::{
-    FaultKind, LossKind, SampleKind, SwitchKind, Text, ThreadId, Time, WakeSource, WakeupKind,
-};
+use culprit_model::{FaultKind, LossKind, SampleKind, Text, ThreadId, Time, WakeSource};
 use culprit_symbols::{
     Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder,
 };
@@ -22,26 +20,23 @@ use crate::accounts::Accounts;
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
 use crate::decode::{Body, Map, Record, Sample, Task};
 use crate::fault_files::FaultFiles;
+use crate::instants::Instants;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
 use crate::resolve::{Resolver, chain_word};
-use crate::space::{CodeMap, KERNEL, SpaceId, Spaces};
+use crate::space::{CodeMap, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
-use crate::tables::{RawFault, RawSample, RawSwitch, RawWakeup, Rows};
-use crate::tracefs::Field;
+use crate::switching::PointFields;
+use crate::tables::{RawFault, RawSample, Rows};
 use crate::tracker::Tracker;
-
-/// What the loss table says of switches above the limit of `pace`.
-const THINNED: &str = "so many switches that only some got a stack of their own; the others have \
-     that of the thread's last switch of the same kind";
 
 /// What the handler has to know about the recording.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Context {
     /// `CLOCK_MONOTONIC` at the recording's start, ns.
     pub(crate) start: u64,
-    /// Where wakeup tracepoints keep the woken thread's number.
-    pub(crate) woken: Option<Field>,
+    /// Where tracepoints keep what they tell; none where they may not be used.
+    pub(crate) points: Option<PointFields>,
     /// Whether every switch out should have a stack.
     pub(crate) switch_stacks: bool,
 }
@@ -57,11 +52,14 @@ pub(crate) struct Handler {
     pub(crate) rows: Rows,
     pub(crate) ledger: Ledger,
     pub(crate) accounts: Accounts,
+    pub(crate) instants: Instants,
     /// Some switches are left without a stack on purpose now.
     pub(crate) thinned: bool,
     unwinder: Unwinder,
     unwound: Vec<CodeAddress>,
-    interrupts: FxHashMap<RawStack, WakeSource>,
+    pub(crate) interrupts: FxHashMap<RawStack, WakeSource>,
+    /// When a record that may have told a wakeup was last found to be lost.
+    pub(crate) wakers_lost: Time,
     fault_files: FaultFiles,
 }
 
@@ -77,6 +75,8 @@ impl Handler {
             rows: Rows::default(),
             ledger: Ledger::default(),
             accounts: Accounts::default(),
+            instants: Instants::default(),
+            wakers_lost: Time::START,
             thinned: false,
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
@@ -128,56 +128,18 @@ impl Handler {
     }
 
     /// The row of a recorded thread.
-    fn seen(&mut self, task: Task, time: Time) -> ThreadId {
+    pub(crate) fn seen(&mut self, task: Task, time: Time) -> ThreadId {
         self.tracker.thread(task, time, &mut self.spaces)
-    }
-
-    fn switch_in(&mut self, task: Task, cpu: u32, time: Time) {
-        if !real(task) {
-            return;
-        }
-        let thread = self.seen(task, time);
-        self.accounts.came(thread, time);
-        let state = self.tracker.state(thread);
-        state.leaving = None;
-        state.dumped = None;
-        if let Some((left, stack)) = state.asleep.take() {
-            self.rows.was_asleep(thread, left, stack);
-        }
-        self.rows.switches.push(RawSwitch { time, thread, kind: SwitchKind::In, cpu, stack: None });
-    }
-
-    fn switch_out(&mut self, task: Task, preempted: bool, cpu: u32, time: Time) {
-        // A thread that is past its exit has no number any more; its exit record has told its end.
-        if !real(task) {
-            return;
-        }
-        let thread = self.seen(task, time);
-        self.accounts.left(thread, time);
-        let state = self.tracker.state(thread);
-        // It was on a CPU, whatever /proc said a moment later.
-        state.asleep = None;
-        let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
-        let usual = &mut state.usual[usize::from(preempted)];
-        *usual = sampled.or(*usual);
-        let stack = if self.thinned { *usual } else { sampled };
-        match (sampled, dumped) {
-            (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
-            (None, _) if self.context.switch_stacks => {
-                let why = if stack.is_some() { THINNED } else { "" };
-                self.ledger.at(LossKind::StacksMissing, why, 1, time);
-            }
-            _ => {}
-        }
-        let kind = if preempted { SwitchKind::Preempted } else { SwitchKind::Out };
-        self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack });
     }
 
     fn sample(&mut self, sample: &Sample<'_>, cpu: u32, time: Time, resolver: &Resolver) {
         match sample.role {
-            Role::WakingThread | Role::WakingInterrupt | Role::Wakeup | Role::WakeupNew => {
-                self.wakeup(sample, time, resolver);
+            Role::Switch => self.switched(sample, cpu, time),
+            Role::WakingThread | Role::WakingInterrupt => {
+                self.waking(sample, cpu, time, resolver);
             }
+            Role::Wakeup => self.wakeup(sample, cpu, time),
+            Role::WakeupNew => self.wakeup_new(sample, time),
             _ if !real(sample.task) => {}
             Role::SwitchStack => self.leaving(sample, time),
             Role::SwitchDump => {
@@ -208,6 +170,7 @@ impl Handler {
     fn clock(&mut self, sample: &Sample<'_>, cpu: u32, time: Time) {
         let thread = self.seen(sample.task, time);
         let stack = self.full_stack(sample, thread, time);
+        let time = self.instants.until_left(cpu, sample.task.tid, time);
         let kind = if sample.in_user { SampleKind::User } else { SampleKind::Kernel };
         self.rows.samples.push(RawSample { time, thread, kind, cpu, stack });
     }
@@ -278,44 +241,6 @@ impl Handler {
         self.fault_files.map(map);
     }
 
-    fn wakeup(&mut self, sample: &Sample<'_>, time: Time, resolver: &Resolver) {
-        let Some(woken) = self.context.woken.and_then(|field| field.read(sample.raw)) else {
-            self.ledger.at(LossKind::RecordsMalformed, "wakeup without a thread", 1, time);
-            return;
-        };
-        // Machine-wide events tell of everybody's wakeups; those of others are none of ours.
-        let woken = i32::try_from(woken).ok().and_then(|tid| self.tracker.recorded(tid));
-        let Some(thread) = woken else { return };
-        let (source, waker) = match sample.role {
-            Role::WakingInterrupt => (self.interrupt(sample, resolver), None),
-            _ if !real(sample.task) => (WakeSource::Interrupt, None),
-            Role::Wakeup => (WakeSource::Interrupt, None),
-            _ => {
-                let waker = self.tracker.waker(sample.task, time, &mut self.spaces);
-                (WakeSource::Thread, Some(waker))
-            }
-        };
-        let stack = waker.filter(|_| !sample.chain.is_empty()).map(|waker| {
-            self.raw.intern(self.tracker.space(waker), Variant::default(), sample.chain)
-        });
-        let kind = match sample.role {
-            Role::WakingThread | Role::WakingInterrupt => WakeupKind::Waking,
-            _ => WakeupKind::Wakeup,
-        };
-        self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
-    }
-
-    fn interrupt(&mut self, sample: &Sample<'_>, resolver: &Resolver) -> WakeSource {
-        if sample.chain.is_empty() {
-            return WakeSource::Interrupt;
-        }
-        let stack = self.raw.intern(KERNEL, Variant::default(), sample.chain);
-        *self.interrupts.entry(stack).or_insert_with(|| {
-            let names = sample.chain.iter().filter_map(|address| resolver.kernel_name(*address));
-            crate::wakers::classify(names)
-        })
-    }
-
     fn map(&mut self, map: &Map<'_>, time: Time) {
         let path = String::from_utf8_lossy(map.path);
         let module = self.modules.mapped(map.task.pid, map.build_id, &path, &mut self.ledger);
@@ -330,7 +255,7 @@ impl Handler {
 }
 
 /// Whether a record names a thread: not the idle loop, not one that is past its exit.
-fn real(task: Task) -> bool {
+pub(crate) fn real(task: Task) -> bool {
     task.tid > 0
 }
 

@@ -51,6 +51,7 @@ mod fault_files;
 mod files;
 mod finish;
 mod handle;
+mod instants;
 mod ladder;
 mod ledger;
 mod modules;
@@ -68,6 +69,7 @@ mod source;
 mod space;
 mod stacks;
 mod subjects;
+mod switching;
 #[expect(unsafe_code, reason = "the system call and the shared ring have no safe interface")]
 mod sys;
 mod tables;

@@ -38,6 +38,8 @@ pub(crate) enum Polled {
     Account {
         /// Whose.
         task: Task,
+        /// How long reading took, ns.
+        took: u64,
         /// Time on a CPU since the thread's start, ns.
         on_cpu: u64,
         /// Time ready since the thread's start, ns.
@@ -187,9 +189,12 @@ fn tid(task: Task) -> Tid {
 
 /// A thread's account, with the time at which it was read.
 pub(crate) fn account(task: Task) -> Option<Reading> {
+    let began = monotonic_ns();
     let account = procfs::schedstat(kernel_pid(task.pid), tid(task)).ok()?;
-    let what = Polled::Account { task, on_cpu: account.on_cpu_ns, ready: account.run_queue_ns };
-    Some(Reading { at: monotonic_ns(), what })
+    let (on_cpu, ready) = (account.on_cpu_ns, account.run_queue_ns);
+    let at = monotonic_ns();
+    let took = at.saturating_sub(began);
+    Some(Reading { at, what: Polled::Account { task, took, on_cpu, ready } })
 }
 
 fn look(task: Task) -> Option<Reading> {

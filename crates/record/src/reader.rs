@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
-use crate::decode::{Body, EventShapes, decode, head_at};
+use crate::decode::{Body, EventShapes, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
 use crate::order::Chunk;
 use crate::pace::Pace;
@@ -31,9 +31,6 @@ const ROUND: Duration = Duration::from_millis(100);
 
 /// Longest time until a request to stop is seen.
 const SLICE: Duration = Duration::from_millis(20);
-
-/// Words of the two records of a switch: header, the other thread, thread, time, for each.
-const SWITCH_WORDS: u64 = 8;
 
 /// What one round brought.
 #[derive(Debug)]
@@ -214,7 +211,7 @@ impl<S: EventSource> Reader<S> {
         let mut thinned = false;
         let switching = self.pending.iter().filter(|chunk| chunk.stream == Stream::Accounting);
         for chunk in switching {
-            let switches = chunk.words.len() as u64 / SWITCH_WORDS;
+            let switches = switches_in(chunk);
             let limits =
                 [(Role::SwitchStack, self.rates.stacks), (Role::SwitchDump, self.rates.dumps)];
             for (role, limit) in limits {
@@ -240,6 +237,17 @@ impl<S: EventSource> Reader<S> {
         }
         discarded
     }
+}
+
+/// The switches of recorded threads in a chunk: each has two switch records.
+fn switches_in(chunk: &Chunk) -> u64 {
+    let mut start = 0;
+    let mut records = 0;
+    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
+        records += u64::from(is_switch(chunk.words[start]));
+        start += head.words;
+    }
+    records / 2
 }
 
 fn open_files(

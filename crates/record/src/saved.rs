@@ -15,7 +15,7 @@ use crate::order::Chunk;
 use crate::source::{Dropped, EventSource, Ready};
 
 /// Roles by the number that files have for them; only ever extended.
-const ROLES: [Role; 12] = [
+const ROLES: [Role; 13] = [
     Role::Maps,
     Role::Accounting,
     Role::Anchor,
@@ -28,6 +28,7 @@ const ROLES: [Role; 12] = [
     Role::WakeupNew,
     Role::MajorFault,
     Role::MinorFault,
+    Role::Switch,
 ];
 
 /// Rounds of chunks, as they were read.

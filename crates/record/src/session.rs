@@ -34,6 +34,7 @@ use crate::poller::{Poller, Roster};
 use crate::reader::{Budget, Lines, Reader, SwitchRates};
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
+use crate::switching::PointFields;
 use crate::worker::{Counts, Remains, Wires, Worker};
 
 /// Bytes on the way from reader to worker at most: at 48 MiB a second (130,000 switches) the
@@ -142,7 +143,7 @@ impl Plan {
         let rings = source.as_ref().map_or(0, EventSource::memory_bytes);
         let context = Context {
             start: start.monotonic,
-            woken: self.wakers().and_then(|points| points.waking.field("pid")),
+            points: self.wakers().and_then(PointFields::of),
             switch_stacks: self.rights.kernel.is_ok(),
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);

@@ -26,6 +26,8 @@ pub(crate) struct RawSwitch {
     pub(crate) kind: SwitchKind,
     pub(crate) cpu: u32,
     pub(crate) stack: Option<RawStack>,
+    /// The state letter of who left, where it was traced.
+    pub(crate) state: Option<char>,
 }
 
 /// A row of the samples table before its stack is named.
@@ -171,7 +173,7 @@ fn append_new<R: culprit_model::Row>(
 impl RawSwitch {
     fn row(self, stack: Option<StackId>) -> Switch {
         let Self { time, thread, kind, cpu, .. } = self;
-        Switch { time, thread, kind, cpu, stack, state: None }
+        Switch { time, thread, kind, cpu, stack, state: self.state.map(u32::from) }
     }
 }
 

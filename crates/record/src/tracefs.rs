@@ -85,12 +85,12 @@ impl Tracepoint {
 }
 
 impl Field {
-    /// The field's value in a tracepoint record, as an unsigned number of at most four bytes.
-    pub(crate) fn read(self, raw: &[u8]) -> Option<u32> {
+    /// The field's value in a tracepoint record, as an unsigned number of at most eight bytes.
+    pub(crate) fn read(self, raw: &[u8]) -> Option<u64> {
         let bytes = raw.get(self.offset..self.offset.checked_add(self.size)?)?;
-        let mut word = [0; 4];
+        let mut word = [0; 8];
         word.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(u32::from_le_bytes(word))
+        Some(u64::from_le_bytes(word))
     }
 }
 

@@ -37,6 +37,12 @@ pub(crate) struct ThreadState {
     pub(crate) usual: [Option<RawStack>; 2],
     /// User frames of a dump that was taken for the same switch.
     pub(crate) dumped: Option<Vec<u64>>,
+    /// Its last switch.
+    pub(crate) switched: Time,
+    /// It left a CPU to wait, at its last switch.
+    pub(crate) waits: bool,
+    /// Something was seen to wake it since it left.
+    pub(crate) woken: bool,
 }
 
 /// Every process and thread of the recording.
@@ -197,6 +203,14 @@ impl Tracker {
             thread: Some(maker),
             text,
         });
+    }
+
+    /// A thread that was just created is on a run queue for the first time.
+    pub(crate) fn begin(&mut self, id: ThreadId, time: Time) {
+        let thread = &mut self.threads[id.index()];
+        if self.states[id.index()].switched == Time::START && thread.start > Time::START {
+            thread.start = time.max(thread.start);
+        }
     }
 
     /// Whether this birth has been told already: every event that asks for mappings is told of forks

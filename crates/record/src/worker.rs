@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 
-use culprit_model::{Counter, LossKind, Observation, StackId};
+use culprit_model::{Counter, LossKind, Nanos, Observation, StackId};
 use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
 
@@ -178,6 +178,7 @@ impl Worker {
         if batch.discarded > 0 {
             let (from, to) = (self.handler.time(self.last_time), self.handler.time(batch.began));
             let subject = "the recorder fell behind";
+            self.handler.wakers_lost = to;
             self.handler.ledger.between(LossKind::SamplesLost, subject, batch.discarded, from, to);
         }
         for chunk in batch.chunks {
@@ -196,6 +197,9 @@ impl Worker {
             self.count_dropped(&dropped);
         }
         if batch.last {
+            for (cpu, half) in self.handler.instants.rest() {
+                self.handler.halves(cpu, [Some(half)]);
+            }
             for (thread, cpu, stack) in self.handler.tracker.take_asleep() {
                 self.handler.rows.was_asleep(thread, cpu, stack);
             }
@@ -292,9 +296,14 @@ impl Worker {
         let tracker = &mut self.handler.tracker;
         let rows = &mut self.handler.rows;
         match &reading.what {
-            Polled::Account { task, on_cpu, ready } => {
+            Polled::Account { task, took, on_cpu, ready } => {
                 let Some(thread) = tracker.recorded(task.tid) else { return };
-                let account = Account { at: time, on_cpu: *on_cpu, ready: *ready };
+                let account = Account {
+                    began: time - Nanos(*took),
+                    at: time,
+                    on_cpu: *on_cpu,
+                    ready: *ready,
+                };
                 self.handler.accounts.read(thread, account);
             }
             Polled::Counter { pid, name, value } => {
@@ -405,7 +414,10 @@ fn count_lost(handler: &mut Handler, body: &Body<'_>, stream: Stream, cpu: u32, 
     let time = handler.time(at);
     let kind = match (body, stream) {
         (Body::Lost(_), Stream::Accounting) => LossKind::SwitchesLost,
-        (Body::Lost(_), _) => LossKind::SamplesLost,
+        (Body::Lost(_), _) => {
+            handler.wakers_lost = time;
+            LossKind::SamplesLost
+        }
         (Body::Throttle, _) => LossKind::SamplingThrottled,
         _ => return,
     };

@@ -50,6 +50,10 @@ impl Holes {
 /// samples, wakeups, frames and stacks.
 pub fn build(recording: &mut Recording) -> Accounting {
     if recording.intervals.is_empty() {
+        // A file that was never finished has its rows as they were told.
+        recording.switches.sort_by_key(|row| row.time);
+        recording.samples.sort_by_key(|row| row.time);
+        recording.wakeups.sort_by_key(|row| row.time);
         let causes = Causes::of(recording);
         end_the_dead(recording, &causes);
         recording.intervals = intervals(recording, &causes);

@@ -46,7 +46,7 @@ impl From<io::Error> for Errno {
     }
 }
 
-/// The tracepoints that tell who made whom ready.
+/// The scheduler's tracepoints: who made whom ready, and when exactly who ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WakerPoints {
     /// In the waker's context.
@@ -55,6 +55,8 @@ pub(crate) struct WakerPoints {
     pub(crate) wakeup: Tracepoint,
     /// A created thread, on the run queue for the first time.
     pub(crate) wakeup_new: Tracepoint,
+    /// A CPU goes from one thread to another.
+    pub(crate) switch: Tracepoint,
 }
 
 impl Rights {
@@ -159,6 +161,7 @@ fn waker_points() -> io::Result<WakerPoints> {
         waking: point("sched_waking")?,
         wakeup: point("sched_wakeup")?,
         wakeup_new: point("sched_wakeup_new")?,
+        switch: point("sched_switch")?,
     })
 }
 

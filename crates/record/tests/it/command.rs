@@ -2,12 +2,14 @@
 
 use culprit_model::{FaultKind, LossKind, Rung, SwitchKind, Time, WakeSource};
 
-use crate::support::{names, on_cpu, phases, record, scratch, stands_on, thread};
+use crate::support::{
+    Sums, TICK, is_disturbed, names, phases, record, scratch, stands_on, thread, undisturbed,
+};
 
 #[test]
 fn the_phases_add_up_to_the_kernels_own_accounts() {
     let folder = scratch("phases");
-    let recording = record("phases", &[phases(), &folder], |_| {}).recording;
+    let recording = undisturbed(|| record("phases", &[phases(), &folder], |_| {}).recording);
     assert_eq!(recording.meta.exit_code, Some(0));
     assert!(recording.meta.complete);
     if !stands_on("phases", &recording, Rung::UserOnly) {
@@ -15,24 +17,17 @@ fn the_phases_add_up_to_the_kernels_own_accounts() {
     }
     let lost = recording.losses.iter().filter(|loss| loss.kind == LossKind::SwitchesLost).count();
     assert_eq!(lost, 0, "{:?}", recording.losses);
-    let (mut ours, mut kernels) = (0_u64, 0_u64);
-    for (at, row) in recording.threads.iter().enumerate() {
-        let (Some(from), Some(to), Some(cpu)) = (row.sched_from, row.sched_to, row.sched_cpu)
-        else {
-            continue;
-        };
-        let id = culprit_model::ThreadId::from_index(at);
-        ours += on_cpu(&recording, id, from, to).0;
-        kernels += cpu.0;
+    let sums = Sums::of(&recording);
+    eprintln!("{sums:?}");
+    assert!(sums.cpu.kernels > 50_000_000, "the cpu phase alone is 300 ms of wall time");
+    let exact = recording.meta.rung == Rung::Full;
+    // Without tracepoints the recorder's own work at a switch, some microseconds, is not seen.
+    let slack = sums.rough * TICK + if exact { 2_000_000 } else { 30_000_000 };
+    assert!(sums.cpu.apart() <= sums.cpu.kernels / 100 + slack, "on a CPU: {sums:?}");
+    if exact {
+        let run_queue = sums.run_queue;
+        assert!(run_queue.apart() <= run_queue.kernels / 50 + slack, "on run queues: {sums:?}");
     }
-    assert!(
-        kernels > 50_000_000,
-        "the cpu phase alone is 300 ms of wall time, the kernel says {kernels} ns"
-    );
-    let off = ours.abs_diff(kernels);
-    eprintln!("on a CPU: {ours} ns by switches, {kernels} ns by schedstat, {off} ns apart");
-    // A snapshot of a running thread is up to a tick (4 ms) old, and there are few threads.
-    assert!(off < 30_000_000 + kernels / 100, "{ours} against {kernels}");
 }
 
 #[test]
@@ -85,14 +80,55 @@ fn waits_have_kernel_and_user_frames_and_a_waker() {
         .count();
     // A reader that comes late on a busy machine finds several bytes, and waits for none of them.
     assert!(by_main >= 5, "twenty bytes came through the pipe, {by_main} wakeups by main");
-    let timers = recording
-        .wakeups
+}
+
+#[test]
+fn what_ends_a_sleep_is_told() {
+    let folder = scratch("sleeps");
+    let recording = undisturbed(|| record("sleeps", &[phases(), &folder], |_| {}).recording);
+    if !stands_on("sleeps", &recording, Rung::Full) || is_disturbed(&recording) {
+        return;
+    }
+    let main = thread(&recording, "phases");
+    let switches: Vec<_> = recording.switches.iter().filter(|row| row.thread == main).collect();
+    let sleeps = switches.windows(2).filter(|pair| {
+        let stack = pair[0].stack.map(|stack| names(&recording, stack)).unwrap_or_default();
+        pair[0].kind == SwitchKind::Out && stack.iter().any(|name| name.contains("nanosleep"))
+    });
+    let ends: Vec<_> = sleeps
+        .map(|pair| {
+            let within = pair[0].time..=pair[1].time;
+            let mut rows = recording.wakeups.iter();
+            rows.find(|row| row.thread == main && within.contains(&row.time)).map(|row| row.source)
+        })
+        .collect();
+    // One that is preempted on its way to sleep may find its time over when it goes on.
+    assert!(ends.len() >= 15, "ten sleeps and twenty pauses, {} seen", ends.len());
+    // An idle CPU may trace nothing: then all that is known is that no thread ended the sleep.
+    let known = [Some(WakeSource::Timer), Some(WakeSource::Interrupt)];
+    assert!(ends.iter().all(|end| known.contains(end)), "{ends:?}");
+}
+
+#[test]
+fn a_thread_off_its_cpu_has_a_state() {
+    let folder = scratch("states");
+    let recording = record("states", &[phases(), &folder], |_| {}).recording;
+    if !stands_on("states", &recording, Rung::Full) {
+        return;
+    }
+    let helper = thread(&recording, "helper");
+    let letters: Vec<_> = recording
+        .switches
         .iter()
-        .filter(|row| row.thread == main && row.source == WakeSource::Timer)
-        .count();
-    // Ten sleeps and twenty pauses end by timer; on an idle machine some of these wakeups are not
-    // told as such, a known defect: 10 to 30 were seen.
-    assert!(timers >= 1, "ten sleeps and twenty pauses end by timer, not {timers}");
+        .filter(|row| row.thread == helper && row.kind != SwitchKind::In)
+        .map(|row| (row.kind, row.state.and_then(char::from_u32)))
+        .collect();
+    let waits = letters.iter().filter(|row| **row == (SwitchKind::Out, Some('S'))).count();
+    assert!(waits >= 1, "a lock is held for 200 ms: {letters:?}");
+    let fits = |(kind, letter): &(SwitchKind, Option<char>)| {
+        letter.is_none_or(|letter| (letter == 'R') == (*kind == SwitchKind::Preempted))
+    };
+    assert!(letters.iter().all(fits), "{letters:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
-use culprit_model::{Nanos, Recording, Rung, SwitchKind, ThreadId, Time};
+use culprit_model::{LossKind, Nanos, Recording, Rung, SwitchKind, ThreadId, Time};
 use culprit_place::{Cgroup, Command, Position, Settings};
 use culprit_record::{Ending, Finished, Options, StopHandle, Target, Waiting, plan};
 
@@ -136,4 +136,107 @@ pub(crate) fn on_cpu(recording: &Recording, thread: ThreadId, from: Time, to: Ti
 /// The functions of a stack, leaf first, as they are named everywhere.
 pub(crate) fn names(recording: &Recording, stack: culprit_model::StackId) -> Vec<String> {
     recording.stack(stack).map(|frame| recording.frame_name(frame)).collect()
+}
+
+/// The kernel's sum of a thread that runs is as old as the last tick, ns.
+pub(crate) const TICK: u64 = 10_000_000;
+
+/// A sum beside the kernel's, ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pair {
+    /// Ours.
+    pub(crate) ours: u64,
+    /// The kernel's.
+    pub(crate) kernels: u64,
+}
+
+/// A recording's sums over all threads that have two snapshots.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sums {
+    /// Time on a CPU.
+    pub(crate) cpu: Pair,
+    /// Time on run queues.
+    pub(crate) run_queue: Pair,
+    /// Snapshots that were taken while their thread ran.
+    pub(crate) rough: u64,
+}
+
+impl Pair {
+    /// How far the two are apart, ns.
+    pub(crate) fn apart(self) -> u64 {
+        self.ours.abs_diff(self.kernels)
+    }
+}
+
+impl Sums {
+    /// Adds up.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let mut sums = Self::default();
+        for (at, row) in recording.threads.iter().enumerate() {
+            let (Some(from), Some(to), Some(cpu), Some(wait)) =
+                (row.sched_from, row.sched_to, row.sched_cpu, row.sched_wait)
+            else {
+                continue;
+            };
+            let thread = ThreadId::from_index(at);
+            sums.cpu.ours += on_cpu(recording, thread, from, to).0;
+            sums.cpu.kernels += cpu.0;
+            sums.run_queue.ours += on_run_queue(recording, thread, from, to).0;
+            sums.run_queue.kernels += wait.0;
+            sums.rough += u64::from(runs_at(recording, thread, from));
+            sums.rough += u64::from(runs_at(recording, thread, to));
+        }
+        sums
+    }
+}
+
+fn runs_at(recording: &Recording, thread: ThreadId, time: Time) -> bool {
+    let mut rows = recording.switches.iter().filter(|row| row.thread == thread);
+    rows.rfind(|row| row.time < time).is_some_and(|row| row.kind == SwitchKind::In)
+}
+
+/// Waits of a thread for a CPU that ended between two times, whole: from its wakeup, its birth or
+/// its preemption.
+fn on_run_queue(recording: &Recording, thread: ThreadId, from: Time, to: Time) -> Nanos {
+    let wakeups: Vec<_> = recording.wakeups.iter().filter(|row| row.thread == thread).collect();
+    let start = recording.thread(thread).start;
+    let mut left = None;
+    let mut sum = Nanos::ZERO;
+    for switch in recording.switches.iter().filter(|row| row.thread == thread) {
+        if switch.kind != SwitchKind::In {
+            left = Some(switch);
+            continue;
+        }
+        let woken = |since: Time| {
+            let row = wakeups.iter().rev().find(|row| row.time <= switch.time);
+            row.filter(|row| row.time >= since).map(|row| row.time)
+        };
+        let ready = match left {
+            None => Some(start).filter(|start| *start > Time::START),
+            Some(left) if left.kind == SwitchKind::Preempted => Some(left.time),
+            Some(left) => woken(left.time),
+        };
+        if (from..=to).contains(&switch.time) {
+            sum += ready.map_or(Nanos::ZERO, |ready| switch.time.since(ready));
+        }
+    }
+    sum
+}
+
+/// Whether a recording itself says that records or stacks are missing.
+pub(crate) fn is_disturbed(recording: &Recording) -> bool {
+    let missing = [LossKind::SwitchesLost, LossKind::SamplesLost, LossKind::StacksMissing];
+    recording.losses.iter().any(|loss| missing.contains(&loss.kind))
+}
+
+/// The first of at most three recordings that was not disturbed, else the last.
+pub(crate) fn undisturbed(record: impl Fn() -> Recording) -> Recording {
+    let mut recording = record();
+    for _ in 0..2 {
+        if is_disturbed(&recording) {
+            eprintln!("recorded again: {:?}", recording.losses);
+            recording = record();
+        }
+    }
+    recording
 }

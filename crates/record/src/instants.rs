@@ -1,0 +1,344 @@
+//! The instants at which the kernel accounts a switch.
+//!
+//! The kernel charges time to threads by a clock of the run queue that it reads once, early in
+//! `__schedule` (kernel/sched/core.c, `update_rq_clock`): the thread that leaves and the one that
+//! comes share that instant. Perf's switch records are written later, on both sides of the switch
+//! itself and of what recorders do there. So the tracepoint `sched_switch`, which lies between, is
+//! the switch's instant, and the switch records say only where it belongs:
+//!
+//! ```text
+//! kernel    clock | sched_switch | stack, switch out | other thread: switch in
+//! rows              out, in  <------------------------------------
+//! ```
+//!
+//! Where a wakeup has asked the CPU to reschedule, the kernel does not read its clock again for the
+//! switch that follows (`wakeup_preempt`, `rq_clock_skip_update`): the preempted thread's time ends
+//! with the wakeup. A wakeup of a thread on another CPU sends that CPU an interrupt before it is
+//! traced, which takes ten microseconds in a virtual machine: there the waking is the instant.
+//!
+//! An idle CPU may trace nothing; then the switch record has to do.
+
+use std::collections::BTreeMap;
+
+use culprit_model::Time;
+
+/// A preemption that follows a wakeup's request within this time was asked for by it. Seen: 0.4 to
+/// 10 us, 20 us with an interrupt to another CPU. A request may also end without a switch (the
+/// scheduler chooses the same thread), and then the next switch is about as far as a tick.
+const PROMPT_NS: u64 = 100_000;
+
+/// `TRACE_FLAG_NEED_RESCHED` (include/linux/trace_events.h).
+const NEED_RESCHED: u32 = 4;
+
+/// A traced wakeup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Woken {
+    /// The thread's number.
+    pub(crate) tid: i32,
+    /// The CPU on whose queue it is.
+    pub(crate) cpu: u32,
+    /// The tracepoint's flags.
+    pub(crate) flags: u32,
+}
+
+/// A traced switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Switched {
+    /// Who left; 0 for the idle loop.
+    pub(crate) prev: i32,
+    /// Who came; 0 for the idle loop.
+    pub(crate) next: i32,
+    /// State letter of who left.
+    pub(crate) state: char,
+}
+
+/// One half of a switch that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// This thread left, in this state where it was traced.
+    Out(i32, Time, Option<char>),
+    /// This thread came.
+    In(i32, Time),
+}
+
+/// What a switch record onto a CPU tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Came {
+    /// When.
+    pub(crate) at: Time,
+    /// Whether the switch was traced.
+    pub(crate) traced: bool,
+    /// What must have happened on that CPU before, although no record said so.
+    pub(crate) before: [Option<Half>; 2],
+}
+
+/// When a traced wakeup put its thread on a run queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Queued {
+    /// When it was about to be woken, as has been told.
+    AtWaking,
+    /// Now, right after its waking on the same CPU.
+    Now,
+    /// Now; its waking was traced on another CPU, or not at all.
+    Apart,
+}
+
+/// Finds the instants of each CPU's switches.
+#[derive(Debug, Default)]
+pub(crate) struct Instants {
+    cpus: BTreeMap<u32, Cpu>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cpu {
+    /// The last waking that was traced on this CPU.
+    waking: Option<(i32, Time)>,
+    /// What may have asked this CPU to reschedule since its last switch.
+    request: Option<Request>,
+    /// The leaving and the coming half of the last traced switch, until their records are there.
+    out: Option<(i32, Time, char)>,
+    come: Option<(i32, Time)>,
+    /// The last switch's instant: time does not go back.
+    floor: Time,
+    /// Who runs.
+    runs: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    at: Time,
+    /// The only thread that the request can have been for; none for whichever comes.
+    of: Option<i32>,
+}
+
+impl Instants {
+    /// A thread is about to be woken by what runs on `cpu`.
+    pub(crate) fn waking(&mut self, cpu: u32, tid: i32, time: Time) {
+        self.cpu(cpu).waking = Some((tid, time));
+    }
+
+    /// A thread was put on a run queue by what runs on `cpu`.
+    pub(crate) fn wakeup(&mut self, cpu: u32, woken: Woken, time: Time) -> Queued {
+        let waking = self.cpu(cpu).waking.take_if(|(tid, _)| *tid == woken.tid);
+        if woken.cpu == cpu {
+            let asked = woken.flags & NEED_RESCHED != 0;
+            self.cpu(cpu).request = asked.then_some(Request { at: time, of: None });
+            return if waking.is_some() { Queued::Now } else { Queued::Apart };
+        }
+        let at = waking.map_or(time, |(_, at)| at);
+        self.cpu(woken.cpu).request = Some(Request { at, of: Some(woken.tid) });
+        if waking.is_some() { Queued::AtWaking } else { Queued::Apart }
+    }
+
+    /// A switch was traced. Gives the halves of the one before whose records never came.
+    pub(crate) fn switched(&mut self, cpu: u32, switch: Switched, time: Time) -> [Option<Half>; 2] {
+        let cpu = self.cpu(cpu);
+        let unclaimed = cpu.take_halves();
+        let prompt = |request: &Request| {
+            let fits = request.of.is_none_or(|tid| tid == switch.next);
+            switch.state == 'R' && fits && time.since(request.at).0 < PROMPT_NS
+        };
+        let request = cpu.request.take().filter(prompt);
+        let instant = request.map_or(time, |request| request.at).max(cpu.floor);
+        cpu.floor = instant;
+        cpu.out = Some((switch.prev, instant, switch.state));
+        cpu.come = Some((switch.next, instant));
+        cpu.runs = Some(switch.next);
+        unclaimed
+    }
+
+    /// A switch record says that a thread left `cpu`: the instant, and the state where it was
+    /// traced.
+    pub(crate) fn left(&mut self, cpu: u32, tid: i32, time: Time) -> (Time, Option<char>) {
+        let cpu = self.cpu(cpu);
+        let traced = cpu.out.take_if(|(prev, ..)| *prev == tid);
+        cpu.runs = cpu.runs.filter(|runs| *runs != tid);
+        match traced {
+            Some((_, instant, state)) => (instant, Some(state)),
+            None => {
+                cpu.floor = cpu.floor.max(time);
+                (time, None)
+            }
+        }
+    }
+
+    /// A switch record says that a thread came to `cpu`.
+    pub(crate) fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
+        let cpu = self.cpu(cpu);
+        let traced = cpu.come.take_if(|(next, _)| *next == tid);
+        let runs = cpu.runs.replace(tid);
+        if let Some((_, instant)) = traced {
+            return Came { at: instant, traced: true, before: [None; 2] };
+        }
+        // The switch from the idle loop was not traced, nor what ended that loop.
+        cpu.request = None;
+        cpu.floor = cpu.floor.max(time);
+        let mut before = cpu.take_halves();
+        if before == [None; 2] {
+            let other = runs.filter(|runs| *runs > 0 && *runs != tid);
+            before[0] = other.map(|other| Half::Out(other, time, None));
+        }
+        Came { at: time, traced: false, before }
+    }
+
+    /// The time of something that `tid` did on `cpu`: not after it left.
+    pub(crate) fn until_left(&self, cpu: u32, tid: i32, time: Time) -> Time {
+        let out = self.cpus.get(&cpu).and_then(|cpu| cpu.out);
+        out.filter(|(prev, ..)| *prev == tid).map_or(time, |(_, instant, _)| time.min(instant))
+    }
+
+    /// The halves whose records never came, at the end.
+    pub(crate) fn rest(&mut self) -> Vec<(u32, Half)> {
+        let all = self.cpus.iter_mut().map(|(at, cpu)| (*at, cpu.take_halves()));
+        all.flat_map(|(at, halves)| halves.into_iter().flatten().map(move |half| (at, half)))
+            .collect()
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut Cpu {
+        self.cpus.entry(cpu).or_default()
+    }
+}
+
+impl Cpu {
+    fn take_halves(&mut self) -> [Option<Half>; 2] {
+        let out = self.out.take().map(|(tid, time, state)| Half::Out(tid, time, Some(state)));
+        let come = self.come.take().map(|(tid, time)| Half::In(tid, time));
+        [out, come]
+    }
+}
+
+/// The letter of `prev_state`: one bit a state, and one above them for a thread that was preempted
+/// (include/trace/events/sched.h, `__trace_sched_switch_state`).
+pub(crate) fn letter(prev_state: u64) -> char {
+    match prev_state & 0xff {
+        0 => 'R',
+        bits => ['S', 'D', 'T', 't', 'X', 'Z', 'P', 'I'][bits.trailing_zeros() as usize],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: i32 = 10;
+    const B: i32 = 11;
+    const US: u64 = 1_000;
+
+    fn switch(prev: i32, next: i32, state: char) -> Switched {
+        Switched { prev, next, state }
+    }
+
+    #[test]
+    fn both_threads_switch_at_one_instant() {
+        let mut instants = Instants::default();
+        assert_eq!(instants.switched(0, switch(A, B, 'S'), Time(100)), [None; 2]);
+        assert_eq!(instants.until_left(0, A, Time(120)), Time(100));
+        assert_eq!(instants.left(0, A, Time(3_000)), (Time(100), Some('S')));
+        let came = Came { at: Time(100), traced: true, before: [None; 2] };
+        assert_eq!(instants.came(0, B, Time(3_500)), came);
+    }
+
+    #[test]
+    fn a_preemption_is_accounted_at_the_wakeup_that_asked_for_it() {
+        let mut instants = Instants::default();
+        instants.waking(0, B, Time(9 * US));
+        let woken = Woken { tid: B, cpu: 0, flags: 0x2d };
+        assert_eq!(instants.wakeup(0, woken, Time(10 * US)), Queued::Now);
+        instants.switched(0, switch(A, B, 'R'), Time(17 * US));
+        assert_eq!(instants.left(0, A, Time(20 * US)), (Time(10 * US), Some('R')));
+        assert_eq!(instants.came(0, B, Time(21 * US)).at, Time(10 * US));
+    }
+
+    #[test]
+    fn a_thread_that_waits_leaves_when_it_does_although_a_wakeup_has_asked() {
+        let mut instants = Instants::default();
+        instants.wakeup(0, Woken { tid: B, cpu: 0, flags: 4 }, Time(10 * US));
+        instants.switched(0, switch(A, B, 'D'), Time(12 * US));
+        assert_eq!(instants.left(0, A, Time(13 * US)).0, Time(12 * US));
+    }
+
+    #[test]
+    fn a_request_that_led_to_no_switch_is_forgotten() {
+        let mut instants = Instants::default();
+        instants.wakeup(0, Woken { tid: B, cpu: 0, flags: 4 }, Time(10 * US));
+        // The tick of 3 ms later.
+        instants.switched(0, switch(A, B, 'R'), Time(3_010 * US));
+        assert_eq!(instants.left(0, A, Time(3_012 * US)).0, Time(3_010 * US));
+        // And one after which another wakeup found no request.
+        instants.wakeup(0, Woken { tid: A, cpu: 0, flags: 4 }, Time(3_020 * US));
+        instants.wakeup(0, Woken { tid: A, cpu: 0, flags: 1 }, Time(3_030 * US));
+        instants.switched(0, switch(B, A, 'R'), Time(3_040 * US));
+        assert_eq!(instants.left(0, B, Time(3_042 * US)).0, Time(3_040 * US));
+    }
+
+    #[test]
+    fn a_wakeup_for_another_cpu_counts_from_its_waking() {
+        let mut instants = Instants::default();
+        instants.waking(1, B, Time(100 * US));
+        // Traced after the interrupt was sent; the waking's own row tells when B was ready.
+        let woken = Woken { tid: B, cpu: 0, flags: 1 };
+        assert_eq!(instants.wakeup(1, woken, Time(111 * US)), Queued::AtWaking);
+        instants.switched(0, switch(A, B, 'R'), Time(116 * US));
+        assert_eq!(instants.came(0, B, Time(117 * US)).at, Time(100 * US));
+        // It was not for whoever comes.
+        instants.waking(1, B, Time(200 * US));
+        instants.wakeup(1, woken, Time(211 * US));
+        instants.switched(0, switch(A, 12, 'R'), Time(216 * US));
+        assert_eq!(instants.came(0, 12, Time(217 * US)).at, Time(216 * US));
+    }
+
+    #[test]
+    fn a_wakeup_that_was_queued_for_another_cpu_is_told_there() {
+        let mut instants = Instants::default();
+        instants.waking(1, B, Time(100));
+        assert_eq!(
+            instants.wakeup(0, Woken { tid: B, cpu: 0, flags: 9 }, Time(120)),
+            Queued::Apart
+        );
+    }
+
+    #[test]
+    fn without_a_trace_the_records_tell() {
+        let mut instants = Instants::default();
+        let came = |at| Came { at: Time(at), traced: false, before: [None; 2] };
+        assert_eq!(instants.came(0, A, Time(50)), came(50));
+        assert_eq!(instants.left(0, A, Time(90)), (Time(90), None));
+        assert_eq!(instants.came(0, B, Time(95)), came(95));
+    }
+
+    #[test]
+    fn a_thread_on_whose_cpu_another_one_comes_has_left() {
+        let mut instants = Instants::default();
+        instants.came(0, A, Time(50));
+        let before = [Some(Half::Out(A, Time(70), None)), None];
+        assert_eq!(instants.came(0, B, Time(70)), Came { at: Time(70), traced: false, before });
+    }
+
+    #[test]
+    fn halves_without_records_are_given_once() {
+        let mut instants = Instants::default();
+        instants.switched(0, switch(A, B, 'S'), Time(100));
+        assert_eq!(instants.came(0, B, Time(105)).at, Time(100));
+        let out = Half::Out(A, Time(100), Some('S'));
+        assert_eq!(instants.switched(0, switch(B, 0, 'S'), Time(200)), [Some(out), None]);
+        let out = Half::Out(B, Time(200), Some('S'));
+        assert_eq!(instants.rest(), [(0, out), (0, Half::In(0, Time(200)))]);
+        assert_eq!(instants.rest(), []);
+    }
+
+    #[test]
+    fn time_does_not_go_back_on_a_cpu() {
+        let mut instants = Instants::default();
+        instants.wakeup(0, Woken { tid: B, cpu: 0, flags: 4 }, Time(10));
+        instants.came(0, A, Time(20));
+        instants.wakeup(1, Woken { tid: B, cpu: 0, flags: 0 }, Time(15));
+        instants.switched(0, switch(A, B, 'R'), Time(30));
+        assert_eq!(instants.left(0, A, Time(31)).0, Time(20));
+    }
+
+    #[test]
+    fn the_kernels_state_bits_have_letters() {
+        let letters: String = [0, 0x100, 1, 2, 4, 8, 0x10, 0x20, 0x80].map(letter).iter().collect();
+        assert_eq!(letters, "RRSDTtXZI");
+    }
+}

@@ -1,0 +1,276 @@
+//! Switches and wakeups into rows, with the instants of the kernel's own accounts.
+
+use culprit_model::{LossKind, Nanos, SwitchKind, ThreadId, Time, WakeSource, WakeupKind};
+
+use crate::attr::Role;
+use crate::decode::{Sample, Task};
+use crate::handle::{Handler, real};
+use crate::instants::{Half, Queued, Switched, Woken, letter};
+use crate::ladder::WakerPoints;
+use crate::resolve::Resolver;
+use crate::space::KERNEL;
+use crate::stacks::Variant;
+use crate::tables::{RawSwitch, RawWakeup};
+use crate::tracefs::Field;
+
+/// What the loss table says of switches above the limit of `pace`.
+const THINNED: &str = "so many switches that only some got a stack of their own; the others have \
+     that of the thread's last switch of the same kind";
+
+/// A wakeup that is traced on the CPU of its waking follows it within this time.
+const JUST_NOW: Nanos = Nanos(100_000);
+
+/// Where the scheduler's tracepoints keep what they tell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PointFields {
+    woken: Field,
+    target_cpu: Field,
+    flags: Field,
+    prev: Field,
+    prev_state: Field,
+    next: Field,
+}
+
+impl PointFields {
+    /// The fields by their names; none when one is not there.
+    pub(crate) fn of(points: &WakerPoints) -> Option<Self> {
+        Some(Self {
+            woken: points.wakeup.field("pid")?,
+            target_cpu: points.wakeup.field("target_cpu")?,
+            flags: points.wakeup.field("common_flags")?,
+            prev: points.switch.field("prev_pid")?,
+            prev_state: points.switch.field("prev_state")?,
+            next: points.switch.field("next_pid")?,
+        })
+    }
+
+    fn woken(&self, raw: &[u8]) -> Option<Woken> {
+        Some(Woken {
+            tid: tid(self.woken.read(raw)?)?,
+            cpu: u32::try_from(self.target_cpu.read(raw)?).ok()?,
+            flags: u32::try_from(self.flags.read(raw)?).ok()?,
+        })
+    }
+
+    fn switched(&self, raw: &[u8]) -> Option<Switched> {
+        Some(Switched {
+            prev: tid(self.prev.read(raw)?)?,
+            next: tid(self.next.read(raw)?)?,
+            state: letter(self.prev_state.read(raw)?),
+        })
+    }
+}
+
+fn tid(field: u64) -> Option<i32> {
+    i32::try_from(field).ok()
+}
+
+impl Handler {
+    /// A switch of any thread was traced.
+    pub(crate) fn switched(&mut self, sample: &Sample<'_>, cpu: u32, time: Time) {
+        let told = self.context.points.and_then(|fields| fields.switched(sample.raw));
+        let Some(switch) = told else { return self.untold(time) };
+        let unclaimed = self.instants.switched(cpu, switch, time);
+        self.halves(cpu, unclaimed);
+        // Samples of the time between a wakeup and the switch that it asked for.
+        let instant = self.instants.until_left(cpu, switch.prev, time);
+        if instant < time
+            && let Some(thread) = self.tracker.recorded(switch.prev)
+        {
+            let late = self.rows.samples.iter_mut().rev().take_while(|row| row.time > instant);
+            late.filter(|row| row.thread == thread).for_each(|row| row.time = instant);
+        }
+    }
+
+    /// Halves of switches whose own records never came.
+    pub(crate) fn halves(&mut self, cpu: u32, halves: impl IntoIterator<Item = Option<Half>>) {
+        for half in halves.into_iter().flatten() {
+            match half {
+                Half::Out(tid, time, state) => {
+                    if let Some(thread) = self.tracker.recorded(tid) {
+                        self.leave(thread, cpu, time, (state, state == Some('R')));
+                    }
+                }
+                Half::In(tid, time) => {
+                    if let Some(thread) = self.tracker.recorded(tid) {
+                        self.come(thread, cpu, time);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A switch record onto a CPU.
+    pub(crate) fn switch_in(&mut self, task: Task, cpu: u32, time: Time) {
+        if !real(task) {
+            return;
+        }
+        let came = self.instants.came(cpu, task.tid, time);
+        self.halves(cpu, came.before);
+        let thread = self.seen(task, time);
+        if self.context.points.is_some() {
+            self.tell_end(thread, came.at, came.traced);
+        }
+        self.come(thread, cpu, came.at);
+    }
+
+    /// A switch record off a CPU.
+    pub(crate) fn switch_out(&mut self, task: Task, preempted: bool, cpu: u32, time: Time) {
+        // A thread that is past its exit has no number any more; its exit record has told its end.
+        if !real(task) {
+            return;
+        }
+        let (at, state) = self.instants.left(cpu, task.tid, time);
+        let thread = self.seen(task, time);
+        self.leave(thread, cpu, at, (state, state.map_or(preempted, |state| state == 'R')));
+    }
+
+    /// Tells what ended a wait where the wakeup or its place on a run queue was not traced.
+    ///
+    /// Every thread's wakings are traced; only those in interrupts of an idle CPU may be missing.
+    /// So a wait without a waker was ended by such an interrupt, and an idle CPU takes a thread
+    /// from its queue at once.
+    fn tell_end(&mut self, thread: ThreadId, time: Time, traced: bool) {
+        let lost = self.wakers_lost;
+        let state = self.tracker.state(thread);
+        let known = state.waits && state.switched > lost;
+        let kind = match (state.woken, traced) {
+            (true, true) => return,
+            (true, false) => WakeupKind::Wakeup,
+            (false, _) => WakeupKind::Waking,
+        };
+        if known {
+            let source = WakeSource::Interrupt;
+            let (waker, stack) = (None, None);
+            self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
+        }
+    }
+
+    fn come(&mut self, thread: ThreadId, cpu: u32, time: Time) {
+        let state = self.tracker.state(thread);
+        let time = time.max(state.switched);
+        state.switched = time;
+        state.leaving = None;
+        state.dumped = None;
+        state.waits = false;
+        let asleep = state.asleep.take();
+        self.accounts.came(thread, time);
+        if let Some((left, stack)) = asleep {
+            self.rows.was_asleep(thread, left, stack);
+        }
+        let kind = SwitchKind::In;
+        self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack: None, state: None });
+    }
+
+    fn leave(&mut self, thread: ThreadId, cpu: u32, time: Time, how: (Option<char>, bool)) {
+        let (letter, ready) = how;
+        let state = self.tracker.state(thread);
+        let time = time.max(state.switched);
+        state.switched = time;
+        state.waits = !ready;
+        state.woken = false;
+        // It was on a CPU, whatever /proc said a moment later.
+        state.asleep = None;
+        let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
+        let usual = &mut state.usual[usize::from(ready)];
+        *usual = sampled.or(*usual);
+        let stack = if self.thinned { *usual } else { sampled };
+        self.accounts.left(thread, time);
+        match (sampled, dumped) {
+            (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
+            (None, _) if self.context.switch_stacks => {
+                let why = if stack.is_some() { THINNED } else { "" };
+                self.ledger.at(LossKind::StacksMissing, why, 1, time);
+            }
+            _ => {}
+        }
+        let kind = if ready { SwitchKind::Preempted } else { SwitchKind::Out };
+        self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack, state: letter });
+    }
+
+    /// A thread is about to be woken.
+    pub(crate) fn waking(
+        &mut self,
+        sample: &Sample<'_>,
+        cpu: u32,
+        time: Time,
+        resolver: &Resolver,
+    ) {
+        let told = self.context.points.and_then(|fields| tid(fields.woken.read(sample.raw)?));
+        let Some(woken) = told else { return self.untold(time) };
+        self.instants.waking(cpu, woken, time);
+        // Machine-wide events tell of everybody's wakeups; those of others are none of ours.
+        let Some(thread) = self.tracker.recorded(woken) else { return };
+        let (source, waker) = match sample.role {
+            Role::WakingInterrupt => (self.interrupt(sample, resolver), None),
+            _ if !real(sample.task) => (WakeSource::Interrupt, None),
+            _ => {
+                let waker = self.tracker.waker(sample.task, time, &mut self.spaces);
+                (WakeSource::Thread, Some(waker))
+            }
+        };
+        let stack = waker.filter(|_| !sample.chain.is_empty()).map(|waker| {
+            self.raw.intern(self.tracker.space(waker), Variant::default(), sample.chain)
+        });
+        let kind = WakeupKind::Waking;
+        self.tracker.state(thread).woken = true;
+        self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
+    }
+
+    /// A thread was put on a run queue. Mostly that follows its waking at once, and then the
+    /// waking's row gets the instant.
+    pub(crate) fn wakeup(&mut self, sample: &Sample<'_>, cpu: u32, time: Time) {
+        let told = self.context.points.and_then(|fields| fields.woken(sample.raw));
+        let Some(woken) = told else { return self.untold(time) };
+        let queued = self.instants.wakeup(cpu, woken, time);
+        let Some(thread) = self.tracker.recorded(woken.tid) else { return };
+        match queued {
+            Queued::AtWaking => {}
+            Queued::Now => {
+                let recent = |row: &&mut RawWakeup| time.since(row.time) < JUST_NOW;
+                let mut rows = self.rows.wakeups.iter_mut().rev().take_while(recent);
+                if let Some(row) = rows.find(|row| row.thread == thread) {
+                    row.time = time;
+                }
+            }
+            Queued::Apart => {
+                self.tracker.state(thread).woken = true;
+                let (kind, source) = (WakeupKind::Wakeup, WakeSource::Interrupt);
+                let (waker, stack) = (None, None);
+                self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
+            }
+        }
+    }
+
+    /// A created thread was put on a run queue for the first time: its life begins there, as in
+    /// the kernel's account of it.
+    pub(crate) fn wakeup_new(&mut self, sample: &Sample<'_>, time: Time) {
+        let told = self.context.points.and_then(|fields| fields.woken(sample.raw));
+        let Some(woken) = told else { return self.untold(time) };
+        let Some(thread) = self.tracker.recorded(woken.tid) else { return };
+        self.tracker.begin(thread, time);
+        let (source, waker) = if real(sample.task) {
+            let waker = self.tracker.waker(sample.task, time, &mut self.spaces);
+            (WakeSource::Thread, Some(waker))
+        } else {
+            (WakeSource::Interrupt, None)
+        };
+        let (kind, stack) = (WakeupKind::Wakeup, None);
+        self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
+    }
+
+    fn interrupt(&mut self, sample: &Sample<'_>, resolver: &Resolver) -> WakeSource {
+        if sample.chain.is_empty() {
+            return WakeSource::Interrupt;
+        }
+        let stack = self.raw.intern(KERNEL, Variant::default(), sample.chain);
+        *self.interrupts.entry(stack).or_insert_with(|| {
+            let names = sample.chain.iter().filter_map(|address| resolver.kernel_name(*address));
+            crate::wakers::classify(names)
+        })
+    }
+
+    fn untold(&mut self, time: Time) {
+        self.ledger.at(LossKind::RecordsMalformed, "tracepoint without its fields", 1, time);
+    }
+}
