@@ -1,18 +1,17 @@
 //! The kernel's own account of each thread (`schedstat`), kept only where it can be compared.
 //!
-//! The account of a thread that runs is as old as the last tick, up to 10 ms; that of a thread off
-//! its CPU is exact. Which of the two a reading was is known when the records around it have been
-//! handled: it is exact when the thread was off its CPU from before the reading began until after
-//! it ended.
+//! The account of a thread that runs is as old as the last tick, up to 10 ms. That of a thread on a
+//! run queue may hold a part of its wait, when it was moved from one queue to another
+//! (kernel/sched/stats.h, `sched_info_dequeue`). That of a thread that waits for something else is
+//! exact. Which of them a reading was is known when the records around it have been handled:
 //!
 //! ```text
-//! switches    in ............ out                in
-//! readings         rough   ro|ugh     exact
+//! records     in ............ out              woken          in
+//! readings         rough   ro|ugh     exact            queued
 //! ```
 //!
-//! So readings wait for the thread's next switch. A thread's sums are compared between its birth,
-//! or else its first exact reading, and its last exact one; between rough ones only where it has
-//! no others.
+//! So readings wait for what next happens to their thread. A thread's sums are compared between its
+//! birth, or else its first reading, and its last one, of the best kind that it has two of.
 
 use std::collections::VecDeque;
 
@@ -42,14 +41,25 @@ struct Ends {
     last: Option<Account>,
 }
 
+/// Where a thread is, as far as its records tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Place {
+    /// No record has told yet.
+    #[default]
+    Unknown,
+    Running,
+    Queued,
+    Blocked,
+}
+
 #[derive(Debug, Clone, Default)]
 struct State {
     waiting: VecDeque<Account>,
     exact: Ends,
+    queued: Ends,
     rough: Ends,
-    /// Whether it is on a CPU, as far as its switches tell.
-    running: Option<bool>,
-    /// The last switch.
+    place: Place,
+    /// Since when it is there.
     since: Time,
 }
 
@@ -71,20 +81,27 @@ impl Accounts {
 
     /// A thread got onto a CPU.
     pub(crate) fn came(&mut self, thread: ThreadId, time: Time) {
-        self.state(thread).switch(time, true);
+        self.state(thread).go(Place::Running, time);
     }
 
-    /// A thread left its CPU.
-    pub(crate) fn left(&mut self, thread: ThreadId, time: Time) {
-        self.state(thread).switch(time, false);
+    /// A thread left its CPU, and could have gone on or not.
+    pub(crate) fn left(&mut self, thread: ThreadId, time: Time, ready: bool) {
+        self.state(thread).go(if ready { Place::Queued } else { Place::Blocked }, time);
+    }
+
+    /// A thread was made ready.
+    pub(crate) fn woken(&mut self, thread: ThreadId, time: Time) {
+        let state = self.state(thread);
+        if state.place == Place::Blocked {
+            state.go(Place::Queued, time);
+        }
     }
 
     /// Writes into each thread's row what the kernel counted between two readings, or between the
     /// thread's birth and its last reading.
     pub(crate) fn apply(&mut self, threads: &mut [Thread]) {
         for (thread, state) in threads.iter_mut().zip(&mut self.states) {
-            let off = state.running == Some(false);
-            state.judge(Time(u64::MAX), off);
+            state.judge(Time(u64::MAX), state.place);
             let start = thread.start;
             let born = Account { began: start, at: start, on_cpu: 0, ready: 0 };
             if let Some((first, last)) = state.pair((start > Time::START).then_some(born)) {
@@ -105,19 +122,26 @@ impl Accounts {
 }
 
 impl State {
-    fn switch(&mut self, time: Time, running: bool) {
-        // Who comes was off its CPU, also before the first switch that was seen.
-        self.judge(time, running && self.running != Some(true));
-        self.running = Some(running);
+    fn go(&mut self, place: Place, time: Time) {
+        // Who comes was on a run queue, also before the first record that was seen.
+        let before = match (self.place, place) {
+            (Place::Unknown, Place::Running) => Place::Queued,
+            (before, _) => before,
+        };
+        self.judge(time, before);
+        self.place = place;
         self.since = time;
     }
 
-    /// Sorts the readings that had begun before `time`, until which the thread was off its CPU or
-    /// was not.
-    fn judge(&mut self, time: Time, off: bool) {
+    /// Sorts the readings that had begun before `time`, until which the thread was in this place.
+    fn judge(&mut self, time: Time, place: Place) {
         while let Some(account) = self.waiting.pop_front_if(|account| account.began < time) {
-            let exact = off && account.began > self.since && account.at < time;
-            let ends = if exact { &mut self.exact } else { &mut self.rough };
+            let within = account.began > self.since && account.at < time;
+            let ends = match place {
+                Place::Blocked if within => &mut self.exact,
+                Place::Queued if within => &mut self.queued,
+                _ => &mut self.rough,
+            };
             ends.first.get_or_insert(account);
             ends.last = Some(account);
         }
@@ -125,10 +149,9 @@ impl State {
 
     /// The two readings to compare.
     fn pair(&self, born: Option<Account>) -> Option<(Account, Account)> {
-        let exact = born.or(self.exact.first).zip(self.exact.last);
-        let rough = born.or(self.rough.first).zip(self.rough.last);
-        let pairs = [exact, rough].into_iter().flatten();
-        pairs.into_iter().find(|(first, last)| last.began > first.at)
+        let pairs =
+            [self.exact, self.queued, self.rough].map(|ends| born.or(ends.first).zip(ends.last));
+        pairs.into_iter().flatten().find(|(first, last)| last.began > first.at)
     }
 }
 
@@ -168,11 +191,11 @@ mod tests {
     fn a_reading_off_the_cpu_counts_more_than_a_later_one_on_it() {
         let sums = applied(5, |accounts| {
             accounts.came(THREAD, Time(10));
-            accounts.left(THREAD, Time(20));
+            accounts.left(THREAD, Time(20), false);
             accounts.read(THREAD, account(24, 25, 10));
             accounts.came(THREAD, Time(30));
             accounts.read(THREAD, account(34, 35, 11));
-            accounts.left(THREAD, Time(40));
+            accounts.left(THREAD, Time(40), false);
         });
         assert_eq!(sums, Some((5, 24, 10)));
     }
@@ -184,9 +207,9 @@ mod tests {
             accounts.read(THREAD, account(18, 22, 3));
             accounts.read(THREAD, account(24, 25, 10));
             accounts.read(THREAD, account(28, 31, 12));
-            accounts.left(THREAD, Time(20));
+            accounts.left(THREAD, Time(20), false);
             accounts.came(THREAD, Time(30));
-            accounts.left(THREAD, Time(40));
+            accounts.left(THREAD, Time(40), false);
         });
         assert_eq!(sums, Some((5, 24, 10)));
     }
@@ -195,10 +218,10 @@ mod tests {
     fn a_thread_of_before_is_compared_from_its_first_exact_reading() {
         let sums = applied(0, |accounts| {
             accounts.read(THREAD, account(1, 2, 100));
-            accounts.left(THREAD, Time(20));
+            accounts.left(THREAD, Time(20), false);
             accounts.read(THREAD, account(24, 25, 110));
             accounts.came(THREAD, Time(30));
-            accounts.left(THREAD, Time(40));
+            accounts.left(THREAD, Time(40), false);
             accounts.read(THREAD, account(50, 51, 120));
         });
         assert_eq!(sums, Some((25, 50, 10)));
@@ -218,10 +241,25 @@ mod tests {
     fn a_thread_that_is_asleep_at_the_end_has_its_last_reading() {
         let sums = applied(5, |accounts| {
             accounts.came(THREAD, Time(10));
-            accounts.left(THREAD, Time(20));
+            accounts.left(THREAD, Time(20), false);
             accounts.read(THREAD, account(50, 51, 10));
         });
         assert_eq!(sums, Some((5, 50, 10)));
+    }
+
+    #[test]
+    fn a_reading_on_a_run_queue_counts_less_than_one_before_the_wakeup() {
+        let sums = applied(5, |accounts| {
+            accounts.came(THREAD, Time(10));
+            accounts.left(THREAD, Time(20), false);
+            accounts.read(THREAD, account(24, 25, 10));
+            accounts.read(THREAD, account(34, 35, 10));
+            accounts.woken(THREAD, Time(30));
+            accounts.came(THREAD, Time(40));
+            accounts.left(THREAD, Time(50), true);
+            accounts.read(THREAD, account(54, 55, 20));
+        });
+        assert_eq!(sums, Some((5, 24, 10)));
     }
 
     #[test]

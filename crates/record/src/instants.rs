@@ -16,7 +16,8 @@
 //! with the wakeup. A wakeup of a thread on another CPU sends that CPU an interrupt before it is
 //! traced, which takes ten microseconds in a virtual machine: there the waking is the instant.
 //!
-//! An idle CPU may trace nothing; then the switch record has to do.
+//! An idle CPU may trace nothing; then the switch record has to do, and a thread that was woken
+//! meanwhile was so at the latest when that CPU stopped to idle.
 
 use std::collections::BTreeMap;
 
@@ -102,6 +103,8 @@ struct Cpu {
     floor: Time,
     /// Who runs.
     runs: Option<i32>,
+    /// When the last idle time ended of which nothing was traced.
+    blind: Option<Time>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -172,6 +175,7 @@ impl Instants {
         }
         // The switch from the idle loop was not traced, nor what ended that loop.
         cpu.request = None;
+        cpu.blind = Some(time);
         cpu.floor = cpu.floor.max(time);
         let mut before = cpu.take_halves();
         if before == [None; 2] {
@@ -185,6 +189,15 @@ impl Instants {
     pub(crate) fn until_left(&self, cpu: u32, tid: i32, time: Time) -> Time {
         let out = self.cpus.get(&cpu).and_then(|cpu| cpu.out);
         out.filter(|(prev, ..)| *prev == tid).map_or(time, |(_, instant, _)| time.min(instant))
+    }
+
+    /// When at the latest something was woken whose wakeup was not traced.
+    pub(crate) fn blind_until(&self, now: Time) -> Time {
+        let blind = || self.cpus.values().filter(|cpu| cpu.blind.is_some());
+        if blind().any(|cpu| cpu.runs == Some(0)) {
+            return now;
+        }
+        blind().filter_map(|cpu| cpu.blind).max().map_or(now, |last| last.min(now))
     }
 
     /// The halves whose records never came, at the end.
@@ -324,6 +337,18 @@ mod tests {
         let out = Half::Out(B, Time(200), Some('S'));
         assert_eq!(instants.rest(), [(0, out), (0, Half::In(0, Time(200)))]);
         assert_eq!(instants.rest(), []);
+    }
+
+    #[test]
+    fn what_nobody_traced_happened_while_a_cpu_was_idle() {
+        let mut instants = Instants::default();
+        assert_eq!(instants.blind_until(Time(5)), Time(5));
+        // Out of the idle loop, which traced nothing.
+        instants.came(1, A, Time(10));
+        instants.switched(1, switch(A, B, 'S'), Time(500));
+        assert_eq!(instants.blind_until(Time(500)), Time(10));
+        instants.switched(1, switch(B, 0, 'S'), Time(600));
+        assert_eq!(instants.blind_until(Time(700)), Time(700));
     }
 
     #[test]

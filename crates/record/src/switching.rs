@@ -128,16 +128,18 @@ impl Handler {
     /// Tells what ended a wait where the wakeup or its place on a run queue was not traced.
     ///
     /// Every thread's wakings are traced; only those in interrupts of an idle CPU may be missing.
-    /// So a wait without a waker was ended by such an interrupt, and an idle CPU takes a thread
-    /// from its queue at once.
+    /// So a wait without a waker was ended by such an interrupt, at the latest when that CPU's idle
+    /// time ended; and an idle CPU takes a thread from its queue at once.
     fn tell_end(&mut self, thread: ThreadId, time: Time, traced: bool) {
         let lost = self.wakers_lost;
+        let unseen = self.instants.blind_until(time);
         let state = self.tracker.state(thread);
         let known = state.waits && state.switched > lost;
-        let kind = match (state.woken, traced) {
+        let (kind, time) = match (state.woken, traced) {
             (true, true) => return,
-            (true, false) => WakeupKind::Wakeup,
-            (false, _) => WakeupKind::Waking,
+            (true, false) => (WakeupKind::Wakeup, time),
+            (false, _) if unseen < state.switched => (WakeupKind::Waking, time),
+            (false, _) => (WakeupKind::Waking, unseen),
         };
         if known {
             let source = WakeSource::Interrupt;
@@ -175,7 +177,7 @@ impl Handler {
         let usual = &mut state.usual[usize::from(ready)];
         *usual = sampled.or(*usual);
         let stack = if self.thinned { *usual } else { sampled };
-        self.accounts.left(thread, time);
+        self.accounts.left(thread, time, ready);
         match (sampled, dumped) {
             (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
             (None, _) if self.context.switch_stacks => {
@@ -214,6 +216,7 @@ impl Handler {
         });
         let kind = WakeupKind::Waking;
         self.tracker.state(thread).woken = true;
+        self.accounts.woken(thread, time);
         self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
     }
 
@@ -235,6 +238,7 @@ impl Handler {
             }
             Queued::Apart => {
                 self.tracker.state(thread).woken = true;
+                self.accounts.woken(thread, time);
                 let (kind, source) = (WakeupKind::Wakeup, WakeSource::Interrupt);
                 let (waker, stack) = (None, None);
                 self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
