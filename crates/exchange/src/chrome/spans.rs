@@ -12,6 +12,10 @@ use std::cmp::Reverse;
 
 use culprit_model::{FrameId, StackId};
 
+/// Open spans that are searched for the one that an end belongs to: it is the innermost in any
+/// trace that makes sense, and a file of ends that fit nowhere must not take for ever.
+const SEARCHED: usize = 1_000;
+
 /// One event of a thread. Times are ns.
 #[derive(Debug, Clone)]
 pub(super) struct Mark<'a> {
@@ -61,7 +65,9 @@ pub(super) fn spans(mut marks: Vec<Mark<'_>>) -> (Vec<Span>, u64) {
             }
             What::End(name) => {
                 let same = |entry: &(usize, Cow<'_, str>)| name.is_empty() || entry.1 == name;
-                let Some(at) = open.iter().rposition(same) else {
+                let searched = open.len().saturating_sub(SEARCHED);
+                let found = open[searched..].iter().rposition(same);
+                let Some(at) = found.map(|at| searched + at) else {
                     bad += 1;
                     continue;
                 };

@@ -9,6 +9,10 @@ use crate::input::Input;
 use crate::json::{self, Loose, Number, Str};
 use crate::threads;
 
+/// Open frames that are searched for the one that a closing belongs to: it is the innermost in any
+/// file that makes sense.
+const SEARCHED: usize = 1_000;
+
 #[derive(Deserialize)]
 struct File<'a> {
     #[serde(borrow)]
@@ -182,7 +186,9 @@ impl<'a> Reading<'a> {
                 open.push((frame, stack));
             } else {
                 // What was opened inside ends with it.
-                let closed = open.iter().rposition(|(opened, _)| *opened == frame);
+                let searched = open.len().saturating_sub(SEARCHED);
+                let closed = open[searched..].iter().rposition(|(opened, _)| *opened == frame);
+                let closed = closed.map(|at| searched + at);
                 self.bad += closed.map_or(1, |closed| (open.len() - 1 - closed) as u64);
                 open.truncate(closed.unwrap_or(open.len()));
             }
