@@ -48,8 +48,10 @@ pub mod accounting;
 pub mod calls;
 pub mod causes;
 pub mod compare;
+mod cut;
 pub mod stats;
 pub mod threads;
 pub mod wakers;
 
+pub use cut::cut;
 pub use error::FilterError;

@@ -4,11 +4,13 @@
 //! set. Sources: `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/`, `scheduler/sched-bwc.rst`,
 //! `accounting/psi.rst`.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use culprit_model::{Pid, counter_names};
 
-use super::hierarchy::{Hierarchies, Membership};
+use super::folders_in;
+use super::hierarchy::{Hierarchies, Hierarchy, Membership};
 use crate::error::Result;
 
 /// One reading of a cgroup. Counters count from the cgroup's making; limits and sizes are gauges.
@@ -120,7 +122,8 @@ impl Limits {
     }
 }
 
-/// The folders in which a cgroup's files lie; read as often as wanted.
+/// The folders in which a cgroup's files lie; read as often as wanted. A folder that does not exist
+/// yet is looked for at every reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CounterReader {
     cpu: Option<PathBuf>,
@@ -128,6 +131,20 @@ pub struct CounterReader {
     memory: Option<PathBuf>,
     blkio: Option<PathBuf>,
     v2: Option<PathBuf>,
+    /// The v1 `cpu` folder of members whose cgroup has none there: what it and those above it
+    /// allow holds for them too.
+    quota: Option<PathBuf>,
+}
+
+/// Where the members of a cgroup are in the v1 trees in which it has no folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elsewhere<'a> {
+    /// Where we are.
+    WithUs,
+    /// At the top of each tree under this name, once an engine has made that.
+    Twin(&'a OsStr),
+    /// Nobody knows.
+    Unknown,
 }
 
 impl CounterReader {
@@ -144,14 +161,23 @@ impl CounterReader {
             memory: v1("memory"),
             blkio: v1("blkio"),
             v2: trees.v2().and_then(|tree| trees.folder_of(tree, &memberships)),
+            quota: None,
         })
     }
 
     /// The trees that these folders lie in.
-    pub(super) fn of_folders(folders: &[PathBuf]) -> Result<Self> {
+    pub(super) fn of_folders(folders: &[PathBuf], elsewhere: Elsewhere<'_>) -> Result<Self> {
         let trees = Hierarchies::mounted()?;
-        let lies_in = |tree: &super::hierarchy::Hierarchy| {
-            folders.iter().find(|f| f.starts_with(tree.point())).cloned()
+        let lies_in = |tree: &Hierarchy| {
+            let own = folders.iter().find(|f| f.starts_with(tree.point())).cloned();
+            own.or_else(|| match elsewhere {
+                Elsewhere::Twin(name) => Some(tree.point().join(name)),
+                _ => None,
+            })
+        };
+        let ours = match elsewhere {
+            Elsewhere::WithUs => Membership::of(Pid(std::process::id()))?,
+            _ => Vec::new(),
         };
         let v1 = |controller| trees.v1(controller).and_then(lies_in);
         Ok(Self {
@@ -160,7 +186,22 @@ impl CounterReader {
             memory: v1("memory"),
             blkio: v1("blkio"),
             v2: trees.v2().and_then(lies_in),
+            quota: trees.v1("cpu").and_then(|tree| trees.folder_of(tree, &ours)),
         })
+    }
+
+    /// The same reader for the cgroups that have the members: an engine is given a parent, and puts
+    /// its container into one below that.
+    fn inhabited(&self) -> Self {
+        let inhabited = |folder: &Option<PathBuf>| folder.clone().map(inhabited);
+        Self {
+            cpu: inhabited(&self.cpu),
+            cpuacct: inhabited(&self.cpuacct),
+            memory: inhabited(&self.memory),
+            blkio: inhabited(&self.blkio),
+            v2: inhabited(&self.v2),
+            quota: self.quota.clone(),
+        }
     }
 
     /// The strictest limits that hold here: those of this cgroup or of one above it.
@@ -189,6 +230,7 @@ impl CounterReader {
             memory: up(&self.memory),
             blkio: up(&self.blkio),
             v2: up(&self.v2),
+            quota: None,
         };
         (above != Self::default()).then_some(above)
     }
@@ -196,12 +238,33 @@ impl CounterReader {
     /// Reads everything that is there.
     #[must_use]
     pub fn read(&self) -> Counters {
+        let here = self.inhabited();
         Counters {
-            cpu: self.cpu(),
-            memory: self.memory(),
-            io: self.io(),
-            pressure: self.pressure(),
+            cpu: here.cpu_with_quota(),
+            memory: here.memory(),
+            io: here.io(),
+            pressure: here.pressure(),
         }
+    }
+
+    /// The use of this cgroup, and the nearest quota: its own, or that of one above it. Each cgroup
+    /// counts only the periods of a quota of its own (kernel/sched/fair.c, `cfs_bandwidth`).
+    fn cpu_with_quota(&self) -> CpuCounters {
+        let own = self.cpu();
+        let members = self.quota.as_ref().map(|cpu| Self {
+            cpu: Some(cpu.clone()),
+            v2: self.v2.clone(),
+            ..Self::default()
+        });
+        let mut reader = members.or_else(|| Some(self.clone()));
+        while let Some(here) = reader {
+            let cpu = here.cpu();
+            if cpu.quota_ns.is_some() {
+                return CpuCounters { usage_ns: own.usage_ns, ..cpu };
+            }
+            reader = here.above();
+        }
+        own
     }
 
     fn cpu(&self) -> CpuCounters {
@@ -282,6 +345,16 @@ impl CounterReader {
             io_some_ns: total("io.pressure", "some"),
             io_full_ns: total("io.pressure", "full"),
         }
+    }
+}
+
+/// The cgroup below this one that has its members: it goes down as long as nobody is here and there
+/// is one way only.
+fn inhabited(folder: PathBuf) -> PathBuf {
+    let empty = std::fs::read(folder.join("cgroup.procs")).is_ok_and(|list| list.is_empty());
+    match folders_in(&folder).as_slice() {
+        [only] if empty => inhabited(only.clone()),
+        _ => folder,
     }
 }
 
@@ -423,6 +496,52 @@ mod tests {
         let limits = CounterReader { v2: Some(below), ..CounterReader::default() }.limits();
         assert_eq!(limits.cpu_quota_ns, Some((50_000_000, 100_000_000)));
         assert_eq!(limits.memory_bytes, Some(1000));
+    }
+
+    #[test]
+    fn an_engines_container_is_found_below_its_parent_when_it_is_there() {
+        let top = tempfile::tempdir().unwrap();
+        let (parent, container) = (top.path().join("ours"), top.path().join("ours/1234"));
+        let reader = CounterReader {
+            cpu: Some(parent.clone()),
+            cpuacct: Some(parent.clone()),
+            ..CounterReader::default()
+        };
+        assert_eq!(reader.read(), Counters::default(), "it is not made yet");
+        std::fs::create_dir_all(&container).unwrap();
+        write(&parent, &[("cgroup.procs", ""), ("cpu.stat", "nr_periods 0\nnr_throttled 0\n")]);
+        write(
+            &container,
+            &[
+                ("cgroup.procs", "12\n"),
+                ("cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_time 5\n"),
+                ("cpu.cfs_quota_us", "20000\n"),
+                ("cpu.cfs_period_us", "100000\n"),
+                ("cpuacct.usage", "70\n"),
+            ],
+        );
+        let cpu = reader.read().cpu;
+        assert_eq!((cpu.usage_ns, cpu.throttled_periods), (Some(70), Some(2)));
+        assert_eq!(cpu.quota_ns, Some(20_000_000));
+    }
+
+    #[test]
+    fn a_quota_above_counts_for_those_below() {
+        let top = tempfile::tempdir().unwrap();
+        let (above, below) = (top.path().join("a"), top.path().join("a/b"));
+        std::fs::create_dir_all(&below).unwrap();
+        write(
+            &above,
+            &[
+                ("cgroup.procs", ""),
+                ("cpu.max", "50000 100000\n"),
+                ("cpu.stat", "usage_usec 9\nnr_periods 4\nnr_throttled 3\nthrottled_usec 1\n"),
+            ],
+        );
+        write(&below, &[("cgroup.procs", "1\n"), ("cpu.stat", "usage_usec 7\n")]);
+        let cpu = CounterReader { v2: Some(below), ..CounterReader::default() }.read().cpu;
+        assert_eq!((cpu.usage_ns, cpu.throttled_periods), (Some(7_000), Some(3)));
+        assert_eq!(cpu.quota_ns, Some(50_000_000));
     }
 
     #[test]

@@ -25,6 +25,7 @@ use crate::owner::{Owner, PREFIX};
 pub use counters::{
     CounterReader, Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Pressure,
 };
+use counters::Elsewhere;
 use hierarchy::{Hierarchies, Membership};
 
 /// Where a new cgroup is made.
@@ -46,7 +47,8 @@ pub struct Cgroup {
     folders: Vec<PathBuf>,
     /// The folder in the perf tree, opened.
     dir: File,
-    made: bool,
+    /// Where it was made; none when it is not ours.
+    made: Option<Position>,
 }
 
 impl Cgroup {
@@ -80,7 +82,8 @@ impl Cgroup {
         let perf = above(trees.perf()?).ok_or(Error::NoPerfCgroup)?.join(&name);
         make(&perf)?;
         // From here on a failure removes what was made.
-        let mut group = Self { dir: open_folder(&perf)?, folders: vec![perf], made: true };
+        let mut group =
+            Self { dir: open_folder(&perf)?, folders: vec![perf], made: Some(position) };
         for folder in controllers.iter().filter_map(|c| above(trees.v1(c)?)) {
             let folder = folder.join(&name);
             if !group.folders.contains(&folder) {
@@ -100,7 +103,7 @@ impl Cgroup {
         let trees = Hierarchies::mounted()?;
         let folder =
             trees.folder_of(trees.perf()?, &Membership::of(pid)?).ok_or(Error::NoPerfCgroup)?;
-        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: false })
+        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: None })
     }
 
     /// An existing cgroup, by its path in the perf tree (`/docker/1234...`) or by its folder.
@@ -112,7 +115,7 @@ impl Cgroup {
         let tree = trees.perf()?;
         let by_folder = path.starts_with(tree.point()).then(|| path.to_path_buf());
         let folder = by_folder.or_else(|| tree.folder(path)).ok_or(Error::NoPerfCgroup)?;
-        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: false })
+        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: None })
     }
 
     /// The folder's descriptor, as `perf_event_open` takes it with PERF_FLAG_PID_CGROUP.
@@ -168,14 +171,25 @@ impl Cgroup {
         Ok(found)
     }
 
-    /// What counts the CPU, memory and I/O of this cgroup, in whichever trees do. A cgroup that
-    /// exists only in the perf tree is counted by the nearest that its members are in; ask
-    /// [`CounterReader::of_process`] for one of them.
+    /// What counts the CPU, memory and I/O of this cgroup, in whichever trees do, and of a
+    /// container that an engine puts below it. The quota is that of the nearest cgroup above that
+    /// has one.
     ///
     /// # Errors
     /// When the mounts cannot be read.
     pub fn counters(&self) -> Result<CounterReader> {
-        CounterReader::of_folders(&self.folders)
+        let elsewhere = match (self.made, self.folder().file_name()) {
+            (Some(Position::BelowOurs), _) => Elsewhere::WithUs,
+            (Some(Position::Top), Some(name)) => Elsewhere::Twin(name),
+            _ => Elsewhere::Unknown,
+        };
+        CounterReader::of_folders(&self.folders, elsewhere)
+    }
+
+    /// Whether we made it, and so every process in it is one of ours.
+    #[must_use]
+    pub const fn is_ours(&self) -> bool {
+        self.made.is_some()
     }
 
     /// Removes what was made, saying so when it could not be.
@@ -187,7 +201,7 @@ impl Cgroup {
     }
 
     fn remove_now(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.made) {
+        if self.made.take().is_none() {
             return Ok(());
         }
         self.folders.iter().rev().try_for_each(|folder| remove_folder(folder))?;
