@@ -126,6 +126,18 @@ impl Running {
         self.process.signal(signal)
     }
 
+    /// Ends the command with everything that it has started: asks first, and kills after `grace` who
+    /// is still there. `members` lists the processes that are the command's, which only the caller
+    /// can know: those in its cgroup, or those whose births were recorded. A container's end with
+    /// its first one. Comes back when the command has ended; what cannot be killed within seconds
+    /// is left.
+    ///
+    /// # Errors
+    /// When the command cannot be signalled or waited for.
+    pub fn end(&self, members: &dyn Fn() -> Vec<Pid>, grace: Duration) -> Result<Exit> {
+        crate::ending::end(&*self.process, members, grace)
+    }
+
     /// The writing end of the command's standard input, once, if it was asked for as a pipe.
     pub fn take_stdin(&mut self) -> Option<File> {
         self.pipes.stdin.take()

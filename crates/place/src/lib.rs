@@ -11,6 +11,7 @@
 
 mod cgroup;
 mod command;
+mod ending;
 mod engine;
 mod error;
 mod facts;

@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         waiter.join()
     });
     let exit = exit.map_err(|_| "the waiting thread panicked")??;
-    let finished = armed.finish(Ending { root: None, exit_code: Some(exit.shell_code()) })?;
+    let finished =
+        armed.finish(Ending { exit_code: Some(exit.shell_code()), ..Ending::default() })?;
     let recording = finished.recording;
     println!(
         "{} switches, {} samples, {} wakeups, {} faults, {} stacks, {} frames",

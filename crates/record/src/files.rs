@@ -6,11 +6,14 @@
 //! read later. A file is opened once per build id, not once per process.
 
 use std::fs::File;
-use std::path::Path;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
 
 use culprit_model::Pid;
 use culprit_place::procfs;
 use rustc_hash::FxHashSet;
+
+use crate::modules::MEMORY_FILE;
 
 /// A mapped file, opened or not.
 #[derive(Debug)]
@@ -42,7 +45,7 @@ impl FileOpener {
 
     /// A process mapped a file: opens it unless that has been done. None for what is no file.
     pub(crate) fn see(&mut self, pid: i32, build_id: &[u8], path: &[u8]) -> Option<OpenedFile> {
-        if !path.starts_with(b"/") || path.starts_with(b"//anon") || path.starts_with(b"/memfd:") {
+        if !path.starts_with(b"/") || path.starts_with(b"//anon") {
             return None;
         }
         let new = if build_id.is_empty() {
@@ -54,6 +57,11 @@ impl FileOpener {
             return None;
         }
         let path = String::from_utf8_lossy(path).into_owned();
+        if path.starts_with(MEMORY_FILE) {
+            // Code that a program generates lies in such files, too; then there is no program in it.
+            let file = Ok(program_in_memory(pid, &path)?);
+            return Some(OpenedFile { pid, path, build_id: build_id.to_vec(), file });
+        }
         let file = self.open(pid, build_id, Path::new(&path));
         if file.is_err() && !build_id.is_empty() {
             // Another process may map it while it lives.
@@ -74,6 +82,25 @@ impl FileOpener {
     }
 }
 
+/// A program or library that a process runs from a file in memory, as container runtimes run copies
+/// of themselves. No path leads to it but those that the kernel shows of the process: its program,
+/// and (for root) each of its mappings.
+fn program_in_memory(pid: i32, path: &str) -> Option<File> {
+    let link = PathBuf::from(format!("/proc/{pid}/exe"));
+    let is_it = |link: &PathBuf| std::fs::read_link(link).is_ok_and(|to| to == Path::new(path));
+    let of_mapping = || {
+        let maps = procfs::maps(Pid(u32::try_from(pid).unwrap_or(0))).ok()?;
+        let map = maps.into_iter().find(|map| map.path == path)?;
+        let range = format!("/proc/{pid}/map_files/{:x}-{:x}", map.range.start, map.range.end);
+        Some(PathBuf::from(range)).filter(is_it)
+    };
+    let found = Some(link).filter(is_it).or_else(of_mapping)?;
+    let file = File::open(found).ok()?;
+    let mut magic = [0; 4];
+    file.read_exact_at(&mut magic, 0).ok()?;
+    (&magic == b"\x7fELF").then_some(file)
+}
+
 fn open_through(pid: i32, path: &Path) -> Result<File, culprit_place::Error> {
     let root = procfs::root_of(Pid(u32::try_from(pid).unwrap_or(0)))?;
     procfs::open_in_root(root, path)
@@ -82,4 +109,36 @@ fn open_through(pid: i32, path: &Path) -> Result<File, culprit_place::Error> {
 /// Opens a file that a process which lives has mapped. None for what is no file.
 pub(crate) fn open_now(pid: i32, path: &str) -> Option<OpenedFile> {
     FileOpener::default().see(pid, &[], path.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program of a file in memory is opened, generated code in one is none.
+    #[test]
+    fn programs_in_memory_are_told_from_generated_code() {
+        use std::io::Write as _;
+        use std::os::fd::AsRawFd as _;
+        let in_memory = |name: &str, bytes: &[u8]| {
+            let flags = rustix::fs::MemfdFlags::CLOEXEC;
+            let mut file = File::from(rustix::fs::memfd_create(name, flags).expect("memory"));
+            file.write_all(bytes).expect("memory");
+            file
+        };
+        let program = std::fs::read("/bin/sleep").expect("coreutils");
+        let file = in_memory("copied", &program);
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        // The descriptor closes with the execve that it is used for.
+        #[expect(clippy::disallowed_methods, reason = "a program of no path")]
+        let mut child = std::process::Command::new(path).arg("600").spawn().expect("it runs");
+        let pid = i32::try_from(child.id()).expect("a number");
+        let seen = FileOpener::default().see(pid, &[], b"/memfd:copied (deleted)");
+        let other = FileOpener::default().see(pid, &[], b"/memfd:doublemapper (deleted)");
+        child.kill().expect("it lives");
+        child.wait().expect("it ends");
+        let opened = seen.expect("it is a program").file.expect("it can be read");
+        assert_eq!(opened.metadata().expect("it is open").len(), program.len() as u64);
+        assert!(other.is_none());
+    }
 }

@@ -1,4 +1,4 @@
-//! The end of a recording: rows read back, names settled.
+//! The end of a recording: rows read back, names settled, and which stretch of it is meant.
 //!
 //! Events were written with stacks as they looked at the time. Now that everything is learnt (what
 //! dumps taught about frame-pointer chains, what a JIT called its code) each stack gets its final
@@ -8,6 +8,8 @@
 use culprit_model::{LossKind, MarkKind, Pid, ProcessId, Recording, Stack, StackId, Time};
 
 use crate::error::Error;
+use crate::modules::{MEMORY_FILE, base_name};
+use crate::plan::Target;
 use crate::session::{Armed, Progress};
 use crate::worker::Remains;
 
@@ -19,6 +21,9 @@ pub struct Ending {
     pub root: Option<Pid>,
     /// Its exit code: 128 + N when signal N ended it.
     pub exit_code: Option<i32>,
+    /// When the recording was asked to end ([`crate::StopHandle::stopped_at`]); what happened
+    /// afterwards, such as the end of a command that ran for too long, is not meant.
+    pub stopped: Option<u64>,
 }
 
 /// A finished recording.
@@ -26,6 +31,10 @@ pub struct Ending {
 pub struct Finished {
     /// All tables but the intervals, which the engine builds.
     pub recording: Recording,
+    /// What the recording is about: of a command, from its execve to the end of the last of its
+    /// processes; of what ran already, to the end of the last one. Before and after lie the
+    /// launchers of places, and the time in which the end was noticed.
+    pub span: (Time, Time),
     /// Final counts.
     pub stats: Progress,
     /// Why writing stopped early, if it did: what was written until then is in the recording.
@@ -40,7 +49,8 @@ impl Armed {
     /// When a thread of the recorder panicked, or the file cannot be read back.
     pub fn finish(self, ending: Ending) -> Result<Finished, Error> {
         let stats = self.progress();
-        let (mut meta, output, root, mut remains) = self.halt()?;
+        let (root, target) = (self.root, self.target.clone());
+        let (mut meta, output, mut remains) = self.halt()?;
         remains.settle();
         let opened = culprit_recording::open(&output)?;
         let mut recording = opened.recording;
@@ -56,14 +66,18 @@ impl Armed {
             losses.extend(disk_full(&recording));
         }
         recording.losses = losses;
-        let pid = root.or(ending.root);
-        meta.root_process = pid.and_then(|pid| first_of(&recording, pid));
+        if target == Target::Command {
+            let pid = root.or(ending.root);
+            let known = pid.and_then(|pid| first_of(&recording, pid));
+            meta.root_process = known.or_else(|| first_executed(&recording, &meta.command));
+        }
         meta.exit_code = ending.exit_code;
         meta.recorder_memory_bytes += remains.image_bytes() as u64;
         meta.complete = true;
         recording.meta = meta;
         settle_root(&mut recording);
-        Ok(Finished { recording, stats, stopped_by: remains.failure })
+        let span = span(&recording, &target, ending);
+        Ok(Finished { recording, span, stats, stopped_by: remains.failure })
     }
 }
 
@@ -88,6 +102,18 @@ fn first_of(recording: &Recording, pid: Pid) -> Option<ProcessId> {
     found.map(ProcessId::from_index)
 }
 
+/// The process that executed the command, where nobody could tell its number: a container may end
+/// before its engine has said. Runtimes that execute copies of themselves before do so from memory.
+fn first_executed(recording: &Recording, command: &[String]) -> Option<ProcessId> {
+    let executed = || {
+        let marks = recording.marks.iter().filter(|mark| mark.kind == MarkKind::Exec);
+        marks.filter(|mark| !mark.text.starts_with(MEMORY_FILE))
+    };
+    let program = command.first().map_or("", |word| base_name(word));
+    let by_name = executed().find(|mark| base_name(&mark.text) == program);
+    by_name.or_else(|| executed().next()).map(|mark| mark.process)
+}
+
 /// The command's span: from its execve to its end.
 fn settle_root(recording: &mut Recording) {
     let Some(root) = recording.meta.root_process else { return };
@@ -107,6 +133,26 @@ fn settle_order(recording: &mut Recording) {
     recording.switches.sort_by_key(|row| row.time);
     recording.samples.sort_by_key(|row| row.time);
     recording.wakeups.sort_by_key(|row| row.time);
+}
+
+/// What the recording is about.
+fn span(recording: &Recording, target: &Target, ending: Ending) -> (Time, Time) {
+    let meta = &recording.meta;
+    let wall = Time(meta.wall.0);
+    let stopped = ending.stopped.map(|at| Time(at.saturating_sub(meta.start.monotonic)));
+    let stopped = stopped.map_or(wall, |at| at.min(wall));
+    match (target, meta.command_span) {
+        (Target::Machine, _) => (Time::START, wall),
+        (_, Some((from, end))) => (from, last_end(recording).unwrap_or(end).min(stopped)),
+        (_, None) => (Time::START, last_end(recording).unwrap_or(stopped).min(stopped)),
+    }
+}
+
+/// When the last recorded process ended; none while one lives.
+fn last_end(recording: &Recording) -> Option<Time> {
+    let mut ends = recording.processes.iter().filter(|row| row.recorded).map(|row| row.end);
+    let first = ends.next()?;
+    ends.fold(first, |last, end| last.zip(end).map(|(last, end)| last.max(end)))
 }
 
 /// Gives every row its final stack and drops the nodes that none needs.

@@ -19,6 +19,9 @@ use rustc_hash::FxHashMap;
 use crate::files::OpenedFile;
 use crate::ledger::Ledger;
 
+/// What the kernel's name of a file in memory (`memfd_create(2)`) begins with.
+pub(crate) const MEMORY_FILE: &str = "/memfd:";
+
 /// Name of the module of generated code.
 const JIT: &str = "[jit]";
 
@@ -84,13 +87,14 @@ impl Modules {
         if path == culprit_symbols::VDSO_NAME {
             return self.vdso();
         }
-        if is_generated(path) {
+        let key = key_of(pid, build_id, path);
+        let is_program = || self.by_key.contains_key(&key) || self.files.contains_key(&key);
+        if is_generated(path) && !(path.starts_with(MEMORY_FILE) && is_program()) {
             return self.generated_code(pid);
         }
         if is_jitdump(path) {
             self.attach_dump(pid, build_id, path);
         }
-        let key = key_of(pid, build_id, path);
         let known = self.by_key.get(&key).copied();
         if let Some(known) = known
             && (self.images[known.index()].is_some() || !self.files.contains_key(&key))
@@ -289,7 +293,7 @@ fn key_of(pid: i32, build_id: &[u8], path: &str) -> Key {
 fn is_generated(path: &str) -> bool {
     path.is_empty()
         || path.starts_with("//anon")
-        || path.starts_with("/memfd:")
+        || path.starts_with(MEMORY_FILE)
         || path.starts_with("/dev/zero")
         || path.starts_with("[heap]")
         || path.starts_with("[stack")
@@ -313,9 +317,13 @@ pub(crate) fn kernel_pid(pid: i32) -> Pid {
     Pid(u32::try_from(pid).unwrap_or(0))
 }
 
-/// The last part of a path, without the mark that the kernel puts on deleted files.
+/// The last part of a path, without the mark that the kernel puts on deleted files; the name of a
+/// file in memory, without what its maker says about its origin.
 pub(crate) fn base_name(path: &str) -> &str {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    if let Some(name) = path.strip_prefix(MEMORY_FILE) {
+        return name.split([':', '/']).next().filter(|name| !name.is_empty()).unwrap_or("memfd");
+    }
     path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path)
 }
 
@@ -356,5 +364,7 @@ mod tests {
     fn a_deleted_file_keeps_its_name() {
         assert_eq!(base_name("/tmp/prog (deleted)"), "prog");
         assert_eq!(base_name("[vdso]"), "[vdso]");
+        assert_eq!(base_name("/memfd:runc_cloned:/proc/self/exe (deleted)"), "runc_cloned");
+        assert_eq!(base_name("/memfd: (deleted)"), "memfd");
     }
 }

@@ -83,7 +83,8 @@ impl Roster {
         *self.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
     }
 
-    fn get(&self) -> Vec<Task> {
+    /// The list.
+    pub(crate) fn get(&self) -> Vec<Task> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -21,7 +21,7 @@ use culprit_model::{ClockPair, LossKind, Meta, Pid};
 use culprit_place::Cgroup;
 use culprit_recording::{SpoolOptions, SpoolWriter};
 
-use crate::clock::{own_cpu_ns, pair};
+use crate::clock::{monotonic_ns, own_cpu_ns, pair};
 use crate::decode::{Body, decode, head_at};
 use crate::error::Error;
 use crate::events::Wakers;
@@ -46,7 +46,7 @@ pub(crate) const BUFFER_BYTES: usize = QUEUED_BYTES + (120 << 20) + (16 << 20);
 
 /// Ends a recording from another thread. Clones share the request.
 #[derive(Debug, Clone, Default)]
-pub struct StopHandle(Arc<(Mutex<bool>, Condvar)>);
+pub struct StopHandle(Arc<(Mutex<Option<u64>>, Condvar)>);
 
 impl StopHandle {
     /// A handle that has not been used.
@@ -55,23 +55,30 @@ impl StopHandle {
         Self::default()
     }
 
-    /// Asks the recording to end. Any number of times.
+    /// Asks the recording to end. Any number of times; the first one counts.
     pub fn stop(&self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let mut stopped = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stopped.get_or_insert_with(monotonic_ns);
         self.0.1.notify_all();
     }
 
     /// Whether it was asked to end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
+        self.stopped_at().is_some()
+    }
+
+    /// When it was first asked to end: `CLOCK_MONOTONIC`, ns.
+    #[must_use]
+    pub fn stopped_at(&self) -> Option<u64> {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the request; true when it came in time.
     fn wait(&self, at_most: Duration) -> bool {
         let guard = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.1.wait_timeout_while(guard, at_most, |stopped| !*stopped);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let waited = self.0.1.wait_timeout_while(guard, at_most, |stopped| stopped.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 }
 
@@ -105,7 +112,8 @@ pub struct Armed {
     pub(crate) meta: Meta,
     pub(crate) output: PathBuf,
     pub(crate) root: Option<Pid>,
-    ends_by_itself: bool,
+    pub(crate) target: Target,
+    roster: Arc<Roster>,
     counts: Arc<Counts>,
     stop_reader: Arc<AtomicBool>,
     stop_poller: Arc<AtomicBool>,
@@ -151,7 +159,7 @@ impl Plan {
         subjects.adopt(&mut worker);
         let opener = FileOpener::with_fallback_roots(subjects.pids());
         let poller = Poller {
-            roster: crew.roster,
+            roster: Arc::clone(&crew.roster),
             cgroup: subjects.counters(),
             observe: self.rights.kernel.is_err(),
             list_below: if source.is_none() { subjects.roots.clone() } else { Vec::new() },
@@ -174,7 +182,8 @@ impl Plan {
             meta: Meta { recorder_memory_bytes: (rings + BUFFER_BYTES) as u64, ..meta },
             output: self.options.output.clone(),
             root: waiting.pid,
-            ends_by_itself: matches!(self.options.target, Target::Processes(_)),
+            target: self.options.target,
+            roster: crew.roster,
             counts: crew.counts,
             stop_reader: crew.stop_reader,
             stop_poller: crew.stop_poller,
@@ -303,11 +312,21 @@ impl Armed {
         while !stop.wait(Duration::from_millis(250)) {
             let now = self.progress();
             progress(&now);
-            let over = self.ends_by_itself && now.threads == 0;
+            let over = matches!(self.target, Target::Processes(_)) && now.threads == 0;
             if over || self.counts.failed.load(Ordering::Acquire) {
                 return;
             }
         }
+    }
+
+    /// The recorded processes that live, as of a moment ago: also those that have left their process
+    /// group, because the kernel tells of every birth.
+    #[must_use]
+    pub fn living(&self) -> Vec<Pid> {
+        let mut pids: Vec<Pid> =
+            self.roster.get().iter().map(|task| crate::modules::kernel_pid(task.pid)).collect();
+        pids.dedup();
+        pids
     }
 
     /// How the recording is coming along.
@@ -325,7 +344,7 @@ impl Armed {
 
     /// Stops the three threads in their order: the last accounts are read while the events still
     /// run, and the worker ends with the reader's last batch.
-    pub(crate) fn halt(self) -> Result<(Meta, PathBuf, Option<Pid>, Remains), Error> {
+    pub(crate) fn halt(self) -> Result<(Meta, PathBuf, Remains), Error> {
         let panicked =
             |what| move |_| Error::Recorder { what, source: std::io::ErrorKind::Other.into() };
         self.stop_poller.store(true, Ordering::Release);
@@ -339,7 +358,7 @@ impl Armed {
         meta.end = end;
         meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));
         meta.recorder_cpu = culprit_model::Nanos(own_cpu_ns().saturating_sub(self.cpu_before));
-        Ok((meta, self.output, self.root, remains))
+        Ok((meta, self.output, remains))
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use culprit_model::Recording;
-use culprit_place::{Command, Exit, Place};
-use culprit_record::{Ending, Progress, Target, Waiting};
+use culprit_place::{Cgroup, Command, Exit, Pid, Place, Running, procfs};
+use culprit_record::{Armed, Ending, Progress, Target, Waiting};
 
-use super::control::end;
+use super::control::LAST_GRACE;
 use super::{Control, Settings, failure, finish, plan};
 use crate::failure::Failure;
 use crate::places;
@@ -86,11 +86,31 @@ pub(crate) fn run_command(
     let root = running.pid();
     let exit = match ended {
         Some(exit) => exit,
-        None => end(&running).map_err(place_failure)?,
+        None => {
+            let members = || members(run, &running, cgroup.as_ref(), &armed);
+            running.end(&members, LAST_GRACE).map_err(place_failure)?
+        }
     };
-    let ending = Ending { root, exit_code: Some(exit.shell_code()) };
-    let (recording, problem) = finish(armed, ending, run.output)?;
+    let stopped = control.stop().stopped_at();
+    let ending = Ending { root, exit_code: Some(exit.shell_code()), stopped };
+    let (recording, problem) = finish(armed, ending, (run.output, run.settings))?;
     // What the command left running is moved out; a cgroup that resists is swept by the next run.
     drop(cgroup);
     Ok(Ran { recording, exit, cut: ended.is_none(), problem })
+}
+
+/// The processes that are the command's, and nobody else's: those in the cgroup that was made for
+/// it; those whose births were recorded, where nothing else is recorded; else those that the process
+/// table shows below it.
+fn members(
+    run: &CommandRun<'_>,
+    running: &Running,
+    cgroup: Option<&Cgroup>,
+    armed: &Armed,
+) -> Vec<Pid> {
+    match cgroup {
+        Some(own) if own.is_ours() => own.members().unwrap_or_default(),
+        None if run.target == Target::Command => armed.living(),
+        _ => running.pid().and_then(|pid| procfs::tree(pid).ok()).unwrap_or_default(),
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use culprit_place::{Exit, Running, Signal};
+use culprit_place::{Exit, Running};
 use culprit_record::StopHandle;
 
 use crate::clock::Moment;
@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 /// programs that clean up want some seconds, people do not wait longer.
 const GRACE: Duration = Duration::from_secs(3);
 /// A command that was told to end has this long before it is killed.
-const LAST_GRACE: Duration = Duration::from_secs(2);
+pub(super) const LAST_GRACE: Duration = Duration::from_secs(2);
 /// How often the reasons to end are looked at; the command's own end is noticed at once.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -99,20 +99,4 @@ impl Control {
         let limit_is_over = limit.is_some_and(|limit| started.elapsed() >= limit);
         state.now || grace_is_over || limit_is_over || self.stop.is_stopped()
     }
-}
-
-/// Ends a command that outlived its recording: asks first, kills then.
-///
-/// # Errors
-/// When its end cannot be waited for.
-pub(crate) fn end(running: &Running) -> culprit_place::Result<Exit> {
-    running.signal(Signal::TERM)?;
-    let asked = Moment::now();
-    while asked.elapsed() < LAST_GRACE {
-        if let Some(exit) = running.wait_at_most(LOOK)? {
-            return Ok(exit);
-        }
-    }
-    running.signal(Signal::KILL)?;
-    running.wait()
 }

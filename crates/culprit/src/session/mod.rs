@@ -6,6 +6,7 @@
 //!                                           ends by: CMD, limit, Ctrl-C
 //! ```
 
+mod bound;
 mod command;
 mod control;
 mod running;
@@ -57,7 +58,8 @@ pub(crate) fn plan(options: Options) -> Result<Plan, Failure> {
     culprit_record::plan(options).map_err(|error| failure(&error))
 }
 
-/// Ends a recording, builds its intervals and writes the file.
+/// Ends a recording, builds its intervals, takes away what is not the command's, and writes the
+/// file.
 ///
 /// # Errors
 /// When nothing could be read back. That the file cannot be written is no error here: the second
@@ -65,14 +67,15 @@ pub(crate) fn plan(options: Options) -> Result<Plan, Failure> {
 pub(crate) fn finish(
     armed: Armed,
     ending: Ending,
-    path: &Path,
+    (path, settings): (&Path, Settings),
 ) -> Result<(Recording, Option<String>), Failure> {
     let finished = armed.finish(ending).map_err(|error| failure(&error))?;
-    let mut recording = finished.recording;
+    let (mut recording, (from, to)) = (finished.recording, finished.span);
     leave_out_the_recorder(&mut recording);
     culprit_engine::threads::build(&mut recording);
+    culprit_engine::cut(&mut recording, from, to);
     let mut problem = finished.stopped_by.map(|error| chain(&error));
-    if let Err(error) = culprit_recording::write(path, &recording) {
+    if let Err(error) = bound::write(path, &mut recording, settings.max_event_bytes) {
         problem.get_or_insert(chain(&error));
     }
     Ok((recording, problem))

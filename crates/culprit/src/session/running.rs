@@ -37,7 +37,8 @@ pub(crate) fn run_target(
         }
         progress(now);
     });
-    finish(armed, Ending::default(), output)
+    let ending = Ending { stopped: control.stop().stopped_at(), ..Ending::default() };
+    finish(armed, ending, (output, settings))
 }
 
 /// A recorded cgroup: it has ended when it is gone or nobody is left in it, as a container's is when

@@ -135,9 +135,7 @@ fn stack_cells(recording: &mut Recording) -> impl Iterator<Item = &mut Option<St
     let samples = recording.samples.iter_mut().map(|row| &mut row.stack);
     let wakeups = recording.wakeups.iter_mut().map(|row| &mut row.waker_stack);
     let faults = recording.faults.iter_mut().map(|row| &mut row.stack);
-    let intervals = recording
-        .intervals
-        .iter_mut()
-        .flat_map(|row| [&mut row.stack, &mut row.waker_stack]);
+    let intervals =
+        recording.intervals.iter_mut().flat_map(|row| [&mut row.stack, &mut row.waker_stack]);
     switches.chain(samples).chain(wakeups).chain(faults).chain(intervals)
 }

@@ -22,10 +22,10 @@ use culprit_model::Pid;
 use crate::error::{Error, Result};
 use crate::owner::{Owner, PREFIX};
 
+use counters::Elsewhere;
 pub use counters::{
     CounterReader, Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Pressure,
 };
-use counters::Elsewhere;
 use hierarchy::{Hierarchies, Membership};
 
 /// Where a new cgroup is made.

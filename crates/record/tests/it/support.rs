@@ -93,7 +93,11 @@ pub(crate) fn record_in(
         stop.stop();
         exit
     });
-    let ending = Ending { root: None, exit_code: Some(exit.shell_code()) };
+    let ending = Ending {
+        root: running.pid(),
+        exit_code: Some(exit.shell_code()),
+        stopped: stop.stopped_at(),
+    };
     armed.finish(ending).expect("the recording can be read back")
 }
 
