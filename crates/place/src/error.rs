@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::command::Signal;
 use crate::spawn::Stage;
-use crate::spec::{EngineKind, SpecError};
+use crate::spec::{EngineKind, PlaceSpec, SpecError};
 use culprit_model::Pid;
 
 /// What this crate's functions return.
@@ -52,6 +52,8 @@ pub enum Error {
         stage: Stage,
         /// The kernel's answer.
         source: io::Error,
+        /// The same place with what it lacks, where this machine has it.
+        better: Option<Box<PlaceSpec>>,
     },
 
     /// The end of a process could not be waited for.
@@ -225,7 +227,13 @@ impl Error {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Spec(error) => error.hint().into_iter().collect(),
-            Self::Start { program, stage, source } => start_hints(program, *stage, source),
+            Self::Start { better: Some(place), .. } => vec![format!(
+                "a container has files of its own, and this machine's folder is not among them: \
+                 `--place {place}` shows it there"
+            )],
+            Self::Start { program, stage, source, better: None } => {
+                start_hints(program, *stage, source)
+            }
             Self::NoPerfCgroup => vec![
                 "as root: `mount -t cgroup2 none /sys/fs/cgroup` (or give a process tree with `--pid`)".into(),
             ],

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::modules::{MEMORY_FILE, base_name};
 use crate::plan::Target;
 use crate::session::{Armed, Progress};
+use crate::unnamed;
 use crate::worker::Remains;
 
 /// How the recorded command ended, as far as the caller knows.
@@ -59,9 +60,12 @@ impl Armed {
         recording.processes = remains.handler.tracker.processes().to_vec();
         recording.threads = remains.handler.tracker.threads().to_vec();
         recording.modules = remains.handler.modules.rows().to_vec();
+        let is_generated = |module| remains.handler.modules.is_generated(module);
+        let unnamed = unnamed::losses(&recording, &is_generated);
         let kept = recording.losses.drain(..).filter(|loss| is_the_files(loss.kind));
         let mut losses = remains.handler.ledger.rows();
         losses.extend(kept);
+        losses.extend(unnamed);
         if remains.failure.is_some() {
             losses.extend(disk_full(&recording));
         }

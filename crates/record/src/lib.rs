@@ -75,6 +75,7 @@ mod sys;
 mod tables;
 mod tracefs;
 mod tracker;
+mod unnamed;
 mod wakers;
 mod worker;
 

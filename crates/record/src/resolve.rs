@@ -18,7 +18,7 @@ use crate::space::{SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, is_marker, split};
 
 /// A function's name where nothing names it.
-const UNKNOWN: &str = "?";
+pub(crate) const UNKNOWN: &str = "?";
 
 /// Names addresses and builds the two tables.
 #[derive(Debug, Default)]
@@ -149,10 +149,8 @@ impl Resolver {
                     frame.file = symbol.file.as_deref().map(Text::from);
                     frame.line = symbol.line;
                 }
-                None => {
-                    let path = &modules.rows()[module.index()].path;
-                    ledger.whole(LossKind::AddressesUnknown, path, 1);
-                }
+                // How much it matters is counted in rows (`unnamed`).
+                None => {}
             }
         }
     }
@@ -168,8 +166,7 @@ impl Resolver {
         let mut path = Vec::new();
         for (depth, address) in user.iter().enumerate().rev().filter(|(_, word)| !is_marker(**word))
         {
-            let frames =
-                self.user_frames(space, position(depth, *address), !own_leaf, code).to_vec();
+            let frames = self.user_frames(space, position(depth, *address), code).to_vec();
             // Addresses of nothing in a row are one gap.
             if frames.last() != path.last() || frames.last() != self.unknown.as_ref() {
                 path.extend_from_slice(&frames);
@@ -232,20 +229,15 @@ impl Resolver {
         [id]
     }
 
-    /// The frames of a user address, outermost first. What is in no mapping counts as a loss only
-    /// the last time: until then a dump may teach the true frames.
+    /// The frames of a user address, outermost first.
     fn user_frames(
         &mut self,
         space: SpaceId,
         address: CodeAddress,
-        last: bool,
         code: &mut Code<'_>,
     ) -> &[FrameId] {
         let lookup = address.lookup();
         let Some(map) = code.spaces.find(space, lookup.0).copied() else {
-            if last {
-                code.ledger.whole(LossKind::AddressesUnknown, "", 1);
-            }
             return self.nowhere();
         };
         let image = code.modules.image(map.module).cloned();

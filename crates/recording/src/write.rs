@@ -1,9 +1,10 @@
 //! Writes a finished file.
 
-use std::fs::{File, Permissions};
+use std::fs::{DirEntry, File, Metadata, Permissions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use culprit_model::{
     Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
@@ -18,6 +19,13 @@ use crate::zip::{DirectoryWriter, local_header};
 
 /// What a new file may be, before the user's umask: read and write for all, as `open` does.
 const MODE: u32 = 0o666;
+
+/// What the names of temporary files begin and end with.
+const TEMPORARY: (&str, &str) = (".culprit-", ".tmp");
+
+/// A temporary file is locked within microseconds of its making; one that is not after this long
+/// has no writer.
+const LOCKED_AFTER: Duration = Duration::from_secs(10);
 
 /// Writes a recording as a finished file. It replaces what stands at `path`, such as the spool
 /// that it was made from, only when it is whole: the bytes go to a temporary file beside it, which
@@ -35,17 +43,45 @@ pub fn write(path: impl AsRef<Path>, recording: &Recording) -> Result<(), Error>
     let path = path.as_ref();
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new()
-        .prefix(".culprit-")
-        .suffix(".tmp")
+        .prefix(TEMPORARY.0)
+        .suffix(TEMPORARY.1)
         .permissions(Permissions::from_mode(MODE))
         .tempfile_in(folder)
         .map_err(|source| Error::io("create a temporary file beside", path, source))?;
+    // Held until the file is whole or removed, and by the kernel no longer than we live: what is
+    // not locked was left by a writer that was killed.
+    file.as_file().try_lock().ok();
+    remove_abandoned(folder, &file);
     let mut archive = Archive { path, file, end: 0, directory: DirectoryWriter::default() };
     let meta = meta_to_json(&recording.meta)
         .map_err(|e| Error::Meta { path: path.to_owned(), why: e.to_string() })?;
     archive.entry(META, &meta)?;
     archive.tables(recording)?;
     archive.finish()
+}
+
+/// Removes the temporary files that killed writers have left in a folder. What cannot be looked at
+/// or removed stays for the next one.
+fn remove_abandoned(folder: &Path, own: &NamedTempFile<File>) {
+    let now = own.as_file().metadata().and_then(|meta| meta.modified());
+    let (Ok(now), Ok(entries)) = (now, std::fs::read_dir(folder)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_temporary = name.starts_with(TEMPORARY.0) && name.ends_with(TEMPORARY.1);
+        if is_temporary && entry.path() != own.path() && is_abandoned(&entry, now) {
+            std::fs::remove_file(entry.path()).ok();
+        }
+    }
+}
+
+fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
+    let is_old = |meta: Metadata| {
+        let age = meta.modified().ok().and_then(|made| now.duration_since(made).ok());
+        meta.is_file() && age.is_some_and(|age| age > LOCKED_AFTER)
+    };
+    entry.metadata().is_ok_and(is_old)
+        && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// The name of a table's entry in a finished file.
@@ -127,5 +163,33 @@ impl Archive<'_> {
         let target: PathBuf = path.to_owned();
         file.persist(&target).map_err(|e| Error::io("replace", path, e.error))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = |name: &str, seconds_ago: u64| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            let then = file.metadata().unwrap().modified().unwrap();
+            file.set_modified(then - Duration::from_secs(seconds_ago)).unwrap();
+            (path, file)
+        };
+        let (left, file) = made(".culprit-abc.tmp", 3600);
+        drop(file);
+        let (young, _open) = made(".culprit-new.tmp", 0);
+        let (busy, lock) = made(".culprit-busy.tmp", 3600);
+        lock.try_lock().unwrap();
+        let (other, _open) = made("other.tmp", 3600);
+        let path = folder.path().join("x.culprit");
+        write(&path, &Recording::default()).unwrap();
+        assert!(!left.exists());
+        assert!([young, busy, other, path].iter().all(|path| path.exists()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 }

@@ -182,6 +182,7 @@ impl Plan {
 
     fn carry_out(&self, control: &Control, shown: &Progress) -> Result<Recorded, Failure> {
         let mut tell = |now: &culprit_record::Progress| shown.doing(told(now));
+        places::sweep();
         match &self.subject {
             Subject::Running { target, place } => {
                 let subject = (target.clone(), place.clone());
@@ -196,7 +197,6 @@ impl Plan {
                 Ok(Recorded { recording, exit_code: None, cut: false, problem })
             }
             Subject::Command { place, command } => {
-                places::sweep();
                 let place = places::open(place)?;
                 let run = self.command_run(place.as_ref(), command, Target::Command);
                 let ran = run_command(&run, control, &mut tell)?;

@@ -18,6 +18,7 @@ mod help;
 mod interrupted;
 mod json;
 mod killed;
+mod limits;
 mod pages;
 mod phases;
 mod readme;

@@ -100,6 +100,13 @@ impl Kept {
         recording.samples.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.faults.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.observations.retain_mut(|row| self.move_thread(&mut row.thread));
+        recording.costs.retain_mut(|row| match row.thread {
+            None => true,
+            Some(id) => {
+                row.thread = self.thread(id);
+                row.thread.is_some()
+            }
+        });
         recording.wakeups.retain_mut(|row| {
             row.waker = row.waker.and_then(|id| self.thread(id));
             self.move_thread(&mut row.thread)
@@ -137,5 +144,7 @@ fn stack_cells(recording: &mut Recording) -> impl Iterator<Item = &mut Option<St
     let faults = recording.faults.iter_mut().map(|row| &mut row.stack);
     let intervals =
         recording.intervals.iter_mut().flat_map(|row| [&mut row.stack, &mut row.waker_stack]);
+    let costs = recording.costs.iter_mut().map(|row| &mut row.stack);
+    let samples = samples.chain(costs);
     switches.chain(samples).chain(wakeups).chain(faults).chain(intervals)
 }

@@ -147,6 +147,7 @@ fn events(recording: &mut Recording, window: Window) {
     recording.wakeups.retain_mut(|row| keep(&mut row.time));
     recording.faults.retain_mut(|row| keep(&mut row.time));
     recording.observations.retain_mut(|row| keep(&mut row.time));
+    recording.costs.retain_mut(|row| keep(&mut row.time));
 }
 
 /// Readings in the window, and the nearest one on each side.

@@ -12,6 +12,7 @@ use culprit_model::{Pid, counter_names};
 use super::folders_in;
 use super::hierarchy::{Hierarchies, Hierarchy, Membership};
 use crate::error::Result;
+use crate::owner::PREFIX;
 
 /// One reading of a cgroup. Counters count from the cgroup's making; limits and sizes are gauges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -134,6 +135,8 @@ pub struct CounterReader {
     /// The v1 `cpu` folder of members whose cgroup has none there: what it and those above it
     /// allow holds for them too.
     quota: Option<PathBuf>,
+    /// Whether the folders are a container's parent: nobody is in them but in the container's own.
+    above_container: bool,
 }
 
 /// Where the members of a cgroup are in the v1 trees in which it has no folder.
@@ -162,6 +165,7 @@ impl CounterReader {
             blkio: v1("blkio"),
             v2: trees.v2().and_then(|tree| trees.folder_of(tree, &memberships)),
             quota: None,
+            above_container: false,
         })
     }
 
@@ -187,6 +191,7 @@ impl CounterReader {
             blkio: v1("blkio"),
             v2: trees.v2().and_then(lies_in),
             quota: trees.v1("cpu").and_then(|tree| trees.folder_of(tree, &ours)),
+            above_container: matches!(elsewhere, Elsewhere::Twin(_)),
         })
     }
 
@@ -201,6 +206,7 @@ impl CounterReader {
             blkio: inhabited(&self.blkio),
             v2: inhabited(&self.v2),
             quota: self.quota.clone(),
+            above_container: self.above_container,
         }
     }
 
@@ -231,8 +237,10 @@ impl CounterReader {
             blkio: up(&self.blkio),
             v2: up(&self.v2),
             quota: None,
+            above_container: self.above_container,
         };
-        (above != Self::default()).then_some(above)
+        let any = [&above.cpu, &above.cpuacct, &above.memory, &above.blkio, &above.v2];
+        any.iter().any(|folder| folder.is_some()).then_some(above)
     }
 
     /// Reads everything that is there.
@@ -247,10 +255,20 @@ impl CounterReader {
         }
     }
 
+    /// Whether it is a container's parent itself, because the container is not made yet or is gone:
+    /// periods of a quota are not counted there.
+    fn has_nobody(&self) -> bool {
+        let folder = self.cpu.as_deref().or(self.v2.as_deref());
+        folder.is_none_or(|folder| is_empty(folder) && is_parent(folder))
+    }
+
     /// The use of this cgroup, and the nearest quota: its own, or that of one above it. Each cgroup
     /// counts only the periods of a quota of its own (kernel/sched/fair.c, `cfs_bandwidth`).
     fn cpu_with_quota(&self) -> CpuCounters {
         let own = self.cpu();
+        if self.above_container && self.has_nobody() {
+            return CpuCounters { usage_ns: own.usage_ns, ..CpuCounters::default() };
+        }
         let members = self.quota.as_ref().map(|cpu| Self {
             cpu: Some(cpu.clone()),
             v2: self.v2.clone(),
@@ -351,11 +369,20 @@ impl CounterReader {
 /// The cgroup below this one that has its members: it goes down as long as nobody is here and there
 /// is one way only.
 fn inhabited(folder: PathBuf) -> PathBuf {
-    let empty = std::fs::read(folder.join("cgroup.procs")).is_ok_and(|list| list.is_empty());
     match folders_in(&folder).as_slice() {
-        [only] if empty => inhabited(only.clone()),
+        [only] if is_empty(&folder) => inhabited(only.clone()),
         _ => folder,
     }
+}
+
+/// Whether a cgroup is one of ours, and not what an engine has put below it.
+fn is_parent(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
+/// Whether nobody is in a cgroup itself.
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read(folder.join("cgroup.procs")).is_ok_and(|list| list.is_empty())
 }
 
 /// What v1 shows for no limit is the largest number of whole pages; no machine has that much.
@@ -501,10 +528,11 @@ mod tests {
     #[test]
     fn an_engines_container_is_found_below_its_parent_when_it_is_there() {
         let top = tempfile::tempdir().unwrap();
-        let (parent, container) = (top.path().join("ours"), top.path().join("ours/1234"));
+        let (parent, container) = (top.path().join("culprit_1"), top.path().join("culprit_1/1234"));
         let reader = CounterReader {
             cpu: Some(parent.clone()),
             cpuacct: Some(parent.clone()),
+            above_container: true,
             ..CounterReader::default()
         };
         assert_eq!(reader.read(), Counters::default(), "it is not made yet");
@@ -523,6 +551,8 @@ mod tests {
         let cpu = reader.read().cpu;
         assert_eq!((cpu.usage_ns, cpu.throttled_periods), (Some(70), Some(2)));
         assert_eq!(cpu.quota_ns, Some(20_000_000));
+        std::fs::remove_dir_all(&container).unwrap();
+        assert_eq!(reader.read(), Counters::default(), "its parent counts nobody");
     }
 
     #[test]

@@ -28,7 +28,12 @@ pub(super) struct Wish<'a> {
     pub(super) work_dir: &'a Path,
     /// The cgroup above the container's.
     pub(super) cgroup_parent: Option<String>,
+    /// Whose it is, for people and for the next run's sweep.
+    pub(super) owner: String,
 }
+
+/// The label under which a container says whose it is.
+pub(super) const OWNER_LABEL: &str = "culprit.owner";
 
 impl Wish<'_> {
     /// The request for a container that runs `command`.
@@ -51,6 +56,7 @@ impl Wish<'_> {
             attach_stderr: Some(true),
             exposed_ports: Some(self.options.publish.iter().map(|p| port(p.container)).collect()),
             host_config: Some(self.host_config()?),
+            labels: Some(HashMap::from([(OWNER_LABEL.to_owned(), self.owner.clone())])),
             ..ContainerCreateBody::default()
         })
     }
@@ -140,6 +146,7 @@ mod tests {
             environment: &[("A".into(), "1".into())],
             work_dir: Path::new("/w"),
             cgroup_parent: Some("/c".into()),
+            owner: "me".to_owned(),
         };
         let command = Command {
             env: vec![("B".into(), "2".into())],
@@ -147,6 +154,7 @@ mod tests {
             ..Command::new(["prog", "x", "y"])
         };
         let body = wish.request(&command).unwrap();
+        assert_eq!(body.labels.unwrap()[super::OWNER_LABEL], "me");
         assert_eq!(body.entrypoint.unwrap(), ["prog"]);
         assert_eq!(body.cmd.unwrap(), ["x", "y"]);
         assert_eq!(body.env.unwrap(), ["A=1", "B=2"]);
@@ -179,6 +187,7 @@ mod tests {
             environment: &[],
             work_dir: Path::new("/"),
             cgroup_parent: None,
+            owner: String::new(),
         };
         let command = Command::new([std::ffi::OsString::from_vec(vec![0xff])]);
         assert!(wish.request(&command).unwrap_err().to_string().contains("UTF-8"));

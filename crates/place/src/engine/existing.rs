@@ -227,7 +227,7 @@ impl Subject for Exec {
 
     fn begin(&self) -> Calling<'_, Option<(Output, Input)>> {
         Box::pin(async {
-            let refused = |words: &str| refusal::error(&self.client, &self.program, words);
+            let refused = |words: &str| refusal::error(&self.client, &self.program, None, words);
             let options = StartExecOptions::default();
             let started = self.client.docker().start_exec(&self.id, Some(options)).await;
             let streams = match started.map_err(|reply| refused(&words(&reply)))? {

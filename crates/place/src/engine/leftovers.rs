@@ -3,6 +3,7 @@
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder};
 
 use super::client::Client;
+use super::create::OWNER_LABEL;
 use super::place::{remove_container, remove_image};
 use crate::error::{Error, Result};
 use crate::owner::Owner;
@@ -32,8 +33,8 @@ fn remove_all(
         Vec::new()
     });
     let mut removed = 0;
-    for name in names.iter().filter(|name| is_abandoned(name)) {
-        match remove(name) {
+    for name in names {
+        match remove(&name) {
             Ok(true) => removed += 1,
             // Somebody else's sweep is at it, or it is in use; the next run looks again.
             Ok(false) => {}
@@ -46,26 +47,34 @@ fn remove_all(
 fn containers(client: &Client) -> Result<Vec<String>> {
     let options = ListContainersOptionsBuilder::new().all(true).build();
     let all = client.call("list containers", |d| d.list_containers(Some(options)))?;
-    let shown = all.into_iter().flat_map(|c| c.names.unwrap_or_default());
-    Ok(shown.map(|name| name.trim_start_matches('/').to_owned()).collect())
+    // By its label where somebody has renamed it.
+    let abandoned = all.into_iter().filter_map(|c| {
+        let names = c.names.unwrap_or_default();
+        let name = names.first()?.trim_start_matches('/').to_owned();
+        let owner = c.labels.unwrap_or_default().remove(OWNER_LABEL);
+        let owner = owner.and_then(|owner| owner.parse().ok()).or_else(|| owner_of(&name));
+        owner.filter(|owner| !owner.is_alive()).map(|_| name)
+    });
+    Ok(abandoned.collect())
 }
 
 fn images(client: &Client) -> Result<Vec<String>> {
     let options = ListImagesOptionsBuilder::new().all(false).build();
     let all = client.call("list images", |d| d.list_images(Some(options)))?;
-    Ok(all.into_iter().flat_map(|i| i.repo_tags).collect())
+    let tags = all.into_iter().flat_map(|i| i.repo_tags);
+    Ok(tags.filter(|tag| owner_of(tag).is_some_and(|owner| !owner.is_alive())).collect())
 }
 
-/// Engines show an image as `NAME:TAG`, Podman as `localhost/NAME:TAG`.
-fn is_abandoned(shown: &str) -> bool {
+/// Whose a thing of this name is. Engines show an image as `NAME:TAG`, Podman as
+/// `localhost/NAME:TAG`.
+fn owner_of(shown: &str) -> Option<Owner> {
     let name = shown.rsplit('/').next().unwrap_or(shown);
-    let name = name.split(':').next().unwrap_or(name);
-    Owner::of_name(name).is_some_and(|owner| !owner.is_alive())
+    Owner::of_name(name.split(':').next().unwrap_or(name))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_abandoned;
+    use super::owner_of;
     use crate::owner::Owner;
 
     #[test]
@@ -73,9 +82,10 @@ mod tests {
         let ours = Owner::ours().unwrap().fresh_name();
         let dead = Owner::ours().unwrap().to_string();
         let dead = format!("{}_1_0", dead.rsplit_once('_').unwrap().0);
-        assert!(!is_abandoned(&ours));
-        assert!(is_abandoned(&dead));
-        assert!(is_abandoned(&format!("localhost/{dead}:latest")));
-        assert!(!is_abandoned("busybox:latest"));
+        let is_alive = |name: &str| owner_of(name).map(Owner::is_alive);
+        assert_eq!(is_alive(&ours), Some(true));
+        assert_eq!(is_alive(&dead), Some(false));
+        assert_eq!(is_alive(&format!("localhost/{dead}:latest")), Some(false));
+        assert_eq!(is_alive("busybox:latest"), None);
     }
 }

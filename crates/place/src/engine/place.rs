@@ -130,7 +130,9 @@ impl Container {
     }
 
     fn create(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<String> {
+        let owner = Owner::ours()?;
         let wish = Wish {
+            owner: owner.to_string(),
             image: &self.image,
             options: &self.options,
             programs: &self.programs,
@@ -139,7 +141,7 @@ impl Container {
             cgroup_parent: cgroup.map(|c| c.engine_parent(self.is_systemd())).transpose()?,
         };
         let request = wish.request(command)?;
-        let name = Owner::ours()?.fresh_name();
+        let name = owner.fresh_name();
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let doing = "make a container";
         self.client.call(doing, |docker| docker.create_container(Some(options), request))?;
@@ -221,6 +223,7 @@ impl Place for Container {
         let name = self.create(command, cgroup)?;
         let subject = NewContainer {
             client: self.client.clone(),
+            spec: self.spec.clone(),
             name,
             program: command.program(),
             has_input: !matches!(command.stdin, Stdio::Null),
@@ -252,6 +255,7 @@ const FOR_EVER: Duration = Duration::from_secs(u64::MAX / 4);
 #[derive(Debug)]
 struct NewContainer {
     client: Client,
+    spec: PlaceSpec,
     name: String,
     program: String,
     has_input: bool,
@@ -285,7 +289,10 @@ impl Subject for NewContainer {
         Box::pin(async {
             match self.client.docker().start_container(&self.name, None).await {
                 Ok(()) => Ok(None),
-                Err(reply) => Err(refusal::error(&self.client, &self.program, &words(&reply))),
+                Err(reply) => {
+                    let (program, place) = (&self.program, Some(&self.spec));
+                    Err(refusal::error(&self.client, program, place, &words(&reply)))
+                }
             }
         })
     }

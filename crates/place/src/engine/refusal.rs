@@ -5,10 +5,12 @@
 //! program is called so in every place alike.
 
 use std::io;
+use std::path::Path;
 
 use super::client::Client;
 use crate::error::Error;
 use crate::spawn::Stage;
+use crate::spec::{PlaceSpec, Volume};
 
 /// Words, all of which must occur, and what they mean. More particular ones come first.
 const MEANINGS: &[(&[&str], Stage, i32)] = &[
@@ -27,13 +29,23 @@ const MEANINGS: &[(&[&str], Stage, i32)] = &[
     (&["exec", "is a directory"], Stage::Execute, libc::EACCES),
 ];
 
-/// The error for an engine's words on starting `program`.
-pub(super) fn error(client: &Client, program: &str, words: &str) -> Error {
+/// The error for an engine's words on starting `program`, in a container made as `place` says if
+/// it was made for that.
+pub(super) fn error(
+    client: &Client,
+    program: &str,
+    place: Option<&PlaceSpec>,
+    words: &str,
+) -> Error {
     match meaning(words) {
         Some((stage, errno)) => Error::Start {
             program: program.to_owned(),
             stage,
             source: io::Error::from_raw_os_error(errno),
+            better: place.and_then(|place| {
+                let here = std::env::current_dir().ok()?;
+                with_missing(place, stage, Path::new(program), &here).map(Box::new)
+            }),
         },
         None => Error::Engine {
             engine: client.kind,
@@ -41,6 +53,30 @@ pub(super) fn error(client: &Client, program: &str, words: &str) -> Error {
             why: words.to_owned(),
         },
     }
+}
+
+/// The place with the folder of this machine that it lacks: its work folder, or that of a program
+/// which is named by its path. `here` is the folder in which we work.
+fn with_missing(place: &PlaceSpec, stage: Stage, program: &Path, here: &Path) -> Option<PlaceSpec> {
+    let PlaceSpec::Engine { engine, image, options } = place else { return None };
+    let mut options = options.clone();
+    let folder = match stage {
+        Stage::Directory => options.workdir.clone().filter(|dir| dir.is_dir())?,
+        Stage::Execute if program.is_absolute() => {
+            program.parent().filter(|_| program.is_file())?.to_path_buf()
+        }
+        Stage::Execute if program.components().count() > 1 && here.join(program).is_file() => {
+            (options.workdir, options.layer) = (Some(here.to_path_buf()), false);
+            here.to_path_buf()
+        }
+        _ => return None,
+    };
+    let shown = options.volumes.iter().any(|volume| volume.target == folder);
+    if shown || folder == Path::new("/") {
+        return None;
+    }
+    options.volumes.push(Volume { source: folder.clone(), target: folder, read_only: false });
+    Some(PlaceSpec::Engine { engine: *engine, image: image.clone(), options })
 }
 
 fn meaning(words: &str) -> Option<(Stage, i32)> {
@@ -51,8 +87,37 @@ fn meaning(words: &str) -> Option<(Stage, i32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::meaning;
+    use super::{meaning, with_missing};
     use crate::spawn::Stage;
+    use std::path::Path;
+
+    #[test]
+    fn what_a_container_lacks_and_we_have_is_offered() {
+        let here = tempfile::tempdir().unwrap();
+        let here = here.path();
+        std::fs::write(here.join("prog"), "").unwrap();
+        let offered = |place: &str, stage, program: &Path| {
+            let place = with_missing(&place.parse().unwrap(), stage, program, here);
+            place.map(|place| place.to_string())
+        };
+        let shown = here.display();
+        let run = Stage::Execute;
+        assert_eq!(
+            offered("docker:@host", run, Path::new("./prog")),
+            Some(format!("docker:@host,volume={shown}:{shown},workdir={shown}"))
+        );
+        assert_eq!(
+            offered("docker:i,cpus=0.5", run, &here.join("prog")),
+            Some(format!("docker:i,volume={shown}:{shown},cpus=0.5"))
+        );
+        assert_eq!(
+            offered(&format!("docker:@host,workdir={shown}"), Stage::Directory, Path::new("ls")),
+            Some(format!("docker:@host,volume={shown}:{shown},workdir={shown}"))
+        );
+        for (program, stage) in [("./no-such", run), ("ls", run), ("ls", Stage::Directory)] {
+            assert_eq!(offered("docker:@host", stage, Path::new(program)), None, "{program}");
+        }
+    }
 
     #[test]
     fn sentences_of_runtimes_are_understood() {

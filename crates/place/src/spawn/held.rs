@@ -53,7 +53,7 @@ fn judge(program: &str, said: Report) -> Said<Error> {
 
 fn failure(program: &str, stage: Stage, errno: i32) -> Error {
     let source = std::io::Error::from_raw_os_error(errno);
-    Error::Start { program: program.to_owned(), stage, source }
+    Error::Start { program: program.to_owned(), stage, source, better: None }
 }
 
 fn pipe_error(program: &str, source: std::io::Error) -> Error {

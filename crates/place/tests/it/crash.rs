@@ -20,9 +20,12 @@ fn owner() {
         return;
     };
     let settings = Settings { scratch: scratch.into(), ..Settings::default() };
+    println!("\nat begin");
     let place = open(&spec.to_str().unwrap().parse().unwrap(), &settings).unwrap();
     let cgroup = place.make_cgroup().unwrap();
+    println!("at open");
     let held = place.hold(&shell("exec sleep 600"), Some(&cgroup)).unwrap();
+    println!("at hold");
     let running = held.start().unwrap();
     println!("\nleft {} {}", running.pid().unwrap(), cgroup.folder().display());
     running.wait().unwrap();
@@ -41,6 +44,19 @@ fn crash(spec: &str, scratch: &Path) -> (Pid, String) {
     running.signal(Signal::KILL).unwrap();
     running.wait().unwrap();
     (Pid(words[1].parse().unwrap()), words[2].to_owned())
+}
+
+/// Kills a copy of us at a stage of its way to a command in `spec`. Returns the copy's number.
+fn crash_at(stage: &str, spec: &str, scratch: &Path) -> Pid {
+    let env: Vec<(OsString, OsString)> =
+        vec![(PLACE.into(), spec.into()), (SCRATCH.into(), scratch.into())];
+    let command = Command { env, stderr: Stdio::Null, ..again(&[], "crash::owner") };
+    let mut running = on_host(&command);
+    let mut lines = BufReader::new(running.take_stdout().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with(stage)), "{stage} in {spec}");
+    running.signal(Signal::KILL).unwrap();
+    running.wait().unwrap();
+    running.pid().unwrap()
 }
 
 /// Held by a test from the crash to the sweep: another's sweep would find what it has left.
@@ -101,6 +117,35 @@ fn a_sandbox_is_swept_with_everything_in_it() {
     assert!(procfs::stat(pid).is_err());
     assert!(!Path::new(&cgroup).exists());
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_of_a_container_is_left_whenever_its_maker_is_killed() {
+    let name = "nothing_of_a_container_is_left_whenever_its_maker_is_killed";
+    if !may_make_cgroups(name) || crate::engine::place(name, "docker:@host").is_none() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let _alone = alone();
+    for stage in ["at begin", "at open", "at hold", "left"] {
+        let maker = crash_at(stage, "docker:@host", scratch.path());
+        // The engine goes on with what it was asked for, so it may be made after the first sweep.
+        let left = (0..100).map(|_| {
+            swept(scratch.path());
+            crate::engine::things_of(maker)
+        });
+        let mut clean = 0;
+        let mut last = Vec::new();
+        for left in left {
+            clean = if left.is_empty() { clean + 1 } else { 0 };
+            if clean == 5 {
+                break;
+            }
+            last = left;
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert_eq!(clean, 5, "killed {stage}: {last:?}");
+    }
 }
 
 #[test]

@@ -50,6 +50,19 @@ impl Drop for Busybox {
     }
 }
 
+/// The containers and images that a process of ours made, as the engine's own client shows them.
+pub(crate) fn things_of(maker: culprit_place::Pid) -> Vec<String> {
+    let script = "docker ps -a --format '{{.Names}}'; docker images --format '{{.Repository}}'";
+    let command = Command { stdout: Stdio::Pipe, ..shell(script) };
+    let host = open(&PlaceSpec::HOST, &Settings::default()).unwrap();
+    let (text, _) = output(&*host, &command);
+    let mark = format!("_{maker}_");
+    text.lines()
+        .filter(|l| l.starts_with("culprit_") && l.contains(&mark))
+        .map(str::to_owned)
+        .collect()
+}
+
 /// Removes a container of the engine's own client, also when a check fails.
 struct Removed<'a>(&'a str);
 

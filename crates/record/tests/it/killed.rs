@@ -14,7 +14,8 @@ fn records_until_killed() {
     else {
         return;
     };
-    let folder = crate::support::scratch("killed");
+    let folder = scratch_of(&output);
+    std::fs::create_dir_all(&folder).expect("it can be written");
     loop {
         let options =
             |options: &mut culprit_record::Options| options.output = output.clone().into();
@@ -44,6 +45,7 @@ fn a_killed_recorder_leaves_what_it_had_flushed() {
     std::thread::sleep(Duration::from_millis(3_500));
     child.kill().expect("it lives");
     child.wait().expect("it ends");
+    end_what_it_left(&file.to_string_lossy());
     let opened = culprit_recording::open(&file).expect("what was flushed opens");
     let recording = opened.recording;
     assert!(!recording.meta.complete);
@@ -55,4 +57,29 @@ fn a_killed_recorder_leaves_what_it_had_flushed() {
     assert!(recording.switches.len() > 100, "{} switches", recording.switches.len());
     let named = recording.frames.iter().filter(|frame| frame.function.as_str() != "?").count();
     assert!(named > 10 || recording.meta.rung > Rung::KernelStacks, "{named} frames with names");
+}
+
+/// Where the killed recorder's command writes: known to both, so that the command can be found.
+fn scratch_of(output: &str) -> String {
+    format!("{output}.d")
+}
+
+/// The command of a killed recorder runs on in its cgroup: it is ours to end, and the cgroup is
+/// swept as the next run does.
+fn end_what_it_left(output: &str) {
+    let folder = scratch_of(output);
+    let processes = culprit_place::procfs::processes().expect("/proc");
+    for pid in processes {
+        let line = culprit_place::procfs::command_line(pid).unwrap_or_default();
+        if line.iter().any(|word| word.contains(&folder)) {
+            crate::support::tool("kill", &["-9", &pid.to_string()]);
+        }
+    }
+    let settings = culprit_place::Settings {
+        scratch: folder.into(),
+        docker_sockets: Vec::new(),
+        podman_sockets: Vec::new(),
+    };
+    let swept = culprit_place::sweep(&settings);
+    assert!(swept.problems.is_empty(), "{:?}", swept.problems);
 }

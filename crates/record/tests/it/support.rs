@@ -1,21 +1,33 @@
 //! Building programs, recording them, and adding up what came out.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Child, Output, Stdio};
 use std::sync::OnceLock;
 
 use culprit_model::{LossKind, Nanos, Recording, Rung, SwitchKind, ThreadId, Time};
 use culprit_place::{Cgroup, Command, Position, Settings};
 use culprit_record::{Ending, Finished, Options, StopHandle, Target, Waiting, plan};
 
-/// A folder for this test run's programs and recordings, on a disk.
+/// A folder for this test run's programs and recordings, on a disk. Nothing of a test program runs
+/// after its last test, so a shell waits for its end, however that comes, and removes the folder.
 pub(crate) fn folder() -> &'static Path {
-    static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
+    static FOLDER: OnceLock<(PathBuf, Child)> = OnceLock::new();
     let made = FOLDER.get_or_init(|| {
         let folder = tempfile::Builder::new().prefix("culprit-record-").tempdir_in("/var/tmp");
-        folder.expect("/var/tmp can be written")
+        let path = folder.expect("/var/tmp can be written").keep();
+        #[expect(clippy::disallowed_methods, reason = "a test cleans up by itself")]
+        let remover = std::process::Command::new("sh")
+            .args(["-c", "read end; chmod -R u+w \"$1\"; rm -rf \"$1\"", "sh"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        (path, remover.expect("a shell"))
     });
-    made.path()
+    &made.0
 }
 
 /// A folder of one test's own, for programs that write.

@@ -89,6 +89,7 @@ fn stubs_in(
                 size: stub.len() as u64,
                 limit: section.range().end,
                 binding: Binding::Local,
+                superseded: false,
             });
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct RawSymbol<'a> {
     /// End of the section that holds the symbol: how far a guess may reach.
     pub(crate) limit: u64,
     pub(crate) binding: Binding,
+    /// Whether it is kept only for programs that were linked with an older version of the library.
+    pub(crate) superseded: bool,
 }
 
 /// How visible a symbol is; of two names for one address the more visible one is shown.
@@ -109,15 +111,32 @@ impl SymbolTable {
     }
 }
 
-/// Order in which names for one address are preferred, best first: with a size, without leading
-/// underscores (`read` before `__read`), visible, short; the name itself settles the rest, so that the
+/// Order in which names for one address are preferred, best first: with a size, of the default
+/// version, without leading underscores (`read` before `__read`), visible, short; the name itself settles the rest, so that the
 /// answer does not depend on the order of the table.
-fn preference<'s>(symbol: &'s RawSymbol<'_>) -> (bool, usize, Binding, usize, &'s [u8]) {
+fn preference<'s>(symbol: &'s RawSymbol<'_>) -> (bool, bool, usize, Binding, usize, &'s [u8]) {
     let name = symbol.name.as_ref();
     let mangled = name.starts_with(b"_Z") || name.starts_with(b"_R");
     let underscores =
         if mangled { 0 } else { name.iter().take_while(|&&byte| byte == b'_').count() };
-    (symbol.size == 0, underscores, symbol.binding, name.len(), name)
+    (symbol.size == 0, symbol.superseded, underscores, symbol.binding, name.len(), name)
+}
+
+/// A name without the version that linkers append in a `.symtab` (`name@@VERSION` for the default
+/// one, `name@VERSION` for others), and whether that is another than the default one. Who calls a
+/// function writes neither.
+fn without_version(name: &[u8]) -> (&[u8], bool) {
+    let Some(at) = name.iter().position(|&byte| byte == b'@').filter(|at| *at > 0) else {
+        return (name, false);
+    };
+    let (plain, rest) = name.split_at(at);
+    let default = rest.starts_with(b"@@");
+    let version = &rest[if default { 2 } else { 1 }..];
+    let is_version = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+    if version.is_empty() || !version.iter().all(is_version) {
+        return (name, false);
+    }
+    (plain, !default)
 }
 
 /// Walks symbols by start address and cuts outer ones where inner ones begin.
@@ -188,7 +207,7 @@ where
         }
         let start: u64 = symbol.st_value(elf.endian).into();
         let section = holder(elf, symbol.st_shndx(elf.endian), start)?;
-        let name = string_at(strings, symbol.st_name(elf.endian));
+        let (name, superseded) = without_version(string_at(strings, symbol.st_name(elf.endian)));
         // `$x` and `$d` mark code and data inside functions on ARM; they name nothing.
         if !typed && (!section.is_executable() || (arm_or_similar && name.starts_with(b"$"))) {
             return None;
@@ -199,6 +218,7 @@ where
             size: symbol.st_size(elf.endian).into(),
             limit: section.range().end,
             binding: binding(symbol),
+            superseded,
         })
     };
     table::<S>(symbols).iter().filter_map(function).collect()
@@ -232,7 +252,8 @@ mod tests {
     use super::*;
 
     fn symbol(name: &'static str, start: u64, size: u64, binding: Binding) -> RawSymbol<'static> {
-        RawSymbol { name: name.as_bytes().into(), start, size, limit: 1000, binding }
+        let (name, superseded) = without_version(name.as_bytes());
+        RawSymbol { name: name.into(), start, size, limit: 1000, binding, superseded }
     }
 
     fn name(table: &SymbolTable, address: u64) -> String {
@@ -294,6 +315,22 @@ mod tests {
         assert_eq!(name(&SymbolTable::build(symbols.clone()), 12), "read");
         symbols.reverse();
         assert_eq!(name(&SymbolTable::build(symbols), 12), "read");
+    }
+
+    #[test]
+    fn versions_are_no_part_of_a_name_and_the_default_one_is_preferred() {
+        let table = SymbolTable::build(vec![
+            symbol("clock_nanosleep@@GLIBC_2.17", 10, 5, Binding::Global),
+            symbol("old@GLIBC_2.2.5", 20, 5, Binding::Global),
+            symbol("current@@GLIBC_2.34", 20, 5, Binding::Global),
+            symbol("only@LIB_1.0", 30, 5, Binding::Global),
+            symbol("operator@", 40, 5, Binding::Global),
+            symbol("type..eq.[2]pkg@v1 {x}", 50, 5, Binding::Global),
+        ]);
+        let names = [12, 22, 32, 42, 52].map(|address| name(&table, address));
+        let expected =
+            ["clock_nanosleep", "current", "only", "operator@", "type..eq.[2]pkg@v1 {x}"];
+        assert_eq!(names, expected);
     }
 
     #[test]
