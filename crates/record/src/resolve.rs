@@ -140,17 +140,14 @@ impl Resolver {
             }
             let of_module = sources.iter().filter(|(id, _)| *id == module);
             let mut found = of_module.filter_map(|(_, code)| code.lookup(Avma(address), None));
-            match found.next() {
-                Some(symbol) => {
-                    if symbol.ambiguous {
-                        ledger.whole(LossKind::NamesAmbiguous, &symbol.name, 1);
-                    }
-                    frame.function = Text::from(&*symbol.name);
-                    frame.file = symbol.file.as_deref().map(Text::from);
-                    frame.line = symbol.line;
+            // How much an address without a name matters is counted in rows (`unnamed`).
+            if let Some(symbol) = found.next() {
+                if symbol.ambiguous {
+                    ledger.whole(LossKind::NamesAmbiguous, &symbol.name, 1);
                 }
-                // How much it matters is counted in rows (`unnamed`).
-                None => {}
+                frame.function = Text::from(&*symbol.name);
+                frame.file = symbol.file.as_deref().map(Text::from);
+                frame.line = symbol.line;
             }
         }
     }
