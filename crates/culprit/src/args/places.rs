@@ -7,6 +7,6 @@ sandbox, sandbox:/dir   own namespaces over an overlay on the host's root
 docker:IMAGE            a new container; with options separated by commas: volume=/src:/dst
                         net=host|bridge|none publish=PORT cpus=0.5 memory=512m workdir=/dst
 docker:@host            a new container without an image: the host's programs in it, but
-                        none of its other folders: ,volume=$PWD:$PWD,workdir=$PWD adds this one
+                        none of its other folders; volume=$PWD:$PWD,workdir=$PWD adds one
 podman:IMAGE            as docker
 container:NAME          a container that runs";
