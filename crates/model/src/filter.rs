@@ -3,6 +3,18 @@
 use crate::metric::Metric;
 use crate::time::Time;
 
+/// Which samples of a node a view is narrowed to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Drill {
+    /// No node was chosen.
+    #[default]
+    No,
+    /// Those that pass through the node or end there.
+    Through(String),
+    /// Those that end there.
+    At(String),
+}
+
 /// The filter options as typed; the engine compiles the patterns.
 ///
 /// Pattern lists are the text of the option: entries separated by `;`, in the language of
@@ -29,6 +41,17 @@ pub struct Filter {
     pub include: String,
     /// Drop stacks in which any pattern matches any frame.
     pub exclude: String,
+    /// Named groups and folds that come before the filter's own. Whoever knows the names writes them
+    /// out; the engine leaves them.
+    pub presets: Vec<String>,
+    /// Treat processes of one program, and threads of one name, as one: their numbers are left out
+    /// of the frames that stand for them.
+    pub erase_ids: bool,
+    /// Keep only the samples of the nodes of this shown name (text, or a pattern), and show them
+    /// without groups and folds: what is behind a node. The other options choose the samples.
+    pub drill: Drill,
+    /// One frame a sample: its last.
+    pub flat: bool,
     /// Rows to show; none means the view's default, 0 means all.
     pub limit: Option<usize>,
 }

@@ -28,7 +28,7 @@ pub use cause::Cause;
 #[doc(hidden)]
 pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
-pub use filter::Filter;
+pub use filter::{Drill, Filter};
 pub use finding::{Evidence, Finding, Severity, Where};
 pub use ids::{FrameId, ModuleId, Pid, ProcessId, StackId, ThreadId, Tid};
 pub use label::{Label, UnknownLabel};

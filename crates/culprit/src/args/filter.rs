@@ -16,8 +16,9 @@ pub(super) const HEADING: &str = "Filter";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct FilterArgs {
-    /// What stacks weigh: wall, cpu, blocked, runnable (ns), faults (count); imports have others.
-    /// Where a recording has no thread time, `wall` stands for the first metric that it has
+    /// What stacks weigh: wall, cpu, blocked, runnable or a cause such as `blocked.disk` (ns);
+    /// waits, faults (count); imports have others. Where a recording has no thread time, `wall`
+    /// stands for the first metric that it has
     #[arg(long, value_name = "M", default_value = "wall", env = variables::METRIC, value_parser = metric())]
     pub metric: Metric,
     /// Keep time from here on, from the recording's start: `12.5ms`, `3s`
@@ -91,6 +92,7 @@ impl FilterArgs {
             include: self.inc.clone(),
             exclude: self.exc.clone(),
             limit: self.limit,
+            ..Filter::default()
         })
     }
 }

@@ -1,8 +1,8 @@
 //! `top --json`, `tree --json` and its relatives.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId, When};
+use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId};
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -58,22 +58,12 @@ impl TopDocument {
     }
 }
 
-/// Rows with their values over time, which are gathered for all names in one walk.
+/// Rows with their values over time, which are gathered for all names in one pass.
 fn top_rows(tree: &CallTree, rows: Vec<Function>) -> Vec<TopRow> {
-    let mut when: BTreeMap<NameId, When> = BTreeMap::new();
-    for (at, own) in tree.owns_below(NodeId::ROOT) {
-        // A name counts once, however often the stack holds it.
-        let names: BTreeSet<NameId> =
-            tree.path(*at).into_iter().map(|node| tree.node(node).name).collect();
-        for name in names {
-            when.entry(name).or_default().add(&own.when);
-        }
-    }
-    let text = |row: &Function| {
-        let found = tree.names().find(&row.name).and_then(|name| when.get(&name));
-        found.map_or_else(String::new, |when| when.text(tree.full()))
-    };
-    rows.into_iter().map(|row| TopRow::new(text(&row), row)).collect()
+    let names: Vec<NameId> = rows.iter().map(|row| row.id).collect();
+    let full = tree.full();
+    let whens = tree.whens_named(&names);
+    rows.into_iter().zip(whens).map(|(row, when)| TopRow::new(when.text(full), row)).collect()
 }
 
 impl TopRow {

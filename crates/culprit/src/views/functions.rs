@@ -22,6 +22,8 @@ use crate::output::{Align, Output, Table, bar, clean, percent, shares};
 /// One function's time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Function {
+    /// The name's number in its tree.
+    pub id: NameId,
     /// `module!function`, or a cause.
     pub name: String,
     /// What the name names.
@@ -42,8 +44,12 @@ pub(crate) struct Function {
     pub total_share: f64,
     /// Rows of the recording behind the total.
     pub count: u64,
+    /// Rows that ended at the name.
+    pub exc_count: u64,
     /// The part of the exclusive value that folding moved here.
     pub fold: u64,
+    /// The rows that folding moved here.
+    pub fold_count: u64,
     /// Start of the first row.
     pub first: Time,
     /// End of the last row.
@@ -99,6 +105,7 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
                 moved + uncaused.get(&row.id).copied().unwrap_or(0)
             };
             Function {
+                id: row.id,
                 name: row.name.to_string(),
                 kind,
                 own,
@@ -109,7 +116,9 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
                 total: row.inc,
                 total_share: share(row.inc, whole),
                 count: row.count,
+                exc_count: row.exc_count,
                 fold: row.fold,
+                fold_count: row.fold_count,
                 first: row.first,
                 last: row.last,
             }
@@ -125,9 +134,9 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
 /// imports that do not say why time passed.
 fn uncaused_by_name(tree: &CallTree) -> BTreeMap<NameId, u64> {
     let mut sums = BTreeMap::new();
-    for (at, ended) in tree.owns_below(NodeId::ROOT) {
-        for (_, value) in ended.causes.iter().filter(|(cause, _)| cause.is_none()) {
-            *sums.entry(tree.node(*at).name).or_default() += value;
+    for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
+        if cause.is_none() {
+            *sums.entry(tree.node(at).name).or_default() += value;
         }
     }
     sums
@@ -147,17 +156,15 @@ fn holder(tree: &CallTree, at: NodeId, cause: Cause) -> NodeId {
 /// For each name the value of the causes whose own time it is, and of causes folded into it.
 fn own_by_name(tree: &CallTree) -> BTreeMap<NameId, BTreeMap<Cause, u64>> {
     let mut own: BTreeMap<NameId, BTreeMap<Cause, u64>> = BTreeMap::new();
-    for (at, ended) in tree.owns_below(NodeId::ROOT) {
-        let node = tree.node(*at);
-        let cause = Cause::from_word(tree.name(*at));
-        let holder = match (cause, node.parent) {
-            (Some(cause), Some(parent)) => tree.node(holder(tree, parent, cause)).name,
+    for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
+        let Some(cause) = cause else { continue };
+        let node = tree.node(at);
+        let shown = Cause::from_word(tree.name(at));
+        let holder = match (shown, node.parent) {
+            (Some(shown), Some(parent)) => tree.node(holder(tree, parent, shown)).name,
             _ => node.name,
         };
-        let sums = own.entry(holder).or_default();
-        for (cause, value) in ended.causes.iter().filter_map(|(c, v)| c.map(|c| (c, v))) {
-            *sums.entry(cause).or_default() += value;
-        }
+        *own.entry(holder).or_default().entry(cause).or_default() += value;
     }
     own
 }
@@ -205,7 +212,7 @@ fn summary(tree: &CallTree, output: &Output) -> String {
     let causes: Vec<_> = tree
         .causes(NodeId::ROOT)
         .into_iter()
-        .filter_map(|(cause, value)| cause.map(|cause| (cause, culprit_model::Nanos(value))))
+        .map(|(cause, value)| (cause, culprit_model::Nanos(value)))
         .collect();
     let whole = value(tree.metric(), tree.total());
     let head = format!("{} {}", tree.metric(), output.paint().strong(&whole));

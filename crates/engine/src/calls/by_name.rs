@@ -56,12 +56,14 @@ pub fn by_name(tree: &CallTree) -> Vec<NameRow> {
         row.first = row.first.min(node.first);
         row.last = row.last.max(node.last);
     }
-    for (at, own) in &tree.owns {
-        if let Some(row) = &mut rows[tree.node(*at).name.index()] {
-            row.exc += own.value;
-            row.exc_count += own.count;
-            row.fold += own.fold;
-            row.fold_count += own.fold_count;
+    for end in &tree.ends {
+        if let Some(row) = &mut rows[tree.node(end.node).name.index()] {
+            row.exc += end.sum.value;
+            row.exc_count += end.sum.count;
+            if end.folded {
+                row.fold += end.sum.value;
+                row.fold_count += end.sum.count;
+            }
         }
     }
     let mut rows: Vec<NameRow> = rows.into_iter().flatten().collect();
@@ -75,12 +77,31 @@ impl CallTree {
     /// A name's inclusive value by time.
     #[must_use]
     pub fn when_named(&self, name: NameId) -> When {
-        let mut when = When::default();
-        for at in outermost(self).filter(|at| self.node(*at).name == name) {
-            when.add(&self.when(at));
-        }
-        when
+        self.whens_named(&[name]).pop().unwrap_or_default()
     }
+
+    /// The inclusive values of names by time, in their order. One pass over the rows for all.
+    #[must_use]
+    pub fn whens_named(&self, wanted: &[NameId]) -> Vec<When> {
+        let mut place = vec![None; self.names.len()];
+        for (at, name) in wanted.iter().enumerate() {
+            place[name.index()] = Some(at);
+        }
+        let named = |at: &NodeId| place[self.node(*at).name.index()].is_some();
+        let nodes: Vec<NodeId> = outermost(self).filter(named).collect();
+        let mut whens = vec![When::default(); wanted.len()];
+        for (at, when) in nodes.iter().zip(self.whens(&nodes)) {
+            if let Some(at) = place[self.node(*at).name.index()] {
+                whens[at].add(&when);
+            }
+        }
+        whens
+    }
+}
+
+/// The nodes of a name without an ancestor of it.
+pub(super) fn outermost_of(tree: &CallTree, name: NameId) -> Vec<NodeId> {
+    outermost(tree).filter(|at| tree.node(*at).name == name).collect()
 }
 
 /// Every node without an ancestor of the same name, except the root.

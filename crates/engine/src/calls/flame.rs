@@ -28,7 +28,6 @@ pub fn flame(tree: &CallTree, narrowest: f64) -> Vec<FlameBox> {
     if whole == 0 {
         return boxes;
     }
-    let causes = main_causes(tree);
     let mut open = vec![(NodeId::ROOT, 0_u64)];
     while let Some((node, left)) = open.pop() {
         let total = tree.node(node).total;
@@ -41,7 +40,7 @@ pub fn flame(tree: &CallTree, narrowest: f64) -> Vec<FlameBox> {
             depth: tree.node(node).depth,
             left: edge(left),
             right: edge(left + total),
-            cause: causes[node.index()],
+            cause: None,
         });
         let mut children: Vec<NodeId> = tree.children(node).collect();
         children.sort_by(|a, b| tree.name(*a).cmp(tree.name(*b)));
@@ -51,29 +50,42 @@ pub fn flame(tree: &CallTree, narrowest: f64) -> Vec<FlameBox> {
             start += tree.node(child).total;
         }
     }
+    give_causes(tree, &mut boxes);
     boxes.sort_by(|a, b| a.depth.cmp(&b.depth).then(a.left.total_cmp(&b.left)));
     boxes
 }
 
-/// The cause of most of each node's value, by summing up from the leaves.
-fn main_causes(tree: &CallTree) -> Vec<Option<Cause>> {
-    let mut sums = vec![[0_u64; Cause::ALL.len()]; tree.nodes.len()];
-    for (node, own) in &tree.owns {
-        for (cause, value) in own.causes.iter().filter_map(|(c, value)| c.map(|c| (c, value))) {
-            sums[node.index()][usize::from(cause.code())] += value;
+/// Gives each box the cause of most of its value. A row counts at the innermost box around it, which
+/// hands its sums on to its caller's; boxes come in preorder.
+fn give_causes(tree: &CallTree, boxes: &mut [FlameBox]) {
+    let mut place = vec![u32::MAX; tree.nodes.len()];
+    for (at, entry) in (0_u32..).zip(boxes.iter()) {
+        place[entry.node.index()] = at;
+    }
+    for at in 1..tree.nodes.len() {
+        if let (u32::MAX, Some(above)) = (place[at], tree.nodes[at].parent) {
+            place[at] = place[above.index()];
         }
     }
-    for at in (1..tree.nodes.len()).rev() {
-        let Some(parent) = tree.nodes[at].parent else { continue };
+    let mut sums = vec![[0_u64; Cause::ALL.len()]; boxes.len()];
+    for (node, cause, value) in tree.ended_below(NodeId::ROOT) {
+        let sums = sums.get_mut(place[node.index()] as usize);
+        if let (Some(cause), Some(sums)) = (cause, sums) {
+            sums[usize::from(cause.code())] += value;
+        }
+    }
+    for at in (0..boxes.len()).rev() {
         let below = sums[at];
-        for (sum, more) in sums[parent.index()].iter_mut().zip(below) {
-            *sum += more;
+        boxes[at].cause = main_cause(&below);
+        let above = tree.node(boxes[at].node).parent.map(|above| place[above.index()]);
+        if let Some(above) = above.and_then(|above| sums.get_mut(above as usize)) {
+            above.iter_mut().zip(below).for_each(|(sum, more)| *sum += more);
         }
     }
-    let main = |sums: &[u64; Cause::ALL.len()]| {
-        let most = sums.iter().copied().max().filter(|most| *most > 0)?;
-        let at = sums.iter().position(|value| *value == most)?;
-        Cause::ALL.get(at).copied()
-    };
-    sums.iter().map(main).collect()
+}
+
+fn main_cause(sums: &[u64; Cause::ALL.len()]) -> Option<Cause> {
+    let most = sums.iter().copied().max().filter(|most| *most > 0)?;
+    let at = sums.iter().position(|value| *value == most)?;
+    Cause::ALL.get(at).copied()
 }

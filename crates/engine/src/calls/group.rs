@@ -47,26 +47,31 @@ impl Groups {
         entries(list).into_iter().map(Group::parse).collect::<Result<_, _>>().map(Self)
     }
 
-    /// True when there is no group.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// True when a pattern may be about a module's path.
+    pub(super) fn want_paths(&self) -> bool {
+        self.0.iter().any(|group| group.pattern.wants_paths())
     }
 
-    /// What the groups make of a frame's name.
-    pub(super) fn apply(&self, frame: &str) -> Grouped {
-        let mut name = frame.to_owned();
+    /// What the groups make of a frame's name, which with its module's path is `long`; none when
+    /// they leave it as it is.
+    pub(super) fn apply(&self, frame: &str, long: Option<&str>) -> Option<Grouped> {
+        let mut renamed: Option<String> = None;
         for group in &self.0 {
-            let Some(found) = group.pattern.captures(&name) else { continue };
+            let (name, long) = match &renamed {
+                Some(name) => (name.as_str(), None),
+                None => (frame, long),
+            };
+            let Some(found) = group.pattern.captures(name, long) else { continue };
             let new = fill(&group.name, &found);
             match (group.kind, new.is_empty()) {
-                (_, true) => return Grouped { name: frame.to_owned(), entry: None },
-                (Kind::Plain, false) => name = new,
+                (_, true) => return None,
+                (Kind::Plain, false) => renamed = Some(new),
                 (Kind::Entry, false) => {
-                    return Grouped { name: format!("{new} <<{frame}>>"), entry: Some(new) };
+                    return Some(Grouped { name: format!("{new} <<{frame}>>"), entry: Some(new) });
                 }
             }
         }
-        Grouped { name, entry: None }
+        renamed.map(|name| Grouped { name, entry: None })
     }
 }
 
@@ -111,7 +116,8 @@ mod tests {
     #[track_caller]
     fn check(groups: &str, frame: &str, expected: &str) {
         let groups = Groups::parse(groups).expect(groups);
-        assert_eq!(groups.apply(frame).name, expected);
+        let name = groups.apply(frame, None).map_or(frame.to_owned(), |grouped| grouped.name);
+        assert_eq!(name, expected);
     }
 
     #[test]
@@ -124,6 +130,23 @@ mod tests {
     #[test]
     fn entry_groups_stop_and_tell_how_they_were_entered() {
         check("{%}!=>module $1;module->x", "libc.so.6!read", "module libc.so.6 <<libc.so.6!read>>");
+    }
+
+    #[test]
+    fn a_pattern_with_a_slash_sees_the_path_and_the_name() {
+        let path = Some("/usr/lib/libc.so.6!read");
+        let of = |groups: &str| {
+            let groups = Groups::parse(groups).expect(groups);
+            groups.apply("libc.so.6!read", path).map(|grouped| grouped.name)
+        };
+        assert_eq!(
+            of("{/*}!=>module $1").as_deref(),
+            Some("module /usr/lib/libc.so.6 <<libc.so.6!read>>")
+        );
+        assert_eq!(of("^/usr/->;!->OTHER"), None);
+        assert_eq!(of("^/opt/->;!->OTHER").as_deref(), Some("OTHER"));
+        assert_eq!(of("{/*}!->$1;^/usr->x").as_deref(), Some("x"));
+        assert_eq!(of("^libc->C").as_deref(), Some("C"));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Laws that every tree keeps, on random recordings.
 
 use culprit_model::notation::parse;
-use culprit_model::{Filter, Metric, Nanos, Recording};
+use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Recording, Time};
 use proptest::prelude::*;
 
-use super::{CallTree, NodeId, Query, by_name, weights};
+use super::{CallTree, Diff, Index, NodeId, Query, Side, by_name};
 
 /// A recording of one to three threads over a small alphabet of stacks, some recursive.
 fn recordings() -> impl Strategy<Value = Recording> {
@@ -49,21 +49,25 @@ fn content(tree: &CallTree) -> Vec<(Vec<String>, u64)> {
     let names = |path: Vec<super::NameId>| {
         path.into_iter().map(|id| tree.names().text(id).to_string()).collect()
     };
-    let mut content: Vec<_> = tree.samples().map(|(path, own)| (names(path), own.value)).collect();
+    let mut content: Vec<_> =
+        tree.samples().map(|(path, end)| (names(path), end.sum.value)).collect();
     content.sort();
     content
 }
 
 proptest! {
     #[test]
-    fn weights_sum_to_the_threads_time(recording in recordings()) {
-        let query = Query::compile(&Filter::default()).expect("a filter");
-        let sum: u64 = weights(&recording, &query).iter().map(|w| w.value).sum();
+    fn a_tree_sums_to_the_threads_time(recording in recordings()) {
+        let sum = tree(&recording, &Filter::default()).total();
         let lives: Nanos = recording.intervals.iter().map(|row| row.duration).sum();
         prop_assert_eq!(sum, lives.0);
         let of = |metric| tree(&recording, &Filter { metric, ..Filter::default() }).total();
         let parts = of(Metric::Cpu) + of(Metric::Blocked) + of(Metric::Runnable);
         prop_assert_eq!(parts, sum);
+        let causes: u64 = Metric::ALL.iter().filter(|metric| metric.cause().is_some())
+            .map(|metric| of(*metric)).sum();
+        let quota = of(Metric::RunnableQuota);
+        prop_assert_eq!(causes + of(Metric::Runnable) - quota, sum);
     }
 
     #[test]
@@ -74,13 +78,36 @@ proptest! {
             let below: u64 = tree.children(id).map(|child| tree.node(child).total).sum();
             let own = tree.own(id).map_or(0, |own| own.value);
             prop_assert_eq!(tree.node(id).total, own + below);
-            let when: u64 = tree.when(id).0.iter().sum();
-            prop_assert_eq!(when, tree.node(id).total);
+            let when: i64 = tree.when(id).0.iter().sum();
+            prop_assert_eq!(when.unsigned_abs(), tree.node(id).total);
             let causes: u64 = tree.causes(id).iter().map(|(_, value)| value).sum();
             prop_assert_eq!(causes, tree.node(id).total);
         }
         prop_assert_eq!(by_name(&tree).iter().map(|row| row.exc).sum::<u64>(),
             tree.total() - tree.own(NodeId::ROOT).map_or(0, |own| own.value));
+    }
+
+    #[test]
+    fn parts_of_the_time_sum_to_the_whole(recording in recordings(), cut in 0..40_u64) {
+        let cut = Some(Time(cut * 1_000_000));
+        let early = tree(&recording, &Filter { to: cut, ..Filter::default() });
+        let late = tree(&recording, &Filter { from: cut, ..Filter::default() });
+        let whole = tree(&recording, &Filter::default());
+        prop_assert_eq!(early.total() + late.total(), whole.total());
+        prop_assert_eq!(content(&early.merged(&late)).iter().map(|(_, v)| v).sum::<u64>(), whole.total());
+    }
+
+    #[test]
+    fn a_drill_keeps_the_samples_of_its_node(recording in recordings(), filter in filters()) {
+        let whole = tree(&recording, &filter);
+        for row in by_name(&whole).into_iter().take(3) {
+            let drill = |drill| tree(&recording, &Filter { drill, ..filter.clone() }).total();
+            prop_assert_eq!(drill(Drill::Through(row.name.to_string())), row.inc);
+            prop_assert_eq!(drill(Drill::At(row.name.to_string())), row.exc);
+        }
+        let flat = tree(&recording, &Filter { flat: true, fold_pct: None, ..filter.clone() });
+        prop_assert_eq!(flat.total(), whole.total());
+        prop_assert!(flat.nodes().iter().all(|node| node.depth < 2));
     }
 
     #[test]
@@ -105,6 +132,38 @@ proptest! {
         let (one, other) = (a.merged(&b), b.merged(&a));
         prop_assert_eq!(content(&one), content(&other));
         prop_assert_eq!(one.total(), a.total() + b.total());
+    }
+
+    #[test]
+    fn a_diff_with_itself_is_zero_and_sums_like_its_sides(
+        a in recordings(), b in recordings(), filter in filters()
+    ) {
+        let side = |recording: &Recording| Side { runs: vec![tree(recording, &filter)], units: 1.0 };
+        let same = Diff::of(&side(&a), &side(&a));
+        prop_assert!(same.nodes().iter().all(|node| node.before == node.after));
+        prop_assert!(same.overweight().is_empty());
+        let diff = Diff::of(&side(&a), &side(&b));
+        let own: (u64, u64) = diff.nodes().iter().fold((0, 0), |sum, node| {
+            (sum.0 + node.before.own, sum.1 + node.after.own)
+        });
+        prop_assert_eq!(own, (side(&a).runs[0].total(), side(&b).runs[0].total()));
+        let folded = diff.clone().fold_small(20.0);
+        let own: u64 = folded.nodes().iter().map(|node| node.before.own).sum();
+        prop_assert_eq!(own, side(&a).runs[0].total());
+        for entry in diff.flame(0.0) {
+            prop_assert!(entry.left >= -1e-9 && entry.right <= 1.0 + 1e-9);
+        }
+    }
+
+    #[test]
+    fn lines_sum_to_their_function(recording in recordings(), filter in filters()) {
+        let filter = Filter { group: String::new(), fold: String::new(), fold_pct: None, ..filter };
+        let index = Index::of(&recording);
+        let view = index.tree(&Query::compile(&filter).expect("a filter"));
+        for row in by_name(&view).into_iter().filter(|row| row.name.contains('!')) {
+            let lines = index.lines(&recording, &view, &row.name);
+            prop_assert_eq!(lines.values().map(|line| line.inc).sum::<u64>(), row.inc);
+        }
     }
 
     #[test]

@@ -1,36 +1,45 @@
 //! Stacks and their views: filter, group, fold, and the trees that every view is read from.
 //!
 //! ```text
-//! rows -> weights (one a distinct thread, stack, cause) -> paths of names -> CallTree
-//!                                                            group, exclude,    |-> by_name, flame
-//!                                                            fold, include      |-> callers, callees, ...
+//! recording -> Index (prefix tree of names, rows as numbers) -> CallTree
+//!                     group, exclude, fold, include              |-> by_name, flame
+//!                     once a name, then once a node              |-> callers, callees, ...
 //! ```
 //!
-//! Rows are many and distinct stacks few: rows are added up first, patterns judge each name once,
-//! and a tree is built from what is left. Values are 64-bit integers; nothing is rounded away.
+//! Rows are many and distinct stacks few: the [`Index`] is made once and asked often, see there.
+//! Values are 64-bit integers; nothing is rounded away.
 
 mod builder;
 mod by_name;
+mod diff;
 mod flame;
 mod group;
+mod index;
 mod names;
-mod paths;
 mod pattern;
+mod presets;
 mod query;
 mod reshape;
+mod rows;
+mod shape;
+mod source;
 mod tree;
-mod weights;
 mod when;
 
 pub use by_name::{NameRow, by_name};
+pub use diff::{
+    Amount, Change, Diff, DiffBox, DiffNode, Overweight, Side, changes, inclusive,
+    when_of_difference,
+};
 pub use flame::{FlameBox, flame};
+pub use index::{Index, RowKind, STACK_LOST};
 pub use names::{NameId, Names};
-pub use paths::STACK_LOST;
 pub use pattern::{Pattern, Patterns, quoted};
+pub use presets::{MY_APP, Preset, my_app, stock_presets};
 pub use query::Query;
 pub use reshape::{Butterfly, Neighbour};
+pub use source::{LineValue, Lines};
 pub use tree::{CallTree, Node, NodeId, Own, ROOT, Unmet};
-pub use weights::{Weight, weights};
 pub use when::{BUCKETS, When};
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// A name in a [`Names`] table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(u32);
+pub struct NameId(pub(super) u32);
 
 impl NameId {
     pub(super) const fn index(self) -> usize {
@@ -22,27 +22,31 @@ pub struct Names {
 
 impl Names {
     /// The number of a name, new or known.
-    pub(super) fn intern(&mut self, name: &str) -> NameId {
+    pub(super) fn intern(&mut self, name: &Text) -> NameId {
         if let Some(known) = self.find(name) {
             return known;
         }
         let id = NameId(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
-        let text = Text::from(name);
-        self.texts.push(text.clone());
-        self.ids.insert(text, id);
+        self.texts.push(name.clone());
+        self.ids.insert(name.clone(), id);
         id
     }
 
     /// The number of a known name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NameId> {
-        self.ids.get(&Text::from(name)).copied()
+        self.ids.get(name).copied()
     }
 
     /// The name's text.
     #[must_use]
     pub fn text(&self, id: NameId) -> &Text {
         &self.texts[id.index()]
+    }
+
+    /// Every number in order.
+    pub(super) fn ids(&self) -> impl Iterator<Item = NameId> + use<> {
+        (0..u32::try_from(self.texts.len()).unwrap_or(u32::MAX)).map(NameId)
     }
 
     /// How many names there are.

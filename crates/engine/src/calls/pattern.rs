@@ -10,7 +10,8 @@
 //! | `"..."` | the text inside, literally; `""` is one quote |
 //! | `@...` | the rest is a regular expression |
 //!
-//! All else is literal. Patterns match anywhere in a name and ignore case. It is the language of
+//! All else is literal. Patterns match anywhere in a name and ignore case; one that holds a `/` also
+//! matches the name with the whole path of its module, `/usr/lib/libc.so.6!read`. It is the language of
 //! PerfView, with quotes added and `%` widened, so that `{%}!` names `libstdc++.so.6`,
 //! `ld-linux-x86-64.so.2` and `[kernel]` whole.
 
@@ -26,6 +27,8 @@ const WORD_RUN: &str = r"[\w.?\-+\[\]]*";
 pub struct Pattern {
     text: String,
     regex: Regex,
+    /// True when it may be about a module's path.
+    paths: bool,
 }
 
 impl Pattern {
@@ -43,7 +46,7 @@ impl Pattern {
             .case_insensitive(true)
             .build()
             .map_err(|error| fail(error.to_string()))?;
-        Ok(Self { text: entry.to_owned(), regex })
+        Ok(Self { text: entry.to_owned(), regex, paths: entry.contains('/') })
     }
 
     /// The entry as typed.
@@ -58,9 +61,24 @@ impl Pattern {
         self.regex.is_match(name)
     }
 
-    /// The first match with its captures.
-    pub(super) fn captures<'n>(&self, name: &'n str) -> Option<Captures<'n>> {
-        self.regex.captures(name)
+    /// True when the pattern matches the name, or, holding a `/`, the name with its module's path.
+    pub(super) fn fits(&self, name: &str, long: Option<&str>) -> bool {
+        self.matches(name) || self.paths && long.is_some_and(|long| self.matches(long))
+    }
+
+    /// The first match with its captures, as [`Pattern::fits`].
+    pub(super) fn captures<'n>(
+        &self,
+        name: &'n str,
+        long: Option<&'n str>,
+    ) -> Option<Captures<'n>> {
+        let long = || long.filter(|_| self.paths).and_then(|long| self.regex.captures(long));
+        self.regex.captures(name).or_else(long)
+    }
+
+    /// True when the pattern may be about a module's path.
+    pub(super) fn wants_paths(&self) -> bool {
+        self.paths
     }
 }
 
@@ -87,6 +105,11 @@ impl Patterns {
     #[must_use]
     pub fn any(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// As [`Patterns::any`], for a name and the same with its module's path.
+    pub(super) fn any_of(&self, name: &str, long: Option<&str>) -> bool {
+        self.0.iter().any(|pattern| pattern.fits(name, long))
     }
 
     /// The patterns in order.

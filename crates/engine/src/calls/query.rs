@@ -1,6 +1,6 @@
 //! The user's filter, compiled once, used for every row.
 
-use culprit_model::{Filter, Metric, ProcessId, Recording, ThreadId, Time};
+use culprit_model::{Drill, Filter, Metric, Recording, ThreadId, Time};
 
 use super::group::Groups;
 use super::pattern::Patterns;
@@ -10,7 +10,7 @@ use crate::error::FilterError;
 const MOST_INCLUDES: usize = 64;
 
 /// A compiled filter.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Query {
     metric: Metric,
     from: Option<Time>,
@@ -22,6 +22,9 @@ pub struct Query {
     pub(super) fold_pct: Option<f64>,
     pub(super) include: Patterns,
     pub(super) exclude: Patterns,
+    erase_ids: bool,
+    drill: Drill,
+    flat: bool,
 }
 
 impl Query {
@@ -54,6 +57,9 @@ impl Query {
             fold_pct: filter.fold_pct,
             include,
             exclude: Patterns::parse(&filter.exclude)?,
+            erase_ids: filter.erase_ids,
+            drill: filter.drill.clone(),
+            flat: filter.flat,
         })
     }
 
@@ -63,11 +69,29 @@ impl Query {
         self.metric
     }
 
+    /// The same metric, time range and threads without a choice of frames.
+    pub(super) fn plain(&self) -> Self {
+        Self {
+            metric: self.metric,
+            from: self.from,
+            to: self.to,
+            process: self.process.clone(),
+            thread: self.thread.clone(),
+            erase_ids: self.erase_ids,
+            flat: self.flat,
+            ..Self::default()
+        }
+    }
+
     /// The time range: from the recording's start to its end where the filter says nothing.
     #[must_use]
     pub fn range(&self, recording: &Recording) -> (Time, Time) {
-        let to = self.to.unwrap_or(Time(recording.meta.wall.0));
-        (self.from.unwrap_or(Time::START), to)
+        self.range_to(Time(recording.meta.wall.0))
+    }
+
+    /// As [`Query::range`], for a recording that ends at a time.
+    pub(super) fn range_to(&self, end: Time) -> (Time, Time) {
+        (self.from.unwrap_or(Time::START), self.to.unwrap_or(end))
     }
 
     /// True when no process and no thread pattern is given.
@@ -79,15 +103,38 @@ impl Query {
     /// Which threads the process and thread patterns keep: one entry a thread.
     #[must_use]
     pub fn threads(&self, recording: &Recording) -> Vec<bool> {
-        let processes: Vec<bool> = (0..recording.processes.len())
-            .map(ProcessId::from_index)
-            .map(|id| self.process.is_empty() || self.process.any(&recording.process_name(id)))
-            .collect();
         let kept = |(at, thread): (usize, &culprit_model::Thread)| {
-            let name = || recording.thread_name(ThreadId::from_index(at));
-            processes.get(thread.process.index()).copied().unwrap_or(false)
-                && (self.thread.is_empty() || self.thread.any(&name()))
+            let process = recording.process_name(thread.process);
+            self.keeps(&process, &recording.thread_name(ThreadId::from_index(at)))
         };
         recording.threads.iter().enumerate().map(kept).collect()
+    }
+
+    /// True when the process and thread patterns keep a thread, `NAME (PID)` and `NAME (TID)`.
+    pub(super) fn keeps(&self, process: &str, thread: &str) -> bool {
+        let kept = |patterns: &Patterns, name| patterns.is_empty() || patterns.any(name);
+        kept(&self.process, process) && kept(&self.thread, thread)
+    }
+
+    /// True when a pattern may be about a module's path.
+    pub(super) fn wants_paths(&self) -> bool {
+        let lists = [&self.fold, &self.include, &self.exclude];
+        let listed = lists.into_iter().flat_map(Patterns::iter).any(super::Pattern::wants_paths);
+        listed || self.groups.want_paths()
+    }
+
+    /// True when processes and threads go by their names alone.
+    pub(super) fn erases_ids(&self) -> bool {
+        self.erase_ids
+    }
+
+    /// Which samples of a node are wanted.
+    pub(super) fn drill(&self) -> &Drill {
+        &self.drill
+    }
+
+    /// True when each sample is its last frame alone.
+    pub(super) fn flat(&self) -> bool {
+        self.flat
     }
 }

@@ -1,41 +1,51 @@
 //! Trees from trees: folding what is small, turning upside down, one name's callers and callees,
 //! and merging. Each takes the samples of a tree along new paths; no value is lost.
 
-use super::builder::Builder;
+use super::builder::{Builder, Draft, measure};
 use super::by_name::by_name;
-use super::names::NameId;
-use super::tree::{CallTree, NodeId, Own};
+use super::names::{NameId, Names};
+use super::tree::{CallTree, End, NodeId};
 
 impl CallTree {
-    /// Folds nodes under `pct` percent of the total into their callers: those that are below it
-    /// here and whose name is below it over the whole tree, so that the small call sites of a
-    /// function that is costly in sum stay. Totals by name are taken once, before.
-    pub(super) fn fold_small(&self, pct: f64) -> Self {
-        let rows = by_name(self);
-        let mut by_id = vec![0_u64; self.names.len()];
-        for row in rows {
-            by_id[row.id.index()] = row.inc;
+    /// Folds nodes under `pct` percent of the total into their callers, with all below: those that
+    /// are below it here and whose name is below it over the whole tree, so that the small call
+    /// sites of a function that is costly in sum stay. Totals by name are taken once, before.
+    pub(super) fn fold_small(mut self, pct: f64) -> Self {
+        let mut named = vec![0_u64; self.names.len()];
+        for row in by_name(&self) {
+            named[row.id.index()] = row.inc;
         }
-        let small = |value: u64| (value as f64) < pct * (self.total() as f64) / 100.0;
-        let mut kept: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
-        for (at, node) in self.nodes.iter().enumerate() {
-            let above =
-                node.parent.and_then(|parent| kept[parent.index()].filter(|p| *p == parent));
-            let survives = node.parent.is_none()
-                || (above.is_some() && !(small(node.total) && small(by_id[node.name.index()])));
-            let heir = node.parent.and_then(|parent| kept[parent.index()]);
-            kept.push(if survives { Some(NodeId::at(at)) } else { heir });
-        }
-        self.rebuilt(|builder| {
-            for (node, own) in &self.owns {
-                let Some(heir) = kept[node.index()] else { continue };
-                let mut own = own.clone();
-                if heir != *node {
-                    (own.fold, own.fold_count) = (own.value, own.count);
-                }
-                builder.insert(&self.names_of(heir), &own);
+        let limit = pct * (self.total() as f64) / 100.0;
+        let small = |value: u64| (value as f64) < limit;
+        // What stays keeps its total, and so its place among its siblings: preorder holds.
+        let mut heirs: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        let mut kept: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        let mut nodes = Vec::new();
+        for node in &self.nodes {
+            let above = node.parent.is_none_or(|above| kept[above.index()]);
+            let tiny = small(node.total) && small(named[node.name.index()]);
+            let stays = node.parent.is_none() || (above && !tiny);
+            kept.push(stays);
+            let heir = node.parent.map(|above| heirs[above.index()]);
+            if stays {
+                heirs.push(NodeId::at(nodes.len()));
+                nodes.push(super::Node { parent: heir, size: 1, ends: 0, ..*node });
+            } else {
+                heirs.push(heir.unwrap_or(NodeId::ROOT));
             }
-        })
+        }
+        for end in &mut self.ends {
+            end.folded |= !kept[end.node.index()];
+            end.node = heirs[end.node.index()];
+        }
+        self.ends.sort_by_key(|end| end.node);
+        let mut next = 0;
+        for (at, node) in nodes.iter_mut().enumerate() {
+            node.ends = u32::try_from(next).unwrap_or(u32::MAX);
+            next += self.ends[next..].iter().take_while(|end| end.node.index() == at).count();
+        }
+        measure(&mut nodes);
+        Self { nodes, ..self }
     }
 
     /// The tree from the leaves up: the root's children are the names at which samples end, below
@@ -79,38 +89,52 @@ impl CallTree {
     /// merged does not matter.
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
-        let mut builder = Builder::new(super::names::Names::default());
+        let mut builder = Builder::new(Names::default());
+        let mut drafts = Vec::with_capacity(self.ends.len() + other.ends.len());
+        let mut first_leaf = 0;
         for tree in [self, other] {
-            for (path, own) in tree.samples() {
-                let path: Vec<NameId> =
-                    path.iter().map(|id| builder.names.intern(tree.names.text(*id))).collect();
-                builder.insert(&path, own);
-            }
+            let places = tree.planted(&mut builder);
+            drafts.extend(tree.ends.iter().map(|end| Draft {
+                leaf: end.leaf + first_leaf,
+                ..draft(end, places[end.node.index()])
+            }));
+            let leaves: usize = tree.parts.iter().map(|part| part.rows().leaves.len()).sum();
+            first_leaf += u32::try_from(leaves).unwrap_or(u32::MAX);
         }
-        let (a, b) = (self.range, other.range);
-        builder.finish(self.metric, (a.0.min(b.0), a.1.max(b.1)), Vec::new())
+        let parts = self.parts.iter().chain(other.parts.iter()).cloned().collect();
+        builder.finish(drafts, parts, Vec::new())
     }
 
-    fn names_of(&self, node: NodeId) -> Vec<NameId> {
-        self.path(node).into_iter().map(|at| self.nodes[at.index()].name).collect()
+    /// Gives every node a place in another tree; one entry a node.
+    pub(super) fn planted(&self, builder: &mut Builder) -> Vec<u32> {
+        let mut places: Vec<u32> = Vec::with_capacity(self.nodes.len());
+        let mut names: Vec<Option<NameId>> = vec![None; self.names.len()];
+        for node in &self.nodes {
+            let place = node.parent.map_or(0, |above| {
+                let name = names[node.name.index()]
+                    .get_or_insert_with(|| builder.names.intern(self.names.text(node.name)));
+                builder.child(places[above.index()], *name)
+            });
+            places.push(place);
+        }
+        places
     }
 
     /// The tree of all samples whose path `turn` changed and kept.
     fn reshaped(&self, turn: impl Fn(&mut Vec<NameId>) -> bool) -> Self {
-        self.rebuilt(|builder| {
-            for (mut path, own) in self.samples() {
-                if turn(&mut path) {
-                    builder.insert(&path, own);
-                }
+        let mut builder = Builder::new((*self.names).clone());
+        let mut drafts = Vec::new();
+        for (mut path, end) in self.samples() {
+            if turn(&mut path) {
+                drafts.push(draft(end, builder.path(path)));
             }
-        })
+        }
+        builder.finish(drafts, self.parts.to_vec(), self.unmet.clone())
     }
+}
 
-    fn rebuilt(&self, fill: impl FnOnce(&mut Builder)) -> Self {
-        let mut builder = Builder::new(self.names.clone());
-        fill(&mut builder);
-        builder.finish(self.metric, self.range, self.unmet.clone())
-    }
+fn draft(end: &End, at: u32) -> Draft {
+    Draft { at, leaf: end.leaf, folded: end.folded, sum: end.sum }
 }
 
 /// One name next to the one in focus.
@@ -144,22 +168,21 @@ impl CallTree {
     pub fn butterfly(&self, focus: NameId) -> Butterfly {
         let mut found = Butterfly::default();
         let root = self.nodes.first().map(|node| node.name);
-        for (path, own) in self.samples() {
+        for (path, end) in self.samples() {
             let places: Vec<usize> =
                 path.iter().enumerate().filter(|(_, n)| **n == focus).map(|(at, _)| at).collect();
             let parts = places.len() as u64;
             for (nth, at) in (0_u64..).zip(places) {
                 let part = |whole: u64| whole * (nth + 1) / parts - whole * nth / parts;
-                let share =
-                    Own { value: part(own.value), count: part(own.count), ..Own::default() };
-                found.total += share.value;
+                let share = (part(end.sum.value), part(end.sum.count));
+                found.total += share.0;
                 let caller = at.checked_sub(1).and_then(|above| path.get(above).copied()).or(root);
                 if let Some(caller) = caller {
-                    note(&mut found.callers, caller, &share);
+                    note(&mut found.callers, caller, share);
                 }
                 match path.get(at + 1) {
-                    Some(callee) => note(&mut found.callees, *callee, &share),
-                    None => found.own += share.value,
+                    Some(callee) => note(&mut found.callees, *callee, share),
+                    None => found.own += share.0,
                 }
             }
         }
@@ -173,12 +196,12 @@ impl CallTree {
     }
 }
 
-fn note(side: &mut Vec<Neighbour>, name: NameId, share: &Own) {
+fn note(side: &mut Vec<Neighbour>, name: NameId, (value, count): (u64, u64)) {
     match side.iter_mut().find(|known| known.name == name) {
         Some(known) => {
-            known.value += share.value;
-            known.count += share.count;
+            known.value += value;
+            known.count += count;
         }
-        None => side.push(Neighbour { name, value: share.value, count: share.count }),
+        None => side.push(Neighbour { name, value, count }),
     }
 }

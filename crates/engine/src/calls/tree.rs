@@ -10,9 +10,15 @@
 //!
 //! Children come by falling total, then by first time, then by name: same input, same order.
 
-use culprit_model::{Cause, Metric, Text, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use culprit_model::{Cause, Metric, Recording, Text, Time};
+
+use super::index::{Index, RowKind};
 use super::names::{NameId, Names};
+use super::query::Query;
+use super::rows::Sum;
 use super::when::When;
 
 /// The name of the node above all processes.
@@ -38,7 +44,7 @@ impl NodeId {
 }
 
 /// One node: a name called by the nodes above it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
     /// Its name.
     pub name: NameId,
@@ -56,12 +62,12 @@ pub struct Node {
     pub last: Time,
     /// Nodes of the subtree, this one included.
     pub(super) size: u32,
-    /// The nodes' own values before this one in preorder.
-    pub(super) owns: u32,
+    /// What ended at nodes before this one in preorder.
+    pub(super) ends: u32,
 }
 
 /// What ended at a node itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Own {
     /// Value, in the metric's unit.
     pub value: u64,
@@ -71,36 +77,29 @@ pub struct Own {
     pub fold: u64,
     /// The rows that folding moved here.
     pub fold_count: u64,
-    /// Start of the first row.
-    pub first: Time,
-    /// End of the last row.
-    pub last: Time,
-    /// The value by time.
-    pub when: When,
-    /// The value by cause, ordered by cause; none for metrics that are no time.
-    pub causes: Vec<(Option<Cause>, u64)>,
 }
 
-impl Own {
-    /// Adds another node's own value.
-    pub(super) fn add(&mut self, other: &Self) {
-        if self.count == 0 {
-            (self.first, self.last) = (other.first, other.last);
-        }
-        self.value += other.value;
-        self.count += other.count;
-        self.fold += other.fold;
-        self.fold_count += other.fold_count;
-        self.first = self.first.min(other.first);
-        self.last = self.last.max(other.last);
-        self.when.add(&other.when);
-        for (cause, value) in &other.causes {
-            match self.causes.binary_search_by_key(cause, |(known, _)| *known) {
-                Ok(at) => self.causes[at].1 += value,
-                Err(at) => self.causes.insert(at, (*cause, *value)),
-            }
-        }
-    }
+/// Rows of one thread, stack and cause, and the node at which they end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) node: NodeId,
+    /// Leaf of the parts, counted through all of them.
+    pub(super) leaf: u32,
+    /// True when folding moved them to this node.
+    pub(super) folded: bool,
+    pub(super) sum: Sum,
+}
+
+/// Where a tree's rows are from, so that they can be asked for more than their sums.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) index: Arc<Index>,
+    /// Which of its tables.
+    pub(super) kind: RowKind,
+    pub(super) metric: Metric,
+    pub(super) range: (Time, Time),
+    /// Which leaves the threads and the metric leave.
+    pub(super) keep: Vec<bool>,
 }
 
 /// An include pattern that kept nothing.
@@ -115,26 +114,34 @@ pub struct Unmet {
 /// A call tree with its names.
 #[derive(Debug, Clone)]
 pub struct CallTree {
-    pub(super) names: Names,
+    pub(super) names: Arc<Names>,
     pub(super) nodes: Vec<Node>,
-    /// Own values of the nodes that have one, in preorder, with the node.
-    pub(super) owns: Vec<(NodeId, Own)>,
-    pub(super) metric: Metric,
-    pub(super) range: (Time, Time),
+    /// What ended where, in preorder.
+    pub(super) ends: Vec<End>,
+    pub(super) parts: Arc<[Part]>,
     pub(super) unmet: Vec<Unmet>,
 }
 
 impl CallTree {
+    /// The call tree of a recording under a filter: process, thread, frames from the outermost in,
+    /// and for time metrics the cause. For more than one view of a recording make an [`Index`].
+    #[must_use]
+    pub fn of(recording: &Recording, query: &Query) -> Self {
+        Index::of(recording).tree(query)
+    }
+
     /// What the values count.
     #[must_use]
     pub fn metric(&self) -> Metric {
-        self.metric
+        self.parts.first().map(|part| part.metric).unwrap_or_default()
     }
 
     /// The time range that the tree covers.
     #[must_use]
     pub fn range(&self) -> (Time, Time) {
-        self.range
+        let from = self.parts.iter().map(|part| part.range.0).min();
+        let to = self.parts.iter().map(|part| part.range.1).max();
+        (from.unwrap_or_default(), to.unwrap_or_default())
     }
 
     /// Include patterns that kept nothing: why a view may be empty.
@@ -202,56 +209,164 @@ impl CallTree {
 
     /// What ended at the node itself; none when nothing did.
     #[must_use]
-    pub fn own(&self, id: NodeId) -> Option<&Own> {
-        let at = self.owns.binary_search_by_key(&id, |(node, _)| *node).ok()?;
-        self.owns.get(at).map(|(_, own)| own)
+    pub fn own(&self, id: NodeId) -> Option<Own> {
+        let below = self.ends_below(id).iter().take_while(|end| end.node == id);
+        below.fold(None, |own, end| {
+            let mut own = own.unwrap_or(Own::default());
+            own.value += end.sum.value;
+            own.count += end.sum.count;
+            if end.folded {
+                own.fold += end.sum.value;
+                own.fold_count += end.sum.count;
+            }
+            Some(own)
+        })
     }
 
-    /// The node's own values and those of all nodes below.
+    /// What ended at the node and at all nodes below: where, for what cause (none for what is no
+    /// time), and how much; in preorder.
+    pub fn ended_below(
+        &self,
+        id: NodeId,
+    ) -> impl Iterator<Item = (NodeId, Option<Cause>, u64)> + '_ {
+        let ends = self.ends_below(id).iter();
+        ends.map(|end| (end.node, self.cause(end), end.sum.value))
+    }
+
+    pub(super) fn ends_below(&self, id: NodeId) -> &[End] {
+        let past = id.index() + self.node(id).size as usize;
+        let to = self.nodes.get(past).map_or(self.ends.len(), |node| node.ends as usize);
+        self.ends.get(self.node(id).ends as usize..to).unwrap_or_default()
+    }
+
+    /// Why the time of rows passed.
+    pub(super) fn cause(&self, end: &End) -> Option<Cause> {
+        let mut leaf = end.leaf as usize;
+        for part in self.parts.iter() {
+            match part.rows().leaves.get(leaf) {
+                Some(found) => return found.cause,
+                None => leaf -= part.rows().leaves.len(),
+            }
+        }
+        None
+    }
+
+    /// The node's value by cause, with all nodes below, ordered by cause; empty for what is no time.
     #[must_use]
-    pub fn owns_below(&self, id: NodeId) -> &[(NodeId, Own)] {
-        let node = self.node(id);
-        let from = node.owns as usize;
-        let past = NodeId::at(id.index() + node.size as usize);
-        let rest = self.owns.get(from..).unwrap_or_default();
-        &rest[..rest.partition_point(|(at, _)| *at < past)]
+    pub fn causes(&self, id: NodeId) -> Vec<(Cause, u64)> {
+        let mut sums = BTreeMap::new();
+        for (_, cause, value) in self.ended_below(id) {
+            if let Some(cause) = cause {
+                *sums.entry(cause).or_default() += value;
+            }
+        }
+        sums.into_iter().collect()
     }
 
     /// The node's value by time, with all nodes below.
     #[must_use]
     pub fn when(&self, id: NodeId) -> When {
+        self.whens(&[id]).pop().unwrap_or_default()
+    }
+
+    /// The values of nodes by time, each with all nodes below. One pass over the rows for all.
+    #[must_use]
+    pub fn whens(&self, wanted: &[NodeId]) -> Vec<When> {
+        self.whens_over(wanted, self.range())
+    }
+
+    /// As [`CallTree::whens`], with the parts of another time range, which holds the tree's own.
+    pub(super) fn whens_over(&self, wanted: &[NodeId], range: (Time, Time)) -> Vec<When> {
+        // A row is added to the innermost wanted node; those hand theirs on to the next one out.
+        let mut slot = vec![None; self.nodes.len()];
+        let mut inner: Vec<NodeId> = wanted.to_vec();
+        inner.sort_unstable();
+        inner.dedup();
+        for (at, node) in (0_u32..).zip(&inner) {
+            slot[node.index()] = Some(at);
+        }
+        let mut outer = vec![None; inner.len()];
+        for at in 0..self.nodes.len() {
+            let above = self.nodes[at].parent.and_then(|above| slot[above.index()]);
+            match slot[at] {
+                Some(own) => outer[own as usize] = above,
+                None => slot[at] = above,
+            }
+        }
+        let mut whens = vec![When::default(); inner.len()];
+        let mut first = 0;
+        for part in self.parts.iter() {
+            let leaves = part.rows().leaves.len();
+            let mut slots = vec![None; leaves];
+            for end in &self.ends {
+                if let Some(place) =
+                    (end.leaf as usize).checked_sub(first).and_then(|l| slots.get_mut(l))
+                {
+                    *place = slot[end.node.index()];
+                }
+            }
+            part.rows().spread(part.range, range, &slots, part.metric == Metric::Waits, &mut whens);
+            first += leaves;
+        }
+        for at in (0..inner.len()).rev() {
+            let when = whens[at];
+            if let Some(above) = outer[at] {
+                whens[above as usize].add(&when);
+            }
+        }
+        let place = |node: &NodeId| inner.binary_search(node).map(|at| whens[at]);
+        wanted.iter().map(|node| place(node).unwrap_or_default()).collect()
+    }
+
+    /// A name's inclusive value over the parts of a range that holds the tree's own.
+    pub(super) fn when_over(&self, name: &str, range: (Time, Time)) -> When {
         let mut when = When::default();
-        for (_, own) in self.owns_below(id) {
-            when.add(&own.when);
+        let nodes = self.names.find(name).map(|name| super::by_name::outermost_of(self, name));
+        for part in self.whens_over(&nodes.unwrap_or_default(), range) {
+            when.add(&part);
         }
         when
     }
 
-    /// The node's value by cause, with all nodes below, ordered by cause.
-    #[must_use]
-    pub fn causes(&self, id: NodeId) -> Vec<(Option<Cause>, u64)> {
-        let mut sum = Own::default();
-        for (_, own) in self.owns_below(id) {
-            sum.add(&Own { causes: own.causes.clone(), ..Own::default() });
+    /// Calls `found` with table, number and weight of each row that the tree holds; of a merged
+    /// tree, the rows of its first recording.
+    pub fn each_row(&self, mut found: impl FnMut(RowKind, usize, u64)) {
+        let Some(first) = self.parts.first() else { return };
+        let mut leaves = 0;
+        for part in self.parts.iter().filter(|part| Arc::ptr_eq(&part.index, &first.index)) {
+            let mut keep = vec![false; part.rows().leaves.len()];
+            for end in &self.ends {
+                let own = (end.leaf as usize).checked_sub(leaves);
+                if let Some(keep) = own.and_then(|leaf| keep.get_mut(leaf)) {
+                    *keep = true;
+                }
+            }
+            leaves += keep.len();
+            let counted = part.metric == Metric::Waits;
+            part.rows().each(part.range, &keep, |at, row| {
+                found(part.kind, at, if counted { 1 } else { row.value });
+            });
         }
-        sum.causes
     }
 
     /// What 100 % is in a histogram: the part of the time range for time metrics (one thread busy
     /// all along), else half of the root's largest part.
     #[must_use]
     pub fn full(&self) -> u64 {
-        if !self.metric.is_time() {
+        if !self.metric().is_time() {
             return (self.when(NodeId::ROOT).peak() / 2).max(1);
         }
-        super::when::part(self.range.0, self.range.1).0
+        let (from, to) = self.range();
+        super::when::part(from, to).0
     }
 
     /// Every sample of the tree: what ended where, with the names from the outermost in.
-    pub(super) fn samples(&self) -> impl Iterator<Item = (Vec<NameId>, &Own)> + '_ {
-        self.owns.iter().map(|(node, own)| {
-            let names = self.path(*node).into_iter().map(|at| self.nodes[at.index()].name);
-            (names.collect(), own)
-        })
+    pub(super) fn samples(&self) -> impl Iterator<Item = (Vec<NameId>, &End)> + '_ {
+        self.ends.iter().map(|end| (self.names_of(end.node), end))
+    }
+
+    /// The names from the root's child down to a node.
+    pub(super) fn names_of(&self, node: NodeId) -> Vec<NameId> {
+        self.path(node).into_iter().map(|at| self.nodes[at.index()].name).collect()
     }
 }

@@ -7,7 +7,7 @@ pub const BUCKETS: usize = 32;
 
 /// How much of a value arose in each part of the time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct When(pub [u64; BUCKETS]);
+pub struct When(pub [i64; BUCKETS]);
 
 impl When {
     /// Adds another histogram of the same range.
@@ -17,8 +17,16 @@ impl When {
         }
     }
 
+    /// Takes another histogram of the same range away.
+    pub fn subtract(&mut self, other: &Self) {
+        for (own, less) in self.0.iter_mut().zip(other.0) {
+            *own -= less;
+        }
+    }
+
     /// One character a part: `_` nothing, `.` under 0.1 % of `full`, `o` under 1 %, `0` to `9` tens
-    /// of percent, `A` to `Y` 100-110 % and so on to 350 %, `*` more.
+    /// of percent, `A` to `Y` 100-110 % and so on to 350 %, `*` more. Less than nothing is `a` to
+    /// `y` in tens of percent, `@` beyond.
     ///
     /// ```
     /// use culprit_engine::calls::When;
@@ -32,23 +40,26 @@ impl When {
         self.0.iter().map(|value| letter(*value, full)).collect()
     }
 
-    /// The largest part.
+    /// The size of the largest part, whatever its sign.
     #[must_use]
     pub fn peak(&self) -> u64 {
-        self.0.iter().copied().max().unwrap_or(0)
+        self.0.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0)
     }
 }
 
-fn letter(value: u64, full: u64) -> char {
+fn letter(value: i64, full: u64) -> char {
     if value == 0 || full == 0 {
         return '_';
     }
-    let mille = u128::from(value) * 1000 / u128::from(full);
+    let mille = u128::from(value.unsigned_abs()) * 1000 / u128::from(full);
+    let nth = |first: char, nth: u32| char::from_u32(u32::from(first) + nth).unwrap_or(first);
     match u32::try_from(mille).unwrap_or(u32::MAX) {
+        parts @ ..2500 if value < 0 => nth('a', parts / 100),
+        _ if value < 0 => '@',
         0 => '.',
         1..10 => 'o',
-        parts @ 10..1000 => char::from_digit(parts / 100, 10).unwrap_or('9'),
-        parts @ 1000..3500 => char::from_u32(u32::from('A') + (parts - 1000) / 100).unwrap_or('Y'),
+        parts @ 10..1000 => nth('0', parts / 100),
+        parts @ 1000..3500 => nth('A', (parts - 1000) / 100),
         _ => '*',
     }
 }
@@ -75,7 +86,7 @@ impl Spread {
         let end = start.0.saturating_add(length.0);
         let (first, last) = (bucket(start.0), bucket(end.saturating_sub(1).max(start.0)));
         if first == last {
-            when.0[first] += value;
+            when.0[first] += signed(value);
             return;
         }
         let mut given = 0;
@@ -83,11 +94,15 @@ impl Spread {
             let border = self.from + self.part * (at as u64 + 1);
             let until = u128::from(border - start.0) * u128::from(value) / u128::from(length.0);
             let until = u64::try_from(until).unwrap_or(value);
-            when.0[at] += until - given;
+            when.0[at] += signed(until - given);
             given = until;
         }
-        when.0[last] += value - given;
+        when.0[last] += signed(value - given);
     }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// The length of one part of a range: what a time metric's `full` is for one thread.
