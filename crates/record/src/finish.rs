@@ -70,10 +70,10 @@ impl Armed {
             losses.extend(disk_full(&recording));
         }
         recording.losses = losses;
-        if target == Target::Command {
-            let pid = root.or(ending.root);
-            let known = pid.and_then(|pid| first_of(&recording, pid));
-            meta.root_process = known.or_else(|| first_executed(&recording, &meta.command));
+        let pid = root.or(ending.root);
+        meta.root_process = pid.and_then(|pid| first_of(&recording, pid));
+        if target == Target::Command && meta.root_process.is_none() {
+            meta.root_process = first_executed(&recording, &meta.command);
         }
         meta.exit_code = ending.exit_code;
         meta.recorder_memory_bytes += remains.image_bytes() as u64;
