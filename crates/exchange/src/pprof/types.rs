@@ -1,26 +1,26 @@
 //! Sample types: the words with which writers say what values count.
 
-use culprit_model::Metric;
+use culprit_model::{Label as _, Metric};
 
 use crate::json::time_unit;
 
-/// Each metric with the words that mean it; the first is what we write.
-const TYPES: &[(Metric, &str, &[&str])] = &[
-    (Metric::Wall, "nanoseconds", &["wall", "wall-time", "wallclock", "real"]),
-    (Metric::Cpu, "nanoseconds", &["cpu", "cpu-time"]),
-    (Metric::Blocked, "nanoseconds", &["delay", "blocked", "lock-time"]),
-    (Metric::Runnable, "nanoseconds", &["runnable"]),
-    (Metric::Faults, "count", &["faults", "page-faults"]),
-    (Metric::Samples, "count", &["samples", "sample", "contentions", "goroutine", "events"]),
-    (Metric::Cycles, "count", &["cycles"]),
-    (Metric::Instructions, "count", &["instructions"]),
-    (Metric::CacheMisses, "count", &["cache-misses"]),
-    (Metric::Allocs, "count", &["alloc_objects", "alloc-samples", "allocations", "allocs"]),
-    (Metric::AllocBytes, "bytes", &["alloc_space", "alloc-size", "alloc-bytes", "allocated"]),
-    (Metric::Live, "count", &["inuse_objects", "objects", "live"]),
-    (Metric::LiveBytes, "bytes", &["inuse_space", "space", "live-bytes"]),
-    (Metric::IoBytes, "bytes", &["io-bytes"]),
-    (Metric::Amount, "", &["amount"]),
+/// Metrics with the words of other programs that mean them; the first is what we write.
+const TYPES: &[(Metric, &[&str])] = &[
+    (Metric::Wall, &["wall", "wall-time", "wallclock", "real"]),
+    (Metric::Cpu, &["cpu", "cpu-time"]),
+    (Metric::Blocked, &["delay", "blocked", "lock-time"]),
+    (Metric::Runnable, &["runnable"]),
+    (Metric::Faults, &["faults", "page-faults"]),
+    (Metric::Samples, &["samples", "sample", "contentions", "goroutine", "events"]),
+    (Metric::Cycles, &["cycles"]),
+    (Metric::Instructions, &["instructions"]),
+    (Metric::CacheMisses, &["cache-misses"]),
+    (Metric::Allocs, &["alloc_objects", "alloc-samples", "allocations", "allocs"]),
+    (Metric::AllocBytes, &["alloc_space", "alloc-size", "alloc-bytes", "allocated"]),
+    (Metric::Live, &["inuse_objects", "objects", "live"]),
+    (Metric::LiveBytes, &["inuse_space", "space", "live-bytes"]),
+    (Metric::IoBytes, &["io-bytes"]),
+    (Metric::Amount, &["amount"]),
 ];
 
 /// What a sample type means here.
@@ -44,7 +44,8 @@ pub(super) fn meaning(word: &str, unit: &str) -> Meaning {
         (None, "count" | "samples" | "objects") => ("count", 1),
         (None, _) => ("", 1),
     };
-    let known = TYPES.iter().find(|(_, _, words)| words.contains(&word)).map(|found| found.0);
+    let known = TYPES.iter().find(|(_, words)| words.contains(&word)).map(|found| found.0);
+    let known = known.or_else(|| Metric::from_word(word));
     match known.filter(|metric| metric.unit() == kind) {
         Some(metric) => Meaning { metric, times, certain: true },
         None => {
@@ -59,16 +60,19 @@ pub(super) fn meaning(word: &str, unit: &str) -> Meaning {
     }
 }
 
-/// The type and the unit that a metric is written as.
+/// The type and the unit that a metric is written as: its own word where no other program has one.
 pub(super) fn written(metric: Metric) -> (&'static str, &'static str) {
-    let found = TYPES.iter().find(|(of, _, _)| *of == metric);
-    found.map_or(("amount", ""), |(_, unit, words)| (words.first().unwrap_or(&""), unit))
+    let found = TYPES.iter().find(|(of, _)| *of == metric);
+    let word = found.and_then(|(_, words)| words.first());
+    let unit = match metric.unit() {
+        "ns" => "nanoseconds",
+        unit => unit,
+    };
+    (word.copied().unwrap_or_else(|| metric.word()), unit)
 }
 
 #[cfg(test)]
 mod tests {
-    use culprit_model::Label as _;
-
     use super::*;
 
     #[test]
