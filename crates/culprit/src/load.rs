@@ -14,6 +14,7 @@ use crate::digest::{Digest, functions};
 use crate::failure::{Context as _, Failure};
 use crate::losses;
 use crate::output::Output;
+use crate::presets;
 use crate::views::why_empty;
 
 /// How a pattern is written, for one that is wrong.
@@ -47,17 +48,20 @@ fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn tree(recording: &Recording, filter: &Filter) -> Result<CallTree, Failure> {
-    Ok(CallTree::of(recording, &query(&fitted(recording, filter))?))
+    Ok(CallTree::of(recording, &query(&fitted(recording, filter)?)?))
 }
 
-/// The filter with a metric that the recording has: an import without thread time is shown in its
-/// own metric when none other is asked for.
-fn fitted(recording: &Recording, filter: &Filter) -> Filter {
+/// The filter with its presets written out and with a metric that the recording has: an import
+/// without thread time is shown in its own metric when none other is asked for.
+///
+/// # Errors
+/// When a preset is unknown.
+pub(crate) fn fitted(recording: &Recording, filter: &Filter) -> Result<Filter, Failure> {
     let metric = match filter.metric {
         Metric::Wall => recording.main_metric(),
         asked => asked,
     };
-    Filter { metric, ..filter.clone() }
+    Ok(Filter { metric, ..presets::applied(recording, filter)? })
 }
 
 /// A recording, what a filter keeps of it as a tree, and the filter; why there is nothing of it is
@@ -84,7 +88,7 @@ pub(crate) fn view(
     // Wrong patterns are told before a long recording is read.
     query(&filter)?;
     let recording = recording(&recording_arg.recording, output)?;
-    let filter = fitted(&recording, &filter);
+    let filter = fitted(&recording, &filter)?;
     let tree = CallTree::of(&recording, &query(&filter)?);
     for reason in why_empty(&tree, &filter, &recording) {
         output.say(&format!("nothing to show: {reason}"));
@@ -161,7 +165,7 @@ impl Subject {
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
-    let query = query(&fitted(&recording, filter))?;
+    let query = query(&fitted(&recording, filter)?)?;
     // The two have nothing to do with each other, and findings take most of the time.
     let (report, top) = std::thread::scope(|scope| {
         let top = scope.spawn(|| functions(&CallTree::of(&recording, &query)));

@@ -20,6 +20,7 @@ mod load;
 mod losses;
 mod output;
 mod places;
+mod presets;
 mod session;
 mod settings;
 mod svg;

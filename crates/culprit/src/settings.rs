@@ -92,7 +92,58 @@ pub(crate) fn columns() -> Option<usize> {
     variable("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns >= 40)
 }
 
+/// Where this user's settings are.
+fn user_folder() -> Option<PathBuf> {
+    variable("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")))
+        .map(|folder| folder.join("culprit"))
+}
+
+/// Where presets are saved.
+pub(crate) fn presets_file() -> Option<PathBuf> {
+    Some(user_folder()?.join("presets.toml"))
+}
+
+/// A TOML file; none where there is no such file.
+///
+/// # Errors
+/// When it cannot be read or is no TOML.
+pub(crate) fn read_table(path: &Path) -> Result<Option<toml::Table>, Failure> {
+    let what = || format!("read the settings `{}`", path.display());
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if is_no_file_of_ours(path, &error) => return Ok(None),
+        Err(error) => return Err(error).or_bad_input(what),
+    };
+    text.parse().map(Some).or_bad_input(what)
+}
+
+/// The table of presets in a settings file, which holds no options.
+const PRESETS: &str = "presets";
+
 impl Settings {
+    /// Every preset of the files with its file and name, the weakest first.
+    ///
+    /// # Errors
+    /// When the file of saved presets cannot be read.
+    pub(crate) fn presets(&self) -> Result<Vec<(PathBuf, String, toml::Value)>, Failure> {
+        let saved = match presets_file() {
+            Some(path) => read_table(&path)?.map(|table| (path, table)),
+            None => None,
+        };
+        let written = self.files.iter().filter_map(|file| {
+            let table = file.table.get(PRESETS)?.as_table()?;
+            Some((file.path.clone(), table.clone()))
+        });
+        let all = saved.into_iter().chain(written);
+        Ok(all
+            .flat_map(|(path, table)| {
+                table.into_iter().map(move |(name, value)| (path.clone(), name, value))
+            })
+            .collect())
+    }
+
     /// No files at all.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
@@ -104,10 +155,7 @@ impl Settings {
     /// # Errors
     /// When one exists and cannot be read or is no TOML.
     pub(crate) fn read() -> Result<Self, Failure> {
-        let user = variable("XDG_CONFIG_HOME")
-            .map(PathBuf::from)
-            .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")))
-            .map(|folder| folder.join("culprit"));
+        let user = user_folder();
         let folders = user.into_iter().chain([PathBuf::new()]);
         Self::read_from(folders)
     }
@@ -115,16 +163,7 @@ impl Settings {
     fn read_from(folders: impl IntoIterator<Item = PathBuf>) -> Result<Self, Failure> {
         let mut files = Vec::new();
         for path in folders.into_iter().map(|folder| folder.join("culprit.toml")) {
-            let text = match std::fs::read_to_string(&path) {
-                Ok(text) => text,
-                Err(error) if is_no_file_of_ours(&path, &error) => continue,
-                Err(error) => {
-                    return Err(error)
-                        .or_bad_input(|| format!("read the settings `{}`", path.display()));
-                }
-            };
-            let table =
-                text.parse().or_bad_input(|| format!("read the settings `{}`", path.display()))?;
+            let Some(table) = read_table(&path)? else { continue };
             files.push(File { path, table });
         }
         Ok(Self { files })
@@ -136,7 +175,7 @@ impl Settings {
     /// When a file names an option or subcommand that does not exist.
     pub(crate) fn apply(&self, mut command: clap::Command) -> Result<clap::Command, Failure> {
         for File { path, table } in &self.files {
-            for (key, value) in table {
+            for (key, value) in table.iter().filter(|(key, _)| *key != PRESETS) {
                 command = match value {
                     toml::Value::Table(options) => apply_table(command, path, key, options)?,
                     value => apply_option(command, path, key, value)?,

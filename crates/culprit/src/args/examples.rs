@@ -58,6 +58,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit top run.culprit", "functions by wall-clock time"),
             ("culprit top run.culprit --metric cpu --limit 50", "by time on a CPU"),
             (
+                "culprit top run.culprit --preset module-entries --columns inc,fold,when",
+                "other columns, grouped",
+            ),
+            (
                 "culprit top run.culprit --thread worker --from 2s --to 5s",
                 "of some threads, in a span of time",
             ),
@@ -97,6 +101,58 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit flame run.culprit", "as text, on the terminal"),
             ("culprit flame run.culprit -o run.svg", "as a picture that needs nothing else"),
             ("culprit flame run.culprit --metric cpu -o run.html", "as an interactive page"),
+        ],
+    ),
+    (
+        "source",
+        &[
+            ("culprit source 'app!parse' run.culprit", "its lines with their time"),
+            ("culprit source parse run.culprit --metric cpu --json", "the same for programs"),
+        ],
+    ),
+    (
+        "diff",
+        &[
+            ("culprit diff before.culprit after.culprit", "by cause, function, module, thread"),
+            (
+                "culprit diff --before a.culprit b.culprit --after c.culprit d.culprit",
+                "several runs a side, with intervals",
+            ),
+            (
+                "culprit diff runs-old runs-new --work 1000:rows -o diff.svg",
+                "a row's time, as a flame graph",
+            ),
+        ],
+    ),
+    (
+        "wakers",
+        &[
+            ("culprit wakers run.culprit", "the costliest waits and who ended them"),
+            (
+                "culprit wakers run.culprit --metric blocked.lock --thread worker",
+                "for a lock, of some threads",
+            ),
+        ],
+    ),
+    (
+        "critical-path",
+        &[
+            ("culprit critical-path run.culprit", "what the command's end waited for"),
+            (
+                "culprit critical-path run.culprit --thread worker --from 1s --to 2s",
+                "a thread's second, link by link",
+            ),
+        ],
+    ),
+    (
+        "presets",
+        &[
+            ("culprit presets", "what `--preset` can name"),
+            (
+                "culprit presets save mine --group '{%}!=>module $1' --fold-pct 1",
+                "keep one for later",
+            ),
+            ("culprit presets delete mine", "and forget it"),
         ],
     ),
     (

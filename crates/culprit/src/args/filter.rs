@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use culprit_model::{Filter, Label as _, Metric, Nanos, Time};
+use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Time};
 
 use super::parse;
 use crate::failure::Failure;
@@ -48,6 +48,22 @@ pub(crate) struct FilterArgs {
     /// Drop stacks in which any pattern matches any frame
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
     pub exc: String,
+    /// Named groups and folds, as `culprit presets` lists them; separated by commas
+    #[arg(long = "preset", value_name = "NAME", value_delimiter = ',')]
+    pub presets: Vec<String>,
+    /// Show processes of one program, and threads of one name, as one
+    #[arg(long)]
+    pub erase_ids: bool,
+    /// Keep the samples that pass through a name as it is shown, and show them without groups and
+    /// folds
+    #[arg(long, value_name = "NAME", conflicts_with = "drill_own")]
+    pub drill: Option<String>,
+    /// As `--drill`, for the samples that end at the name
+    #[arg(long, value_name = "NAME")]
+    pub drill_own: Option<String>,
+    /// Show each sample as its last frame alone
+    #[arg(long)]
+    pub flat: bool,
     /// Rows to show; 0 shows all
     #[arg(long, value_name = "N", env = variables::LIMIT)]
     pub limit: Option<usize>,
@@ -58,7 +74,7 @@ fn metric() -> impl clap::builder::TypedValueParser<Value = Metric> {
     clap::builder::PossibleValuesParser::new(Metric::WORDS).try_map(|word| word.parse::<Metric>())
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
         _ => Err(format!("`{text}` is no percentage from 0 to 100")),
@@ -91,8 +107,15 @@ impl FilterArgs {
             fold_pct: self.fold_pct,
             include: self.inc.clone(),
             exclude: self.exc.clone(),
+            presets: self.presets.clone(),
+            erase_ids: self.erase_ids,
+            drill: match (&self.drill, &self.drill_own) {
+                (Some(name), _) => Drill::Through(name.clone()),
+                (None, Some(name)) => Drill::At(name.clone()),
+                (None, None) => Drill::No,
+            },
+            flat: self.flat,
             limit: self.limit,
-            ..Filter::default()
         })
     }
 }

@@ -26,8 +26,8 @@ pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use views::{
-    CompletionsArgs, DoctorArgs, ExplainArgs, FindingsArgs, FlameArgs, ManArgs, NameArgs,
-    ReportArgs, ViewArgs,
+    By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs, FlameArgs, ManArgs,
+    NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs, ViewArgs,
 };
 pub(crate) use why::WhyArgs;
 
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     /// The ranked findings of a recording
     Findings(FindingsArgs),
     /// Functions by their own and total time
-    Top(ViewArgs),
+    Top(TopArgs),
     /// The call tree from the root
     Tree(ViewArgs),
     /// Who calls a function, and for how much time
@@ -93,6 +93,17 @@ pub(crate) enum Command {
     Butterfly(NameArgs),
     /// A flame graph: text, SVG or HTML
     Flame(FlameArgs),
+    /// What each source line of a function weighs
+    Source(NameArgs),
+    /// What changed between two recordings, or two sets of them
+    Diff(DiffArgs),
+    /// Who ended the waits, where they were, and what they had waited for
+    Wakers(ViewArgs),
+    /// What a thread's time was really spent on, followed through wakers
+    #[command(name = "critical-path")]
+    CriticalPath(PathArgs),
+    /// Named groups and folds for `--preset`: list, save, delete
+    Presets(PresetsArgs),
     /// A finding's page: what it means, why it costs time, what to do
     Explain(ExplainArgs),
     /// What this machine or place allows, and what is degraded without it

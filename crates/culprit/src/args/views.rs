@@ -2,13 +2,143 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use culprit_model::Time;
 
-use super::filter::{FilterArgs, RecordingArg};
+use super::filter::{FilterArgs, RecordingArg, percent};
+use super::parse::{self, Work};
 use super::places::FORMS;
 use crate::settings::variables;
+use crate::views::Column;
 
-/// Arguments of `top` and `tree`.
+/// Arguments of `top`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TopArgs {
+    /// What to look at.
+    #[command(flatten)]
+    pub recording: RecordingArg,
+    /// List every name with these columns instead, separated by commas
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub columns: Vec<Column>,
+    /// What to keep of it.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// Arguments of `presets`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PresetsArgs {
+    /// What to do
+    #[arg(value_name = "ACTION", default_value = "list")]
+    pub action: PresetsAction,
+    /// The preset to save or to delete
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Its groups
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
+    pub group: String,
+    /// Its folds
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
+    pub fold: String,
+    /// Its percentage below which nodes are folded
+    #[arg(long, value_name = "N", value_parser = percent)]
+    pub fold_pct: Option<f64>,
+    /// What it shows, for the list
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub meaning: String,
+}
+
+/// What `presets` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetsAction {
+    /// Show all presets.
+    List,
+    /// Save one, or replace one of its name.
+    Save,
+    /// Delete a saved one.
+    Delete,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DiffArgs {
+    /// The recording, or the folder of recordings, before and after
+    #[arg(value_name = "BEFORE AFTER", num_args = 2)]
+    pub recordings: Vec<PathBuf>,
+    /// Recordings or folders of the side before, where there are several
+    #[arg(long, value_name = "REC", num_args = 1.., requires = "after")]
+    pub before: Vec<PathBuf>,
+    /// Recordings or folders of the side after
+    #[arg(long, value_name = "REC", num_args = 1.., requires = "before")]
+    pub after: Vec<PathBuf>,
+    /// What one run does, as in `8:rows`: values are then per unit; twice where the sides differ
+    #[arg(long, value_name = "N:UNIT", value_parser = parse::work)]
+    pub work: Vec<Work>,
+    /// What to compare, separated by commas
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        default_value = "cause,function,module,thread"
+    )]
+    pub by: Vec<By>,
+    /// Write a differential flame graph: `x.svg`
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What to keep of both sides.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// What a difference is told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum By {
+    /// Why time passed.
+    Cause,
+    /// Functions by their own time.
+    Function,
+    /// Modules by their own time.
+    Module,
+    /// Threads by name.
+    Thread,
+    /// Processes by name.
+    Process,
+}
+
+impl By {
+    /// Its word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Cause => "cause",
+            Self::Function => "function",
+            Self::Module => "module",
+            Self::Thread => "thread",
+            Self::Process => "process",
+        }
+    }
+}
+
+/// Arguments of `critical-path`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PathArgs {
+    /// What to look at.
+    #[command(flatten)]
+    pub recording: RecordingArg,
+    /// Whose time: `NAME (TID)` or a part of it; else that of the recorded command
+    #[arg(long, value_name = "T")]
+    pub thread: Option<String>,
+    /// From here on, from the recording's start: `12.5ms`, `3s`
+    #[arg(long, value_name = "T", value_parser = parse::time)]
+    pub from: Option<Time>,
+    /// Up to here
+    #[arg(long, value_name = "T", value_parser = parse::time)]
+    pub to: Option<Time>,
+    /// Links to show; 0 shows all
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+/// Arguments of `tree` and `wakers`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ViewArgs {
     /// What to look at.

@@ -4,16 +4,21 @@ mod butterfly;
 mod callees;
 mod callers;
 mod completions;
+mod critical_path;
+mod diff;
 mod doctor;
 mod explain;
 mod fail_on;
 mod findings;
 mod flame;
 mod man;
+mod presets;
 mod record;
 mod report;
+mod source;
 mod top;
 mod tree;
+mod wakers;
 mod why;
 
 use crate::args::Command;
@@ -41,6 +46,11 @@ pub(crate) fn run(
         Command::Callees(args) => callees::run(&args, output),
         Command::Butterfly(args) => butterfly::run(&args, output),
         Command::Flame(args) => flame::run(&args, output),
+        Command::Source(args) => source::run(&args, output),
+        Command::Diff(args) => diff::run(&args, output),
+        Command::Wakers(args) => wakers::run(&args, output),
+        Command::CriticalPath(args) => critical_path::run(&args, output),
+        Command::Presets(args) => presets::run(&args, output),
         Command::Explain(args) => explain::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Completions(args) => completions::run(&args, settings, output),

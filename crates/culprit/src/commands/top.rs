@@ -1,6 +1,6 @@
 //! `culprit top REC`: functions by their own and total time.
 
-use crate::args::ViewArgs;
+use crate::args::TopArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfRecording, TopDocument};
 use crate::output::Output;
@@ -13,12 +13,16 @@ const ROWS: usize = 30;
 ///
 /// # Errors
 /// When the recording or the filter cannot be read.
-pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let view = load::view(&args.recording, &args.filter, output)?;
     let limit = view.filter.limit;
     if output.wants_json() {
         let document = TopDocument::new(&view.tree, limit.unwrap_or(0));
         output.document(&OfRecording::new(&view.recording, document))?;
+    } else if !args.columns.is_empty() {
+        let limit = limit.unwrap_or(ROWS);
+        let text = views::columns_text(&view.tree, &args.columns, limit, output);
+        output.print(&text)?;
     } else {
         let text = views::top_text(&view.tree, limit.unwrap_or(ROWS), output);
         output.print(&text)?;

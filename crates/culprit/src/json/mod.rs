@@ -4,18 +4,24 @@
 //! Durations are whole ns and end in `_ns`, sizes end in `_bytes`, shares are 0 to 1, times count
 //! ns from the recording's start. A change here is a breaking change and raises [`SCHEMA`].
 
+mod diff;
 mod error;
 mod findings;
 mod missing;
+mod path;
 mod report;
 mod views;
+mod wakers;
 mod why;
 
+pub(crate) use diff::DiffDocument;
 pub(crate) use error::ErrorDocument;
 pub(crate) use findings::Document as FindingsDocument;
 pub(crate) use missing::{MissingJson, OfRecording};
+pub(crate) use path::PathDocument;
 pub(crate) use report::ReportDocument;
 pub(crate) use views::{ButterflyDocument, TopDocument, TreeDocument};
+pub(crate) use wakers::WakersDocument;
 pub(crate) use why::WhyDocument;
 
 /// The version of every JSON document.

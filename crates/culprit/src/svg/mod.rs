@@ -1,6 +1,8 @@
 //! A flame graph as one SVG file: no script, no style sheet, no font of its own; each box has its
 //! name and numbers as a title, which browsers show on hovering and screen readers read.
 
+mod diff;
+
 use std::fmt::Write as _;
 
 use culprit_engine::calls::{CallTree, FlameBox, flame};
@@ -9,6 +11,8 @@ use culprit_model::{Cause, Label as _};
 use crate::html::escape;
 use crate::output::{cause_color, percent};
 use crate::views::{box_name, share, value};
+
+pub(crate) use diff::diff_svg;
 
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 17.0;

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
 use culprit_model::{Cause, Label as _, Time};
 
+use super::columns::{Column, table};
 use super::{share, value};
 use crate::output::{Align, Output, Table, bar, clean, percent, shares};
 
@@ -68,7 +69,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let root = || name.starts_with("Process ") || name.starts_with("Thread ");
         if Cause::from_word(name).is_some() {
             Self::Cause
@@ -203,6 +204,27 @@ pub(crate) fn top_text(tree: &CallTree, limit: usize, output: &Output) -> String
             functions.len() - shown,
             value(metric, whole)
         ));
+    }
+    text
+}
+
+/// `top` with chosen columns: every name, the largest first.
+pub(crate) fn columns_text(
+    tree: &CallTree,
+    columns: &[Column],
+    limit: usize,
+    output: &Output,
+) -> String {
+    let mut rows = functions(tree);
+    rows.sort_by_key(|row| std::cmp::Reverse(row.own.max(row.exc)));
+    let all = rows.len();
+    if limit > 0 {
+        rows.truncate(limit);
+    }
+    let mut text = summary(tree, output);
+    text.push_str(&table(tree, &rows, columns).render(output.width()));
+    if rows.len() < all {
+        text.push_str(&format!("{} more names; `--limit 0` shows all.\n", all - rows.len()));
     }
     text
 }

@@ -2,18 +2,26 @@
 //! text or rows out.
 
 mod butterfly;
+mod columns;
+mod diff;
 mod empty;
 mod flame;
 mod focus;
 mod functions;
+mod path;
 mod tree;
+mod wakers;
 
 pub(crate) use butterfly::butterfly_text;
+pub(crate) use columns::Column;
+pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub(crate) use empty::why_empty;
 pub(crate) use flame::{box_name, flame_text};
 pub(crate) use focus::focus;
-pub(crate) use functions::{Function, Kind, functions, top_text};
+pub(crate) use functions::{Function, Kind, columns_text, functions, top_text};
+pub(crate) use path::{PathView, function_at, path_text};
 pub(crate) use tree::tree_text;
+pub(crate) use wakers::{WakerLink, WakerRow, wakers_text};
 
 use culprit_model::{Metric, Nanos};
 

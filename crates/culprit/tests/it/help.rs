@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 13] = [
+const SUBCOMMANDS: [&str; 18] = [
     "why",
     "record",
     "report",
@@ -15,6 +15,11 @@ const SUBCOMMANDS: [&str; 13] = [
     "callees",
     "butterfly",
     "flame",
+    "source",
+    "diff",
+    "wakers",
+    "critical-path",
+    "presets",
     "explain",
     "doctor",
     "completions",

@@ -121,10 +121,24 @@ fn views_print_the_documented_keys() {
         ("tree", &["callees", "main", "x.culprit"]),
         ("tree", &["flame", "x.culprit"]),
         ("butterfly", &["butterfly", "compute", "x.culprit"]),
+        ("source", &["source", "compute", "x.culprit"]),
+        ("critical-path", &["critical-path", "x.culprit"]),
+        ("presets", &["presets"]),
     ] {
         let missing = undocumented(section, &[lab.json(arguments)]);
         assert!(missing.is_empty(), "{section}: {arguments:?} prints no {missing:?}");
     }
+}
+
+#[test]
+fn comparisons_and_wakers_print_the_documented_keys() {
+    let lab = lab();
+    let missing = undocumented("diff", &[lab.json(&["diff", "x.culprit", "x.culprit"])]);
+    // One pair of runs has no interval, and what is the same has no overweight.
+    let optional = |key: &String| key.contains("interval.") || key.starts_with("overweight");
+    assert!(missing.iter().all(optional), "{missing:?}");
+    let missing = undocumented("wakers", &[lab.json(&["wakers", "x.culprit"])]);
+    assert!(missing.iter().all(|key| key == "rows[].waker_stack[]"), "{missing:?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@
 
 mod bad_input;
 mod causes;
+mod compare;
 mod containers;
 mod damaged;
 mod guilty;

@@ -161,7 +161,7 @@ proptest! {
         let index = Index::of(&recording);
         let view = index.tree(&Query::compile(&filter).expect("a filter"));
         for row in by_name(&view).into_iter().filter(|row| row.name.contains('!')) {
-            let lines = index.lines(&recording, &view, &row.name);
+            let lines = view.lines(&recording, &row.name);
             prop_assert_eq!(lines.values().map(|line| line.inc).sum::<u64>(), row.inc);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use culprit_model::{FrameId, Recording, StackId, Text};
 use rustc_hash::FxHashMap;
 
-use super::index::{Index, RowKind};
+use super::index::RowKind;
 use super::tree::CallTree;
 
 /// What one line weighs.
@@ -22,16 +22,16 @@ pub struct LineValue {
 /// The lines of a function, by file and line; line 0 stands for what has no line.
 pub type Lines = BTreeMap<(Text, u32), LineValue>;
 
-impl Index {
-    /// What each source line of the functions of a name weighs in a view of this index. A line that
-    /// stands twice in a stack counts once. `recording` is the index's own.
+impl CallTree {
+    /// What each source line of the functions of a name weighs . A line that
+    /// stands twice in a stack counts once. `recording` is the tree's own.
     #[must_use]
-    pub fn lines(&self, recording: &Recording, view: &CallTree, name: &str) -> Lines {
+    pub fn lines(&self, recording: &Recording, name: &str) -> Lines {
         let mut lines = Lines::new();
         let wanted: Vec<bool> = (0..recording.frames.len())
             .map(|at| recording.frame_name(FrameId::from_index(at)) == name)
             .collect();
-        for (stack, (value, count)) in self.by_stack(recording, view) {
+        for (stack, (value, count)) in self.by_stack(recording) {
             let mut seen = Vec::new();
             let mut kernel_alone = true;
             for (nth, frame) in recording.stack(stack).enumerate() {
@@ -58,10 +58,10 @@ impl Index {
         lines
     }
 
-    /// What each stack weighs in a view: value and rows.
-    fn by_stack(&self, recording: &Recording, view: &CallTree) -> BTreeMap<StackId, (u64, u64)> {
+    /// What each stack weighs: value and rows.
+    fn by_stack(&self, recording: &Recording) -> BTreeMap<StackId, (u64, u64)> {
         let mut sums: FxHashMap<StackId, (u64, u64)> = FxHashMap::default();
-        view.each_row(|kind, at, value| {
+        self.each_row(|kind, at, value| {
             let stack = match kind {
                 RowKind::Interval => recording.intervals.get(at).and_then(|row| row.stack),
                 RowKind::Fault => recording.faults.get(at).and_then(|row| row.stack),

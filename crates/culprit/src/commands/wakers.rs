@@ -1,0 +1,180 @@
+//! `culprit wakers REC`: who ended the waits, where they were, and what they had waited for.
+
+use culprit_engine::calls::{CallTree, RowKind};
+use culprit_engine::causes::Causes;
+use culprit_engine::wakers::{Ended, Lives, chain, ended};
+use culprit_model::{Cause, Filter, FrameId, Metric, Nanos, Recording, StackId, ThreadId};
+use std::collections::BTreeMap;
+
+use crate::args::ViewArgs;
+use crate::failure::{Failure, Outcome};
+use crate::json::{OfRecording, WakersDocument};
+use crate::output::Output;
+use crate::views::{WakerLink, WakerRow, function_at, wakers_text};
+use crate::{load, views};
+
+/// Rows unless the user says otherwise.
+const ROWS: usize = 15;
+
+/// Runs it.
+///
+/// # Errors
+/// When the recording or the filter cannot be read, or the metric weighs no waits.
+pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let filter = waits(args.filter.filter()?)?;
+    let recording = load::recording(&args.recording.recording, output)?;
+    let tree = load::tree(&recording, &filter)?;
+    for reason in views::why_empty(&tree, &filter, &recording) {
+        output.say(&format!("nothing to show: {reason}"));
+    }
+    let groups = groups(&recording, &tree);
+    let all = groups.len();
+    let json = output.wants_json();
+    let limit = filter.limit.unwrap_or(if json { 0 } else { ROWS });
+    let kept = if limit == 0 { all } else { limit };
+    let looks = Looks {
+        lives: Lives::of(&recording),
+        causes: Causes::of(&recording),
+        recording: &recording,
+    };
+    let rows: Vec<WakerRow> = groups.iter().take(kept).map(|group| looks.row(group)).collect();
+    if json {
+        let document = WakersDocument::new(&tree, &rows, all - rows.len());
+        output.document(&OfRecording::new(&recording, document))?;
+    } else {
+        let text = wakers_text(&tree, &rows, all - rows.len(), output);
+        output.print(&text)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Waits are what is shown: all of them, or those of one cause.
+fn waits(filter: Filter) -> Result<Filter, Failure> {
+    match filter.metric {
+        Metric::Wall | Metric::Blocked => Ok(Filter { metric: Metric::Blocked, ..filter }),
+        Metric::Waits => Ok(filter),
+        one if one.cause().is_some_and(Cause::is_blocked) => Ok(filter),
+        other => Err(Failure::bad_input(format!("show who ended waits: `{other}` weighs none"))
+            .hint("`--metric blocked` and each cause `blocked.*` do")),
+    }
+}
+
+/// Waits of one thread at one place that ended alike.
+struct Group {
+    thread: ThreadId,
+    cause: Cause,
+    stack: Option<StackId>,
+    ended: Ended,
+    value: u64,
+    count: u64,
+    /// Row of the longest one.
+    longest: usize,
+}
+
+/// The waits that a view keeps, by where they were and how they ended; the costliest first.
+fn groups(recording: &Recording, tree: &CallTree) -> Vec<Group> {
+    let mut places: BTreeMap<(ThreadId, Option<StackId>, Cause, String), Group> = BTreeMap::new();
+    tree.each_row(|kind, at, value| {
+        let interval = recording.intervals.get(at).filter(|_| kind == RowKind::Interval);
+        let Some(row) = interval else { return };
+        let ended = ended(recording, row);
+        let key = (row.thread, row.stack, row.cause, format!("{ended:?}"));
+        let group = places.entry(key).or_insert(Group {
+            thread: row.thread,
+            cause: row.cause,
+            stack: row.stack,
+            ended,
+            value: 0,
+            count: 0,
+            longest: at,
+        });
+        group.value += value;
+        group.count += 1;
+        if row.duration > recording.intervals[group.longest].duration {
+            group.longest = at;
+        }
+    });
+    let mut groups: Vec<Group> = places.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.value));
+    groups
+}
+
+/// What is looked at to write a group out.
+struct Looks<'r> {
+    recording: &'r Recording,
+    lives: Lives,
+    causes: Causes,
+}
+
+impl Looks<'_> {
+    fn row(&self, group: &Group) -> WakerRow {
+        let links = chain(self.recording, &self.lives, group.longest);
+        let links = links.iter().map(|link| {
+            let row = &self.recording.intervals[link.wait];
+            WakerLink {
+                thread: self.recording.thread_name(row.thread),
+                cause: row.cause,
+                function: self.function(row.stack),
+                duration: row.duration,
+                woken_by: self.waker(link.ended),
+            }
+        });
+        let waker_stack = match group.ended {
+            Ended::By { stack, .. } => stack,
+            _ => None,
+        };
+        WakerRow {
+            value: group.value,
+            count: group.count,
+            thread: self.recording.thread_name(group.thread),
+            cause: group.cause,
+            function: self.function(group.stack),
+            stack: self.frames(group.stack),
+            woken_by: self.waker(group.ended),
+            kind: kind(group.ended),
+            waker_stack: self.frames(waker_stack),
+            longest: Nanos(self.recording.intervals[group.longest].duration.0),
+            chain: links.collect(),
+        }
+    }
+
+    fn function(&self, stack: Option<StackId>) -> String {
+        function_at(self.recording, &self.causes, stack)
+    }
+
+    /// Who ended a wait, in words.
+    fn waker(&self, ended: Ended) -> String {
+        match ended {
+            Ended::By { thread, stack: None } => self.recording.thread_name(thread),
+            Ended::By { thread, stack } => {
+                format!("{} at {}", self.recording.thread_name(thread), self.function(stack))
+            }
+            Ended::ByExit { thread } => {
+                format!("the exit of {}", self.recording.thread_name(thread))
+            }
+            Ended::ByInterrupt(source) => format!("{source} interrupt"),
+            Ended::Not => "nobody: it lasted to the end".to_owned(),
+            Ended::Unknown => "unknown".to_owned(),
+        }
+    }
+
+    /// The frames of a stack, root first.
+    fn frames(&self, stack: Option<StackId>) -> Vec<String> {
+        let name = |frame: FrameId| self.recording.frame_name(frame);
+        let mut names: Vec<String> =
+            stack.into_iter().flat_map(|stack| self.recording.stack(stack)).map(name).collect();
+        names.reverse();
+        names
+    }
+}
+
+/// What ended a wait, as one word.
+fn kind(ended: Ended) -> String {
+    match ended {
+        Ended::By { .. } => "thread".to_owned(),
+        Ended::ByExit { .. } => "exit".to_owned(),
+        Ended::ByInterrupt(source) => source.to_string(),
+        Ended::Not => "not".to_owned(),
+        Ended::Unknown => "unknown".to_owned(),
+    }
+}

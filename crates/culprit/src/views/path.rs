@@ -1,0 +1,206 @@
+//! A critical path as links: stretches of one thread at one place for one cause.
+//!
+//! ```text
+//! at       for      share  thread       cause          where
+//! 0 ns     4.0 ms   40 %   main (1)     cpu.user       app!parse
+//! 4.0 ms   5.0 ms   50 %   worker (2)   blocked.disk   app!load        main waits for it
+//! 9.0 ms   1.0 ms   10 %   main (1)     cpu.user       app!print
+//! ```
+
+use std::collections::BTreeMap;
+
+use culprit_engine::calls::STACK_LOST;
+use culprit_engine::causes::Causes;
+use culprit_engine::compare::NOT_RECORDED;
+use culprit_engine::wakers::{CriticalPath, Segment};
+use culprit_model::{Cause, Nanos, Recording, StackId, ThreadId, Time};
+
+use crate::output::{Align, Output, Table, clean, percent};
+
+/// A path ready to be shown.
+#[derive(Debug)]
+pub(crate) struct PathView {
+    /// Whose path it is.
+    pub thread: String,
+    pub from: Time,
+    pub to: Time,
+    /// In order of time, without gaps.
+    pub links: Vec<PathLink>,
+}
+
+/// A stretch of the path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathLink {
+    pub from: Time,
+    pub to: Time,
+    pub process: String,
+    pub thread: String,
+    /// None where nothing was recorded.
+    pub cause: Option<Cause>,
+    /// The innermost function outside the kernel.
+    pub function: String,
+    /// The threads that wait for this, the nearest first.
+    pub waiting: Vec<String>,
+}
+
+impl PathLink {
+    pub(crate) fn length(&self) -> Nanos {
+        self.to.since(self.from)
+    }
+
+    fn same_place(&self, other: &Self) -> bool {
+        (&self.thread, self.cause, &self.function, &self.waiting)
+            == (&other.thread, other.cause, &other.function, &other.waiting)
+    }
+}
+
+/// The innermost function outside the kernel at a stack.
+pub(crate) fn function_at(
+    recording: &Recording,
+    causes: &Causes,
+    stack: Option<StackId>,
+) -> String {
+    let leaf = stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
+    let frame = leaf.and_then(|stack| recording.stack(stack).next());
+    frame.map_or_else(|| STACK_LOST.to_owned(), |frame| recording.frame_name(frame))
+}
+
+impl PathView {
+    pub(crate) fn new(
+        recording: &Recording,
+        causes: &Causes,
+        thread: ThreadId,
+        (from, to): (Time, Time),
+        path: &CriticalPath,
+    ) -> Self {
+        let mut links: Vec<PathLink> = Vec::new();
+        for segment in path.segments.iter().filter(|segment| segment.length() > Nanos::ZERO) {
+            let link = link(recording, causes, path, segment);
+            match links.last_mut() {
+                Some(last) if last.same_place(&link) => last.to = link.to,
+                _ => links.push(link),
+            }
+        }
+        Self { thread: recording.thread_name(thread), from, to, links }
+    }
+
+    /// The sums of links at one place, the largest first: thread, cause, function and time.
+    pub(crate) fn sums(&self) -> Vec<(&PathLink, Nanos, usize)> {
+        let mut places: BTreeMap<_, (&PathLink, Nanos, usize)> = BTreeMap::new();
+        for link in &self.links {
+            let key = (&link.thread, link.cause, &link.function);
+            let sum = places.entry(key).or_insert((link, Nanos::ZERO, 0));
+            sum.1 += link.length();
+            sum.2 += 1;
+        }
+        let mut sums: Vec<_> = places.into_values().collect();
+        sums.sort_by_key(|(_, time, _)| std::cmp::Reverse(*time));
+        sums
+    }
+
+    pub(crate) fn length(&self) -> Nanos {
+        self.to.since(self.from)
+    }
+}
+
+fn link(
+    recording: &Recording,
+    causes: &Causes,
+    path: &CriticalPath,
+    segment: &Segment,
+) -> PathLink {
+    let row = segment.interval.map(|at| &recording.intervals[at]);
+    let waiting = path
+        .around(segment)
+        .map(|wait| recording.thread_name(recording.intervals[wait.interval].thread));
+    PathLink {
+        from: segment.from,
+        to: segment.to,
+        process: row.map_or_else(String::new, |row| {
+            recording.process_name(recording.thread(row.thread).process)
+        }),
+        thread: row.map_or_else(String::new, |row| recording.thread_name(row.thread)),
+        cause: row.map(|row| row.cause),
+        function: row.map_or_else(
+            || NOT_RECORDED.to_owned(),
+            |row| function_at(recording, causes, row.stack),
+        ),
+        waiting: waiting.collect(),
+    }
+}
+
+/// The sums by place, then the links in order of time; at most `limit` of each unless that is 0. Of
+/// many links the longest are shown.
+pub(crate) fn path_text(view: &PathView, limit: usize, output: &Output) -> String {
+    let whole = view.length();
+    let mut text = format!(
+        "{}: {} from {} to {}\n\n",
+        output.paint().strong(&clean(&view.thread)),
+        whole,
+        Nanos(view.from.0),
+        Nanos(view.to.0)
+    );
+    let sums = view.sums();
+    let shown = if limit == 0 { sums.len() } else { limit.div_ceil(2).min(sums.len()) };
+    let mut table = Table::new(&[
+        ("time", Align::Right),
+        ("share", Align::Right),
+        ("links", Align::Right),
+        ("thread", Align::Left),
+        ("cause", Align::Left),
+        ("where", Align::Left),
+    ]);
+    for (link, time, count) in &sums[..shown] {
+        table.row([
+            time.to_string(),
+            percent(time.share_of(whole)),
+            count.to_string(),
+            clean(&link.thread).into_owned(),
+            link.cause.map_or_else(String::new, |cause| cause.to_string()),
+            clean(&link.function).into_owned(),
+        ]);
+    }
+    text.push_str(&table.render(output.width()));
+    if shown < sums.len() {
+        text.push_str(&format!("{} more places; `--limit 0` shows all.\n", sums.len() - shown));
+    }
+    text.push('\n');
+    text.push_str(&links(view, limit, output));
+    text
+}
+
+fn links(view: &PathView, limit: usize, output: &Output) -> String {
+    let mut longest: Vec<usize> = (0..view.links.len()).collect();
+    longest.sort_by_key(|at| std::cmp::Reverse(view.links[*at].length()));
+    if limit > 0 {
+        longest.truncate(limit);
+    }
+    longest.sort_unstable();
+    let mut table = Table::new(&[
+        ("at", Align::Right),
+        ("for", Align::Right),
+        ("share", Align::Right),
+        ("thread", Align::Left),
+        ("cause", Align::Left),
+        ("where", Align::Left),
+        ("waited for by", Align::Left),
+    ]);
+    for at in &longest {
+        let link = &view.links[*at];
+        table.row([
+            Nanos(link.from.0).to_string(),
+            link.length().to_string(),
+            percent(link.length().share_of(view.length())),
+            clean(&link.thread).into_owned(),
+            link.cause.map_or_else(String::new, |cause| cause.to_string()),
+            clean(&link.function).into_owned(),
+            clean(&link.waiting.join(" < ")).into_owned(),
+        ]);
+    }
+    let mut text = table.render(output.width());
+    let left_out = view.links.len() - longest.len();
+    if left_out > 0 {
+        text.push_str(&format!("{left_out} shorter links; `--limit 0` shows all.\n"));
+    }
+    text
+}
