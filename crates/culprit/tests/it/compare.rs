@@ -12,7 +12,7 @@ const BEFORE: &str = "
     stack l blocked.lock app!main;libc.so.6!pthread_mutex_lock;[kernel]!futex_wait
     stack d blocked.disk app!load;libc.so.6!read;[kernel]!filemap_read
     app(10)/main(10)    uuulllluuu|
-    app(10)/worker(11)  dddddddu..
+    app(10)/worker(11)  dddddduu|
     wake 7 worker > main app!load;libc.so.6!pthread_mutex_unlock
     root app(10)
 ";
@@ -25,7 +25,7 @@ const AFTER: &str = "
     stack l blocked.lock app!main;libc.so.6!pthread_mutex_lock;[kernel]!futex_wait
     stack d blocked.disk app!load;libc.so.6!read;[kernel]!filemap_read
     app(20)/main(20)    uullllllllunn|
-    app(20)/worker(21)  ddddddddddu..
+    app(20)/worker(21)  ddddddddduu|
     wake 10 worker > main app!load;libc.so.6!pthread_mutex_unlock
     root app(20)
 ";

@@ -122,7 +122,6 @@ fn views_print_the_documented_keys() {
         ("tree", &["flame", "x.culprit"]),
         ("butterfly", &["butterfly", "compute", "x.culprit"]),
         ("source", &["source", "compute", "x.culprit"]),
-        ("critical-path", &["critical-path", "x.culprit"]),
         ("presets", &["presets"]),
     ] {
         let missing = undocumented(section, &[lab.json(arguments)]);
@@ -139,6 +138,8 @@ fn comparisons_and_wakers_print_the_documented_keys() {
     assert!(missing.iter().all(optional), "{missing:?}");
     let missing = undocumented("wakers", &[lab.json(&["wakers", "x.culprit"])]);
     assert!(missing.iter().all(|key| key == "rows[].waker_stack[]"), "{missing:?}");
+    let missing = undocumented("critical-path", &[lab.json(&["critical-path", "x.culprit"])]);
+    assert!(missing.iter().all(|key| key == "links[].waiting[]"), "{missing:?}");
 }
 
 #[test]
