@@ -81,9 +81,17 @@ mod tests {
 
     use super::*;
 
-    /// Threads that sleep and work in turns, with a stack of its own for each turn.
+    /// Threads that sleep and work in turns of uneven lengths, which no encoding makes small.
     fn busy(turns: usize) -> Recording {
-        let strip = "UsKlUnKp".repeat(turns);
+        let mut number = 1_u32;
+        let mut length = || {
+            number = number.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            usize::try_from(number >> 28).unwrap() + 1
+        };
+        let strip: String = (0..turns)
+            .flat_map(|_| ["U", "s", "K", "l", "U", "n", "K", "p"])
+            .map(|state| state.repeat(length()))
+            .collect();
         let text =
             format!("tick 1us\napp(10)/main(10) {strip}\napp(10)/worker(11) {strip}\nroot app(10)");
         notation::parse(&text).unwrap()
