@@ -72,6 +72,18 @@ impl Ledger {
         }
     }
 
+    /// `count` that were noted for one subject belong to another.
+    pub(crate) fn moved(&mut self, kind: LossKind, from: &str, to: &str, count: u64) {
+        let Some(span) = self.by_key.get(&(kind, from.to_owned())).and_then(|at| {
+            let row = &mut self.rows[*at];
+            row.count = row.count.saturating_sub(count);
+            row.span
+        }) else {
+            return;
+        };
+        self.between(kind, to, count, span.0, span.1);
+    }
+
     /// The kernel's own count of what it dropped: the records in the rings tell less, because one
     /// is written only when there is room again.
     pub(crate) fn at_least(&mut self, kind: LossKind, subject: &str, count: u64) {
@@ -147,6 +159,17 @@ mod tests {
         assert_eq!(ledger.count(LossKind::SamplesLost), 10);
         ledger.at_least(LossKind::SamplesLost, "not reported in time", 4);
         assert_eq!(ledger.count(LossKind::SamplesLost), 10);
+    }
+
+    #[test]
+    fn a_count_moves_from_one_subject_to_another() {
+        let mut ledger = Ledger::default();
+        ledger.at(LossKind::StacksMissing, "none", 3, Time(5));
+        ledger.moved(LossKind::StacksMissing, "none", "lent", 2);
+        ledger.moved(LossKind::StacksMissing, "unheard of", "lent", 2);
+        let rows: Vec<_> =
+            ledger.rows().iter().map(|row| (row.detail.as_str().to_owned(), row.count)).collect();
+        assert_eq!(rows, [("none".to_owned(), 1), ("lent".to_owned(), 2)]);
     }
 
     #[test]

@@ -15,7 +15,11 @@ use crate::tracefs::Field;
 
 /// What the loss table says of switches above the limit of `pace`.
 const THINNED: &str = "so many switches that only some got a stack of their own; the others have \
-     that of the thread's last switch of the same kind";
+     that of the thread's last or next switch in the same state";
+
+/// And of those of a thread that had no stack to lend.
+const BARE: &str = "so many switches that only some got a stack; none of the thread's others in the \
+     same state has one, so what it waited for is not known";
 
 /// A wakeup that is traced on the CPU of its waking follows it within this time.
 const JUST_NOW: Nanos = Nanos(100_000);
@@ -129,17 +133,20 @@ impl Handler {
     ///
     /// Every thread's wakings are traced; only those in interrupts of an idle CPU may be missing.
     /// So a wait without a waker was ended by such an interrupt, at the latest when that CPU's idle
-    /// time ended; and an idle CPU takes a thread from its queue at once.
+    /// time ended. A thread that was woken but not seen to be put on a queue got onto that of an
+    /// idle CPU, which takes it at once. One that was seen to be put on a queue waited there, also
+    /// where an idle CPU took it from a busy one's.
     fn tell_end(&mut self, thread: ThreadId, time: Time, traced: bool) {
         let lost = self.wakers_lost;
         let unseen = self.instants.blind_until(time);
         let state = self.tracker.state(thread);
         let known = state.waits && state.switched > lost;
         let (kind, time) = match (state.woken, traced) {
-            (true, true) => return,
-            (true, false) => (WakeupKind::Wakeup, time),
-            (false, _) if unseen < state.switched => (WakeupKind::Waking, time),
-            (false, _) => (WakeupKind::Waking, unseen),
+            _ if state.queued.is_some() => return,
+            (Some(_), true) => return,
+            (Some(_), false) => (WakeupKind::Wakeup, time),
+            (None, _) if unseen < state.switched => (WakeupKind::Waking, time),
+            (None, _) => (WakeupKind::Waking, unseen),
         };
         if known {
             let source = WakeSource::Interrupt;
@@ -170,24 +177,64 @@ impl Handler {
         let time = time.max(state.switched);
         state.switched = time;
         state.waits = !ready;
-        state.woken = false;
+        // The switch record is later than the switch; the thread may have been woken meanwhile.
+        state.woken = state.woken.filter(|woken| *woken > time);
+        state.queued = state.queued.filter(|queued| *queued > time);
+        let woken = state.woken;
         // It was on a CPU, whatever /proc said a moment later.
         state.asleep = None;
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
-        let usual = &mut state.usual[usize::from(ready)];
-        *usual = sampled.or(*usual);
-        let stack = if self.thinned { *usual } else { sampled };
+        let (usual, first) = state.usual(letter.unwrap_or(if ready { 'R' } else { 'S' }), sampled);
+        let stack = if self.thinned { usual } else { sampled };
         self.accounts.left(thread, time, ready);
-        match (sampled, dumped) {
-            (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
-            (None, _) if self.context.switch_stacks => {
-                let why = if stack.is_some() { THINNED } else { "" };
-                self.ledger.at(LossKind::StacksMissing, why, 1, time);
-            }
-            _ => {}
+        if let Some(woken) = woken {
+            self.accounts.woken(thread, woken);
         }
         let kind = if ready { SwitchKind::Preempted } else { SwitchKind::Out };
-        self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack, state: letter });
+        let row = RawSwitch { time, thread, kind, cpu, stack, state: letter };
+        match (sampled, dumped) {
+            (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
+            (None, _) if self.context.switch_stacks => self.without_stack(&row),
+            _ => {}
+        }
+        if first {
+            self.lend(&row);
+        }
+        self.rows.switches.push(row);
+    }
+
+    /// A switch for which no stack was taken.
+    fn without_stack(&mut self, row: &RawSwitch) {
+        let why = match (self.thinned, row.stack) {
+            (true, Some(_)) => THINNED,
+            (true, None) => {
+                self.tracker.state(row.thread).bare += 1;
+                BARE
+            }
+            (false, _) => "",
+        };
+        self.ledger.at(LossKind::StacksMissing, why, 1, row.time);
+    }
+
+    /// Gives a thread's first stack of a state to its switches of that state before, for which none
+    /// was taken, as far as they have not been written out.
+    fn lend(&mut self, to: &RawSwitch) {
+        let bare = self.tracker.state(to.thread).bare;
+        if bare == 0 {
+            return;
+        }
+        let born = self.tracker.threads()[to.thread.index()].start;
+        let rows = self.rows.switches.iter_mut().rev().take_while(|row| row.time >= born);
+        let own = rows.filter(|row| {
+            row.thread == to.thread && row.kind != SwitchKind::In && row.stack.is_none()
+        });
+        let mut lent = 0;
+        for row in own.take(bare).filter(|row| (row.kind, row.state) == (to.kind, to.state)) {
+            row.stack = to.stack;
+            lent += 1;
+        }
+        self.tracker.state(to.thread).bare -= lent;
+        self.ledger.moved(LossKind::StacksMissing, BARE, THINNED, lent as u64);
     }
 
     /// A thread is about to be woken.
@@ -215,7 +262,7 @@ impl Handler {
             self.raw.intern(self.tracker.space(waker), Variant::default(), sample.chain)
         });
         let kind = WakeupKind::Waking;
-        self.tracker.state(thread).woken = true;
+        self.tracker.state(thread).woken = Some(time);
         self.accounts.woken(thread, time);
         self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
     }
@@ -227,6 +274,7 @@ impl Handler {
         let Some(woken) = told else { return self.untold(time) };
         let queued = self.instants.wakeup(cpu, woken, time);
         let Some(thread) = self.tracker.recorded(woken.tid) else { return };
+        self.tracker.state(thread).queued = Some(time);
         match queued {
             Queued::AtWaking => {}
             Queued::Now => {
@@ -237,7 +285,7 @@ impl Handler {
                 }
             }
             Queued::Apart => {
-                self.tracker.state(thread).woken = true;
+                self.tracker.state(thread).woken = Some(time);
                 self.accounts.woken(thread, time);
                 let (kind, source) = (WakeupKind::Wakeup, WakeSource::Interrupt);
                 let (waker, stack) = (None, None);

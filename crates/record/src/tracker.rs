@@ -33,16 +33,43 @@ pub(crate) struct ThreadState {
     /// Asleep when the recording began, as far as no record says otherwise: the CPU that it had
     /// left, and where it waits.
     pub(crate) asleep: Option<(u32, Option<StackId>)>,
-    /// The last stacks with which it left a CPU: waiting, and preempted.
-    pub(crate) usual: [Option<RawStack>; 2],
+    /// The last stack with which it left a CPU in each state, by the state's letter.
+    pub(crate) usual: Vec<(char, RawStack)>,
+    /// How many of its switches so far have no stack although it may still be lent one.
+    pub(crate) bare: usize,
     /// User frames of a dump that was taken for the same switch.
     pub(crate) dumped: Option<Vec<u64>>,
     /// Its last switch.
     pub(crate) switched: Time,
     /// It left a CPU to wait, at its last switch.
     pub(crate) waits: bool,
-    /// Something was seen to wake it since it left.
-    pub(crate) woken: bool,
+    /// When something was last seen to wake it, since it left.
+    pub(crate) woken: Option<Time>,
+    /// When it was last seen to be put on a run queue, since it left.
+    pub(crate) queued: Option<Time>,
+}
+
+impl ThreadState {
+    /// The stack of a switch in this state: its own, else that of the last one; and whether it is
+    /// the first of that state.
+    pub(crate) fn usual(
+        &mut self,
+        letter: char,
+        own: Option<RawStack>,
+    ) -> (Option<RawStack>, bool) {
+        let known = self.usual.iter_mut().find(|(of, _)| *of == letter);
+        match (known, own) {
+            (Some(known), own) => {
+                known.1 = own.unwrap_or(known.1);
+                (Some(known.1), false)
+            }
+            (None, Some(own)) => {
+                self.usual.push((letter, own));
+                (Some(own), true)
+            }
+            (None, None) => (None, false),
+        }
+    }
 }
 
 /// Every process and thread of the recording.
@@ -503,4 +530,20 @@ fn program_of(pid: i32) -> String {
 fn command_line(pid: i32) -> Text {
     let arguments: Vec<String> = procfs::command_line(Pid(kernel_pid(pid).0)).unwrap_or_default();
     Text::from(arguments.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_without_a_stack_has_the_last_one_of_its_state() {
+        let mut state = ThreadState::default();
+        let (slept, read) = (RawStack(1), RawStack(2));
+        assert_eq!(state.usual('S', None), (None, false));
+        assert_eq!(state.usual('S', Some(slept)), (Some(slept), true));
+        assert_eq!(state.usual('D', None), (None, false));
+        assert_eq!(state.usual('D', Some(read)), (Some(read), true));
+        assert_eq!(state.usual('S', None), (Some(slept), false));
+    }
 }
