@@ -1,6 +1,6 @@
 //! Writing results: whole or not at all, and names that overwrite nothing by default.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Context as _, Failure};
@@ -12,6 +12,17 @@ use crate::failure::{Context as _, Failure};
 /// # Errors
 /// When it cannot be written; then nothing is left of it.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_by(path, |file| file.write_all(bytes))
+}
+
+/// As [`write_whole`], for what is written piece by piece.
+///
+/// # Errors
+/// As [`write_whole`].
+pub(crate) fn write_by(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     let what = || format!("write `{}`", path.display());
     let there = std::fs::metadata(path);
     if there.as_ref().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
@@ -27,7 +38,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
     let written = std::fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|mut file| write(&mut file))
         .and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
@@ -102,6 +113,36 @@ impl Drop for Replaced {
             let _ = std::fs::rename(aside, &self.path);
         }
     }
+}
+
+/// Makes sure that a recording written to `path` replaces nothing but a recording.
+///
+/// # Errors
+/// When something else stands there.
+pub(crate) fn replaceable(path: &Path) -> Result<(), Failure> {
+    if !path.exists() || is_recording(path) {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::bad_input(format!("write `{path}`: what is there is no recording"))
+        .hint("`-o` names another file"))
+}
+
+/// Makes sure that what is written to `path` replaces no recording.
+///
+/// # Errors
+/// When one stands there.
+pub(crate) fn no_recording(path: &Path) -> Result<(), Failure> {
+    if !path.exists() || !is_recording(path) {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Failure::bad_input(format!("write `{path}`: a recording is there"))
+        .hint("`-o` names another file"))
+}
+
+fn is_recording(path: &Path) -> bool {
+    culprit_recording::open(path).is_ok()
 }
 
 /// The first of `STEM-1ENDING`, `STEM-2ENDING`, ... that does not exist yet.

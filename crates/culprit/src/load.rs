@@ -40,7 +40,12 @@ pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failu
 
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
     let failure = Failure::bad_input(crate::failure::chain(error));
-    if path.exists() { failure } else { failure.hint("`culprit record -- CMD` makes a recording") }
+    if !path.exists() {
+        return failure.hint("`culprit record -- CMD` makes a recording");
+    }
+    let foreign = culprit_exchange::format_of(path);
+    let hint = |format| format!("`culprit import {}` reads it as {format}", path.display());
+    failure.hints(foreign.map(hint))
 }
 
 /// The call tree of what a filter keeps.
@@ -48,7 +53,15 @@ fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn tree(recording: &Recording, filter: &Filter) -> Result<CallTree, Failure> {
-    Ok(CallTree::of(recording, &query(&fitted(recording, filter)?)?))
+    Ok(CallTree::of(recording, &query_for(recording, filter)?))
+}
+
+/// A filter compiled for a recording: in the metric that it has.
+///
+/// # Errors
+/// When a pattern is wrong.
+pub(crate) fn query_for(recording: &Recording, filter: &Filter) -> Result<Query, Failure> {
+    query(&fitted(recording, filter)?)
 }
 
 /// The filter with its presets written out and with a metric that the recording has: an import

@@ -6,12 +6,17 @@ use culprit_model::{Label as _, labels};
 
 use crate::builder::Builder;
 use crate::input::Input;
+use crate::perfview;
 use crate::profile::Profile;
 use crate::{chrome, collapsed, firefox, pprof, speedscope, strace};
 
 labels! {
     /// A format of another profiler, in the order in which files are tried: the surest signs first.
     Format ("format") {
+        /// PerfView's samples as XML.
+        PerfViewXml = "perfview-xml",
+        /// PerfView's samples as JSON.
+        PerfViewJson = "perfview-json",
         /// speedscope's JSON.
         Speedscope = "speedscope",
         /// The Firefox Profiler's JSON.
@@ -55,6 +60,8 @@ pub(crate) struct Spec {
 impl Format {
     pub(crate) const fn spec(self) -> &'static Spec {
         match self {
+            Self::PerfViewXml => &perfview::XML,
+            Self::PerfViewJson => &perfview::JSON,
             Self::Speedscope => &speedscope::SPEC,
             Self::Firefox => &firefox::SPEC,
             Self::Cpuprofile => &chrome::CPUPROFILE,

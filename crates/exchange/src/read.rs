@@ -27,6 +27,14 @@ pub fn detect(head: &[u8]) -> Option<Format> {
     Format::ALL.iter().copied().find(|format| (format.spec().detect)(head))
 }
 
+/// The format of a file that can be read, unpacked where it is packed.
+#[must_use]
+pub fn format_of(path: &Path) -> Option<Format> {
+    let mut quiet = |_, _| ();
+    let input = Input::open(path, known, &mut quiet).ok()?;
+    detect(input.head()).filter(|format| format.can_read())
+}
+
 /// Reads a file, as `format` or as what its bytes say. Packed files (gzip, zstd, zip) are unpacked
 /// first. `progress` is told now and then how many bytes of how many are done.
 ///

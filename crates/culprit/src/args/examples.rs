@@ -156,6 +156,28 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "import",
+        &[
+            ("culprit import script.txt -o run.culprit", "what `perf script` printed"),
+            ("culprit import view.perfView.xml.zip", "a view that PerfView saved"),
+            ("culprit import stacks.txt --format collapsed", "without asking its bytes"),
+        ],
+    ),
+    (
+        "export",
+        &[
+            ("culprit export run.culprit --to collapsed", "folded stacks on stdout"),
+            (
+                "culprit export run.culprit --to perfview-xml --metric cpu -o run.perfView.xml",
+                "time on a CPU, for PerfView",
+            ),
+            (
+                "culprit export run.culprit --to collapsed --thread worker --from 2s -o w.folded",
+                "some threads, from a point on",
+            ),
+        ],
+    ),
+    (
         "explain",
         &[
             ("culprit explain poll-sleep-loop", "one finding's page"),

@@ -6,6 +6,7 @@
 //! every subcommand's help, `settings.rs` the variables and files that stand in for options.
 
 mod examples;
+mod exchange;
 mod filter;
 mod parse;
 mod places;
@@ -22,6 +23,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 use crate::failure::Failure;
 use crate::settings::{Settings, variables as named};
 
+pub(crate) use exchange::{ExportArgs, ImportArgs};
 pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
@@ -104,6 +106,10 @@ pub(crate) enum Command {
     CriticalPath(PathArgs),
     /// Named groups and folds for `--preset`: list, save, delete
     Presets(PresetsArgs),
+    /// A recording from another profiler's file
+    Import(ImportArgs),
+    /// What a filter keeps of a recording, as another profiler's file
+    Export(ExportArgs),
     /// A finding's page: what it means, why it costs time, what to do
     Explain(ExplainArgs),
     /// What this machine or place allows, and what is degraded without it

@@ -8,9 +8,11 @@ mod critical_path;
 mod diff;
 mod doctor;
 mod explain;
+mod export;
 mod fail_on;
 mod findings;
 mod flame;
+mod import;
 mod man;
 mod presets;
 mod record;
@@ -51,6 +53,8 @@ pub(crate) fn run(
         Command::Wakers(args) => wakers::run(&args, output),
         Command::CriticalPath(args) => critical_path::run(&args, output),
         Command::Presets(args) => presets::run(&args, output),
+        Command::Import(args) => import::run(&args, output),
+        Command::Export(args) => export::run(&args, output),
         Command::Explain(args) => explain::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Completions(args) => completions::run(&args, settings, output),

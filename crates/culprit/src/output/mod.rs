@@ -110,11 +110,19 @@ impl Output {
     /// # Errors
     /// When stdout cannot take it, for another reason than that its reader went away.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Failure> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Prints bytes on stdout as they are.
+    ///
+    /// # Errors
+    /// As [`Output::print`].
+    pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.closed {
             return Ok(());
         }
         let mut stdout = io::stdout().lock();
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(())

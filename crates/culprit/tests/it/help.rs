@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 18] = [
+const SUBCOMMANDS: [&str; 20] = [
     "why",
     "record",
     "report",
@@ -20,6 +20,8 @@ const SUBCOMMANDS: [&str; 18] = [
     "wakers",
     "critical-path",
     "presets",
+    "import",
+    "export",
     "explain",
     "doctor",
     "completions",

@@ -19,6 +19,9 @@ pub(crate) fn fixtures() -> Vec<(Format, PathBuf)> {
     found
 }
 
+/// What a lost stack is called on the way out.
+const LOST: &str = "[stack lost]";
+
 fn quiet() -> impl FnMut(u64, u64) {
     |_, _| ()
 }
@@ -31,6 +34,9 @@ pub(crate) fn sums(recording: &Recording) -> BTreeMap<(Metric, String), u64> {
         let names = frames.map(|frame| recording.frame_name(frame).replace(';', ":"));
         let mut names: Vec<_> = names.collect();
         names.reverse();
+        if names.is_empty() {
+            names.push(LOST.to_owned());
+        }
         *sums.entry((cost.metric, names.join(";"))).or_default() += cost.value;
     }
     sums
@@ -43,7 +49,8 @@ fn profile(recording: &Recording, metric: Metric) -> Profile<'_> {
     let rows = costs.map(|cost| {
         let mut frames: Vec<_> = cost.stack.into_iter().flat_map(|s| recording.stack(s)).collect();
         frames.reverse();
-        let leaf = frames.into_iter().fold(None, |at, frame| {
+        let lost = frames.is_empty().then(|| tree.child(None, &LOST.into(), NodeKind::Other));
+        let leaf = frames.into_iter().fold(lost, |at, frame| {
             let name = recording.frame_name(frame).into();
             Some(tree.child(at, &name, NodeKind::Frame(frame)))
         });

@@ -1,0 +1,134 @@
+//! `culprit import FILE`: a recording from another profiler's file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use culprit_exchange::{Error, Imported};
+use culprit_model::Recording;
+use serde::Serialize;
+
+use crate::args::ImportArgs;
+use crate::failure::{Failure, Outcome, chain};
+use crate::files;
+use crate::json::SCHEMA;
+use crate::output::{Output, clean};
+
+/// Runs it.
+///
+/// # Errors
+/// When the file is of no known format or unreadable, or when the recording cannot be written.
+pub(crate) fn run(args: &ImportArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let target = args.output.clone().unwrap_or_else(|| unused(&args.file));
+    files::replaceable(&target)?;
+    let Imported { format, mut recording } = read(args, output)?;
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let facts = [("imported from", name), ("format", format.to_string())];
+    recording.meta.place_facts.extend(facts.map(|(fact, value)| (fact.to_owned(), value)));
+    if recording.intervals.is_empty() && !recording.switches.is_empty() {
+        culprit_engine::threads::build(&mut recording);
+    }
+    culprit_recording::write(&target, &recording)
+        .map_err(|error| Failure::refused(chain(&error)))?;
+    if output.wants_json() {
+        output.document(&Document::new(&target, &format.to_string(), &recording))?;
+    } else {
+        output.say(&summary(&target, &format.to_string(), &recording));
+    }
+    Ok(Outcome::Done)
+}
+
+/// A name after the file's without its ending.
+fn unused(file: &Path) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("import");
+    files::unused(&files::stem(stem), ".culprit")
+}
+
+fn read(args: &ImportArgs, output: &Output) -> Result<Imported, Failure> {
+    let progress = output.progress();
+    let mut tell = |done: u64, of: u64| {
+        progress.doing(format!("reading: {} of {} MiB", done >> 20, of >> 20));
+    };
+    let read = culprit_exchange::read(&args.file, args.format, &mut tell);
+    progress.clear();
+    read.map_err(|error| not_read(&args.file, &error))
+}
+
+fn not_read(file: &Path, error: &Error) -> Failure {
+    if matches!(error, Error::Unrecognised { .. }) && culprit_recording::open(file).is_ok() {
+        let file = file.display();
+        return Failure::bad_input(format!("import `{file}`: it is a recording already"))
+            .hint(format!("`culprit report {file}` shows it"));
+    }
+    Failure::bad_input(chain(error)).hints(error.hint())
+}
+
+fn metrics(recording: &Recording) -> Vec<String> {
+    let found: BTreeSet<_> = recording.costs.iter().map(|cost| cost.metric).collect();
+    let wall = (!recording.intervals.is_empty()).then(|| "wall".to_owned());
+    let mut words: Vec<String> = wall.into_iter().collect();
+    words.extend(found.into_iter().map(|metric| metric.to_string()));
+    words.dedup();
+    words
+}
+
+/// What came of it, for people.
+fn summary(path: &Path, format: &str, recording: &Recording) -> String {
+    let mut text = format!(
+        "{}: {} samples and {} intervals of {} threads at {} stacks over {}, read as {format}; metrics: {}",
+        clean(&path.display().to_string()),
+        recording.costs.len() + recording.samples.len(),
+        recording.intervals.len(),
+        recording.threads.len(),
+        recording.stacks.len(),
+        recording.meta.wall,
+        metrics(recording).join(", "),
+    );
+    for loss in &recording.losses {
+        let (kind, detail) = (loss.kind, clean(&loss.detail));
+        text.push_str(&format!("\n{kind}: {} ({detail}); {}", loss.count, kind.advice()));
+    }
+    text
+}
+
+/// What came of it, for programs.
+#[derive(Debug, Serialize)]
+struct Document {
+    schema: u32,
+    recording: String,
+    format: String,
+    wall_ns: u64,
+    threads: usize,
+    stacks: usize,
+    samples: usize,
+    metrics: Vec<String>,
+    losses: Vec<LossRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct LossRow {
+    kind: String,
+    count: u64,
+    detail: String,
+}
+
+impl Document {
+    fn new(path: &Path, format: &str, recording: &Recording) -> Self {
+        let losses = recording.losses.iter().map(|loss| LossRow {
+            kind: loss.kind.to_string(),
+            count: loss.count,
+            detail: loss.detail.to_string(),
+        });
+        Self {
+            schema: SCHEMA,
+            recording: path.display().to_string(),
+            format: format.to_owned(),
+            wall_ns: recording.meta.wall.0,
+            threads: recording.threads.len(),
+            stacks: recording.stacks.len(),
+            samples: recording.costs.len() + recording.samples.len(),
+            metrics: metrics(recording),
+            losses: losses.collect(),
+        }
+    }
+}

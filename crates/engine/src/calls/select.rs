@@ -1,0 +1,266 @@
+//! The rows that a filter keeps, each with its time and what is left of its stack: what is given
+//! on to other programs.
+//!
+//! Unlike a call tree this keeps rows apart, keeps direct recursion, and knows of each name what it
+//! stands for. Folding by percentage needs a whole tree and does not apply.
+
+use culprit_model::{
+    Cause, FrameId, Label as _, Metric, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
+};
+use rustc_hash::FxHashMap;
+
+use super::index::STACK_LOST;
+use super::names::{NameId, Names};
+use super::query::Query;
+
+/// What a name in a stack stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A process at the root end.
+    Process(ProcessId),
+    /// A thread below it.
+    Thread(ThreadId),
+    /// A place in code.
+    Frame(FrameId),
+    /// The cause at the leaf end of thread time.
+    Cause(Cause),
+    /// What grouping made of one of these, or a stack that was lost.
+    Other,
+}
+
+/// A name called by the names above it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The caller's position in [`Selection::steps`], before this one; none at the root end.
+    pub parent: Option<u32>,
+    /// The name, as views show it.
+    pub name: Text,
+    /// What it stands for.
+    pub source: Source,
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelectedRow {
+    /// When, or from when.
+    pub time: Time,
+    /// How long; 0 for an instant.
+    pub duration: Nanos,
+    /// Whose; none where process and thread are steps like others.
+    pub thread: Option<ThreadId>,
+    /// The last step's position in [`Selection::steps`]; none for an empty stack.
+    pub leaf: Option<u32>,
+    /// How much, in the query's metric.
+    pub value: u64,
+    /// How many samples it stands for.
+    pub count: u64,
+}
+
+/// The rows that a filter keeps.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Stacks as a prefix tree.
+    pub steps: Vec<Step>,
+    /// The rows, ordered by time.
+    pub rows: Vec<SelectedRow>,
+}
+
+type Key = (Option<ThreadId>, Option<StackId>, Option<Cause>);
+
+/// The rows that a filter keeps. Linear in rows, plus the frames of distinct stacks.
+#[must_use]
+pub fn select(recording: &Recording, query: &Query) -> Selection {
+    let mut selector = Selector {
+        recording,
+        query,
+        judged: FxHashMap::default(),
+        names: Names::default(),
+        steps: Vec::new(),
+        known: FxHashMap::default(),
+    };
+    let mut leaves: FxHashMap<Key, Option<Option<u32>>> = FxHashMap::default();
+    let mut rows = Vec::new();
+    kept(recording, query, |key, mut row| {
+        if let Some(leaf) = *leaves.entry(key).or_insert_with(|| selector.leaf(key)) {
+            row.leaf = leaf;
+            rows.push(row);
+        }
+    });
+    rows.sort_by_key(|row| row.time);
+    Selection { steps: selector.steps, rows }
+}
+
+/// Every row that a query's metric, time range and thread patterns keep, cut to the range, and where
+/// its stack is.
+fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, SelectedRow)) {
+    let metric = query.metric();
+    let range = query.range_to(Time(recording.meta.wall.0));
+    let keeps = |id: ThreadId| {
+        let process = recording.process_name(recording.thread(id).process);
+        query.keeps(&process, &recording.thread_name(id))
+    };
+    let threads = (0..recording.threads.len()).map(ThreadId::from_index);
+    let threads: Vec<bool> = threads.map(keeps).collect();
+    let keeps = |id: ThreadId| threads.get(id.index()).copied().unwrap_or(false);
+    let mut give = |key: Key, time: Time, duration: Nanos, (value, count): (u64, u64)| {
+        let value = if metric == Metric::Waits { count } else { value };
+        let row = SelectedRow { time, duration, thread: key.0, leaf: None, value, count };
+        if let Some(row) = cut(row, range) {
+            each(key, row);
+        }
+    };
+    if metric == Metric::Faults {
+        for row in recording.faults.iter().filter(|row| keeps(row.thread)) {
+            give((Some(row.thread), row.stack, None), row.time, Nanos::ZERO, (row.count, 1));
+        }
+    }
+    for row in recording.intervals.iter().filter(|row| keeps(row.thread)) {
+        if metric == Metric::Wall || metric.counts(row.cause) {
+            let key = (Some(row.thread), row.stack, Some(row.cause));
+            give(key, row.start, row.duration, (row.duration.0, 1));
+        }
+    }
+    // A pattern on threads cannot fit what has none.
+    let all = query.keeps_all_threads();
+    for row in recording.costs.iter().filter(|row| row.thread.map_or(all, keeps)) {
+        let of_cause = || row.cause.is_some_and(|cause| metric.counts(cause));
+        let time = row.metric == Metric::Wall && metric != Metric::Waits;
+        if row.metric == metric || (time && of_cause()) {
+            let key = (row.thread, row.stack, row.cause);
+            give(key, row.time, row.duration, (row.value, row.count));
+        }
+    }
+}
+
+/// What a time range, both ends included, leaves of a row; the value is cut in proportion.
+fn cut(row: SelectedRow, (from, to): (Time, Time)) -> Option<SelectedRow> {
+    let (time, end) = (row.time.max(from), (row.time + row.duration).min(to));
+    if end < time {
+        return None;
+    }
+    let duration = end.since(time);
+    if duration == row.duration {
+        return Some(row);
+    }
+    let part = u128::from(row.value) * u128::from(duration.0) / u128::from(row.duration.0.max(1));
+    Some(SelectedRow { time, duration, value: u64::try_from(part).unwrap_or(u64::MAX), ..row })
+}
+
+/// What the filter says about one name.
+#[derive(Debug, Clone)]
+struct Judged {
+    name: NameId,
+    /// What the name stands for: nothing once it is grouped.
+    grouped: bool,
+    /// The entry group's own name.
+    entry: Option<String>,
+    excluded: bool,
+    folded: bool,
+    /// The include patterns that the name fits, one bit each.
+    included: u64,
+}
+
+struct Selector<'a> {
+    recording: &'a Recording,
+    query: &'a Query,
+    judged: FxHashMap<Source, Judged>,
+    names: Names,
+    steps: Vec<Step>,
+    known: FxHashMap<(Option<u32>, NameId, Source), u32>,
+}
+
+impl Selector<'_> {
+    /// What a stack is made of, outermost first.
+    fn sources(&self, (thread, stack, cause): Key) -> Vec<Source> {
+        let time = self.query.metric().is_time();
+        let mut sources = Vec::new();
+        let cause = cause.filter(|_| thread.is_some() && time);
+        sources.extend(cause.map(Source::Cause));
+        match stack {
+            None => sources.push(Source::Other),
+            Some(stack) => sources.extend(self.recording.stack(stack).map(Source::Frame)),
+        }
+        if let Some(thread) = thread {
+            let process = self.recording.thread(thread).process;
+            sources.extend([Source::Thread(thread), Source::Process(process)]);
+        }
+        sources.reverse();
+        sources
+    }
+
+    /// The name of what stands in a stack, and with its module's whole path.
+    fn name(&self, source: Source) -> (String, Option<String>) {
+        match source {
+            Source::Process(id) => (format!("Process {}", self.recording.process_name(id)), None),
+            Source::Thread(id) => (format!("Thread {}", self.recording.thread_name(id)), None),
+            Source::Cause(cause) => (cause.word().to_owned(), None),
+            Source::Other => (STACK_LOST.to_owned(), None),
+            Source::Frame(id) => {
+                let frame = self.recording.frame(id);
+                let module = frame.module.map(|module| self.recording.module(module));
+                let long = module.map(|module| format!("{}!{}", module.path, frame.function));
+                (self.recording.frame_name(id), long)
+            }
+        }
+    }
+
+    fn judge(&mut self, source: Source) -> Judged {
+        if let Some(known) = self.judged.get(&source) {
+            return known.clone();
+        }
+        let (original, long) = self.name(source);
+        let long = long.filter(|_| self.query.wants_paths());
+        let applied = self.query.groups.apply(&original, long.as_deref());
+        let (shown, long, entry, grouped) = match applied {
+            Some(group) => (group.name, None, group.entry, true),
+            None => (original, long, None, false),
+        };
+        let long = long.as_deref();
+        let bits = self.query.include.iter().zip(0..);
+        let fits = bits.filter(|(pattern, _)| pattern.fits(&shown, long));
+        let judged = Judged {
+            name: self.names.intern(&Text::from(&*shown)),
+            grouped,
+            entry,
+            excluded: self.query.exclude.any_of(&shown, long),
+            folded: self.query.fold.any_of(&shown, long),
+            included: fits.fold(0, |word, (_, bit)| word | 1 << bit),
+        };
+        self.judged.insert(source, judged.clone());
+        judged
+    }
+
+    /// The last step of what is left of a stack; none when the stack is dropped.
+    fn leaf(&mut self, key: Key) -> Option<Option<u32>> {
+        let mut at: Option<u32> = None;
+        let (mut included, mut inside) = (0_u64, None);
+        for source in self.sources(key) {
+            let judged = self.judge(source);
+            if judged.excluded {
+                return None;
+            }
+            let entered = judged.entry.is_some() && judged.entry == inside;
+            if entered || (judged.folded && at.is_some()) {
+                continue;
+            }
+            included |= judged.included;
+            inside = judged.entry;
+            let same = |at: u32| self.steps[at as usize].name == *self.names.text(judged.name);
+            if judged.grouped && at.is_some_and(same) {
+                continue;
+            }
+            let source = if judged.grouped { Source::Other } else { source };
+            at = Some(self.step(at, judged.name, source));
+        }
+        let all = self.query.include.iter().zip(0..).fold(0_u64, |word, (_, bit)| word | 1 << bit);
+        (included == all).then_some(at)
+    }
+
+    fn step(&mut self, parent: Option<u32>, name: NameId, source: Source) -> u32 {
+        let steps = &mut self.steps;
+        *self.known.entry((parent, name, source)).or_insert_with(|| {
+            steps.push(Step { parent, name: self.names.text(name).clone(), source });
+            u32::try_from(steps.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+}
