@@ -26,7 +26,8 @@ pub(crate) fn write_by(
     let what = || format!("write `{}`", path.display());
     let there = std::fs::metadata(path);
     if there.as_ref().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        return std::fs::write(path, bytes).or_refused(what);
+        let file = std::fs::OpenOptions::new().write(true).open(path);
+        return file.and_then(|mut file| write(&mut file)).or_refused(what);
     }
     if there.is_ok() && culprit_recording::peek(path).is_ok() {
         return Err(Failure::bad_input(format!("{}: it is a recording", what()))
@@ -128,21 +129,8 @@ pub(crate) fn replaceable(path: &Path) -> Result<(), Failure> {
         .hint("`-o` names another file"))
 }
 
-/// Makes sure that what is written to `path` replaces no recording.
-///
-/// # Errors
-/// When one stands there.
-pub(crate) fn no_recording(path: &Path) -> Result<(), Failure> {
-    if !path.exists() || !is_recording(path) {
-        return Ok(());
-    }
-    let path = path.display();
-    Err(Failure::bad_input(format!("write `{path}`: a recording is there"))
-        .hint("`-o` names another file"))
-}
-
 fn is_recording(path: &Path) -> bool {
-    culprit_recording::open(path).is_ok()
+    culprit_recording::peek(path).is_ok()
 }
 
 /// The first of `STEM-1ENDING`, `STEM-2ENDING`, ... that does not exist yet.

@@ -6,13 +6,15 @@ use culprit_model::{Label as _, labels};
 
 use crate::builder::Builder;
 use crate::input::Input;
-use crate::perfview;
 use crate::profile::Profile;
 use crate::{chrome, collapsed, firefox, pprof, speedscope, strace};
+use crate::{perf, perfview};
 
 labels! {
     /// A format of another profiler, in the order in which files are tried: the surest signs first.
     Format ("format") {
+        /// What `perf script` prints.
+        PerfScript = "perf-script",
         /// PerfView's samples as XML.
         PerfViewXml = "perfview-xml",
         /// PerfView's samples as JSON.
@@ -60,6 +62,7 @@ pub(crate) struct Spec {
 impl Format {
     pub(crate) const fn spec(self) -> &'static Spec {
         match self {
+            Self::PerfScript => &perf::SCRIPT,
             Self::PerfViewXml => &perfview::XML,
             Self::PerfViewJson => &perfview::JSON,
             Self::Speedscope => &speedscope::SPEC,

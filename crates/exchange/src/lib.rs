@@ -29,6 +29,7 @@ mod firefox;
 mod format;
 mod input;
 mod json;
+mod perf;
 mod perfview;
 mod pprof;
 mod profile;

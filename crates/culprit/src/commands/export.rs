@@ -18,18 +18,17 @@ use crate::{files, load};
 /// # Errors
 /// When the recording or the filter cannot be read, or the file cannot be written.
 pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let mut filter = args.filter.filter();
+    let mut filter = args.filter.filter()?;
     if output.wants_json() && args.output.is_none() {
         return Err(Failure::bad_input("export with `--json`: stdout is the file's")
             .hint("`-o FILE` writes it to a file"));
     }
-    if let Some(path) = &args.output {
-        files::no_recording(path)?;
-    }
     if filter.fold_pct.take().is_some() {
         output.say("`--fold-pct` folds trees; what is exported has all its stacks");
     }
-    let recording = load::recording(&args.recording.recording)?;
+    // Wrong patterns are told before a long recording is read.
+    load::query(&filter)?;
+    let recording = load::recording(&args.recording.recording, output)?;
     let query = load::query_for(&recording, &filter)?;
     let profile = profile(&recording, query.metric(), &select(&recording, &query));
     if profile.rows.is_empty() {

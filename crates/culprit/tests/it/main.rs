@@ -21,6 +21,7 @@ mod json;
 mod killed;
 mod limits;
 mod pages;
+mod perfview;
 mod phases;
 mod readme;
 mod support;

@@ -95,12 +95,7 @@ pub fn select(recording: &Recording, query: &Query) -> Selection {
 fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, SelectedRow)) {
     let metric = query.metric();
     let range = query.range_to(Time(recording.meta.wall.0));
-    let keeps = |id: ThreadId| {
-        let process = recording.process_name(recording.thread(id).process);
-        query.keeps(&process, &recording.thread_name(id))
-    };
-    let threads = (0..recording.threads.len()).map(ThreadId::from_index);
-    let threads: Vec<bool> = threads.map(keeps).collect();
+    let threads = query.threads(recording);
     let keeps = |id: ThreadId| threads.get(id.index()).copied().unwrap_or(false);
     let mut give = |key: Key, time: Time, duration: Nanos, (value, count): (u64, u64)| {
         let value = if metric == Metric::Waits { count } else { value };
