@@ -150,7 +150,7 @@ impl<'a> File<'a> {
     fn end(&mut self) {
         match std::mem::replace(&mut self.inside, Inside::Nothing) {
             Inside::Frame(id) => {
-                let frame = self.builder.named(self.text.trim());
+                let frame = self.builder.named(&self.text);
                 self.frames.insert(id, frame);
             }
             Inside::Sample => {
