@@ -4,7 +4,7 @@ use std::path::Path;
 
 use culprit_engine::calls::{Selection, Source, select};
 use culprit_exchange::{NodeKind, Profile, Row, Tree};
-use culprit_model::{Metric, Recording};
+use culprit_model::{Drill, Metric, Recording};
 use serde::Serialize;
 
 use crate::args::ExportArgs;
@@ -22,6 +22,10 @@ pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Fai
     if output.wants_json() && args.output.is_none() {
         return Err(Failure::bad_input("export with `--json`: stdout is the file's")
             .hint("`-o FILE` writes it to a file"));
+    }
+    if filter.drill != Drill::No {
+        return Err(Failure::bad_input("export: `--drill` narrows views, not rows")
+            .hint("`--inc PATTERN` keeps the stacks in which a frame stands"));
     }
     if filter.fold_pct.take().is_some() {
         output.say("`--fold-pct` folds trees; what is exported has all its stacks");

@@ -203,7 +203,14 @@ impl Selector<'_> {
         if let Some(known) = self.judged.get(&source) {
             return known.clone();
         }
-        let (original, long) = self.name(source);
+        let (mut original, long) = self.name(source);
+        let numbered = matches!(source, Source::Process(_) | Source::Thread(_));
+        if let Some((name, _)) = original.rsplit_once(" (")
+            && numbered
+            && self.query.erases_ids()
+        {
+            original = name.to_owned();
+        }
         let long = long.filter(|_| self.query.wants_paths());
         let applied = self.query.groups.apply(&original, long.as_deref());
         let (shown, long, entry, grouped) = match applied {
@@ -245,6 +252,9 @@ impl Selector<'_> {
                 continue;
             }
             let source = if judged.grouped { Source::Other } else { source };
+            if self.query.flat() {
+                at = None;
+            }
             at = Some(self.step(at, judged.name, source));
         }
         let all = self.query.include.iter().zip(0..).fold(0_u64, |word, (_, bit)| word | 1 << bit);
