@@ -27,7 +27,7 @@ pub(crate) const SPEC: Spec = Spec {
 
 pub(crate) const CPUPROFILE: Spec = Spec {
     extensions: &["cpuprofile"],
-    about: "V8's CPU profile: node --cpu-prof, Chromium's developer tools",
+    about: "V8's CPU profile: Node's profiler, Chromium's developer tools",
     detect: cpuprofile::detect,
     read: Some(cpuprofile::read),
     write: None,
