@@ -14,8 +14,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Quality,
     specificity: Specificity::Statement,
     claim: "A part of what happened is missing from the recording.",
-    signature: "The loss table counts dropped records, a killed recorder, a full disk, a damaged file \
-                or accounting that differs from the kernel's own.",
+    signature: "The loss table counts dropped records, a killed recorder, a full disk, a damaged \
+                file, accounting that differs from the kernel's own, or what another profiler's \
+                file held that has no place in a recording or no certain meaning.",
     why: "The recorder could not keep up, or was ended early. Intervals that touch a hole are marked \
           uncertain, and findings that rest on them have less confidence.",
     fix: "Record again: fewer processes, larger rings, a disk with room, and end with Ctrl-C.",
@@ -36,6 +37,8 @@ pub(crate) const KINDS: &[LossKind] = &[
     LossKind::ThreadsNotAttached,
     LossKind::AccountingDiffers,
     LossKind::RecordsMalformed,
+    LossKind::DetailLeftOut,
+    LossKind::MetricGuessed,
 ];
 
 impl Rule for RecordingLost {
@@ -44,7 +47,8 @@ impl Rule for RecordingLost {
         let (apart, lost): (Vec<&Loss>, Vec<&Loss>) =
             all.into_iter().partition(|l| l.kind == LossKind::AccountingDiffers);
         let records: u64 = lost.iter().map(|l| l.count).fold(0, u64::saturating_add);
-        let title = format!("the recording misses {records} records or has holes");
+        let noun = if records == 1 { "record" } else { "records" };
+        let title = format!("the recording misses {records} {noun} or has holes");
         let intervals = &evidence.recording.intervals;
         let all: Nanos = intervals.iter().map(|i| i.duration).sum();
         let uncertain: Nanos = intervals.iter().filter(|i| i.uncertain).map(|i| i.duration).sum();
