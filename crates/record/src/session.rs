@@ -134,7 +134,9 @@ impl Plan {
         let subjects = Subjects::find(&self.options.target, waiting)?;
         let paced = !matches!(subjects.kind, SubjectKind::Processes(_));
         let events = self.events(paced);
+        let opener = FileOpener::with_fallback_roots(subjects.pids());
         let mut source = self.open(&events, &subjects)?;
+        let list_below = if source.is_none() { subjects.roots.clone() } else { Vec::new() };
         let start = pair();
         let meta = self.meta(start);
         let bound = SpoolOptions { max_event_bytes: self.options.max_event_bytes };
@@ -156,27 +158,17 @@ impl Plan {
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);
         self.note_shortfalls(&mut worker, source.as_ref());
+        // From here on the rings are emptied: to look at every process of a busy machine takes
+        // seconds, in which they would run over.
+        let reader = spawn("culprit-rings", reading(source, opener, early, crew.lines))?;
         subjects.adopt(&mut worker);
-        let opener = FileOpener::with_fallback_roots(subjects.pids());
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
             cgroup: subjects.counters(),
             observe: self.rights.kernel.is_err(),
-            list_below: if source.is_none() { subjects.roots.clone() } else { Vec::new() },
+            list_below,
             out: crew.readings,
             stop: Arc::clone(&crew.stop_poller),
-        };
-        let reader: Box<dyn FnOnce() + Send> = match source {
-            Some(source) => {
-                let reader = Reader::new(source, opener, early, crew.lines);
-                Box::new(move || drop(reader.run()))
-            }
-            None => {
-                let reader = Reader::new(NoEvents, opener, early, crew.lines);
-                Box::new(move || {
-                    reader.run();
-                })
-            }
         };
         Ok(Armed {
             meta: Meta { recorder_memory_bytes: (rings + BUFFER_BYTES) as u64, ..meta },
@@ -189,7 +181,7 @@ impl Plan {
             stop_poller: crew.stop_poller,
             worker: spawn("culprit-rows", move || worker.run())?,
             poller: spawn("culprit-poll", move || poller.run())?,
-            reader: spawn("culprit-rings", reader)?,
+            reader,
             cpu_before,
         })
     }
@@ -370,6 +362,27 @@ fn spawn<T: Send + 'static>(
         .name(name.to_owned())
         .spawn(body)
         .map_err(|source| Error::Recorder { what: "start a thread", source })
+}
+
+/// What empties the rings; without events it only keeps the worker's clock going.
+fn reading(
+    source: Option<PerfSource>,
+    opener: FileOpener,
+    early: Vec<Chunk>,
+    lines: Lines,
+) -> Box<dyn FnOnce() + Send> {
+    match source {
+        Some(source) => {
+            let reader = Reader::new(source, opener, early, lines);
+            Box::new(move || drop(reader.run()))
+        }
+        None => {
+            let reader = Reader::new(NoEvents, opener, early, lines);
+            Box::new(move || {
+                reader.run();
+            })
+        }
+    }
 }
 
 /// The channels and flags between the three threads.

@@ -83,7 +83,7 @@ pub(super) fn capabilities(system: &System) -> Check {
         ID,
         value,
         "PERFMON: other processes and the kernel; SYS_PTRACE: other users' files; SYSLOG: kernel names; IPC_LOCK: large rings",
-        "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock+ep $(command -v culprit)",
+        "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_dac_read_search+ep $(command -v culprit)",
     )
 }
 

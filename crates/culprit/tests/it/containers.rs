@@ -7,30 +7,30 @@ use std::time::Duration;
 use culprit_model::{MarkKind, Time};
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, engine_answers, number, program, skip, stderr};
+use crate::support::{Lab, all_rights, disturbed, engine_answers, number, program, skip, stderr};
 
-const IMAGE: &str = "culprit-test-named:1";
-
-/// Makes an image that holds nothing but the program, and removes it when dropped.
-struct Image;
+/// An image that holds nothing but the program, of one test's own, because tests run side by side
+/// and each removes its image when it is dropped.
+struct Image(String);
 
 impl Image {
-    fn make(lab: &Lab) -> Self {
+    fn make(lab: &Lab, test: &str) -> Self {
+        let name = format!("culprit-test-{test}-{}:1", std::process::id());
         lab.build("named/named.c", &["-static"]);
         let tar = lab.path("image.tar");
         let packed =
             program("tar").arg("-cf").arg(&tar).arg("-C").arg(lab.path("")).arg("named").status();
         assert!(packed.expect("tar").success());
         let imported =
-            program("docker").arg("import").arg(&tar).arg(IMAGE).stdout(Stdio::null()).status();
+            program("docker").arg("import").arg(&tar).arg(&name).stdout(Stdio::null()).status();
         assert!(imported.expect("docker import").success());
-        Self
+        Self(name)
     }
 }
 
 impl Drop for Image {
     fn drop(&mut self) {
-        let removed = program("docker").args(["rmi", "-f", IMAGE]).stdout(Stdio::null()).status();
+        let removed = program("docker").args(["rmi", "-f", &self.0]).stdout(Stdio::null()).status();
         assert!(removed.is_ok_and(|status| status.success()), "the image is left");
     }
 }
@@ -44,7 +44,8 @@ fn executed(recording: &Path) -> String {
     format!("{:.9}s", execs.next().map_or(0.0, |mark| mark.time.since(Time::START).seconds()))
 }
 
-/// The share of the program's time in frames whose function has a name.
+/// The share of the program's time in frames whose function has a name; 0 where the program's own
+/// work is not among them.
 fn named_share(lab: &Lab, recording: &str) -> f64 {
     let from = executed(&lab.path(recording));
     let top = lab.json(&["top", recording, "--thread", "named", "--from", &from, "--limit", "0"]);
@@ -53,7 +54,10 @@ fn named_share(lab: &Lab, recording: &str) -> f64 {
         .iter()
         .filter(|row| row["name"].as_str().is_some_and(|name| name.contains('!')))
         .collect();
-    assert!(code.iter().any(|row| row["name"] == "named!churn_numbers"), "{top}");
+    if !code.iter().any(|row| row["name"] == "named!churn_numbers") {
+        println!("{top}");
+        return 0.0;
+    }
     let all: f64 = code.iter().map(|row| number(&row["inc"])).sum();
     let unnamed: f64 = code
         .iter()
@@ -63,31 +67,50 @@ fn named_share(lab: &Lab, recording: &str) -> f64 {
     1.0 - unnamed / all
 }
 
+/// Records until nearly every function is named: again only where a recording itself says that it
+/// lost something, and at most three times.
+fn all_are_named(lab: &Lab, mut record: impl FnMut(&str)) {
+    for attempt in 1..=3 {
+        let recording = format!("{attempt}.culprit");
+        record(&recording);
+        let share = named_share(lab, &recording);
+        if share >= 0.99 {
+            return;
+        }
+        let lost = disturbed(&lab.json(&["report", &recording]));
+        println!("{share} of the frames' functions are named, and the recording says {lost:?}");
+        assert!(lost.is_some(), "{share} of the frames' functions are named");
+    }
+    panic!("three recordings in which functions have no names");
+}
+
 #[test]
 fn functions_of_a_container_that_is_gone_are_named() {
     if !all_rights() || !engine_answers() {
         return skip("containers", "a container engine, and root for its processes");
     }
     let lab = Lab::new();
-    let _image = Image::make(&lab);
-    let recorder = lab
-        .culprit()
-        .args(["record", "-o", "all.culprit", "--all"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("culprit runs");
-    while !lab.path("all.culprit").exists() {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_secs(1));
-    let ran = program("docker").args(["run", "--rm", "--net=none", IMAGE, "/named", "1"]).status();
-    assert!(ran.expect("docker run").success());
-    let pid = rustix::process::Pid::from_child(&recorder);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it records");
-    let output = recorder.wait_with_output().expect("an exit status");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let share = named_share(&lab, "all.culprit");
-    assert!(share >= 0.99, "{share} of the frames' functions are named");
+    let image = Image::make(&lab, "all");
+    all_are_named(&lab, |recording| {
+        let mut recorder = lab
+            .culprit()
+            .args(["record", "-o", recording, "--all"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("culprit runs");
+        while !lab.path(recording).exists() {
+            assert!(recorder.try_wait().expect("a child").is_none(), "it ended by itself");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let ran =
+            program("docker").args(["run", "--rm", "--net=none", &image.0, "/named", "1"]).status();
+        assert!(ran.expect("docker run").success());
+        let pid = rustix::process::Pid::from_child(&recorder);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it records");
+        let output = recorder.wait_with_output().expect("an exit status");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
 }
 
 #[test]
@@ -96,16 +119,16 @@ fn a_place_of_an_image_is_recorded_from_its_first_instruction() {
         return skip("containers", "a container engine, and root for its processes");
     }
     let lab = Lab::new();
-    let _image = Image::make(&lab);
-    let place = format!("docker:{IMAGE}");
-    let output = lab
-        .culprit()
-        .args(["record", "-o", "place.culprit", "--place", &place, "--", "/named", "0.5"])
-        .output()
-        .expect("culprit runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let share = named_share(&lab, "place.culprit");
-    assert!(share >= 0.99, "{share} of the frames' functions are named");
+    let image = Image::make(&lab, "place");
+    let place = format!("docker:{}", image.0);
+    all_are_named(&lab, |recording| {
+        let output = lab
+            .culprit()
+            .args(["record", "-o", recording, "--place", &place, "--", "/named", "0.5"])
+            .output()
+            .expect("culprit runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
 }
 
 #[test]
@@ -114,21 +137,21 @@ fn a_recording_of_a_container_ends_with_it() {
         return skip("containers", "a container engine, and root for its processes");
     }
     let lab = Lab::new();
-    let _image = Image::make(&lab);
+    let image = Image::make(&lab, "ends");
     let name = format!("culprit-test-{}", std::process::id());
-    let started = program("docker")
-        .args(["run", "--rm", "-d", "--net=none", "--name", &name, IMAGE, "/named", "3"])
-        .stdout(Stdio::null())
-        .status();
-    assert!(started.expect("docker run").success());
-    // Bounded from outside, so that a recording that does not end fails instead of hanging.
-    let output = program("timeout")
-        .args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_culprit")])
-        .args(["record", "--container", &name, "-o", "ends.culprit"])
-        .current_dir(lab.path(""))
-        .output()
-        .expect("culprit runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let share = named_share(&lab, "ends.culprit");
-    assert!(share >= 0.99, "{share} of the frames' functions are named");
+    all_are_named(&lab, |recording| {
+        let started = program("docker")
+            .args(["run", "--rm", "-d", "--net=none", "--name", &name, &image.0, "/named", "3"])
+            .stdout(Stdio::null())
+            .status();
+        assert!(started.expect("docker run").success());
+        // Bounded from outside, so that a recording that does not end fails instead of hanging.
+        let output = program("timeout")
+            .args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_culprit")])
+            .args(["record", "--container", &name, "-o", recording])
+            .current_dir(lab.path(""))
+            .output()
+            .expect("culprit runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
 }
