@@ -13,6 +13,8 @@ use crate::{perf, perfview};
 labels! {
     /// A format of another profiler, in the order in which files are tried: the surest signs first.
     Format ("format") {
+        /// What perf records.
+        PerfData = "perf-data",
         /// What `perf script` prints.
         PerfScript = "perf-script",
         /// PerfView's samples as XML.
@@ -62,6 +64,7 @@ pub(crate) struct Spec {
 impl Format {
     pub(crate) const fn spec(self) -> &'static Spec {
         match self {
+            Self::PerfData => &perf::DATA,
             Self::PerfScript => &perf::SCRIPT,
             Self::PerfViewXml => &perfview::XML,
             Self::PerfViewJson => &perfview::JSON,

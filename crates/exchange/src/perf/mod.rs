@@ -1,9 +1,18 @@
-//! Linux perf: what `perf script` prints.
+//! Linux perf: its own files, and what `perf script` prints of them.
 
+mod data;
 mod event;
 mod script;
 
 use crate::format::Spec;
+
+pub(crate) const DATA: Spec = Spec {
+    extensions: &["data"],
+    about: "what `perf record` writes, to a file or into a pipe",
+    detect: data::detect,
+    read: Some(data::read),
+    write: None,
+};
 
 pub(crate) const SCRIPT: Spec = Spec {
     extensions: &["perf", "data.txt", "trace.zip"],

@@ -1,0 +1,250 @@
+//! What is mapped where, and the names of the code there.
+//!
+//! Names come from the files of this machine, and only from those whose build id is the one that was
+//! recorded; the kernel's from /proc/kallsyms, when this is the kernel that was recorded.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use culprit_model::{Frame, FrameId, LossKind, ModuleId, Text};
+use culprit_symbols::{Avma, BuildId, FileOffset, KernelSymbols, ModuleImage};
+use rustc_hash::FxHashMap;
+
+use crate::builder::Builder;
+
+/// The process to which perf gives the kernel's mappings.
+const KERNEL: i32 = -1;
+
+/// A mapping of a process.
+#[derive(Debug, Clone, Copy)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    offset: u64,
+    module: usize,
+}
+
+/// The mappings of a process. The number changes with them, so that stacks of addresses are known
+/// by it.
+#[derive(Debug, Clone, Default)]
+struct Space {
+    number: u64,
+    mappings: BTreeMap<u64, Mapping>,
+}
+
+/// A file that is mapped somewhere.
+struct Module {
+    id: ModuleId,
+    path: String,
+    build_id: Option<BuildId>,
+    /// None until it is asked for; then the image, if the file is here and the same.
+    image: Option<Option<ModuleImage>>,
+}
+
+/// All code of a recording.
+#[derive(Default)]
+pub(super) struct Code {
+    spaces: FxHashMap<i32, Space>,
+    numbers: u64,
+    modules: Vec<Module>,
+    known: FxHashMap<(String, Vec<u8>), usize>,
+    build_ids: FxHashMap<String, Vec<u8>>,
+    kernel: Option<Option<KernelSymbols>>,
+    frames: FxHashMap<(u64, u64), Box<[FrameId]>>,
+}
+
+impl Code {
+    /// Notes the build id that the file states for a path.
+    pub(super) fn states(&mut self, path: &str, build_id: &[u8]) {
+        self.build_ids.insert(path.to_owned(), build_id.to_vec());
+    }
+
+    /// A mapping begins; what was there is gone.
+    pub(super) fn map(
+        &mut self,
+        pid: i32,
+        (start, length, offset): (u64, u64, u64),
+        (path, build_id): (&str, Option<&[u8]>),
+        builder: &mut Builder,
+    ) {
+        let Some(end) = start.checked_add(length).filter(|end| *end > start) else { return };
+        let module = self.module(path, build_id, builder);
+        self.numbers += 1;
+        let space = self.spaces.entry(pid).or_default();
+        space.number = self.numbers;
+        let covered: Vec<u64> = space.mappings.range(start..end).map(|(at, _)| *at).collect();
+        for at in covered {
+            let Some(old) = space.mappings.remove(&at) else { continue };
+            if old.end > end {
+                let offset = old.offset.wrapping_add(end - old.start);
+                space.mappings.insert(end, Mapping { start: end, offset, ..old });
+            }
+        }
+        if let Some((_, before)) = space.mappings.range_mut(..start).next_back() {
+            before.end = before.end.min(start);
+        }
+        space.mappings.insert(start, Mapping { start, end, offset, module });
+    }
+
+    /// A process begins as the copy of another.
+    pub(super) fn fork(&mut self, parent: i32, child: i32) {
+        if parent != child
+            && let Some(space) = self.spaces.get(&parent).cloned()
+        {
+            self.spaces.insert(child, space);
+        }
+    }
+
+    /// A process executes a program: nothing of it is mapped any more.
+    pub(super) fn exec(&mut self, pid: i32) {
+        self.spaces.remove(&pid);
+    }
+
+    /// The number of a process's mappings as they are.
+    pub(super) fn number(&self, pid: i32) -> u64 {
+        self.spaces.get(&pid).map_or(0, |space| space.number)
+    }
+
+    fn module(&mut self, path: &str, build_id: Option<&[u8]>, builder: &mut Builder) -> usize {
+        let id = build_id.or_else(|| self.build_ids.get(path).map(Vec::as_slice));
+        let key = (path.to_owned(), id.unwrap_or_default().to_vec());
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let build_id = id.and_then(BuildId::new);
+        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
+        let name = if path.starts_with("//") || path == "[heap]" { "[jit]" } else { name };
+        let module = builder.module_named(name, path);
+        if let Some(id) = &build_id {
+            let text: String = id.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            builder.recording().modules[module.index()].build_id = Some(Text::from(text));
+        }
+        self.modules.push(Module { id: module, path: path.to_owned(), build_id, image: None });
+        self.known.insert(key, self.modules.len() - 1);
+        self.modules.len() - 1
+    }
+
+    /// The frames at an address, outermost first. `lookup` is within the instruction that is meant.
+    pub(super) fn frames(
+        &mut self,
+        pid: Option<i32>,
+        lookup: u64,
+        builder: &mut Builder,
+    ) -> Box<[FrameId]> {
+        let number = pid.map_or(u64::MAX, |pid| self.number(pid));
+        if let Some(known) = self.frames.get(&(number, lookup)) {
+            return known.clone();
+        }
+        let frames = match pid {
+            None => Box::new([self.kernel(lookup, builder)]),
+            Some(pid) => self.user(pid, lookup, builder),
+        };
+        self.frames.insert((number, lookup), frames.clone());
+        frames
+    }
+
+    fn user(&mut self, pid: i32, lookup: u64, builder: &mut Builder) -> Box<[FrameId]> {
+        let space = self.spaces.get(&pid);
+        let below = space.and_then(|space| space.mappings.range(..=lookup).next_back());
+        let Some(mapping) = below.map(|(_, m)| *m).filter(|mapping| lookup < mapping.end) else {
+            builder.lose(LossKind::AddressesUnknown, 1, "addresses in no mapping of the file");
+            return Box::new([builder.frame(plain(None, "?", None))]);
+        };
+        let module = &mut self.modules[mapping.module];
+        let image = module.image.get_or_insert_with(|| {
+            open(module.id, &module.path, module.build_id.as_ref(), builder)
+        });
+        let id = Some(module.id);
+        let offset = FileOffset(mapping.offset);
+        let address = image.as_ref().and_then(|image| {
+            Some((image, image.svma_in_mapping(Avma(lookup), Avma(mapping.start), offset)?))
+        });
+        let Some((image, address)) = address else {
+            return Box::new([builder.frame(plain(id, "?", None))]);
+        };
+        let names = image.symbolize(address).frames;
+        let outermost = names.len().saturating_sub(1);
+        let frames = names.iter().enumerate().rev().map(|(at, name)| {
+            builder.frame(Frame {
+                file: name.file.as_deref().map(Text::from),
+                line: name.line,
+                inlined: at < outermost,
+                ..plain(id, name.function.as_deref().unwrap_or("?"), Some(address.0))
+            })
+        });
+        frames.collect()
+    }
+
+    fn kernel(&mut self, lookup: u64, builder: &mut Builder) -> FrameId {
+        let recorded = self.build_ids.get("[kernel.kallsyms]").cloned();
+        let kernel = self.kernel.get_or_insert_with(|| running(recorded.as_deref(), builder));
+        let symbol = kernel.as_ref().and_then(|kernel| kernel.lookup(Avma(lookup)));
+        let module = match symbol.and_then(|symbol| symbol.module) {
+            Some(module) => format!("[{module}]"),
+            None => self.kernel_module(lookup),
+        };
+        let module = builder.module_named(&module, &module);
+        let kernel = self.kernel.as_ref().and_then(Option::as_ref);
+        let name = kernel.and_then(|kernel| kernel.lookup(Avma(lookup))).map(|symbol| symbol.name);
+        builder.frame(plain(Some(module), name.unwrap_or("?"), None))
+    }
+
+    /// The module of an unnamed kernel address, by where it is mapped.
+    fn kernel_module(&self, lookup: u64) -> String {
+        let space = self.spaces.get(&KERNEL);
+        let below = space.and_then(|space| space.mappings.range(..=lookup).next_back());
+        let path =
+            below.map(|(_, m)| m).filter(|m| lookup < m.end).map(|m| &self.modules[m.module].path);
+        match path {
+            Some(path) if path.starts_with('[') && !path.starts_with("[kernel") => path.clone(),
+            _ => "[kernel]".to_owned(),
+        }
+    }
+}
+
+fn plain(module: Option<ModuleId>, function: &str, address: Option<u64>) -> Frame {
+    let function = Text::from(function);
+    Frame { module, function, address, file: None, line: None, inlined: false }
+}
+
+/// A module's file, if it is here and the one that was recorded.
+fn open(
+    id: ModuleId,
+    path: &str,
+    build_id: Option<&BuildId>,
+    builder: &mut Builder,
+) -> Option<ModuleImage> {
+    let image =
+        if path == culprit_symbols::VDSO_NAME || !path.starts_with('/') || path.starts_with("//") {
+            None
+        } else {
+            let file = File::open(path).ok();
+            file.and_then(|file| ModuleImage::open(file, path, build_id).ok())
+        };
+    let row = &mut builder.recording().modules[id.index()];
+    row.symbols = image.as_ref().is_some_and(ModuleImage::has_symbols);
+    if image.is_none() && path.starts_with('/') && !path.starts_with("//") {
+        let what = format!("{path}: not on this machine, or another build");
+        builder.lose(LossKind::ModulesUnreadable, 1, &what);
+    }
+    image
+}
+
+/// The running kernel's symbols, if it is the kernel that was recorded.
+fn running(recorded: Option<&[u8]>, builder: &mut Builder) -> Option<KernelSymbols> {
+    let notes = std::fs::read("/sys/kernel/notes").unwrap_or_default();
+    let same = recorded
+        .is_some_and(|id| !id.is_empty() && notes.windows(id.len()).any(|window| window == id));
+    if !same {
+        let what = "the kernel that was recorded is not the one that runs here";
+        builder.lose(LossKind::KernelSymbolsMissing, 1, what);
+        return None;
+    }
+    match KernelSymbols::load() {
+        Ok(symbols) => Some(symbols),
+        Err(error) => {
+            builder.lose(LossKind::KernelSymbolsMissing, 1, &error.to_string());
+            None
+        }
+    }
+}
