@@ -171,6 +171,7 @@ impl Handler {
         let thread = self.seen(sample.task, time);
         let stack = self.full_stack(sample, thread, time);
         let time = self.instants.until_left(cpu, sample.task.tid, time);
+        self.tracker.state(thread).sampled = time;
         let kind = if sample.in_user { SampleKind::User } else { SampleKind::Kernel };
         self.rows.samples.push(RawSample { time, thread, kind, cpu, stack });
     }

@@ -21,6 +21,9 @@ const THINNED: &str = "so many switches that only some got a stack of their own;
 const BARE: &str = "so many switches that only some got a stack; none of the thread's others in the \
      same state has one, so what it waited for is not known";
 
+/// What the loss table says of a switch out that must have been.
+const UNSEEN: &str = "threads that came to a CPU without having been seen to leave one";
+
 /// A wakeup that is traced on the CPU of its waking follows it within this time.
 const JUST_NOW: Nanos = Nanos(100_000);
 
@@ -156,8 +159,10 @@ impl Handler {
     }
 
     fn come(&mut self, thread: ThreadId, cpu: u32, time: Time) {
+        self.must_have_left(thread, cpu, time);
         let state = self.tracker.state(thread);
         let time = time.max(state.switched);
+        state.runs = true;
         state.switched = time;
         state.leaving = None;
         state.dumped = None;
@@ -171,11 +176,26 @@ impl Handler {
         self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack: None, state: None });
     }
 
+    /// A thread comes to a CPU: where it is not known to have left one since it last came, that was
+    /// not recorded (processes that the machine hides, such as a virtual machine's own agent, show
+    /// none of their leavings). It was on a CPU for as long as the clock found it there.
+    fn must_have_left(&mut self, thread: ThreadId, cpu: u32, time: Time) {
+        let state = self.tracker.state(thread);
+        let since = state.switched.max(state.sampled);
+        if !state.runs || since >= time {
+            return;
+        }
+        let (kind, stack, state) = (SwitchKind::Out, None, None);
+        self.rows.switches.push(RawSwitch { time: since, thread, kind, cpu, stack, state });
+        self.ledger.at(LossKind::StacksMissing, UNSEEN, 1, since);
+    }
+
     fn leave(&mut self, thread: ThreadId, cpu: u32, time: Time, how: (Option<char>, bool)) {
         let (letter, ready) = how;
         let state = self.tracker.state(thread);
         let time = time.max(state.switched);
         state.switched = time;
+        state.runs = false;
         state.waits = !ready;
         // The switch record is later than the switch; the thread may have been woken meanwhile.
         state.woken = state.woken.filter(|woken| *woken > time);

@@ -41,6 +41,10 @@ pub(crate) struct ThreadState {
     pub(crate) dumped: Option<Vec<u64>>,
     /// Its last switch.
     pub(crate) switched: Time,
+    /// That switch was onto a CPU.
+    pub(crate) runs: bool,
+    /// When the clock last found it on a CPU.
+    pub(crate) sampled: Time,
     /// It left a CPU to wait, at its last switch.
     pub(crate) waits: bool,
     /// When something was last seen to wake it, since it left.
