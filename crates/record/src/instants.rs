@@ -16,8 +16,9 @@
 //! with the wakeup. A wakeup of a thread on another CPU sends that CPU an interrupt before it is
 //! traced, which takes ten microseconds in a virtual machine: there the waking is the instant.
 //!
-//! An idle CPU may trace nothing; then the switch record has to do, and a thread that was woken
-//! meanwhile was so at the latest when that CPU stopped to idle.
+//! An idle CPU may trace nothing; then the switch record has to do, less what such records are late
+//! by where the switch was traced, and a thread that was woken meanwhile was so at the latest when
+//! that CPU stopped to idle.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ use culprit_model::Time;
 /// 10 us, 20 us with an interrupt to another CPU. A request may also end without a switch (the
 /// scheduler chooses the same thread), and then the next switch is about as far as a tick.
 const PROMPT_NS: u64 = 100_000;
+
+/// A switch record later than this was held up by an interrupt and says nothing of others.
+const USUAL_LAG_NS: u64 = 20_000;
 
 /// `TRACE_FLAG_NEED_RESCHED` (include/linux/trace_events.h).
 const NEED_RESCHED: u32 = 4;
@@ -88,6 +92,9 @@ pub(crate) enum Queued {
 #[derive(Debug, Default)]
 pub(crate) struct Instants {
     cpus: BTreeMap<u32, Cpu>,
+    /// How much later than its instant a thread's switch record out of the idle loop is, ns: a
+    /// running mean over those that were traced.
+    lag: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -99,6 +106,8 @@ struct Cpu {
     /// The leaving and the coming half of the last traced switch, until their records are there.
     out: Option<(i32, Time, char)>,
     come: Option<(i32, Time)>,
+    /// That half is out of the idle loop.
+    from_idle: bool,
     /// The last switch's instant: time does not go back.
     floor: Time,
     /// Who runs.
@@ -146,6 +155,7 @@ impl Instants {
         cpu.floor = instant;
         cpu.out = Some((switch.prev, instant, switch.state));
         cpu.come = Some((switch.next, instant));
+        cpu.from_idle = switch.prev == 0;
         cpu.runs = Some(switch.next);
         unclaimed
     }
@@ -167,12 +177,17 @@ impl Instants {
 
     /// A switch record says that a thread came to `cpu`.
     pub(crate) fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
+        let lag = self.lag;
         let cpu = self.cpu(cpu);
         let traced = cpu.come.take_if(|(next, _)| *next == tid);
         let runs = cpu.runs.replace(tid);
         if let Some((_, instant)) = traced {
+            if cpu.from_idle {
+                self.late(time.since(instant).0);
+            }
             return Came { at: instant, traced: true, before: [None; 2] };
         }
+        let time = Time(time.0.saturating_sub(lag.unwrap_or(0))).max(cpu.floor);
         // The switch from the idle loop was not traced, nor what ended that loop.
         cpu.request = None;
         cpu.blind = Some(time);
@@ -183,6 +198,14 @@ impl Instants {
             before[0] = other.map(|other| Half::Out(other, time, None));
         }
         Came { at: time, traced: false, before }
+    }
+
+    /// A switch record out of the idle loop was this much later than its instant.
+    fn late(&mut self, ns: u64) {
+        if ns < USUAL_LAG_NS {
+            let mean = self.lag.unwrap_or(ns);
+            self.lag = Some((mean * 7 + ns) / 8);
+        }
     }
 
     /// The time of something that `tid` did on `cpu`: not after it left.
