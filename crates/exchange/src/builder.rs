@@ -14,6 +14,9 @@ use rustc_hash::FxHashMap;
 /// The longest name that is kept, in bytes: C++ templates reach a few thousand.
 const LONGEST_NAME: usize = 64 << 10;
 
+/// The most frames of a stack. Recorders keep far fewer; whoever shows stacks must walk them.
+const DEEPEST: u32 = 8192;
+
 /// An amount at a stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Amount {
@@ -56,12 +59,16 @@ pub struct Builder {
     modules: FxHashMap<Text, ModuleId>,
     frames: FxHashMap<FrameKey, FrameId>,
     stacks: FxHashMap<(Option<StackId>, FrameId), StackId>,
+    /// How many frames each stack has.
+    depths: Vec<u32>,
+    /// Frames beyond [`DEEPEST`].
+    cut: u64,
     processes: FxHashMap<u32, ProcessId>,
     threads: FxHashMap<(ProcessId, u32), ThreadId>,
 }
 
 impl Builder {
-    /// The recording's start on the file's clock; else it is the earliest time that any row has.
+    /// The recording's start on the file's clock, where no row has an earlier time.
     pub fn starts_at(&mut self, time: u64) {
         self.start = Some(time);
     }
@@ -145,11 +152,19 @@ impl Builder {
         self.frame(Frame { module, function, address: None, file, line, inlined: false })
     }
 
-    /// The stack of a frame called by another stack.
+    /// The stack of a frame called by another stack; the other stack where that is as deep as
+    /// stacks may be.
     pub fn push(&mut self, caller: Option<StackId>, frame: FrameId) -> StackId {
-        let stacks = &mut self.recording.stacks;
+        let known = caller.and_then(|caller| self.depths.get(caller.index()));
+        let depth = known.map_or(1, |depth| depth + 1);
+        if let Some(deepest) = caller.filter(|_| depth > DEEPEST) {
+            self.cut += 1;
+            return deepest;
+        }
+        let (stacks, depths) = (&mut self.recording.stacks, &mut self.depths);
         *self.stacks.entry((caller, frame)).or_insert_with(|| {
             stacks.push(Stack { parent: caller, frame });
+            depths.push(depth);
             StackId::from_index(stacks.len() - 1)
         })
     }
@@ -235,10 +250,14 @@ impl Builder {
     }
 
     /// The recording: times from its start, tables in their order.
-    pub(crate) fn finish(self) -> Recording {
+    pub(crate) fn finish(mut self) -> Recording {
+        if self.cut > 0 {
+            let what = format!("frames beyond the {DEEPEST} nearest to the root");
+            self.lose(LossKind::StacksTruncated, self.cut, &what);
+        }
         let mut recording = self.recording;
         let earliest = recording.costs.iter().map(|cost| cost.time.0).min();
-        let start = self.start.or(earliest).unwrap_or(0);
+        let start = self.start.into_iter().chain(earliest).min().unwrap_or(0);
         for cost in &mut recording.costs {
             cost.time = Time(cost.time.0.saturating_sub(start));
         }
@@ -256,4 +275,33 @@ fn shortened(name: &str) -> Cow<'_, str> {
     }
     let end = (0..=LONGEST_NAME).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
     Cow::Owned(format!("{}...", &name[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_end_where_they_are_too_deep() {
+        let mut builder = Builder::default();
+        let frame = builder.named("again");
+        let deep = std::iter::repeat_n(frame, DEEPEST as usize + 5);
+        let stack = builder.stack(deep);
+        builder.add(Amount::at(stack, Metric::Samples, 1));
+        let recording = builder.finish();
+        assert_eq!(recording.stacks.len(), DEEPEST as usize);
+        assert_eq!(
+            (recording.losses[0].kind, recording.losses[0].count),
+            (LossKind::StacksTruncated, 5)
+        );
+    }
+
+    #[test]
+    fn what_came_before_the_start_moves_it() {
+        let mut builder = Builder::default();
+        builder.starts_at(100);
+        builder.add(Amount { time: 90, duration: 20, ..Amount::at(None, Metric::Wall, 20) });
+        let recording = builder.finish();
+        assert_eq!((recording.costs[0].time, recording.meta.wall), (Time(0), Nanos(20)));
+    }
 }

@@ -7,7 +7,7 @@ use culprit_model::{Label as _, labels};
 use crate::builder::Builder;
 use crate::input::Input;
 use crate::profile::Profile;
-use crate::{chrome, collapsed, firefox, pprof, speedscope, strace};
+use crate::{chrome, collapsed, firefox, jfr, pprof, speedscope, strace};
 use crate::{perf, perfview};
 
 labels! {
@@ -17,6 +17,8 @@ labels! {
         PerfData = "perf-data",
         /// What `perf script` prints.
         PerfScript = "perf-script",
+        /// Java's flight recordings.
+        Jfr = "jfr",
         /// PerfView's samples as XML.
         PerfViewXml = "perfview-xml",
         /// PerfView's samples as JSON.
@@ -66,6 +68,7 @@ impl Format {
         match self {
             Self::PerfData => &perf::DATA,
             Self::PerfScript => &perf::SCRIPT,
+            Self::Jfr => &jfr::SPEC,
             Self::PerfViewXml => &perfview::XML,
             Self::PerfViewJson => &perfview::JSON,
             Self::Speedscope => &speedscope::SPEC,
