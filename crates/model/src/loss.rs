@@ -76,6 +76,14 @@ labels! {
         DetailLeftOut = "detail-left-out",
         /// What the values of another profiler's file count was told by their unit alone.
         MetricGuessed = "metric-guessed",
+        /// Hits of probes that the kernel or the recorder dropped: sums over them are too small.
+        ProbeHitsLost = "probe-hits-lost",
+        /// Programs and libraries that ran before they were probed: what they did until then is missing.
+        ProbesLate = "probes-late",
+        /// Programs and libraries that could not be probed.
+        ProbesRefused = "probes-refused",
+        /// What the probes that were asked for have cost the recorded program; one each hit.
+        ProbesCost = "probes-cost",
     }
 }
 
@@ -94,6 +102,8 @@ impl LossKind {
             | Self::RecordsMalformed
             | Self::OldestDropped
             | Self::WakersMissing
+            | Self::ProbeHitsLost
+            | Self::ProbesRefused
             | Self::KernelSymbolsMissing => LossSeverity::Loss,
             Self::SamplingThrottled
             | Self::StacksTruncated
@@ -102,6 +112,8 @@ impl LossKind {
             | Self::AddressesUnknown
             | Self::NamesAmbiguous
             | Self::MetricGuessed
+            | Self::ProbesLate
+            | Self::ProbesCost
             | Self::AccountingDiffers => LossSeverity::Notice,
             Self::RingsSmall | Self::DetailLeftOut => LossSeverity::Info,
         }
@@ -160,6 +172,16 @@ impl LossKind {
             }
             Self::DetailLeftOut => "look at the file with the tool that it is made for",
             Self::MetricGuessed => "read the numbers as the tool that wrote the file explains them",
+            Self::ProbeHitsLost => {
+                "record a shorter part or fewer processes, and give the recorder real-time priority (run as root)"
+            }
+            Self::ProbesLate => {
+                "record the command from its start on the host or in the sandbox, or attach to what runs already"
+            }
+            Self::ProbesRefused => "the detail says what the kernel answered",
+            Self::ProbesCost => {
+                "every hit is a trap into the kernel, and to record fewer of them would not make them fewer; for true times record again without --alloc"
+            }
             Self::RecordsMalformed => "please report this with the recording",
             Self::RingsSmall => {
                 "raise kernel.perf_event_mlock_kb or the locked-memory limit (ulimit -l)"

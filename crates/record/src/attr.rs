@@ -6,9 +6,14 @@
 //! [`Fields`], so writer and reader cannot disagree. The set was chosen by measurement: see
 //! docs/recorder-cost.md of this crate.
 
-use culprit_symbols::{Arch, Registers};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+use culprit_symbols::{Arch, FileOffset, Registers};
 use perf_event_open_sys::bindings as sys;
 use perf_event_open_sys::bindings::perf_event_attr;
+
+use crate::probes::{Moment, ProbeId, UprobePmu};
 
 /// A stream of records: each has its own ring on each CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,16 +31,19 @@ pub(crate) enum Stream {
     /// Switches, forks, exits, names: small records that carry the time accounting. Its only samples
     /// are those of [`Role::Switch`].
     Accounting,
+    /// Hits of probes in programs: there may be very many, which must not cost any other record.
+    Probes,
 }
 
 impl Stream {
     /// Every stream, in the order in which records of equal time are handled: a stack is taken
     /// just before the switch record that it belongs to.
-    pub(crate) const ALL: [Self; 4] = [Self::Maps, Self::Samples, Self::Stacks, Self::Accounting];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Maps, Self::Samples, Self::Stacks, Self::Accounting, Self::Probes];
 
     /// Whether records carry the number of their event; streams of one event kind need not.
     pub(crate) const fn identified(self) -> bool {
-        matches!(self, Self::Samples)
+        matches!(self, Self::Samples | Self::Probes)
     }
 }
 
@@ -70,6 +78,12 @@ pub(crate) enum Role {
     MajorFault,
     /// Any other page fault, sampled.
     MinorFault,
+    /// A probe was hit.
+    Probe(ProbeId),
+    /// A dump of the user stack at some hits of probes where functions begin.
+    ProbeDump,
+    /// The same where functions have returned.
+    ReturnDump,
 }
 
 /// What makes the kernel take a record.
@@ -79,6 +93,23 @@ pub(crate) enum Source {
     Software(u32),
     /// A tracepoint, by the number in its `id` file.
     Tracepoint(u64),
+    /// A function of a program.
+    Probe(ProbePoint),
+}
+
+/// A place in a program for the kernel to stop at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProbePoint {
+    /// The kernel's PMU.
+    pub(crate) pmu: UprobePmu,
+    /// A path that leads to the file while the event is opened.
+    pub(crate) path: Arc<CStr>,
+    /// The first instruction.
+    pub(crate) offset: FileOffset,
+    /// When it fires.
+    pub(crate) moment: Moment,
+    /// The counter of listeners, for sites that have one.
+    pub(crate) listeners: Option<FileOffset>,
 }
 
 /// How often a record is taken.
@@ -207,25 +238,28 @@ impl EventSpec {
             Role::Maps => Stream::Maps,
             Role::Accounting | Role::Switch => Stream::Accounting,
             Role::SwitchStack => Stream::Stacks,
+            Role::Probe(_) | Role::ProbeDump | Role::ReturnDump => Stream::Probes,
             _ => Stream::Samples,
         }
     }
 
-    /// The kernel's structure.
+    /// The kernel's structure. That of a probe points to the path in `self`, which has to live
+    /// until the event is opened.
     pub(crate) fn attr(&self, options: AttrOptions) -> perf_event_attr {
         let mut attr = perf_event_attr {
             size: u32::try_from(size_of::<perf_event_attr>()).unwrap_or(u32::MAX),
             ..perf_event_attr::default()
         };
-        match self.source {
+        match &self.source {
             Source::Software(number) => {
                 attr.type_ = sys::PERF_TYPE_SOFTWARE;
-                attr.config = u64::from(number);
+                attr.config = u64::from(*number);
             }
             Source::Tracepoint(id) => {
                 attr.type_ = sys::PERF_TYPE_TRACEPOINT;
-                attr.config = id;
+                attr.config = *id;
             }
+            Source::Probe(point) => point.fill(&mut attr),
         }
         match self.rate {
             Rate::Every(period) => attr.sample_period = period,
@@ -273,6 +307,17 @@ impl EventSpec {
             }
             _ => {}
         }
+    }
+}
+
+impl ProbePoint {
+    fn fill(&self, attr: &mut perf_event_attr) {
+        attr.type_ = self.pmu.number;
+        attr.config = u64::from(self.moment == Moment::Return) << self.pmu.return_bit;
+        // The counter's offset has 32 bits, enough for the data of any program.
+        attr.config |= self.listeners.map_or(0, |at| at.0) << self.pmu.listeners_bit;
+        attr.uprobe_path = self.path.as_ptr() as u64;
+        attr.probe_offset = self.offset.0;
     }
 }
 

@@ -52,6 +52,12 @@ impl EventShapes {
         Self { sorted: shapes, stacks, switches }
     }
 
+    /// More events.
+    pub(crate) fn add(&mut self, shapes: Vec<EventShape>) {
+        self.sorted.extend(shapes);
+        self.sorted.sort_by_key(|shape| shape.id);
+    }
+
     /// The shape of event `id`.
     pub(crate) fn find(&self, id: u64) -> Option<&EventShape> {
         let at = self.sorted.binary_search_by_key(&id, |shape| shape.id).ok()?;

@@ -79,7 +79,8 @@ impl Stacks {
         self.dump().map(|(_, rate)| rate)
     }
 
-    fn dump(self) -> Option<(u32, u32)> {
+    /// Bytes of a dump, and dumps a second and CPU.
+    pub(crate) fn dump(self) -> Option<(u32, u32)> {
         match self {
             Self::FramePointers => None,
             Self::Auto => Some(AUTO_DUMP),

@@ -50,9 +50,12 @@ impl Armed {
     /// When a thread of the recorder panicked, or the file cannot be read back.
     pub fn finish(self, ending: Ending) -> Result<Finished, Error> {
         let stats = self.progress();
-        let (root, target) = (self.root, self.target.clone());
+        let (root, target, toll) = (self.root, self.target.clone(), self.toll);
         let (mut meta, output, mut remains) = self.halt()?;
         remains.settle();
+        if let Some(toll) = toll {
+            remains.tell_toll("allocation probes", toll);
+        }
         let opened = culprit_recording::open(&output)?;
         let mut recording = opened.recording;
         settle_stacks(&mut recording, &remains);
@@ -137,6 +140,7 @@ fn settle_order(recording: &mut Recording) {
     recording.switches.sort_by_key(|row| row.time);
     recording.samples.sort_by_key(|row| row.time);
     recording.wakeups.sort_by_key(|row| row.time);
+    recording.costs.sort_by_key(|row| row.time);
 }
 
 /// What the recording is about.
@@ -187,7 +191,8 @@ fn stack_cells(recording: &mut Recording) -> impl Iterator<Item = &mut Option<St
     let samples = recording.samples.iter_mut().map(|row| &mut row.stack);
     let wakeups = recording.wakeups.iter_mut().map(|row| &mut row.waker_stack);
     let faults = recording.faults.iter_mut().map(|row| &mut row.stack);
-    switches.chain(samples).chain(wakeups).chain(faults)
+    let costs = recording.costs.iter_mut().map(|row| &mut row.stack);
+    switches.chain(samples).chain(wakeups).chain(faults).chain(costs)
 }
 
 /// The kept nodes, parents still before children, and where each node went.

@@ -14,7 +14,7 @@ use culprit_model::{FaultKind, LossKind, SampleKind, Text, ThreadId, Time, WakeS
 use culprit_symbols::{
     Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accounts::Accounts;
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
@@ -23,6 +23,7 @@ use crate::fault_files::FaultFiles;
 use crate::instants::Instants;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
+use crate::probes::{Moment, Probe, ProbeId};
 use crate::resolve::{Resolver, chain_word};
 use crate::space::{CodeMap, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
@@ -39,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) points: Option<PointFields>,
     /// Whether every switch out should have a stack.
     pub(crate) switch_stacks: bool,
+    /// Whether probes watch nobody but the recorded; else their hits are of anybody.
+    pub(crate) hits_of_all: bool,
 }
 
 /// Turns records into rows.
@@ -55,8 +58,16 @@ pub(crate) struct Handler {
     pub(crate) instants: Instants,
     /// Some switches are left without a stack on purpose now.
     pub(crate) thinned: bool,
+    /// Probes by number.
+    pub(crate) probes: Vec<Probe>,
+    /// Probes that have a twin.
+    pub(crate) twins: FxHashSet<ProbeId>,
+    /// Of twins, the one that counts in each space.
+    pub(crate) probe_owners: FxHashMap<(SpaceId, ProbeId), ProbeId>,
+    /// Hits of probes so far, counted or not.
+    pub(crate) hits: u64,
     unwinder: Unwinder,
-    unwound: Vec<CodeAddress>,
+    pub(crate) unwound: Vec<CodeAddress>,
     pub(crate) interrupts: FxHashMap<RawStack, WakeSource>,
     /// When a record that may have told a wakeup was last found to be lost.
     pub(crate) wakers_lost: Time,
@@ -78,6 +89,10 @@ impl Handler {
             instants: Instants::default(),
             wakers_lost: Time::START,
             thinned: false,
+            probes: Vec::new(),
+            twins: FxHashSet::default(),
+            probe_owners: FxHashMap::default(),
+            hits: 0,
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             interrupts: FxHashMap::default(),
@@ -151,6 +166,9 @@ impl Handler {
             Role::Clock => self.clock(sample, cpu, time),
             Role::MajorFault => self.fault(sample, FaultKind::Major, time),
             Role::MinorFault => self.fault(sample, FaultKind::Minor, time),
+            Role::Probe(id) => self.probed(sample, id, time),
+            Role::ProbeDump => self.probe_dump(sample, Moment::Entry, time),
+            Role::ReturnDump => self.probe_dump(sample, Moment::Return, time),
             Role::Maps | Role::DataMaps | Role::Accounting | Role::Anchor => {}
         }
     }
@@ -198,7 +216,7 @@ impl Handler {
     }
 
     /// Unwinds the sample's dump into `unwound`; true when it reached the thread's root.
-    fn unwind(&mut self, sample: &Sample<'_>, mask: u64, thread: ThreadId, time: Time) -> bool {
+    pub(crate) fn unwind(&mut self, sample: &Sample<'_>, mask: u64, thread: ThreadId, time: Time) -> bool {
         self.unwound.clear();
         let Some(arch) = Arch::NATIVE else { return false };
         let registers = Registers::from_perf(arch, mask, sample.registers);
@@ -260,7 +278,7 @@ pub(crate) fn real(task: Task) -> bool {
     task.tid > 0
 }
 
-fn chain_of(frames: &[CodeAddress]) -> Vec<u64> {
+pub(crate) fn chain_of(frames: &[CodeAddress]) -> Vec<u64> {
     frames.iter().enumerate().map(|(depth, frame)| chain_word(depth, *frame)).collect()
 }
 

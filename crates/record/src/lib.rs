@@ -7,7 +7,9 @@
 //!   poller  reads accounts and counters from /proc                        poller
 //!   worker  sorts records, makes rows, names stacks, writes the spool     order, decode, handle,
 //!                                                                         tracker, space, stacks,
-//!                                                                         resolve, tables
+//!                                                                         resolve, probed, costs,
+//!                                                                         tables
+//!   prober  puts probes into programs, where they are wanted              probes
 //! finish    rows read back, stacks repaired, generated code named         finish
 //! ```
 //!
@@ -44,6 +46,7 @@ mod accounts;
 mod asleep;
 mod attr;
 mod clock;
+mod costs;
 mod decode;
 mod error;
 mod events;
@@ -60,6 +63,8 @@ mod pace;
 mod perf;
 mod plan;
 mod poller;
+mod probed;
+mod probes;
 mod reader;
 mod resolve;
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(crate) struct RingSizes {
     pub(crate) samples: usize,
     /// Of the stream of mappings.
     pub(crate) maps: usize,
+    /// Of the hits of probes; 0 without probes.
+    pub(crate) probes: usize,
 }
 
 /// What the threads to record are reached by.
@@ -84,23 +86,29 @@ impl RingSizes {
         const MOST: usize = 512 << 20;
         let each = (MOST / cpus.max(1)).clamp(1 << 20, 8 << 20);
         let each = 1 << each.ilog2();
-        Self { accounting: each, stacks: each, samples: each, maps: 128 << 10 }
+        Self { accounting: each, stacks: each, samples: each, maps: 128 << 10, probes: 0 }
+    }
+
+    /// The same with rings for probes: 8 MiB last 120 ms at 200,000 hits a second of 350 bytes.
+    pub(crate) fn with_probes(self) -> Self {
+        Self { probes: self.samples, ..self }
     }
 
     /// Bytes of all rings of `cpus` CPUs.
     pub(crate) fn total(self, cpus: usize) -> usize {
-        (self.accounting + self.stacks + self.samples + self.maps) * cpus
+        (self.accounting + self.stacks + self.samples + self.maps + self.probes) * cpus
     }
 
     /// The next smaller sizes; none below what still makes sense.
     pub(crate) fn halved(self) -> Option<Self> {
         let page = rustix::param::page_size();
-        let half = |bytes: usize| (bytes / 2).max(4 * page);
+        let half = |bytes: usize| (bytes / 2).max(4 * page).min(bytes);
         let smaller = Self {
             accounting: half(self.accounting),
             stacks: half(self.stacks),
             samples: half(self.samples),
             maps: half(self.maps),
+            probes: half(self.probes),
         };
         (smaller != self).then_some(smaller)
     }
@@ -111,6 +119,7 @@ impl RingSizes {
             Stream::Stacks => self.stacks,
             Stream::Samples => self.samples,
             Stream::Maps => self.maps,
+            Stream::Probes => self.probes,
         }
     }
 }
@@ -180,6 +189,19 @@ impl PerfSource {
     #[cfg(test)]
     pub(crate) fn shape_list(&self) -> Vec<EventShape> {
         self.events.iter().map(|event| event.shape).collect()
+    }
+
+    /// For each CPU what owns the ring of probes, which is mapped now.
+    ///
+    /// # Errors
+    /// When a ring cannot be mapped.
+    pub(crate) fn probe_anchors(&mut self, cpus: &[u32]) -> Result<Vec<(u32, OwnedFd)>, Error> {
+        let copied = |source| Error::Recorder { what: "share a ring", source };
+        let mut anchor = |cpu: &u32| {
+            let ring = self.ring(Stream::Probes, *cpu)?;
+            Ok((*cpu, ring.anchor.try_clone().map_err(copied)?))
+        };
+        cpus.iter().map(&mut anchor).collect()
     }
 
     /// The sizes that the rings have.
@@ -302,7 +324,7 @@ fn map_ring(stream: Stream, cpu: u32, size: usize, features: Features) -> Result
     // The maps ring wakes the reader with its first record, the others when they are half full.
     let watermark = match stream {
         Stream::Maps => 1,
-        Stream::Stacks | Stream::Samples | Stream::Accounting => {
+        Stream::Stacks | Stream::Samples | Stream::Accounting | Stream::Probes => {
             u32::try_from(size / 2).unwrap_or(u32::MAX)
         }
     };
@@ -338,7 +360,7 @@ impl EventSource for PerfSource {
             pairs.any(|(ring, fd)| ring.stream == stream && fd.revents().contains(PollFlags::IN))
         };
         let half_full =
-            [Stream::Stacks, Stream::Samples, Stream::Accounting].into_iter().any(awake);
+            Stream::ALL.into_iter().filter(|stream| *stream != Stream::Maps).any(awake);
         Ok(if half_full { Ready::All } else { Ready::Maps })
     }
 
@@ -385,7 +407,7 @@ impl EventSource for PerfSource {
 }
 
 /// `read` of an event with PERF_FORMAT_LOST alone gives `{u64 value; u64 lost}`.
-fn read_lost(event: &OwnedFd) -> io::Result<u64> {
+pub(crate) fn read_lost(event: &OwnedFd) -> io::Result<u64> {
     let mut words = [0_u64; 2];
     rustix::io::read(event, bytemuck::bytes_of_mut(&mut words))?;
     Ok(words[1])

@@ -13,6 +13,7 @@ use crate::events::{EventChoice, Stacks, Wakers};
 use crate::ladder::{Limits, Rights, WakerPoints, explain, online_cpus, refusal};
 use crate::pace::DEFAULT_STACK_RATE;
 use crate::perf::RingSizes;
+use crate::probes::{Toll, UprobePmu, Wish, refusal as probe_refusal};
 
 /// What is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,9 @@ pub struct Options {
     pub stack_rate: Option<u32>,
     /// Whether and how wakeups are recorded.
     pub wakers: Wakers,
+    /// Whether every allocation of memory is recorded, which costs the program microseconds each: see
+    /// the `probes` module of this crate.
+    pub allocations: bool,
     /// Bytes that the recorded events may take up in the file; none for no bound. The oldest make
     /// room for the newest.
     pub max_event_bytes: Option<u64>,
@@ -57,6 +61,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// What is to be seen by probes.
+    pub(crate) fn wishes(&self) -> Vec<Wish> {
+        self.allocations.then_some(Wish::Allocations).into_iter().collect()
+    }
+
     /// The usual recording of a target: 999 samples a second (not 1,000, so that nothing that
     /// happens every millisecond is always or never hit), stacks as `auto`.
     #[must_use]
@@ -69,6 +78,7 @@ impl Options {
             stacks: Stacks::Auto,
             stack_rate: Some(DEFAULT_STACK_RATE),
             wakers: Wakers::Threads,
+            allocations: false,
             max_event_bytes: None,
             command: Vec::new(),
             place: "host".to_owned(),
@@ -87,12 +97,15 @@ pub struct Plan {
     pub(crate) degraded: Vec<String>,
     pub(crate) cpus: Vec<u32>,
     pub(crate) sizes: RingSizes,
+    /// How probes are opened and what a hit costs, where some are wanted.
+    pub(crate) probing: Option<(UprobePmu, Toll)>,
 }
 
 /// Settles how to record: tries what the kernel allows and takes the highest rung.
 ///
 /// # Errors
-/// [`Error::Refused`] when the target cannot be recorded at all with the rights that we have;
+/// [`Error::Refused`] when the target cannot be recorded at all with the rights that we have, or
+/// something that was asked for cannot be seen;
 /// [`Error::Read`] without /sys.
 pub fn plan(options: Options) -> Result<Plan, Error> {
     let cpus = online_cpus()?;
@@ -116,8 +129,25 @@ pub fn plan(options: Options) -> Result<Plan, Error> {
         return Err(refusal(&target, rights.machine, limits));
     }
     let rung = rights.rung();
+    let probing = probing(&options, &rights, limits, &cpus)?;
     let sizes = RingSizes::wanted(cpus.len());
-    Ok(Plan { options, rights, limits, rung, degraded, cpus, sizes })
+    let sizes = if probing.is_some() { sizes.with_probes() } else { sizes };
+    Ok(Plan { options, rights, limits, rung, degraded, cpus, sizes, probing })
+}
+
+/// What probes need, where some are wanted.
+fn probing(
+    options: &Options,
+    rights: &Rights,
+    limits: Limits,
+    cpus: &[u32],
+) -> Result<Option<(UprobePmu, Toll)>, Error> {
+    if options.wishes().is_empty() {
+        return Ok(None);
+    }
+    // Probes are watched on whole CPUs.
+    let tried = rights.machine.and_then(|()| UprobePmu::probe(cpus));
+    tried.map(Some).map_err(|errno| probe_refusal("allocations", errno, limits))
 }
 
 impl Plan {

@@ -22,6 +22,7 @@ use crate::decode::{Body, EventShapes, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
 use crate::order::Chunk;
 use crate::pace::Pace;
+use crate::probes::Request;
 use crate::source::{Dropped, EventSource, Ready};
 use crate::sys::be_realtime;
 
@@ -45,12 +46,21 @@ pub(crate) struct Batch {
     pub(crate) files: Vec<OpenedFile>,
     /// Some switches of this round were left without a stack on purpose.
     pub(crate) thinned: bool,
-    /// Sample records thrown away because the worker was behind.
-    pub(crate) discarded: u64,
+    /// Records thrown away because the worker was behind.
+    pub(crate) discarded: Discarded,
     /// The source's own count of lost records; only with the last batch.
     pub(crate) dropped: Option<Vec<Dropped>>,
     /// Nothing comes after this.
     pub(crate) last: bool,
+}
+
+/// Records thrown away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Discarded {
+    /// Samples and stacks.
+    pub(crate) samples: u64,
+    /// Hits of probes.
+    pub(crate) hits: u64,
 }
 
 /// Bytes on the way from the reader to the worker, and how many there may be.
@@ -95,6 +105,7 @@ pub(crate) struct Reader<S> {
     last_round: u64,
     paces: FxHashMap<(u32, Role), Pace>,
     rates: SwitchRates,
+    prober: Option<Sender<Request>>,
 }
 
 /// The reader's ends of its channels.
@@ -109,6 +120,8 @@ pub(crate) struct Lines {
     pub(crate) budget: Arc<Budget>,
     /// How often switches are sampled.
     pub(crate) rates: SwitchRates,
+    /// Who wants to know what is mapped, to place probes there.
+    pub(crate) prober: Option<Sender<Request>>,
 }
 
 /// How often switches are sampled, a second and CPU, at most; none for always.
@@ -123,7 +136,7 @@ pub(crate) struct SwitchRates {
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
     pub(crate) fn new(source: S, opener: FileOpener, early: Vec<Chunk>, lines: Lines) -> Self {
-        let Lines { out, spares, stop, budget, rates } = lines;
+        let Lines { out, spares, stop, budget, rates, prober } = lines;
         Self {
             shapes: source.shapes(),
             source,
@@ -138,6 +151,7 @@ impl<S: EventSource> Reader<S> {
             last_round: 0,
             paces: FxHashMap::default(),
             rates,
+            prober,
         }
     }
 
@@ -180,6 +194,9 @@ impl<S: EventSource> Reader<S> {
         self.source.drain(&[Stream::Maps], &mut self.spare, &mut self.pending);
         for chunk in &self.pending[first..] {
             open_files(chunk, &self.shapes, &mut self.opener, &mut self.files);
+            if let Some(prober) = &self.prober {
+                tell_mapped(chunk, &self.shapes, prober);
+            }
         }
     }
 
@@ -189,9 +206,10 @@ impl<S: EventSource> Reader<S> {
         let began = monotonic_ns();
         self.read_maps();
         let first = self.pending.len();
-        let rest = [Stream::Stacks, Stream::Samples, Stream::Accounting];
+        let rest = [Stream::Stacks, Stream::Samples, Stream::Accounting, Stream::Probes];
         self.source.drain(&rest, &mut self.spare, &mut self.pending);
-        let discarded = if self.budget.exhausted() { self.discard_samples(first) } else { 0 };
+        let discarded =
+            if self.budget.exhausted() { self.discard(first) } else { Discarded::default() };
         let thinned = self.set_paces(began);
         let chunks = std::mem::take(&mut self.pending);
         self.budget.take(chunks.iter().map(|chunk| chunk.words.len() * 8).sum());
@@ -227,13 +245,15 @@ impl<S: EventSource> Reader<S> {
         thinned
     }
 
-    fn discard_samples(&mut self, first: usize) -> u64 {
-        let mut discarded = 0;
+    fn discard(&mut self, first: usize) -> Discarded {
+        let mut discarded = Discarded::default();
         for chunk in &mut self.pending[first..] {
-            if matches!(chunk.stream, Stream::Samples | Stream::Stacks) {
-                discarded += count_records(chunk);
-                chunk.words.clear();
+            match chunk.stream {
+                Stream::Samples | Stream::Stacks => discarded.samples += count_records(chunk),
+                Stream::Probes => discarded.hits += count_records(chunk),
+                Stream::Maps | Stream::Accounting => continue,
             }
+            chunk.words.clear();
         }
         discarded
     }
@@ -263,6 +283,22 @@ fn open_files(
             && let Body::Map(map) = record.body
         {
             files.extend(opener.see(map.task.pid, map.build_id, map.path));
+        }
+    }
+}
+
+/// Tells of the code in a chunk of mappings.
+fn tell_mapped(chunk: &Chunk, shapes: &EventShapes, prober: &Sender<Request>) {
+    let mut start = 0;
+    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
+        start += head.words;
+        if let Ok(record) = decode(&chunk.words, head, chunk.stream, shapes)
+            && let Body::Map(map) = record.body
+        {
+            let path = String::from_utf8_lossy(map.path).into_owned();
+            let (pid, at) = (map.task.pid, record.time);
+            // It may have ended; then nothing is placed any more.
+            let _ = prober.send(Request::Mapped { pid, path, at });
         }
     }
 }

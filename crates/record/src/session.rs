@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -31,6 +31,7 @@ use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
 use crate::poller::{Poller, Roster};
+use crate::probes::{News, Opening, Prober, Request, Scene, Toll};
 use crate::reader::{Budget, Lines, Reader, SwitchRates};
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
@@ -117,6 +118,8 @@ pub struct Armed {
     counts: Arc<Counts>,
     stop_reader: Arc<AtomicBool>,
     stop_poller: Arc<AtomicBool>,
+    pub(crate) toll: Option<Toll>,
+    prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
     worker: JoinHandle<Remains>,
@@ -145,16 +148,20 @@ impl Plan {
             Some(source) => self.start(source, &events, &subjects)?,
             None => Vec::new(),
         };
-        let crew = Crew::new(SwitchRates {
+        let mut crew = Crew::new(SwitchRates {
             stacks: self.options.stack_rate,
             dumps: self.options.stacks.dump_rate(),
         });
+        let prober = self.prober(&subjects, source.as_mut(), crew.news)?;
+        let (requests, of_prober) = channel();
+        crew.lines.prober = prober.is_some().then(|| requests.clone());
         let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
         let rings = source.as_ref().map_or(0, EventSource::memory_bytes);
         let context = Context {
             start: start.monotonic,
             points: self.wakers().and_then(PointFields::of),
             switch_stacks: self.rights.kernel.is_ok(),
+            hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);
         self.note_shortfalls(&mut worker, source.as_ref());
@@ -162,6 +169,10 @@ impl Plan {
         // seconds, in which they would run over.
         let reader = spawn("culprit-rings", reading(source, opener, early, crew.lines))?;
         subjects.adopt(&mut worker);
+        let prober = match prober {
+            Some(prober) => Some((requests, self.place_probes(prober, of_prober, waiting, &subjects)?)),
+            None => None,
+        };
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
             cgroup: subjects.counters(),
@@ -181,6 +192,8 @@ impl Plan {
             stop_poller: crew.stop_poller,
             worker: spawn("culprit-rows", move || worker.run())?,
             poller: spawn("culprit-poll", move || poller.run())?,
+            toll: self.probing.map(|(_, toll)| toll),
+            prober,
             reader,
             cpu_before,
         })
@@ -198,6 +211,42 @@ impl Plan {
         let attachment = subjects.attachment()?;
         let features = self.rights.features;
         PerfSource::open(events, &attachment, &self.cpus, self.sizes, features).map(Some)
+    }
+
+    /// Who places probes, where some are wanted.
+    fn prober(
+        &self,
+        subjects: &Subjects,
+        source: Option<&mut PerfSource>,
+        news: Sender<News>,
+    ) -> Result<Option<Prober>, Error> {
+        let (Some((pmu, _)), Some(source)) = (self.probing, source) else { return Ok(None) };
+        let opening = Opening {
+            pmu,
+            features: self.rights.features,
+            attachment: subjects.attachment()?,
+            anchors: source.probe_anchors(&self.cpus)?,
+            dump: self.options.stacks.dump(),
+        };
+        Ok(Some(Prober::new(self.options.wishes(), opening, news)))
+    }
+
+    /// Places probes in what exists already, and goes on in a thread.
+    fn place_probes(
+        &self,
+        mut prober: Prober,
+        requests: Receiver<Request>,
+        waiting: Waiting<'_>,
+        subjects: &Subjects,
+    ) -> Result<JoinHandle<()>, Error> {
+        if !self.options.command.is_empty() {
+            let held = waiting.pid.and_then(|pid| i32::try_from(pid.0).ok());
+            prober.first_look(&Scene::Command(held, self.options.command.clone()));
+        }
+        if self.options.target != Target::Command {
+            prober.first_look(&Scene::Running(subjects.pids()));
+        }
+        spawn("culprit-probes", move || prober.run(&requests))
     }
 
     /// Starts the events, then looks for threads that were created while they were opened. A
@@ -342,6 +391,11 @@ impl Armed {
         self.stop_poller.store(true, Ordering::Release);
         self.poller.thread().unpark();
         self.poller.join().map_err(panicked("read /proc"))?;
+        if let Some((requests, prober)) = self.prober {
+            // It may have panicked, which the join tells.
+            let _ = requests.send(Request::Stop);
+            prober.join().map_err(panicked("place probes"))?;
+        }
         self.stop_reader.store(true, Ordering::Release);
         self.reader.join().map_err(panicked("read its rings"))?;
         let end = pair();
@@ -389,7 +443,8 @@ fn reading(
 pub(crate) struct Crew {
     pub(crate) lines: Lines,
     pub(crate) wires: Wires,
-    pub(crate) readings: std::sync::mpsc::Sender<Vec<crate::poller::Reading>>,
+    pub(crate) news: Sender<News>,
+    pub(crate) readings: Sender<Vec<crate::poller::Reading>>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) stop_reader: Arc<AtomicBool>,
@@ -401,6 +456,7 @@ impl Crew {
         let (batches_in, batches) = channel();
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();
+        let (news_in, news) = channel();
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
@@ -412,15 +468,18 @@ impl Crew {
                 stop: Arc::clone(&stop_reader),
                 budget: Arc::clone(&budget),
                 rates,
+                prober: None,
             },
             wires: Wires {
                 batches,
                 spares,
                 readings,
+                news,
                 roster: Arc::clone(&roster),
                 budget,
                 counts: Arc::clone(&counts),
             },
+            news: news_in,
             readings: readings_in,
             roster,
             counts,

@@ -5,11 +5,12 @@
 //! file cut between two parts has no dangling handle. Bounded: a flush is due by time or by count.
 
 use culprit_model::{
-    Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample, SampleKind, StackId,
+    Cost, Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample, SampleKind, StackId,
     Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
 };
 use culprit_recording::{Error, SpoolWriter};
 
+use crate::costs::Costs;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
 use crate::resolve::Resolver;
@@ -76,6 +77,7 @@ pub(crate) struct Rows {
     pub(crate) marks: Vec<Mark>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) observations: Vec<Observation>,
+    pub(crate) costs: Costs,
 }
 
 /// How much of the growing tables is in the file.
@@ -103,8 +105,8 @@ pub(crate) struct Growing<'a> {
 impl Rows {
     /// Whether so many rows wait that they should be written now.
     pub(crate) fn full(&self) -> bool {
-        self.switches.len() + self.samples.len() + self.wakeups.len() + self.faults.len()
-            > MOST_ROWS
+        let events = self.switches.len() + self.samples.len() + self.wakeups.len();
+        events + self.faults.len() + self.costs.len() > MOST_ROWS
     }
 
     /// A thread was asleep when the recording began.
@@ -137,6 +139,8 @@ impl Rows {
             fault.row(stack)
         });
         spool.append_events(&faults.collect::<Vec<_>>())?;
+        let costs: Vec<Cost> = self.costs.take(&row);
+        spool.append_events(&costs)?;
         spool.append_events(&std::mem::take(&mut self.marks))?;
         spool.append_events(&std::mem::take(&mut self.counters))?;
         spool.append_events(&std::mem::take(&mut self.observations))

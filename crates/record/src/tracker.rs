@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::decode::Task;
 use crate::modules::{Modules, base_name, kernel_pid};
+use crate::probed::LastAllocation;
 use crate::space::{CodeMap, KERNEL, SpaceId, Spaces};
 use crate::stacks::RawStack;
 
@@ -51,6 +52,8 @@ pub(crate) struct ThreadState {
     pub(crate) woken: Option<Time>,
     /// When it was last seen to be put on a run queue, since it left.
     pub(crate) queued: Option<Time>,
+    /// What it last asked an allocator for.
+    pub(crate) allocated: LastAllocation,
 }
 
 impl ThreadState {

@@ -24,7 +24,8 @@ use crate::decode::{Body, EventShapes, Map, Task, decode};
 use crate::handle::{Context, Handler};
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
-use crate::reader::{Batch, Budget};
+use crate::probes::{News, Toll, Trouble};
+use crate::reader::{Batch, Budget, Discarded};
 use crate::resolve::{Code, Resolver};
 use crate::source::Dropped;
 use crate::space::SpaceId;
@@ -59,6 +60,8 @@ pub(crate) struct Wires {
     pub(crate) spares: Sender<Vec<u64>>,
     /// From the poller.
     pub(crate) readings: Receiver<Vec<Reading>>,
+    /// From the prober.
+    pub(crate) news: Receiver<News>,
     /// For the poller.
     pub(crate) roster: Arc<Roster>,
     /// Bytes on the way.
@@ -124,6 +127,7 @@ impl Worker {
             let last = batch.last;
             // First the readings: they are of threads that the batch may show to have ended.
             self.read_polled();
+            self.read_news();
             self.batch(batch);
             if last || self.handler.rows.full() || monotonic_ns() >= self.next_flush {
                 self.flush();
@@ -175,12 +179,7 @@ impl Worker {
     fn batch(&mut self, batch: Batch) {
         let bytes: usize = batch.chunks.iter().map(|chunk| chunk.words.len() * 8).sum();
         self.handler.modules.deliver(batch.files);
-        if batch.discarded > 0 {
-            let (from, to) = (self.handler.time(self.last_time), self.handler.time(batch.began));
-            let subject = "the recorder fell behind";
-            self.handler.wakers_lost = to;
-            self.handler.ledger.between(LossKind::SamplesLost, subject, batch.discarded, from, to);
-        }
+        self.count_discarded(batch.discarded, batch.began);
         for chunk in batch.chunks {
             self.sorter.add(chunk);
         }
@@ -268,9 +267,47 @@ impl Worker {
         self.handler.ledger.at_least(LossKind::SamplesLost, unseen, sum(false));
     }
 
+    fn count_discarded(&mut self, discarded: Discarded, began: u64) {
+        let (from, to) = (self.handler.time(self.last_time), self.handler.time(began));
+        let subject = "the recorder fell behind";
+        if discarded.samples > 0 {
+            self.handler.wakers_lost = to;
+        }
+        let ledger = &mut self.handler.ledger;
+        ledger.between(LossKind::SamplesLost, subject, discarded.samples, from, to);
+        ledger.between(LossKind::ProbeHitsLost, subject, discarded.hits, from, to);
+    }
+
+    /// What the prober has done.
+    fn read_news(&mut self) {
+        while let Ok(news) = self.wires.news.try_recv() {
+            self.shapes.add(news.shapes);
+            let handler = &mut self.handler;
+            for probe in news.probes {
+                handler.twins.extend(probe.twin);
+                handler.probes.push(probe);
+            }
+            for trouble in news.troubles {
+                match trouble {
+                    Trouble::Late(path, late) => {
+                        let why = format!("probed {} after it was mapped", Nanos(late));
+                        handler.ledger.once(LossKind::ProbesLate, &path, &why);
+                    }
+                    Trouble::Refused(path, why) => {
+                        handler.ledger.once(LossKind::ProbesRefused, &path, &why);
+                    }
+                }
+            }
+            let dropped = news.dropped.iter().filter(|drop| matches!(drop.role, Role::Probe(_)));
+            let dropped = dropped.map(|drop| drop.count).sum();
+            handler.ledger.at_least(LossKind::ProbeHitsLost, "counted by the kernel", dropped);
+        }
+    }
+
     fn lost(&self) -> u64 {
         let ledger = &self.handler.ledger;
-        ledger.count(LossKind::SwitchesLost) + ledger.count(LossKind::SamplesLost)
+        let kinds = [LossKind::SwitchesLost, LossKind::SamplesLost, LossKind::ProbeHitsLost];
+        kinds.into_iter().map(|kind| ledger.count(kind)).sum()
     }
 
     fn update_roster(&mut self) {
@@ -414,6 +451,7 @@ fn count_lost(handler: &mut Handler, body: &Body<'_>, stream: Stream, cpu: u32, 
     let time = handler.time(at);
     let kind = match (body, stream) {
         (Body::Lost(_), Stream::Accounting) => LossKind::SwitchesLost,
+        (Body::Lost(_), Stream::Probes) => LossKind::ProbeHitsLost,
         (Body::Lost(_), _) => {
             handler.wakers_lost = time;
             LossKind::SamplesLost
@@ -438,6 +476,14 @@ impl Remains {
         self.resolver.repair(&kept, &handler.raw, &mut code);
         self.resolver.name_generated(&handler.modules, &mut handler.ledger);
         handler.accounts.apply(handler.tracker.threads_mut());
+    }
+
+    /// Says what the hits of probes have cost the recorded programs.
+    pub(crate) fn tell_toll(&mut self, what: &str, toll: Toll) {
+        let hits = self.handler.hits + self.handler.ledger.count(LossKind::ProbeHitsLost);
+        let (sum, each) = (toll.of(hits), toll.0);
+        let words = format!("{what}: about {sum} of CPU added, {each} a hit as measured here");
+        self.handler.ledger.whole(LossKind::ProbesCost, &words, hits);
     }
 
     /// Bytes that parsed programs hold.

@@ -31,8 +31,8 @@ pub use address::{Avma, CodeAddress, FileOffset, Svma};
 pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
-    BuildId, FileIdentity, FunctionRange, ImageCache, ImageKey, ModuleImage, NameSource, Problem,
-    SymbolFrame, SymbolStack,
+    BuildId, FileIdentity, FunctionPlace, FunctionRange, ImageCache, ImageKey, ModuleImage,
+    NameSource, Problem, SymbolFrame, SymbolStack, find_functions,
 };
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};

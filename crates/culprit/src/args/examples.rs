@@ -28,6 +28,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit record -- make -j4", "a command from its start to its end"),
             ("culprit record -d 10 --pid 4711", "a running process for ten seconds"),
             ("culprit record --container web -o web.culprit", "a container until Ctrl-C"),
+            (
+                "culprit record --alloc -- python3 app.py",
+                "with every allocation: `culprit top --metric alloc-bytes`",
+            ),
         ],
     ),
     (

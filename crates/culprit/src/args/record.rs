@@ -38,6 +38,12 @@ pub(crate) struct RecordArgs {
     /// How user stacks are walked
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,
+    /// Record every allocation of memory with its stack, which slows each one down by microseconds
+    #[arg(
+        long,
+        long_help = "Record every allocation of memory with its stack\n\nAdds the metrics `allocs` and `alloc-bytes` to every view: what malloc, calloc, realloc, aligned_alloc and their relatives are asked for, in C libraries, in programs that have their own, and in other allocators by the names of their functions. Each allocation costs the program a trap into the kernel, some microseconds, so times are not true in such a recording; the report says how many there were and what they cost. Every process of the machine that uses the same library pays it while the recording lasts. Takes CAP_SYS_ADMIN (root)."
+    )]
+    pub alloc: bool,
     /// Keep only the newest part of the recording, at most this many MiB (flight recorder)
     #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mib: Option<u64>,

@@ -52,6 +52,7 @@ impl Plan {
         let settings = Settings {
             frequency: args.frequency,
             stacks: args.stacks,
+            allocations: args.alloc,
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));

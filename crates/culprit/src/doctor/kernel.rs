@@ -119,6 +119,20 @@ pub(super) fn tracefs(system: &System) -> Check {
     Check::not(State::Degraded, ID, "not mounted, or not readable", "who woke whom", lift)
 }
 
+/// Probes in programs.
+pub(super) fn uprobes(system: &System) -> Check {
+    const ID: &str = "uprobes";
+    const WITHOUT: &str = "`record --alloc`: allocations of memory";
+    if !system.readable("/sys/bus/event_source/devices/uprobe/type") {
+        let lift = "boot a kernel with CONFIG_UPROBE_EVENTS";
+        return Check::not(State::Degraded, ID, "not in this kernel", WITHOUT, lift);
+    }
+    if system.capable(SYS_ADMIN) {
+        return Check::fine(ID, "allowed");
+    }
+    Check::not(State::Degraded, ID, "they take CAP_SYS_ADMIN", WITHOUT, "run it as root")
+}
+
 /// Whether kernel addresses get names.
 pub(super) fn kernel_names(system: &System) -> Check {
     const ID: &str = "kernel-names";

@@ -71,6 +71,7 @@ pub(crate) fn examine(system: &System) -> Vec<Check> {
         kernel::capabilities(system),
         kernel::seccomp(system),
         kernel::tracefs(system),
+        kernel::uprobes(system),
         kernel::kernel_names(system),
         kernel::locked_memory(system),
         kernel::sample_rate(system),

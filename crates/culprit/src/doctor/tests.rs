@@ -66,3 +66,11 @@ fn everything_that_is_not_fine_says_what_is_lost_and_how_to_lift_it() {
         }
     }
 }
+
+#[test]
+fn probes_take_the_kernels_pmu_and_a_capability() {
+    let pmu = ("sys/bus/event_source/devices/uprobe/type", "8\n");
+    assert_eq!(check(&[ROOT, pmu], "uprobes").state, State::Fine);
+    assert_eq!(check(&[USER, pmu], "uprobes").lift, "run it as root");
+    assert!(check(&[ROOT], "uprobes").lift.contains("CONFIG_UPROBE_EVENTS"));
+}

@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) frequency: u32,
     /// How user stacks are found.
     pub(crate) stacks: args::Stacks,
+    /// Whether every allocation is recorded.
+    pub(crate) allocations: bool,
     /// Bytes of events to keep at most.
     pub(crate) max_event_bytes: Option<u64>,
 }
@@ -44,6 +46,7 @@ impl Settings {
                 args::Stacks::Fp => Stacks::FramePointers,
                 args::Stacks::Dwarf => Stacks::Dwarf,
             },
+            allocations: self.allocations,
             max_event_bytes: self.max_event_bytes,
             ..Options::new(target, output)
         }

@@ -94,6 +94,7 @@ impl Plan {
             settings: Settings {
                 frequency: args.frequency,
                 stacks: args.stacks,
+                allocations: false,
                 max_event_bytes: None,
             },
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
@@ -208,7 +209,12 @@ mod tests {
             runs,
             work: None,
             limit: None,
-            settings: Settings { frequency: 99, stacks: Stacks::Auto, max_event_bytes: None },
+            settings: Settings {
+                frequency: 99,
+                stacks: Stacks::Auto,
+                allocations: false,
+                max_event_bytes: None,
+            },
             folder: PathBuf::from("out"),
         }
     }

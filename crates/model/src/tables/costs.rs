@@ -1,4 +1,4 @@
-//! What stacks cost, as other profilers' files say it.
+//! What stacks cost besides time: as other profilers' files say it, and as probes count it.
 
 use crate::cause::Cause;
 use crate::column::table;
@@ -7,9 +7,9 @@ use crate::metric::Metric;
 use crate::time::{Nanos, Time};
 
 table! {
-    /// An amount at a stack, from another profiler's file. Such files hold samples, not switches,
-    /// so these rows neither tile a thread's life nor say what happened between them. Ordered by
-    /// time.
+    /// An amount at a stack: from another profiler's file, or allocations that were recorded. Such
+    /// rows neither tile a thread's life nor say what happened between them. Events of one thread and
+    /// stack that are close in time may be one row, which then covers them all. Ordered by time.
     Cost in "costs" {
         /// When, or from when; 0 where the file does not say.
         time: Time,
@@ -26,7 +26,7 @@ table! {
         cause: Option<Cause>,
         /// How much, in the metric's unit.
         value: u64,
-        /// How many samples of the file it stands for.
+        /// How many samples of the file, or recorded events, it stands for.
         count: u64,
     }
 }

@@ -4,6 +4,7 @@
 //! missing` and passes. Nothing here asserts how fast something is.
 #![expect(clippy::print_stderr, reason = "skips and measured residuals are shown")]
 
+mod allocations;
 mod attach;
 mod command;
 mod container;

@@ -149,9 +149,17 @@ fn supplementary(
 /// The symbols in `.gnu_debugdata`: an ELF file with nothing but a symbol table, packed with xz
 /// (Fedora's MiniDebugInfo).
 pub(super) fn minidebug_table(elf: &Elf, source: &Source) -> Result<SymbolTable, Error> {
+    match minidebug(elf, source)? {
+        Some((inner, from)) => static_table(&inner, &from),
+        None => Ok(SymbolTable::default()),
+    }
+}
+
+/// The file of symbols that is packed into a stripped one.
+pub(super) fn minidebug(elf: &Elf, source: &Source) -> Result<Option<(Elf, Source)>, Error> {
     let packed = elf.bytes_of(source, ".gnu_debugdata")?;
     if packed.is_empty() {
-        return Ok(SymbolTable::default());
+        return Ok(None);
     }
     let failed = |error: std::io::Error| source.malformed(format!(".gnu_debugdata: {error}"));
     let mut unpacked = Vec::new();
@@ -163,5 +171,5 @@ pub(super) fn minidebug_table(elf: &Elf, source: &Source) -> Result<SymbolTable,
         return Err(Error::TooLarge { path, what, size, limit: LARGEST_MINIDEBUG });
     }
     let inner = Source::from_bytes(unpacked.into(), source.path());
-    static_table(&Elf::parse(&inner)?, &inner)
+    Ok(Some((Elf::parse(&inner)?, inner)))
 }

@@ -15,6 +15,7 @@
 mod cache;
 mod debug_file;
 mod elf;
+mod functions;
 mod lines;
 mod plt;
 mod source;
@@ -28,6 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use cache::ImageCache;
 pub use elf::BuildId;
 pub(crate) use elf::Elf;
+pub use functions::{FunctionPlace, find_functions};
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};

@@ -90,6 +90,7 @@ fn stubs_in(
                 limit: section.range().end,
                 binding: Binding::Local,
                 superseded: false,
+                chooser: false,
             });
         }
     }

@@ -31,6 +31,9 @@ pub(crate) struct RawSymbol<'a> {
     pub(crate) binding: Binding,
     /// Whether it is kept only for programs that were linked with an older version of the library.
     pub(crate) superseded: bool,
+    /// Whether it is what chooses the function when the program is linked, and not the function
+    /// (`STT_GNU_IFUNC`).
+    pub(crate) chooser: bool,
 }
 
 /// How visible a symbol is; of two names for one address the more visible one is shown.
@@ -219,6 +222,7 @@ where
             limit: section.range().end,
             binding: binding(symbol),
             superseded,
+            chooser: kind == elf::STT_GNU_IFUNC,
         })
     };
     table::<S>(symbols).iter().filter_map(function).collect()
@@ -253,7 +257,7 @@ mod tests {
 
     fn symbol(name: &'static str, start: u64, size: u64, binding: Binding) -> RawSymbol<'static> {
         let (name, superseded) = without_version(name.as_bytes());
-        RawSymbol { name: name.into(), start, size, limit: 1000, binding, superseded }
+        RawSymbol { name: name.into(), start, size, limit: 1000, binding, superseded, chooser: false }
     }
 
     fn name(table: &SymbolTable, address: u64) -> String {
