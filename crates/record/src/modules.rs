@@ -22,6 +22,10 @@ use crate::ledger::Ledger;
 /// What the kernel's name of a file in memory (`memfd_create(2)`) begins with.
 pub(crate) const MEMORY_FILE: &str = "/memfd:";
 
+/// Memory that the kernel gives a process in which probes stand, for the instructions under them
+/// (`xol_add_vma`). Nothing of the program lies there.
+const STEPPING: &str = "[uprobes]";
+
 /// Name of the module of generated code.
 const JIT: &str = "[jit]";
 
@@ -86,6 +90,9 @@ impl Modules {
     ) -> ModuleId {
         if path == culprit_symbols::VDSO_NAME {
             return self.vdso();
+        }
+        if path == STEPPING {
+            return self.kernel(Some("uprobes"));
         }
         let key = key_of(pid, build_id, path);
         let is_program = || self.by_key.contains_key(&key) || self.files.contains_key(&key);

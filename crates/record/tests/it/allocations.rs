@@ -38,11 +38,10 @@ fn by_function(recording: &Recording, module: &str) -> BTreeMap<String, (u64, u6
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for Cost { stack, metric, value, .. } in &recording.costs {
         let stack = stack.map(|stack| names(recording, stack)).unwrap_or_default();
-        let prefix = format!("{module}!");
-        // In a static program the allocator is of the same module.
-        let own = |name: &&String| name.starts_with(&prefix) && !name.contains("alloc");
-        let Some(function) = stack.iter().take(2).find(own) else { continue };
-        let sum = sums.entry(function[prefix.len()..].to_owned()).or_default();
+        // First the allocator's function, then its caller.
+        let caller = stack.get(1).and_then(|name| name.strip_prefix(&format!("{module}!")));
+        let Some(function) = caller else { continue };
+        let sum = sums.entry(function.to_owned()).or_default();
         match metric {
             Metric::Allocs => sum.0 += value,
             Metric::AllocBytes => sum.1 += value,
