@@ -216,7 +216,13 @@ impl Handler {
     }
 
     /// Unwinds the sample's dump into `unwound`; true when it reached the thread's root.
-    pub(crate) fn unwind(&mut self, sample: &Sample<'_>, mask: u64, thread: ThreadId, time: Time) -> bool {
+    pub(crate) fn unwind(
+        &mut self,
+        sample: &Sample<'_>,
+        mask: u64,
+        thread: ThreadId,
+        time: Time,
+    ) -> bool {
         self.unwound.clear();
         let Some(arch) = Arch::NATIVE else { return false };
         let registers = Registers::from_perf(arch, mask, sample.registers);

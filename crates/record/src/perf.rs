@@ -359,8 +359,7 @@ impl EventSource for PerfSource {
             let mut pairs = self.rings.iter().zip(&polled);
             pairs.any(|(ring, fd)| ring.stream == stream && fd.revents().contains(PollFlags::IN))
         };
-        let half_full =
-            Stream::ALL.into_iter().filter(|stream| *stream != Stream::Maps).any(awake);
+        let half_full = Stream::ALL.into_iter().filter(|stream| *stream != Stream::Maps).any(awake);
         Ok(if half_full { Ready::All } else { Ready::Maps })
     }
 

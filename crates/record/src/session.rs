@@ -170,7 +170,9 @@ impl Plan {
         let reader = spawn("culprit-rings", reading(source, opener, early, crew.lines))?;
         subjects.adopt(&mut worker);
         let prober = match prober {
-            Some(prober) => Some((requests, self.place_probes(prober, of_prober, waiting, &subjects)?)),
+            Some(prober) => {
+                Some((requests, self.place_probes(prober, of_prober, waiting, &subjects)?))
+            }
             None => None,
         };
         let poller = Poller {

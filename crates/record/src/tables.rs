@@ -5,8 +5,8 @@
 //! file cut between two parts has no dangling handle. Bounded: a flush is due by time or by count.
 
 use culprit_model::{
-    Cost, Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample, SampleKind, StackId,
-    Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
+    Cost, Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample, SampleKind,
+    StackId, Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
 };
 use culprit_recording::{Error, SpoolWriter};
 

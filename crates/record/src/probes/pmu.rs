@@ -66,7 +66,9 @@ pub(crate) fn refusal(what: &str, errno: Errno, limits: Limits) -> Error {
             ],
         ),
         _ => (
-            format!("probes in programs take CAP_SYS_ADMIN, whatever perf_event_paranoid is ({found})"),
+            format!(
+                "probes in programs take CAP_SYS_ADMIN, whatever perf_event_paranoid is ({found})"
+            ),
             vec!["run it as root".to_owned()],
         ),
     };

@@ -156,10 +156,10 @@ impl Prober {
             let _ = disable(event.as_fd());
         }
         if self.opening.features.lost_count {
-            let counted = self.events.iter().map(|(role, event)| Dropped {
-                role: *role,
-                count: read_lost(event).unwrap_or(0),
-            });
+            let counted = self
+                .events
+                .iter()
+                .map(|(role, event)| Dropped { role: *role, count: read_lost(event).unwrap_or(0) });
             let dropped = counted.filter(|dropped| dropped.count > 0).collect();
             self.tell(News { dropped, ..News::default() });
         }
@@ -282,12 +282,8 @@ pub(super) fn hit_spec(id: ProbeId, point: ProbePoint) -> EventSpec {
 
 /// The event that copies the stack of some hits, to teach where others came from.
 fn dump_spec(point: ProbePoint, (stack_bytes, rate): (u32, u32)) -> EventSpec {
-    let fields = Fields {
-        callchain: true,
-        registers: UNWIND_REGISTERS,
-        stack_bytes,
-        ..Fields::default()
-    };
+    let fields =
+        Fields { callchain: true, registers: UNWIND_REGISTERS, stack_bytes, ..Fields::default() };
     let role = match point.moment {
         Moment::Entry => Role::ProbeDump,
         Moment::Return => Role::ReturnDump,

@@ -257,7 +257,15 @@ mod tests {
 
     fn symbol(name: &'static str, start: u64, size: u64, binding: Binding) -> RawSymbol<'static> {
         let (name, superseded) = without_version(name.as_bytes());
-        RawSymbol { name: name.into(), start, size, limit: 1000, binding, superseded, chooser: false }
+        RawSymbol {
+            name: name.into(),
+            start,
+            size,
+            limit: 1000,
+            binding,
+            superseded,
+            chooser: false,
+        }
     }
 
     fn name(table: &SymbolTable, address: u64) -> String {
