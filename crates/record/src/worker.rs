@@ -478,11 +478,11 @@ impl Remains {
         handler.accounts.apply(handler.tracker.threads_mut());
     }
 
-    /// Says what the hits of probes have cost the recorded programs.
+    /// Says what the hits of probes have cost the recorded programs, as measured on this machine.
     pub(crate) fn tell_toll(&mut self, what: &str, toll: Toll) {
         let hits = self.handler.hits + self.handler.ledger.count(LossKind::ProbeHitsLost);
         let (sum, each) = (toll.of(hits), toll.0);
-        let words = format!("{what}: about {sum} of CPU added, {each} a hit as measured here");
+        let words = format!("{what} added about {sum} of CPU, {each} a hit");
         self.handler.ledger.whole(LossKind::ProbesCost, &words, hits);
     }
 
