@@ -127,11 +127,11 @@ impl Prober {
                 let pid = held.map_or_else(|| Pid(std::process::id()), kernel_pid);
                 let programs = argv.first().map(|word| programs(pid, word));
                 for (file, path) in programs.into_iter().flatten() {
-                    self.look(file, &path, None);
+                    self.look(&file, &path, None);
                 }
                 for path in C_LIBRARIES {
                     if let Some(file) = open_in(pid, path) {
-                        self.look(file, path, None);
+                        self.look(&file, path, None);
                     }
                 }
             }
@@ -171,12 +171,12 @@ impl Prober {
             && !path.starts_with(MEMORY_FILE)
             && let Some(file) = open_in(kernel_pid(pid), path)
         {
-            self.look(file, path, at);
+            self.look(&file, path, at);
         }
     }
 
     /// Places probes in a file unless that has been done; `at` is when it began to run.
-    fn look(&mut self, file: File, path: &str, at: Option<u64>) {
+    fn look(&mut self, file: &File, path: &str, at: Option<u64>) {
         let Ok(metadata) = file.metadata() else { return };
         if !metadata.is_file() || !self.files.insert((metadata.dev(), metadata.ino())) {
             return;
@@ -188,7 +188,7 @@ impl Prober {
             let sites = sites.unwrap_or_default();
             let family = family(&sites);
             for site in sites {
-                if let Err(error) = self.place(&file, site, &family, &mut news) {
+                if let Err(error) = self.place(file, site, &family, &mut news) {
                     news.troubles.push(Trouble::Refused(path.to_owned(), error.to_string()));
                     break;
                 }
