@@ -130,6 +130,10 @@ pub(crate) fn findings(
     filter: &Filter,
     all: bool,
 ) -> Result<Report, Failure> {
+    if !filter.activity.is_empty() {
+        return Err(Failure::bad_input("find what is wrong: `--activity` narrows views only")
+            .hint("`--from` and `--to` narrow findings to the time of one activity; `culprit activities REC` prints them for the slowest"));
+    }
     let subject = Subject::of(filter)?;
     let selects = !filter.process.is_empty() || !filter.thread.is_empty();
     let threads = selects.then(|| query(filter).map(|query| query.threads(recording)));

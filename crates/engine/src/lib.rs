@@ -45,6 +45,7 @@
 mod error;
 
 pub mod accounting;
+pub mod activities;
 pub mod calls;
 pub mod causes;
 pub mod compare;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use culprit_model::{
-    Cause, Cost, Frame, FrameId, Loss, LossKind, Metric, Module, ModuleId, Nanos, Pid, Process,
+    ActivityEdge, ActivitySource, Cause, Cost, EdgeKind, Frame, FrameId, Loss, LossKind, Metric, Module, ModuleId, Nanos, Pid, Process,
     ProcessId, Recording, Rung, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
 };
 use rustc_hash::FxHashMap;
@@ -44,6 +44,21 @@ impl Amount {
     pub fn at(stack: Option<StackId>, metric: Metric, value: u64) -> Self {
         Self { time: 0, duration: 0, thread: None, stack, metric, cause: None, value, count: 1 }
     }
+}
+
+/// One end of an activity.
+#[derive(Debug, Clone)]
+pub struct Edge<'a> {
+    /// When, ns on the file's clock.
+    pub time: u64,
+    /// On which thread.
+    pub thread: ThreadId,
+    /// Which end of what.
+    pub kind: EdgeKind,
+    /// The activity's kind: what activities are added up by.
+    pub name: &'a str,
+    /// What tells it from others of its name.
+    pub key: Option<Text>,
 }
 
 /// Everything that a frame has.
@@ -238,6 +253,20 @@ impl Builder {
         });
     }
 
+    /// Adds an end of an activity; ends are paired once all are there, in the order of time, those of
+    /// one time in the order of this.
+    pub fn edge(&mut self, edge: Edge<'_>) {
+        self.end = self.end.max(edge.time);
+        self.recording.activity_edges.push(ActivityEdge {
+            time: Time(edge.time),
+            thread: edge.thread,
+            kind: edge.kind,
+            name: Text::from(&*shortened(edge.name)),
+            key: edge.key.map(|key| Text::from(&*shortened(&key))),
+            source: ActivitySource::Import,
+        });
+    }
+
     /// Notes that something could not be read; equal details are one row.
     pub fn lose(&mut self, kind: LossKind, count: u64, detail: &str) {
         let losses = &mut self.recording.losses;
@@ -256,12 +285,17 @@ impl Builder {
             self.lose(LossKind::StacksTruncated, self.cut, &what);
         }
         let mut recording = self.recording;
-        let earliest = recording.costs.iter().map(|cost| cost.time.0).min();
+        let edges = recording.activity_edges.iter().map(|edge| edge.time.0);
+        let earliest = recording.costs.iter().map(|cost| cost.time.0).chain(edges).min();
         let start = self.start.into_iter().chain(earliest).min().unwrap_or(0);
         for cost in &mut recording.costs {
             cost.time = Time(cost.time.0.saturating_sub(start));
         }
+        for edge in &mut recording.activity_edges {
+            edge.time = Time(edge.time.0.saturating_sub(start));
+        }
         recording.costs.sort_by_key(|cost| cost.time);
+        recording.activity_edges.sort_by_key(|edge| edge.time);
         recording.meta.wall = Nanos(self.end.saturating_sub(start));
         recording.meta.rung = Rung::Imported;
         recording

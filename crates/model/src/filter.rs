@@ -15,6 +15,17 @@ pub enum Drill {
     At(String),
 }
 
+crate::label::labels! {
+    /// What stands at the root end of stacks.
+    Root ("root") {
+        /// The process, then the thread.
+        Threads = "threads",
+        /// The process, then the activities that the thread worked on, the innermost last, then the
+        /// thread.
+        Activities = "activities",
+    }
+}
+
 /// The filter options as typed; the engine compiles the patterns.
 ///
 /// Pattern lists are the text of the option: entries separated by `;`, in the language of
@@ -31,6 +42,10 @@ pub struct Filter {
     pub process: String,
     /// Keep threads whose `NAME (TID)` matches.
     pub thread: String,
+    /// Keep what threads did for activities whose name matches, or which are part of such.
+    pub activity: String,
+    /// What stands at the root end of stacks.
+    pub root: Root,
     /// Group patterns: `PAT->NAME`, `PAT=>NAME`.
     pub group: String,
     /// Fold patterns: a matching frame gives its cost to its caller.

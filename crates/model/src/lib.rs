@@ -28,16 +28,16 @@ pub use cause::Cause;
 #[doc(hidden)]
 pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
-pub use filter::{Drill, Filter};
+pub use filter::{Drill, Filter, Root};
 pub use finding::{Evidence, Finding, Severity, Where};
-pub use ids::{FrameId, ModuleId, Pid, ProcessId, StackId, ThreadId, Tid};
+pub use ids::{ActivityId, FrameId, ModuleId, Pid, ProcessId, StackId, ThreadId, Tid};
 pub use label::{Label, UnknownLabel};
 pub use loss::{LossKind, LossOrigin, LossSeverity};
 pub use meta::{ClockPair, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES};
 pub use tables::{
-    Basis, Cost, Counter, Fault, FaultKind, Frame, Interval, Loss, Mapping, Mark, MarkKind, Module,
+    Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, Counter, EdgeKind, Fault, FaultKind, Frame, Interval, Loss, Mapping, Mark, MarkKind, Module,
     Observation, Process, Sample, SampleKind, Stack, Switch, SwitchKind, Thread, WakeSource,
     Wakeup, WakeupKind, counter_names,
 };

@@ -84,6 +84,8 @@ labels! {
         ProbesRefused = "probes-refused",
         /// What the probes that were asked for have cost the recorded program; one each hit.
         ProbesCost = "probes-cost",
+        /// Ends of activities without a beginning, and activities that others ended.
+        ActivitiesUnpaired = "activities-unpaired",
     }
 }
 
@@ -114,6 +116,7 @@ impl LossKind {
             | Self::MetricGuessed
             | Self::ProbesLate
             | Self::ProbesCost
+            | Self::ActivitiesUnpaired
             | Self::AccountingDiffers => LossSeverity::Notice,
             Self::RingsSmall | Self::DetailLeftOut => LossSeverity::Info,
         }
@@ -181,6 +184,9 @@ impl LossKind {
             Self::ProbesRefused => "the detail says what the kernel answered",
             Self::ProbesCost => {
                 "every hit is a trap into the kernel, and to record fewer of them would not make them fewer; for true times record again without --alloc"
+            }
+            Self::ActivitiesUnpaired => {
+                "name functions that return, or both ends of what goes on elsewhere; one that ran before the recording began has no beginning in it"
             }
             Self::RecordsMalformed => "please report this with the recording",
             Self::RingsSmall => {

@@ -1,11 +1,11 @@
 //! One recording in memory: every table, and what it says about itself.
 
 use crate::column::{Row, Table};
-use crate::ids::{FrameId, ModuleId, ProcessId, StackId, ThreadId};
+use crate::ids::{ActivityId, FrameId, ModuleId, ProcessId, StackId, ThreadId};
 use crate::meta::Meta;
 use crate::metric::Metric;
 use crate::tables::{
-    Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
     Sample, Stack, Switch, Thread, Wakeup,
 };
 
@@ -44,12 +44,18 @@ pub struct Recording {
     pub observations: Vec<Observation>,
     /// What stacks cost, from another profiler's file.
     pub costs: Vec<Cost>,
+    /// Units of work with a start and a stop.
+    pub activities: Vec<Activity>,
+    /// Which thread worked on which of them.
+    pub activity_work: Vec<ActivityWork>,
+    /// Ends of activities; empty once those are built.
+    pub activity_edges: Vec<ActivityEdge>,
     /// What is missing.
     pub losses: Vec<Loss>,
 }
 
 /// Every table of a recording, in the order of its file.
-pub const TABLES: [Table; 16] = [
+pub const TABLES: [Table; 19] = [
     Process::TABLE,
     Thread::TABLE,
     Module::TABLE,
@@ -65,6 +71,9 @@ pub const TABLES: [Table; 16] = [
     Counter::TABLE,
     Observation::TABLE,
     Cost::TABLE,
+    Activity::TABLE,
+    ActivityWork::TABLE,
+    ActivityEdge::TABLE,
     Loss::TABLE,
 ];
 
@@ -87,6 +96,16 @@ impl Recording {
     #[inline]
     pub fn thread(&self, id: ThreadId) -> &Thread {
         &self.threads[id.index()]
+    }
+
+    /// The activity of a handle.
+    ///
+    /// # Panics
+    /// As [`Recording::process`].
+    #[must_use]
+    #[inline]
+    pub fn activity(&self, id: ActivityId) -> &Activity {
+        &self.activities[id.index()]
     }
 
     /// The frame of a handle.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use culprit_model::{
-    Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
     Recording, Row, Sample, Stack, Switch, Thread, Wakeup,
 };
 use tempfile::NamedTempFile;
@@ -118,6 +118,9 @@ impl Archive<'_> {
             counters,
             observations,
             costs,
+            activities,
+            activity_work,
+            activity_edges,
             losses,
         } = recording;
         self.table::<Process>(processes)?;
@@ -135,7 +138,10 @@ impl Archive<'_> {
         self.table::<Mark>(marks)?;
         self.table::<Counter>(counters)?;
         self.table::<Observation>(observations)?;
-        self.table::<Cost>(costs)
+        self.table::<Cost>(costs)?;
+        self.table::<Activity>(activities)?;
+        self.table::<ActivityWork>(activity_work)?;
+        self.table::<ActivityEdge>(activity_edges)
     }
 
     fn table<R: Row>(&mut self, rows: &[R]) -> Result<(), Error> {

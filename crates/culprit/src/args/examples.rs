@@ -139,6 +139,14 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "activities",
+        &[
+            ("culprit activities run.culprit", "how long each kind took, and the slowest ten"),
+            ("culprit activities run.culprit --name request", "how the latencies are distributed"),
+            ("culprit tree run.culprit --root activities", "the call tree below them"),
+        ],
+    ),
+    (
         "critical-path",
         &[
             ("culprit critical-path run.culprit", "what the command's end waited for"),

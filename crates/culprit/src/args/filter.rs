@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Time};
+use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Root, Time};
 
 use super::parse;
 use crate::failure::Failure;
@@ -33,6 +33,12 @@ pub(crate) struct FilterArgs {
     /// Keep threads whose `NAME (TID)` matches
     #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
     pub thread: String,
+    /// Keep what threads did for activities whose name matches, and for their parts
+    #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
+    pub activity: String,
+    /// What stands at the root end of stacks: `threads`, or `activities` and below them threads
+    #[arg(long, value_name = "WHAT", default_value = "threads", value_parser = root())]
+    pub root: Root,
     /// Group frames: `PAT->NAME` or `PAT=>NAME`, separated by `;`
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::GROUP)]
     pub group: String,
@@ -74,6 +80,11 @@ fn metric() -> impl clap::builder::TypedValueParser<Value = Metric> {
     clap::builder::PossibleValuesParser::new(Metric::WORDS).try_map(|word| word.parse::<Metric>())
 }
 
+fn root() -> impl clap::builder::TypedValueParser<Value = Root> {
+    use clap::builder::TypedValueParser as _;
+    clap::builder::PossibleValuesParser::new(Root::WORDS).try_map(|word| word.parse::<Root>())
+}
+
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
@@ -102,6 +113,8 @@ impl FilterArgs {
             to: self.to,
             process: self.process.clone(),
             thread: self.thread.clone(),
+            activity: self.activity.clone(),
+            root: self.root,
             group: self.group.clone(),
             fold: self.fold.clone(),
             fold_pct: self.fold_pct,

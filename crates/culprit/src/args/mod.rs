@@ -28,7 +28,7 @@ pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use views::{
-    By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs, FlameArgs, ManArgs,
+    ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs, FlameArgs, ManArgs,
     NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs, ViewArgs,
 };
 pub(crate) use why::WhyArgs;
@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Who ended the waits, where they were, and what they had waited for
     Wakers(ViewArgs),
+    /// How long requests and operations took, and how that time passed
+    Activities(ActivitiesArgs),
     /// What a thread's time was really spent on, followed through wakers
     #[command(name = "critical-path")]
     CriticalPath(PathArgs),

@@ -138,6 +138,32 @@ pub(crate) struct PathArgs {
     pub limit: Option<usize>,
 }
 
+/// Arguments of `activities`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ActivitiesArgs {
+    /// What to look at.
+    #[command(flatten)]
+    pub recording: RecordingArg,
+    /// Keep activities whose name matches, and show how their latencies are distributed
+    #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
+    pub name: String,
+    /// Keep those that began in processes whose `NAME (PID)` matches
+    #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
+    pub process: String,
+    /// Keep those that began on threads whose `NAME (TID)` matches
+    #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
+    pub thread: String,
+    /// Keep those that began from here on, from the recording's start: `12.5ms`, `3s`
+    #[arg(long, value_name = "T", value_parser = parse::time)]
+    pub from: Option<Time>,
+    /// Keep those that began up to here
+    #[arg(long, value_name = "T", value_parser = parse::time)]
+    pub to: Option<Time>,
+    /// Names to show; 0 shows all
+    #[arg(long, value_name = "N", env = variables::LIMIT)]
+    pub limit: Option<usize>,
+}
+
 /// Arguments of `tree` and `wakers`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ViewArgs {

@@ -113,7 +113,7 @@ fn one(
 ) -> Result<(CallTree, Vec<(By, Values)>), Failure> {
     let recording = load::recording(file, output)?;
     let filter = load::fitted(&recording, filter)?;
-    let index = Index::of(&recording);
+    let index = Index::rooted(&recording, filter.root);
     // Folding by percentage is the difference's own, after both sides are put together.
     let whole = Filter { fold_pct: None, ..filter };
     let tree = index.tree(&load::query(&whole)?);

@@ -88,7 +88,7 @@ fn kind(source: Source) -> NodeKind {
         Source::Thread(id) => NodeKind::Thread(id),
         Source::Frame(id) => NodeKind::Frame(id),
         Source::Cause(cause) => NodeKind::Cause(cause),
-        Source::Other => NodeKind::Other,
+        Source::Activities(_) | Source::Activity(_) | Source::Other => NodeKind::Other,
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn run(args: &ImportArgs, output: &mut Output) -> Result<Outcome, Fai
     if recording.intervals.is_empty() && !recording.switches.is_empty() {
         culprit_engine::threads::build(&mut recording);
     }
+    culprit_engine::activities::build(&mut recording);
     culprit_recording::write(&target, &recording)
         .map_err(|error| Failure::refused(chain(&error)))?;
     if output.wants_json() {
@@ -75,7 +76,7 @@ fn metrics(recording: &Recording) -> Vec<String> {
 /// What came of it, for people.
 fn summary(path: &Path, format: &str, recording: &Recording) -> String {
     let mut text = format!(
-        "{}: {} samples and {} intervals of {} threads at {} stacks over {}, read as {format}; metrics: {}",
+        "{}: {} samples and {} intervals of {} threads at {} stacks over {}, read as {format}; metrics: {}{}",
         clean(&path.display().to_string()),
         recording.costs.len() + recording.samples.len(),
         recording.intervals.len(),
@@ -83,6 +84,10 @@ fn summary(path: &Path, format: &str, recording: &Recording) -> String {
         recording.stacks.len(),
         recording.meta.wall,
         metrics(recording).join(", "),
+        match recording.activities.len() {
+            0 => String::new(),
+            count => format!("; {count} activities"),
+        },
     );
     for loss in &recording.losses {
         let (kind, detail) = (loss.kind, clean(&loss.detail));
@@ -101,6 +106,7 @@ struct Document {
     threads: usize,
     stacks: usize,
     samples: usize,
+    activities: usize,
     metrics: Vec<String>,
     losses: Vec<LossRow>,
 }
@@ -127,6 +133,7 @@ impl Document {
             threads: recording.threads.len(),
             stacks: recording.stacks.len(),
             samples: recording.costs.len() + recording.samples.len(),
+            activities: recording.activities.len(),
             metrics: metrics(recording),
             losses: losses.collect(),
         }

@@ -1,5 +1,6 @@
 //! One file a subcommand: its arguments become a plan, the plan is carried out, the result printed.
 
+mod activities;
 mod butterfly;
 mod callees;
 mod callers;
@@ -51,6 +52,7 @@ pub(crate) fn run(
         Command::Source(args) => source::run(&args, output),
         Command::Diff(args) => diff::run(&args, output),
         Command::Wakers(args) => wakers::run(&args, output),
+        Command::Activities(args) => activities::run(&args, output),
         Command::CriticalPath(args) => critical_path::run(&args, output),
         Command::Presets(args) => presets::run(&args, output),
         Command::Import(args) => import::run(&args, output),

@@ -4,6 +4,7 @@
 //! Durations are whole ns and end in `_ns`, sizes end in `_bytes`, shares are 0 to 1, times count
 //! ns from the recording's start. A change here is a breaking change and raises [`SCHEMA`].
 
+mod activities;
 mod diff;
 mod error;
 mod findings;
@@ -14,6 +15,7 @@ mod views;
 mod wakers;
 mod why;
 
+pub(crate) use activities::ActivitiesDocument;
 pub(crate) use diff::DiffDocument;
 pub(crate) use error::ErrorDocument;
 pub(crate) use findings::Document as FindingsDocument;

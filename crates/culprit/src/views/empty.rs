@@ -25,6 +25,9 @@ pub(crate) fn why_empty(tree: &CallTree, filter: &Filter, recording: &Recording)
     if filter.from.is_some_and(|from| from.0 >= recording.meta.wall.0) {
         reasons.push(format!("`--from` lies after the recording's end at {}", recording.meta.wall));
     }
+    if !filter.activity.is_empty() && recording.activities.is_empty() {
+        reasons.push("`--activity`: the recording has no activities".to_owned());
+    }
     if reasons.is_empty() {
         reasons.extend(lifted(filter, recording));
     }
@@ -58,7 +61,7 @@ struct Lift {
     filter: Filter,
 }
 
-fn lifts(filter: &Filter) -> [Lift; 6] {
+fn lifts(filter: &Filter) -> [Lift; 7] {
     let lift = |option: &str, value: &str, without: fn(&mut Filter)| {
         let mut filter = filter.clone();
         without(&mut filter);
@@ -68,6 +71,7 @@ fn lifts(filter: &Filter) -> [Lift; 6] {
     [
         lift("process", &filter.process, |filter| filter.process.clear()),
         lift("thread", &filter.thread, |filter| filter.thread.clear()),
+        lift("activity", &filter.activity, |filter| filter.activity.clear()),
         lift("inc", &filter.include, |filter| filter.include.clear()),
         lift("exc", &filter.exclude, |filter| filter.exclude.clear()),
         lift("from", &time(filter.from).unwrap_or_default(), |filter| filter.from = None),

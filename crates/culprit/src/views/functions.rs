@@ -62,7 +62,7 @@ pub(crate) struct Function {
 pub(crate) enum Kind {
     /// A function, or a stack that was lost.
     Function,
-    /// A process or thread at the root end.
+    /// A process, activity or thread at the root end.
     Thread,
     /// A cause at the leaf end.
     Cause,
@@ -70,7 +70,9 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn of(name: &str) -> Self {
-        let root = || name.starts_with("Process ") || name.starts_with("Thread ");
+        const ROOTS: [&str; 5] =
+            ["Process ", "Thread ", "Activity ", "(Activities)", "(Non-Activities)"];
+        let root = || ROOTS.iter().any(|root| name.starts_with(root));
         if Cause::from_word(name).is_some() {
             Self::Cause
         } else if !name.contains('!') && root() {

@@ -1,6 +1,7 @@
 //! Call trees turned into what commands show: rows of functions, trees, flames. Pure: a tree in,
 //! text or rows out.
 
+mod activities;
 mod butterfly;
 mod columns;
 mod diff;
@@ -12,6 +13,7 @@ mod path;
 mod tree;
 mod wakers;
 
+pub(crate) use activities::{ActivitiesView, activities_text, range as activity_range};
 pub(crate) use butterfly::butterfly_text;
 pub(crate) use columns::Column;
 pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 20] = [
+const SUBCOMMANDS: [&str; 21] = [
     "why",
     "record",
     "report",
@@ -18,6 +18,7 @@ const SUBCOMMANDS: [&str; 20] = [
     "source",
     "diff",
     "wakers",
+    "activities",
     "critical-path",
     "presets",
     "import",

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::notation::parse;
-use culprit_model::{Loss, LossKind};
+use culprit_model::{
+    ActivityEdge, ActivitySource, EdgeKind, Loss, LossKind, Recording, ThreadId, Time,
+};
 use serde_json::Value;
 
 use crate::support::{Lab, all_rights, fixtures, skip, stderr};
@@ -87,6 +89,23 @@ fn undocumented(section: &str, documents: &[Value]) -> BTreeSet<String> {
     documented.difference(&printed).cloned().collect()
 }
 
+/// A request that the thread works on for 30 ms.
+fn activity(recording: &mut Recording) {
+    for (ms, kind) in
+        [(0, EdgeKind::Start), (10, EdgeKind::Enter), (40, EdgeKind::Leave), (60, EdgeKind::Stop)]
+    {
+        recording.activity_edges.push(ActivityEdge {
+            time: Time(ms * 1_000_000),
+            thread: ThreadId(0),
+            kind,
+            name: "request".into(),
+            key: Some("7".into()),
+            source: ActivitySource::Import,
+        });
+    }
+    culprit_engine::activities::build(recording);
+}
+
 fn lab() -> Lab {
     let lab = Lab::new();
     let drawing = "
@@ -105,6 +124,7 @@ fn lab() -> Lab {
         detail: "on CPU 0".into(),
     };
     recording.losses.push(lost);
+    activity(&mut recording);
     culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
     lab
 }
@@ -138,6 +158,8 @@ fn comparisons_and_wakers_print_the_documented_keys() {
     assert!(missing.iter().all(optional), "{missing:?}");
     let missing = undocumented("wakers", &[lab.json(&["wakers", "x.culprit"])]);
     assert!(missing.iter().all(|key| key == "rows[].waker_stack[]"), "{missing:?}");
+    let missing = undocumented("activities", &[lab.json(&["activities", "x.culprit"])]);
+    assert!(missing.is_empty(), "{missing:?}");
     let missing = undocumented("critical-path", &[lab.json(&["critical-path", "x.culprit"])]);
     assert!(missing.iter().all(|key| key == "links[].waiting[]"), "{missing:?}");
 }

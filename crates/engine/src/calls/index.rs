@@ -16,14 +16,17 @@
 use std::sync::Arc;
 
 use culprit_model::{
-    Cause, Cost, Fault, FrameId, Label as _, Metric, Recording, StackId, Text, ThreadId, Time,
+    Cause, Cost, Fault, FrameId, Label as _, Metric, Recording, Root, StackId, Text, ThreadId,
+    Time,
 };
 use rustc_hash::FxHashMap;
 
+use super::activity::{ACTIVITIES, ActivityPaths, NO_ACTIVITY};
 use super::query::Query;
 use super::rows::{Leaf, Row, Rows};
 use super::shape;
 use super::tree::CallTree;
+use crate::activities::Owners;
 
 /// The frame that stands for a stack that was lost.
 pub const STACK_LOST: &str = "[stack lost]";
@@ -75,6 +78,8 @@ pub struct Index {
     pub(super) time: Rows,
     pub(super) faults: Rows,
     pub(super) costs: Rows,
+    /// The activities that threads worked on, by their names.
+    pub(super) activities: ActivityPaths,
     /// `NAME (PID)` and `NAME (TID)` of each thread.
     threads: Vec<(Text, Text)>,
     /// The recording's end.
@@ -85,10 +90,18 @@ impl Index {
     /// Makes the index of a recording whose intervals are built.
     #[must_use]
     pub fn of(recording: &Recording) -> Arc<Self> {
+        Self::rooted(recording, Root::Threads)
+    }
+
+    /// As [`Index::of`], with the root end of stacks that a query asks for.
+    #[must_use]
+    pub fn rooted(recording: &Recording, root: Root) -> Arc<Self> {
         let mut maker = Maker::new(recording);
+        maker.root = root;
         maker.index.time.reserve(recording.intervals.len());
         for row in &recording.intervals {
-            let leaf = maker.leaf(row.thread, row.stack, row.cause);
+            let owner = maker.owner(row.thread, row.start);
+            let leaf = maker.leaf(owner, row.stack, row.cause);
             maker.index.time.push_time(leaf, row.start, row.duration);
         }
         for row in &recording.faults {
@@ -142,6 +155,11 @@ impl Index {
         let threads = |leaf: &Leaf| {
             leaf.thread.map_or(all, |id| kept.get(id.index()).copied().unwrap_or(all))
         };
+        let activities = self.activities.kept(query);
+        let everything = query.keeps_all_activities();
+        let activity = |leaf: &Leaf| {
+            activities.get(leaf.activity as usize).copied().unwrap_or(everything)
+        };
         let metric = query.metric();
         let weighs = |leaf: &Leaf| {
             let of_cause = || leaf.cause.is_some_and(|cause| metric.counts(cause));
@@ -149,7 +167,7 @@ impl Index {
             leaf.metric == metric || (leaf.metric == Metric::Wall && of_cause() && !counts_waits)
         };
         let leaves = &self.table(kind).leaves;
-        leaves.iter().map(|leaf| weighs(leaf) && threads(leaf)).collect()
+        leaves.iter().map(|leaf| weighs(leaf) && threads(leaf) && activity(leaf)).collect()
     }
 }
 
@@ -157,6 +175,7 @@ impl Index {
 pub(super) struct Maker<'r> {
     pub(super) index: Index,
     recording: &'r Recording,
+    root: Root,
     children: FxHashMap<u64, u32>,
     leaves: FxHashMap<LeafKey, u32>,
     /// The leaf of the last row at each stack, with its thread and cause.
@@ -166,17 +185,32 @@ pub(super) struct Maker<'r> {
     frames: Vec<u32>,
     /// The node of each stack, and for which thread.
     stacks: Vec<(u32, u32)>,
-    /// The node of each thread.
-    threads: Vec<u32>,
+    /// The node of each process, thread and activity that time is told apart by.
+    owners: Vec<Owner>,
+    owner_of: FxHashMap<(ThreadId, u32), u32>,
+    /// The owner of the last row of each thread.
+    last_owner: Vec<(u32, u32)>,
+    /// The node of each path of activities below each process's.
+    activities: FxHashMap<(u32, u32), u32>,
+    works: Owners<'r>,
 }
 
-/// What tells leaves apart: node, cause, metric, and whether the rows are costs.
-type LeafKey = (u32, Option<Cause>, Metric, bool);
+/// A thread at work on an activity, or on none.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    thread: ThreadId,
+    activity: u32,
+    /// The node below which its stacks are; [`NONE`] until there are any.
+    node: u32,
+}
+
+/// What tells leaves apart: node, activity, cause, metric, and whether the rows are costs.
+type LeafKey = (u32, u32, Option<Cause>, Metric, bool);
 
 /// The module of names that are no frames.
 const NO_MODULE: u32 = u32::MAX;
-/// The thread of stacks that hold their process and thread themselves.
-const NO_THREAD: u32 = u32::MAX - 1;
+/// The owner of stacks that hold their process and thread themselves.
+const NO_OWNER: u32 = u32::MAX - 1;
 /// The module of frames whose module is unknown.
 const UNKNOWN_MODULE: u32 = u32::MAX - 1;
 
@@ -189,6 +223,7 @@ impl<'r> Maker<'r> {
             (process.into(), recording.thread_name(id).into())
         };
         let index = Index {
+            activities: ActivityPaths::of(recording),
             threads: threads.map(ThreadId::from_index).map(named).collect(),
             end: Time(recording.meta.wall.0),
             ..Index::default()
@@ -196,13 +231,18 @@ impl<'r> Maker<'r> {
         Self {
             index,
             recording,
+            root: Root::Threads,
             children: FxHashMap::default(),
             leaves: FxHashMap::default(),
             last: vec![(NONE, NONE, Cause::Other); recording.stacks.len()],
             texts: FxHashMap::default(),
             frames: vec![NONE; recording.frames.len()],
             stacks: vec![(NONE, NONE); recording.stacks.len()],
-            threads: vec![NONE; recording.threads.len()],
+            owners: Vec::new(),
+            owner_of: FxHashMap::default(),
+            last_owner: vec![(NONE, NONE); recording.threads.len()],
+            activities: FxHashMap::default(),
+            works: Owners::of(recording),
         }
     }
 
@@ -251,23 +291,78 @@ impl<'r> Maker<'r> {
         name
     }
 
-    fn thread(&mut self, recording: &Recording, id: ThreadId) -> u32 {
-        if self.threads[id.index()] == NONE {
-            let process = recording.process_name(recording.thread(id).process);
-            let process = self.text(&format!("Process {process}"), true);
-            let thread = self.text(&format!("Thread {}", recording.thread_name(id)), true);
-            let process = self.child(NONE, process);
-            self.threads[id.index()] = self.child(process, thread);
+    /// Whose time passes in a thread at a time: its own, and that of what it works on.
+    fn owner(&mut self, thread: ThreadId, time: Time) -> u32 {
+        let activity = self.works.at(thread, time);
+        let activity = activity.map_or(NONE, |id| self.index.activities.path_of(id));
+        let (last, owner) = self.last_owner[thread.index()];
+        if owner != NONE && last == activity {
+            return owner;
         }
-        self.threads[id.index()]
+        let owners = &mut self.owners;
+        let owner = *self.owner_of.entry((thread, activity)).or_insert_with(|| {
+            owners.push(Owner { thread, activity, node: NONE });
+            u32::try_from(owners.len() - 1).unwrap_or(NONE)
+        });
+        self.last_owner[thread.index()] = (activity, owner);
+        owner
     }
 
-    /// The node of a stack in a thread, or of one that holds process and thread itself.
-    fn stack(&mut self, recording: &Recording, thread: Option<ThreadId>, stack: StackId) -> u32 {
+    /// The node below which an owner's stacks are.
+    fn owner_node(&mut self, at: u32) -> u32 {
+        let Owner { thread, activity, node } = self.owners[at as usize];
+        if node != NONE {
+            return node;
+        }
+        let recording = self.recording;
+        let process = recording.process_name(recording.thread(thread).process);
+        let process = self.text(&format!("Process {process}"), true);
+        let mut node = self.child(NONE, process);
+        if self.root == Root::Activities {
+            node = self.activity_node(node, activity);
+        }
+        let thread = self.text(&format!("Thread {}", recording.thread_name(thread)), true);
+        let node = self.child(node, thread);
+        self.owners[at as usize].node = node;
+        node
+    }
+
+    /// The node of a path of activities below a process's.
+    fn activity_node(&mut self, process: u32, activity: u32) -> u32 {
+        let mut path = Vec::new();
+        let mut next = activity;
+        let known = loop {
+            if let Some(known) = self.activities.get(&(process, next)) {
+                break Some(*known);
+            }
+            match self.index.activities.frame(next) {
+                Some((above, frame)) => {
+                    path.push((next, frame));
+                    next = above;
+                }
+                None => break None,
+            }
+        };
+        let mut node = known.unwrap_or_else(|| {
+            let top = if path.is_empty() { NO_ACTIVITY } else { ACTIVITIES };
+            let top = self.text(top, false);
+            self.child(process, top)
+        });
+        for (at, frame) in path.into_iter().rev() {
+            let frame = self.text(&frame, false);
+            node = self.child(node, frame);
+            self.activities.insert((process, at), node);
+        }
+        node
+    }
+
+    /// The node of a stack of an owner, or of one that holds process and thread itself.
+    fn stack(&mut self, owner: Option<u32>, stack: StackId) -> u32 {
+        let recording = self.recording;
         let mut path = Vec::new();
         let mut next = Some(stack);
-        let mut node = thread.map_or(NONE, |thread| self.thread(recording, thread));
-        let whose = thread.map_or(NO_THREAD, |thread| thread.0);
+        let mut node = owner.map_or(NONE, |owner| self.owner_node(owner));
+        let whose = owner.unwrap_or(NO_OWNER);
         while let Some(at) = next {
             let (known, of) = self.stacks[at.index()];
             if of == whose {
@@ -285,58 +380,67 @@ impl<'r> Maker<'r> {
         node
     }
 
-    /// The node of a stack in a thread, or of a thread's lost stack.
-    fn place(&mut self, thread: ThreadId, stack: Option<StackId>) -> u32 {
-        let recording = self.recording;
+    /// The node of a stack of an owner, or of a lost one.
+    fn place(&mut self, owner: u32, stack: Option<StackId>) -> u32 {
         match stack {
-            Some(stack) => self.stack(recording, Some(thread), stack),
+            Some(stack) => self.stack(Some(owner), stack),
             None => {
-                let (lost, above) = (self.text(STACK_LOST, false), self.thread(recording, thread));
+                let (lost, above) = (self.text(STACK_LOST, false), self.owner_node(owner));
                 self.child(above, lost)
             }
         }
     }
 
-    /// The leaf of intervals at a stack of a thread for a cause.
-    fn leaf(&mut self, thread: ThreadId, stack: Option<StackId>, cause: Cause) -> u32 {
+    /// The leaf of intervals at a stack of an owner for a cause.
+    fn leaf(&mut self, owner: u32, stack: Option<StackId>, cause: Cause) -> u32 {
         if let Some(stack) = stack {
             let (known, of, why) = self.last[stack.index()];
-            if (of, why) == (thread.0, cause) {
+            if (of, why) == (owner, cause) {
                 return known;
             }
         }
-        let place = self.place(thread, stack);
-        let key = (place, Some(cause), Metric::Wall, false);
+        let place = self.place(owner, stack);
+        let Owner { thread, activity, .. } = self.owners[owner as usize];
+        let key = (place, activity, Some(cause), Metric::Wall, false);
         let leaf = self.leaves.get(&key).copied().unwrap_or_else(|| {
             let word = self.text(cause.word(), false);
             let node = self.child(place, word);
-            let leaf =
-                Leaf { node, thread: Some(thread), cause: Some(cause), metric: Metric::Wall };
+            let leaf = Leaf {
+                node,
+                thread: Some(thread),
+                cause: Some(cause),
+                metric: Metric::Wall,
+                activity,
+            };
             let leaf = self.index.time.add_leaf(leaf);
             self.leaves.insert(key, leaf);
             leaf
         });
         if let Some(stack) = stack {
-            self.last[stack.index()] = (leaf, thread.0, cause);
+            self.last[stack.index()] = (leaf, owner, cause);
         }
         leaf
     }
 
     fn fault(&mut self, row: &Fault) {
-        let node = self.place(row.thread, row.stack);
-        let leaf = Leaf { node, thread: Some(row.thread), cause: None, metric: Metric::Faults };
+        let owner = self.owner(row.thread, row.time);
+        let node = self.place(owner, row.stack);
+        let Owner { thread, activity, .. } = self.owners[owner as usize];
+        let metric = Metric::Faults;
+        let leaf = Leaf { node, thread: Some(thread), cause: None, metric, activity };
         let rows = &mut self.index.faults;
-        let key = (node, None, Metric::Faults, false);
+        let key = (node, activity, None, metric, false);
         let leaf = *self.leaves.entry(key).or_insert_with(|| rows.add_leaf(leaf));
         rows.push(Row { leaf, start: row.time.0, length: 0, value: row.count, count: 1 });
     }
 
     /// Adds what another profiler's file tells; a cause is a frame only where a thread is known.
     fn cost(&mut self, row: &Cost) {
-        let recording = self.recording;
-        let mut node = match (row.thread, row.stack) {
-            (Some(thread), stack) => self.place(thread, stack),
-            (None, Some(stack)) => self.stack(recording, None, stack),
+        let owner = row.thread.map(|thread| self.owner(thread, row.time));
+        let activity = owner.map_or(NONE, |owner| self.owners[owner as usize].activity);
+        let mut node = match (owner, row.stack) {
+            (Some(owner), stack) => self.place(owner, stack),
+            (None, Some(stack)) => self.stack(None, stack),
             (None, None) => {
                 let lost = self.text(STACK_LOST, false);
                 self.child(NONE, lost)
@@ -346,9 +450,10 @@ impl<'r> Maker<'r> {
             let word = self.text(cause.word(), false);
             node = self.child(node, word);
         }
-        let leaf = Leaf { node, thread: row.thread, cause: row.cause, metric: row.metric };
+        let Cost { thread, cause, metric, .. } = *row;
+        let leaf = Leaf { node, thread, cause, metric, activity };
         let rows = &mut self.index.costs;
-        let key = (node, row.cause, row.metric, true);
+        let key = (node, activity, cause, metric, true);
         let leaf = *self.leaves.entry(key).or_insert_with(|| rows.add_leaf(leaf));
         let (start, length) = (row.time.0, row.duration.0);
         rows.push(Row { leaf, start, length, value: row.value, count: row.count });
@@ -410,7 +515,8 @@ impl Index {
                 maker.child(node, name)
             });
             let rows = &mut maker.index.time;
-            let leaf = Leaf { node, thread: None, cause: None, metric: Metric::Wall };
+            let metric = Metric::Wall;
+            let leaf = Leaf { node, thread: None, cause: None, metric, activity: NONE };
             let leaf = *leaves.entry(node).or_insert_with(|| rows.add_leaf(leaf));
             rows.push_time(leaf, *start, culprit_model::Nanos(*value));
         }

@@ -9,6 +9,7 @@
 //! Rows are many and distinct stacks few: the [`Index`] is made once and asked often, see there.
 //! Values are 64-bit integers; nothing is rounded away.
 
+mod activity;
 mod builder;
 mod by_name;
 mod diff;

@@ -1,6 +1,7 @@
 //! The user's filter, compiled once, used for every row.
 
-use culprit_model::{Drill, Filter, Metric, Recording, ThreadId, Time};
+use culprit_model::{Drill, Filter, Metric, Recording, Root, Text, ThreadId, Time};
+use rustc_hash::FxHashMap;
 
 use super::group::Groups;
 use super::pattern::Patterns;
@@ -17,6 +18,8 @@ pub struct Query {
     to: Option<Time>,
     process: Patterns,
     thread: Patterns,
+    activity: Patterns,
+    root: Root,
     pub(super) groups: Groups,
     pub(super) fold: Patterns,
     pub(super) fold_pct: Option<f64>,
@@ -52,6 +55,8 @@ impl Query {
             to,
             process: Patterns::parse(&filter.process)?,
             thread: Patterns::parse(&filter.thread)?,
+            activity: Patterns::parse(&filter.activity)?,
+            root: filter.root,
             groups: Groups::parse(&filter.group)?,
             fold: Patterns::parse(&filter.fold)?,
             fold_pct: filter.fold_pct,
@@ -77,6 +82,8 @@ impl Query {
             to: self.to,
             process: self.process.clone(),
             thread: self.thread.clone(),
+            activity: self.activity.clone(),
+            root: self.root,
             erase_ids: self.erase_ids,
             flat: self.flat,
             ..Self::default()
@@ -114,6 +121,36 @@ impl Query {
     pub(super) fn keeps(&self, process: &str, thread: &str) -> bool {
         let kept = |patterns: &Patterns, name| patterns.is_empty() || patterns.any(name);
         kept(&self.process, process) && kept(&self.thread, thread)
+    }
+
+    /// What stands between processes and threads.
+    #[must_use]
+    pub fn root(&self) -> Root {
+        self.root
+    }
+
+    /// Which activities the activity patterns keep: one entry an activity.
+    #[must_use]
+    pub fn activities(&self, recording: &Recording) -> Vec<bool> {
+        let mut kept: Vec<bool> = Vec::with_capacity(recording.activities.len());
+        let mut names: FxHashMap<&Text, bool> = FxHashMap::default();
+        for activity in &recording.activities {
+            let above = activity.parent.and_then(|parent| kept.get(parent.index()).copied());
+            let own = names.entry(&activity.name);
+            let own = *own.or_insert_with(|| self.keeps_activity(&activity.name));
+            kept.push(self.activity.is_empty() || own || above.unwrap_or(false));
+        }
+        kept
+    }
+
+    /// True when time counts whatever its thread worked on.
+    pub(super) fn keeps_all_activities(&self) -> bool {
+        self.activity.is_empty()
+    }
+
+    /// True when the activity patterns keep what a thread did for an activity of this name.
+    pub(super) fn keeps_activity(&self, name: &str) -> bool {
+        self.activity.any(name)
     }
 
     /// True when a pattern may be about a module's path.

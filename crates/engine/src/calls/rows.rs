@@ -16,6 +16,8 @@ pub(super) struct Leaf {
     pub(super) cause: Option<Cause>,
     /// What the rows count.
     pub(super) metric: Metric,
+    /// On which activity the thread worked: one of the index's, or none.
+    pub(super) activity: u32,
 }
 
 /// One row, cut to a time range.

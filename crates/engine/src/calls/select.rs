@@ -5,19 +5,26 @@
 //! stands for. Folding by percentage needs a whole tree and does not apply.
 
 use culprit_model::{
-    Cause, FrameId, Label as _, Metric, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
+    ActivityId, Cause, FrameId, Label as _, Metric, Nanos, ProcessId, Recording, Root, StackId,
+    Text, ThreadId, Time,
 };
 use rustc_hash::FxHashMap;
 
+use super::activity::{ACTIVITIES, NO_ACTIVITY};
 use super::index::STACK_LOST;
 use super::names::{NameId, Names};
 use super::query::Query;
+use crate::activities::Owners;
 
 /// What a name in a stack stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A process at the root end.
     Process(ProcessId),
+    /// What threads did for activities, or for none, below it.
+    Activities(bool),
+    /// An activity's name, given by the first of that name.
+    Activity(ActivityId),
     /// A thread below it.
     Thread(ThreadId),
     /// A place in code.
@@ -65,12 +72,16 @@ pub struct Selection {
     pub rows: Vec<SelectedRow>,
 }
 
-type Key = (Option<ThreadId>, Option<StackId>, Option<Cause>);
+/// How many activities around one are written out: what is further out, only a damaged file has.
+const DEEPEST: usize = 1_000;
+
+type Key = (Option<ThreadId>, Option<StackId>, Option<Cause>, Option<ActivityId>);
 
 /// The rows that a filter keeps. Linear in rows, plus the frames of distinct stacks.
 #[must_use]
 pub fn select(recording: &Recording, query: &Query) -> Selection {
     let mut selector = Selector {
+        activities: canonical(recording),
         recording,
         query,
         judged: FxHashMap::default(),
@@ -90,6 +101,13 @@ pub fn select(recording: &Recording, query: &Query) -> Selection {
     Selection { steps: selector.steps, rows }
 }
 
+/// The first activity of the name of each activity.
+fn canonical(recording: &Recording) -> Vec<ActivityId> {
+    let mut first: FxHashMap<&Text, ActivityId> = FxHashMap::default();
+    let rows = recording.activities.iter().enumerate();
+    rows.map(|(at, row)| *first.entry(&row.name).or_insert(ActivityId::from_index(at))).collect()
+}
+
 /// Every row that a query's metric, time range and thread patterns keep, cut to the range, and where
 /// its stack is.
 fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, SelectedRow)) {
@@ -97,21 +115,32 @@ fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, Selected
     let range = query.range_to(Time(recording.meta.wall.0));
     let threads = query.threads(recording);
     let keeps = |id: ThreadId| threads.get(id.index()).copied().unwrap_or(false);
+    let works = Owners::of(recording);
+    let activities = query.activities(recording);
+    let all_activities = query.keeps_all_activities();
+    let at = |thread: ThreadId, time: Time| {
+        works.at(thread, time).filter(|id| id.index() < activities.len())
+    };
+    let rooted = query.root() == Root::Activities;
+    let wanted = |id: Option<ActivityId>| id.map_or(all_activities, |id| activities[id.index()]);
     let mut give = |key: Key, time: Time, duration: Nanos, (value, count): (u64, u64)| {
         let value = if metric == Metric::Waits { count } else { value };
         let row = SelectedRow { time, duration, thread: key.0, leaf: None, value, count };
-        if let Some(row) = cut(row, range) {
-            each(key, row);
+        if let Some(row) = cut(row, range).filter(|_| wanted(key.3)) {
+            let (thread, stack, cause, activity) = key;
+            each((thread, stack, cause, activity.filter(|_| rooted)), row);
         }
     };
     if metric == Metric::Faults {
         for row in recording.faults.iter().filter(|row| keeps(row.thread)) {
-            give((Some(row.thread), row.stack, None), row.time, Nanos::ZERO, (row.count, 1));
+            let key = (Some(row.thread), row.stack, None, at(row.thread, row.time));
+            give(key, row.time, Nanos::ZERO, (row.count, 1));
         }
     }
     for row in recording.intervals.iter().filter(|row| keeps(row.thread)) {
         if metric == Metric::Wall || metric.counts(row.cause) {
-            let key = (Some(row.thread), row.stack, Some(row.cause));
+            let activity = at(row.thread, row.start);
+            let key = (Some(row.thread), row.stack, Some(row.cause), activity);
             give(key, row.start, row.duration, (row.duration.0, 1));
         }
     }
@@ -121,7 +150,8 @@ fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, Selected
         let of_cause = || row.cause.is_some_and(|cause| metric.counts(cause));
         let time = row.metric == Metric::Wall && metric != Metric::Waits;
         if row.metric == metric || (time && of_cause()) {
-            let key = (row.thread, row.stack, row.cause);
+            let activity = row.thread.and_then(|thread| at(thread, row.time));
+            let key = (row.thread, row.stack, row.cause, activity);
             give(key, row.time, row.duration, (row.value, row.count));
         }
     }
@@ -156,6 +186,8 @@ struct Judged {
 }
 
 struct Selector<'a> {
+    /// The first activity of the name of each.
+    activities: Vec<ActivityId>,
     recording: &'a Recording,
     query: &'a Query,
     judged: FxHashMap<Source, Judged>,
@@ -166,7 +198,7 @@ struct Selector<'a> {
 
 impl Selector<'_> {
     /// What a stack is made of, outermost first.
-    fn sources(&self, (thread, stack, cause): Key) -> Vec<Source> {
+    fn sources(&self, (thread, stack, cause, activity): Key) -> Vec<Source> {
         let time = self.query.metric().is_time();
         let mut sources = Vec::new();
         let cause = cause.filter(|_| thread.is_some() && time);
@@ -177,16 +209,35 @@ impl Selector<'_> {
         }
         if let Some(thread) = thread {
             let process = self.recording.thread(thread).process;
-            sources.extend([Source::Thread(thread), Source::Process(process)]);
+            sources.push(Source::Thread(thread));
+            if self.query.root() == Root::Activities {
+                sources.extend(self.activities(activity));
+            }
+            sources.push(Source::Process(process));
         }
         sources.reverse();
         sources
+    }
+
+    /// An activity and all that it is part of, innermost first.
+    fn activities(&self, activity: Option<ActivityId>) -> Vec<Source> {
+        let rows = &self.recording.activities;
+        let above = |id: &ActivityId| rows[id.index()].parent.filter(|parent| parent < id);
+        let path = std::iter::successors(activity, above);
+        let names = path.take(DEEPEST).map(|id| Source::Activity(self.activities[id.index()]));
+        names.chain([Source::Activities(activity.is_some())]).collect()
     }
 
     /// The name of what stands in a stack, and with its module's whole path.
     fn name(&self, source: Source) -> (String, Option<String>) {
         match source {
             Source::Process(id) => (format!("Process {}", self.recording.process_name(id)), None),
+            Source::Activities(some) => {
+                (if some { ACTIVITIES } else { NO_ACTIVITY }.to_owned(), None)
+            }
+            Source::Activity(id) => {
+                (format!("Activity {}", self.recording.activity(id).name), None)
+            }
             Source::Thread(id) => (format!("Thread {}", self.recording.thread_name(id)), None),
             Source::Cause(cause) => (cause.word().to_owned(), None),
             Source::Other => (STACK_LOST.to_owned(), None),

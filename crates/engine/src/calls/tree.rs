@@ -127,7 +127,7 @@ impl CallTree {
     /// and for time metrics the cause. For more than one view of a recording make an [`Index`].
     #[must_use]
     pub fn of(recording: &Recording, query: &Query) -> Self {
-        Index::of(recording).tree(query)
+        Index::rooted(recording, query.root()).tree(query)
     }
 
     /// What the values count.

@@ -2,7 +2,7 @@
 
 use culprit_model::{FrameId, ProcessId, Recording, Stack, StackId, ThreadId};
 
-use super::Window;
+use super::{Window, activities};
 
 /// New places of old rows; none for a row that is gone.
 #[derive(Debug)]
@@ -100,6 +100,8 @@ impl Kept {
         recording.samples.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.faults.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.observations.retain_mut(|row| self.move_thread(&mut row.thread));
+        recording.activity_edges.retain_mut(|row| self.move_thread(&mut row.thread));
+        activities::renumber(recording, |id| self.thread(id));
         recording.costs.retain_mut(|row| match row.thread {
             None => true,
             Some(id) => {

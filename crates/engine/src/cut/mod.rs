@@ -9,6 +9,7 @@
 //! after it. What lies outside belongs to the recorder and to engines, so it is taken away once the
 //! intervals are built; a flight recorder's file is cut in the same way until it fits its bound.
 
+mod activities;
 mod keep;
 
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub fn cut(recording: &mut Recording, from: Time, to: Time) {
     account_for_less(recording, window);
     intervals(recording, window);
     events(recording, window);
+    activities::cut(recording, window);
     recording.counters = counters(std::mem::take(&mut recording.counters), window);
     mappings(recording, window);
     recording.losses.retain_mut(|loss| window.loss(loss));
@@ -148,6 +150,7 @@ fn events(recording: &mut Recording, window: Window) {
     recording.faults.retain_mut(|row| keep(&mut row.time));
     recording.observations.retain_mut(|row| keep(&mut row.time));
     recording.costs.retain_mut(|row| keep(&mut row.time));
+    recording.activity_edges.retain_mut(|row| keep(&mut row.time));
 }
 
 /// Readings in the window, and the nearest one on each side.

@@ -58,6 +58,7 @@ pub fn build(recording: &mut Recording) -> Accounting {
         end_the_dead(recording, &causes);
         recording.intervals = intervals(recording, &causes);
         recording.switches = Vec::new();
+        crate::activities::build(recording);
         let sums = accounting(recording);
         recording.losses.extend(sums.losses());
         return sums;

@@ -7,6 +7,7 @@
 //! clock, so its samples are wall-clock time too. A list whose end is missing is usual: the format
 //! allows it, so that a program may be killed while it writes.
 
+mod asynchronous;
 mod cpuprofile;
 mod read;
 mod spans;

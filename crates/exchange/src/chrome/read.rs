@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use culprit_model::{LossKind, Metric, ThreadId};
 use serde::Deserialize;
 
+use super::asynchronous::Asynchronous;
 use super::spans::{Mark, What, spans, stacks};
 use super::trace::{Event, Trace};
 use super::v8;
@@ -46,6 +47,7 @@ struct Gathered<'a> {
     processes: BTreeMap<&'a str, String>,
     threads: BTreeMap<Key<'a>, Thread<'a>>,
     profiles: BTreeMap<Key<'a>, Pieces<'a>>,
+    asynchronous: Asynchronous<'a>,
     bad: u64,
     unused: u64,
 }
@@ -95,6 +97,9 @@ impl<'a> Gathered<'a> {
                 Some(mark) => self.threads.entry(key).or_default().marks.push(mark),
                 None => self.bad += 1,
             },
+            "b" | "e" | "S" | "F" => {
+                self.bad += u64::from(!self.asynchronous.add(key, &event));
+            }
             "M" => self.name(key, &event),
             "P" => self.piece(key, json::word(event.id), &event),
             _ => self.unused += 1,
@@ -130,6 +135,7 @@ impl<'a> Gathered<'a> {
         let metric = own.unwrap_or(Metric::Wall);
         let rows = self.add_threads(own.is_some(), builder);
         let mut timed = BTreeSet::new();
+        self.asynchronous.build(|key| rows.get(&key).copied().flatten(), builder);
         for (key, thread) in self.threads {
             if thread.marks.is_empty() {
                 continue;
@@ -160,7 +166,7 @@ impl<'a> Gathered<'a> {
             builder.lose(LossKind::RecordsMalformed, self.bad, detail);
         }
         if self.unused > 0 {
-            let detail = "instants, counters, flows and asynchronous events";
+            let detail = "instants, counters, flows and steps of asynchronous events";
             builder.lose(LossKind::DetailLeftOut, self.unused, detail);
         }
     }
@@ -172,10 +178,12 @@ impl<'a> Gathered<'a> {
         own: bool,
         builder: &mut Builder,
     ) -> BTreeMap<Key<'a>, Option<ThreadId>> {
-        for profile in self.profiles.values() {
-            self.threads.entry(profile.thread).or_default();
+        let profiles = self.profiles.values().map(|profile| profile.thread);
+        for thread in profiles.chain(self.asynchronous.threads()) {
+            self.threads.entry(thread).or_default();
         }
-        let profiled: BTreeSet<Key<'a>> = self.profiles.values().map(|p| p.thread).collect();
+        let mut profiled: BTreeSet<Key<'a>> = self.profiles.values().map(|p| p.thread).collect();
+        profiled.extend(self.asynchronous.threads());
         let alive =
             |key: &Key<'a>, thread: &Thread<'_>| !thread.marks.is_empty() || profiled.contains(key);
         let pids = threads::numbers(self.threads.keys().map(|key| key.0));

@@ -40,9 +40,22 @@ pub(super) struct Event<'a> {
     #[serde(borrow, default)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    pub(super) id2: Loose<Scoped<'a>>,
+    #[serde(borrow, default)]
+    pub(super) cat: Loose<Str<'a>>,
+    #[serde(borrow, default)]
     pub(super) name: Loose<Str<'a>>,
     #[serde(borrow, default)]
     pub(super) args: Loose<Args<'a>>,
+}
+
+/// An id that says where it counts.
+#[derive(Debug, Deserialize)]
+pub(super) struct Scoped<'a> {
+    #[serde(borrow, default)]
+    pub(super) local: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) global: Option<&'a RawValue>,
 }
 
 /// Those arguments of events that are looked at.

@@ -29,6 +29,11 @@ fn summary(recording: &Recording) -> String {
         let process = recording.process_name(thread.process);
         let _ = writeln!(text, "thread {process} {} ({})", thread.name, thread.tid.0);
     }
+    for edge in &recording.activity_edges {
+        let (time, kind, thread) = (edge.time.0, edge.kind, edge.thread);
+        let key = edge.key.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "{time} {kind} {} ({key}) on {thread}", edge.name);
+    }
     let _ = writeln!(text, "over {} ns", recording.meta.wall.0);
     // Which files and which kernel are here is the machine's.
     let here = [LossKind::ModulesUnreadable, LossKind::KernelSymbolsMissing];
@@ -64,6 +69,9 @@ fn rows_are_in_order_and_point_to_what_is_there() {
                 !cost.metric.is_time() || cost.duration.0 == 0 || cost.duration.0 == cost.value
             );
         }
+        let edges = &recording.activity_edges;
+        assert!(edges.is_sorted_by_key(|edge| edge.time));
+        assert!(edges.iter().all(|edge| edge.thread.index() < recording.threads.len()));
         let empty = Text::default();
         assert!(recording.frames.iter().all(|frame| frame.function != empty));
     }

@@ -1,5 +1,6 @@
 //! One file a table. A row's position in its table is its handle.
 
+mod activities;
 mod costs;
 mod counters;
 mod faults;
@@ -17,6 +18,7 @@ mod switches;
 mod threads;
 mod wakeups;
 
+pub use activities::{Activity, ActivityEdge, ActivitySource, ActivityWork, EdgeKind};
 pub use costs::Cost;
 pub use counters::{Counter, names as counter_names};
 pub use faults::{Fault, FaultKind};

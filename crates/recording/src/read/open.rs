@@ -166,6 +166,9 @@ fn load_tables(loader: &mut Loader<'_>) -> Recording {
         counters: loader.load(),
         observations: loader.load(),
         costs: loader.load(),
+        activities: loader.load(),
+        activity_work: loader.load(),
+        activity_edges: loader.load(),
         losses: loader.load(),
         meta: Meta::default(),
     }

@@ -1,7 +1,7 @@
 //! Any recording that keeps its promises comes back as it was, finished or in parts.
 
 use culprit_model::{
-    Counter, Frame, FrameId, Interval, Label, Loss, LossKind, Nanos, Process, ProcessId, Recording,
+    Activity, ActivityEdge, ActivityId, ActivityWork, Counter, Frame, FrameId, Interval, Label, Loss, LossKind, Nanos, Process, ProcessId, Recording,
     Sample, Stack, StackId, Switch, Text, Thread, ThreadId, Time, Wakeup,
 };
 use culprit_recording::{SpoolOptions, SpoolWriter, open, write};
@@ -145,6 +145,7 @@ fn events(threads: usize, stacks: usize) -> impl Strategy<Value = Recording> {
                 let waker_stack = stack;
                 let wakeup = Wakeup { time, thread, kind, source, waker, waker_stack };
                 recording.wakeups.push(wakeup);
+                activity(&mut recording, time, thread, number);
             }
             recording.counters.extend(counters.into_iter().map(|(time, name, value)| Counter {
                 time: Time(time),
@@ -162,6 +163,31 @@ fn events(threads: usize, stacks: usize) -> impl Strategy<Value = Recording> {
             recording
         },
     )
+}
+
+/// An activity, the work of a thread on it and its edges.
+fn activity(recording: &mut Recording, start: Time, thread: ThreadId, number: u32) {
+    let (name, source, key) = (Text::from("request"), label_of(number), Some(Text::from("7")));
+    let id = ActivityId::from_index(recording.activities.len());
+    let (key, end) = (key.filter(|_| number.is_multiple_of(2)), Some(start + Nanos(5)));
+    recording.activities.push(Activity {
+        start,
+        end: end.filter(|_| number.is_multiple_of(3)),
+        name: name.clone(),
+        key: key.clone(),
+        source,
+        thread,
+        end_thread: key.as_ref().map(|_| thread),
+        parent: (number.is_multiple_of(5) && id.0 > 0).then(|| ActivityId(id.0 / 2)),
+    });
+    let duration = Nanos(u64::from(number));
+    recording.activity_work.push(ActivityWork { thread, start, duration, activity: id });
+    let kind = label_of(number);
+    recording.activity_edges.push(ActivityEdge { time: start, thread, kind, name, key, source });
+}
+
+fn label_of<L: Label>(number: u32) -> L {
+    L::ALL[number as usize % L::ALL.len()]
 }
 
 fn recording() -> impl Strategy<Value = Recording> {
@@ -212,6 +238,8 @@ proptest! {
         spool.replace(&recording.threads).unwrap();
         recording.switches.chunks(size).for_each(|rows| spool.append_events(rows).unwrap());
         recording.counters.chunks(size).for_each(|rows| spool.append_events(rows).unwrap());
+        let edges = recording.activity_edges.chunks(size);
+        edges.for_each(|rows| spool.append_events(rows).unwrap());
         let found = open(&path).unwrap().recording;
         prop_assert_eq!(found.processes, recording.processes);
         prop_assert_eq!(found.threads, recording.threads);
@@ -219,5 +247,6 @@ proptest! {
         prop_assert_eq!(found.stacks, recording.stacks);
         prop_assert_eq!(found.switches, recording.switches);
         prop_assert_eq!(found.counters, recording.counters);
+        prop_assert_eq!(found.activity_edges, recording.activity_edges);
     }
 }

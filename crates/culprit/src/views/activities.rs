@@ -1,0 +1,156 @@
+//! Activities as text: a line a name, the latencies of one name as a histogram, and the slowest
+//! ones with the options that show what happened meanwhile.
+
+use culprit_engine::activities::{NameRow, Passed, Survey, histogram, quantile};
+use culprit_model::{Activity, ActivityId, Cause, Nanos, Recording, Time};
+
+use crate::output::{Align, Output, Table, clean};
+
+/// Cells of the longest bar of a histogram.
+const BAR: u64 = 40;
+
+/// What is shown.
+pub(crate) struct ActivitiesView<'a> {
+    pub recording: &'a Recording,
+    pub survey: &'a Survey<'a>,
+    /// Those that took most time first.
+    pub rows: &'a [NameRow],
+    pub rows_left_out: usize,
+    /// The slowest of all names.
+    pub slowest: &'a [ActivityId],
+}
+
+impl ActivitiesView<'_> {
+    /// Whether the recording knows how the time of threads passed.
+    pub(crate) fn knows_time(&self) -> bool {
+        !self.recording.intervals.is_empty()
+    }
+
+    /// Whether it knows which threads worked on activities.
+    pub(crate) fn knows_work(&self) -> bool {
+        !self.recording.activity_work.is_empty()
+    }
+
+    /// An activity's name after the names of those that it is part of, outermost first.
+    pub(crate) fn path(&self, id: ActivityId) -> Vec<String> {
+        const DEEPEST: usize = 100;
+        let rows = &self.recording.activities;
+        let above = |id: &ActivityId| rows[id.index()].parent.filter(|parent| parent < id);
+        let path = std::iter::successors(Some(id), above).take(DEEPEST);
+        let mut names: Vec<String> = path.map(|id| rows[id.index()].name.to_string()).collect();
+        names.reverse();
+        names
+    }
+}
+
+/// The view in lines, with the latencies of each name where `latencies` are wanted.
+pub(crate) fn activities_text(
+    view: &ActivitiesView<'_>,
+    latencies: bool,
+    output: &Output,
+) -> String {
+    let mut text = names(view).render(output.width());
+    if view.rows_left_out > 0 {
+        text.push_str(&format!("{} more names; `--limit 0` shows all.\n", view.rows_left_out));
+    }
+    if !view.knows_work() {
+        text.push_str("No thread is known to have worked on any of them: how their time passed is unknown.\n");
+    }
+    for row in view.rows.iter().filter(|row| latencies && !row.latencies.is_empty()) {
+        text.push_str(&format!("\n{}\n", output.paint().strong(&clean(&row.name))));
+        text.push_str(&distribution(row, output));
+    }
+    if !view.slowest.is_empty() {
+        text.push_str(&format!("\n{}\n", output.paint().strong("Slowest")));
+        text.push_str(&slowest(view).render(output.width()));
+    }
+    text
+}
+
+fn names(view: &ActivitiesView<'_>) -> Table {
+    let right = ["ended", "open", "total", "p50", "p90", "p99", "max"];
+    let headings = right.into_iter().chain(PASSED).map(|name| (name, Align::Right));
+    let headings: Vec<_> =
+        headings.chain([("mostly", Align::Left), ("name", Align::Left)]).collect();
+    let mut table = Table::new(&headings);
+    for row in view.rows {
+        let latency =
+            |share| quantile(&row.latencies, share).map_or("-".to_owned(), |at| at.to_string());
+        let cells = [row.ended.len().to_string(), row.open.to_string()];
+        let cells = cells.into_iter().chain([row.passed.latency.to_string()]);
+        let cells = cells.chain([0.5, 0.9, 0.99, 1.0].map(latency)).chain(passed(view, row.passed));
+        table.row(cells.chain([mostly(&row.causes), clean(&row.name).into_owned()]));
+    }
+    table
+}
+
+/// How time passed.
+const PASSED: [&str; 4] = ["on CPU", "ready", "blocked", "nobody"];
+
+fn passed(view: &ActivitiesView<'_>, passed: Passed) -> [String; 4] {
+    let told = |known: bool, time: Nanos| if known { time.to_string() } else { "-".to_owned() };
+    let timed = view.knows_time() && view.knows_work();
+    [
+        told(timed, passed.cpu),
+        told(timed, passed.runnable),
+        told(timed, passed.blocked),
+        told(view.knows_work(), passed.nobody),
+    ]
+}
+
+/// The cause of most of the threads' time.
+fn mostly(causes: &[(Cause, Nanos)]) -> String {
+    causes.first().map_or("-".to_owned(), |(cause, _)| cause.to_string())
+}
+
+fn distribution(row: &NameRow, output: &Output) -> String {
+    let buckets = histogram(&row.latencies);
+    let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
+    let mut text = String::new();
+    for bucket in buckets {
+        let cells = (bucket.count * BAR).div_ceil(most);
+        let bar = "#".repeat(usize::try_from(cells).unwrap_or(0));
+        let (from, to) = (bucket.from.to_string(), bucket.to.to_string());
+        text.push_str(&format!("{from:>9} to {to:>9}  {:>8}  ", bucket.count));
+        text.push_str(output.paint().faint(&bar).trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn slowest(view: &ActivitiesView<'_>) -> Table {
+    let headings = [("latency", Align::Right)].into_iter();
+    let headings = headings.chain(PASSED.map(|name| (name, Align::Right)));
+    let left = ["mostly", "options for a closer look", "thread", "activity"];
+    let headings: Vec<_> = headings.chain(left.map(|name| (name, Align::Left))).collect();
+    let mut table = Table::new(&headings);
+    for id in view.slowest {
+        let row = &view.recording.activities[id.index()];
+        let sums = view.survey.passed(*id);
+        let mut name = view.path(*id).join(" > ");
+        if let Some(key) = &row.key {
+            name.push_str(&format!(" ({key})"));
+        }
+        let cells = [sums.latency.to_string()].into_iter().chain(passed(view, sums));
+        let thread = view.recording.thread_name(row.thread);
+        let mostly = mostly(&view.survey.causes(*id));
+        table.row(cells.chain([
+            mostly,
+            range(row),
+            clean(&thread).into_owned(),
+            clean(&name).into_owned(),
+        ]));
+    }
+    table
+}
+
+/// The options that narrow another command to the time of an activity.
+pub(crate) fn range(activity: &Activity) -> String {
+    let end = activity.end.unwrap_or(activity.start);
+    format!("--from {} --to {}", exact(activity.start), exact(end))
+}
+
+/// A time that is read back as it is.
+fn exact(time: Time) -> String {
+    format!("{}.{:09}s", time.0 / 1_000_000_000, time.0 % 1_000_000_000)
+}

@@ -1,0 +1,118 @@
+//! Activities: how long requests took, how that time passed, and the views below them.
+
+use culprit_model::notation::parse;
+use culprit_model::{ActivityEdge, ActivitySource, EdgeKind, ThreadId, Time};
+use serde_json::Value;
+
+use crate::support::{Lab, fixtures, stderr, stdout};
+
+/// `main` takes requests and `worker` handles them: 20 ms each, of which 10 ms blocked.
+const DRAWN: &str = "
+    tick 10ms
+    stack w cpu.user app!worker;app!handle
+    stack l blocked.lock app!worker;app!handle;libc.so.6!pthread_mutex_lock
+    app(10)/main(10)    KKKKssssss|
+    app(10)/worker(11)  sswlssswls|
+    root app(10)
+";
+
+fn lab() -> Lab {
+    let lab = Lab::new();
+    let mut recording = parse(DRAWN).unwrap();
+    recording.meta.command = vec!["app".to_owned()];
+    // Requests a from 10 to 50 ms and b from 20 to 100 ms; handled from 20 and from 70 ms on.
+    for (ms, thread, kind, name, key) in [
+        (10, 0, EdgeKind::Start, "request", Some("a")),
+        (20, 0, EdgeKind::Start, "request", Some("b")),
+        (20, 1, EdgeKind::Enter, "handle", Some("a")),
+        (40, 1, EdgeKind::Leave, "handle", None),
+        (50, 0, EdgeKind::Stop, "request", Some("a")),
+        (70, 1, EdgeKind::Enter, "handle", Some("b")),
+        (90, 1, EdgeKind::Leave, "handle", None),
+        (100, 0, EdgeKind::Stop, "request", Some("b")),
+    ] {
+        recording.activity_edges.push(ActivityEdge {
+            time: Time(ms * 1_000_000),
+            thread: ThreadId(thread),
+            kind,
+            name: name.into(),
+            key: key.map(Into::into),
+            source: ActivitySource::Function,
+        });
+    }
+    culprit_engine::activities::build(&mut recording);
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab
+}
+
+fn ms(value: &Value) -> u64 {
+    value.as_u64().unwrap() / 1_000_000
+}
+
+#[test]
+fn latencies_and_how_they_passed() {
+    let lab = lab();
+    let document = lab.json(&["activities", "x.culprit"]);
+    assert_eq!((&document["ended"], &document["open"]), (&4.into(), &0.into()));
+    let request = &document["rows"][0];
+    assert_eq!((request["name"].as_str(), request["count"].as_u64()), (Some("request"), Some(2)));
+    let told = ["latency_ns", "cpu_ns", "blocked_ns", "nobody_ns", "p50_ns", "max_ns"];
+    assert_eq!(told.map(|key| ms(&request[key])), [120, 20, 20, 80, 40, 80]);
+    let counts = request["histogram"].as_array().unwrap().iter().map(|b| b["count"].as_u64());
+    assert_eq!(counts.collect::<Vec<_>>(), [Some(1), Some(1)]);
+    let slowest = &document["slowest"][0];
+    assert_eq!((slowest["key"].as_str(), ms(&slowest["latency_ns"])), (Some("b"), 80));
+    assert_eq!(slowest["range"], "--from 0.020000000s --to 0.100000000s");
+    let part = document["slowest"].as_array().unwrap().iter().find(|row| row["name"] == "handle");
+    assert_eq!(part.unwrap()["path"], serde_json::json!(["request", "handle"]));
+    let text = stdout(&lab.culprit().args(["activities", "x.culprit", "--name", "request"]).output().unwrap());
+    assert!(text.contains("50.0 ms to") && text.contains("Slowest"), "{text}");
+    assert!(!text.contains("handle"), "{text}");
+    let later = lab.json(&["activities", "x.culprit", "--from", "60ms", "--thread", "worker"]);
+    assert_eq!((&later["ended"], later["rows"].as_array().unwrap().len()), (&1.into(), 1));
+}
+
+#[test]
+fn the_tree_below_activities_is_all_of_the_time() {
+    let lab = lab();
+    let tree = lab.json(&["tree", "x.culprit", "--root", "activities"]);
+    assert_eq!(ms(&tree["nodes"][0]["inc"]), 200);
+    let text = stdout(
+        &lab.culprit().args(["tree", "x.culprit", "--root", "activities"]).output().unwrap(),
+    );
+    let order = ["(Non-Activities)", "(Activities)", "Activity request", "Activity handle"];
+    let places: Vec<_> = order.iter().map(|name| text.find(name)).collect();
+    assert!(places.iter().all(Option::is_some) && places[1..].is_sorted(), "{text}");
+    for (pattern, total) in [("request", 40), ("handle", 40), ("nothing", 0)] {
+        let top = lab.json(&["top", "x.culprit", "--activity", pattern]);
+        assert_eq!(ms(&top["total"]), total, "{pattern}");
+    }
+    let empty = lab.culprit().args(["top", "x.culprit", "--activity", "nothing"]).output().unwrap();
+    assert!(stderr(&empty).contains("--activity nothing"), "{}", stderr(&empty));
+    let refused = lab.culprit().args(["findings", "x.culprit", "--activity", "request"]).output();
+    assert_eq!(refused.unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn asynchronous_events_of_a_trace_are_activities_that_nobody_is_known_to_work_on() {
+    let lab = Lab::new();
+    let trace = fixtures().join("../crates/exchange/tests/fixtures/chrome/async.json");
+    let imported =
+        lab.json(&["import", trace.to_str().unwrap(), "-o", "x.culprit"]);
+    assert_eq!(imported["activities"], 5);
+    let document = lab.json(&["activities", "x.culprit", "--name", "request|query|frame"]);
+    let rows = document["rows"].as_array().unwrap();
+    let told: Vec<_> =
+        rows.iter().map(|row| (row["name"].as_str().unwrap(), row["count"].as_u64(), row["latency_ns"].as_u64())).collect();
+    assert_eq!(
+        told,
+        [
+            ("request", Some(3), Some(4_000_000 + 8_000_250 + 400_000)),
+            ("query", Some(1), Some(2_500_000)),
+            ("frame", Some(1), Some(700_000)),
+        ]
+    );
+    assert!(rows.iter().all(|row| row["nobody_ns"].is_null() && row["cpu_ns"].is_null()));
+    let none = lab.culprit().args(["activities", "x.culprit", "--name", "nothing"]).output().unwrap();
+    assert!(none.status.success() && stderr(&none).contains("matches"), "{}", stderr(&none));
+}

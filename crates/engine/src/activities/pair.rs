@@ -1,0 +1,212 @@
+//! Which start belongs to which stop.
+//!
+//! *Enter* and *leave* nest on their thread: a leave ends the innermost of its name, and what is
+//! still open inside of that ends with it. *Start* and *stop* find each other by process, name and
+//! key, on any threads; of several that are open alike, the youngest ends.
+//!
+//! What an activity is part of: where it has a key, the youngest started activity of that key in the
+//! process, if the thread does not work on a part of that already; else what the thread works on.
+//! Entering what has the name and key of a started activity is no new activity: the thread works on
+//! that one.
+
+use std::collections::BTreeSet;
+
+use culprit_model::{
+    Activity, ActivityEdge, ActivityId, ActivityWork, EdgeKind, ProcessId, Recording, Text,
+    ThreadId, Time,
+};
+use rustc_hash::FxHashMap;
+
+/// How many open activities of a thread are searched for the one that a leave belongs to, and how
+/// far up is looked whether one is part of another. A thread that is deeper in functions that the
+/// user named is rare; a damaged file of leaves that fit nowhere must not take for ever.
+const SEARCHED: usize = 1_000;
+
+/// What came of the edges.
+#[derive(Debug, Default)]
+pub(super) struct Paired {
+    pub(super) activities: Vec<Activity>,
+    /// Ordered by thread, then by start.
+    pub(super) work: Vec<ActivityWork>,
+    /// Stops and leaves whose activity is not open.
+    pub(super) without_start: u64,
+    /// Entered, but left only with the activity around them.
+    pub(super) ended_by_others: u64,
+}
+
+/// Edges so far, in the order of time.
+#[derive(Debug)]
+pub(super) struct Pairing {
+    paired: Paired,
+    /// What each thread works on.
+    threads: Vec<Working>,
+    /// The process and the end of each thread.
+    lives: Vec<(ProcessId, Time)>,
+    /// Started and not stopped.
+    started: FxHashMap<(ProcessId, Text, Text), BTreeSet<ActivityId>>,
+    /// The same, by process and key alone.
+    by_key: FxHashMap<(ProcessId, Text), BTreeSet<ActivityId>>,
+}
+
+/// What a thread works on.
+#[derive(Debug, Default)]
+struct Working {
+    /// Outermost first.
+    open: Vec<Open>,
+    /// Since when it works on the last of these.
+    since: Time,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: Text,
+    activity: ActivityId,
+    /// False when the thread works on an activity that was started elsewhere: leaving does not end
+    /// that.
+    own: bool,
+}
+
+impl Pairing {
+    /// No edge so far.
+    pub(super) fn new(recording: &Recording) -> Self {
+        let ids = (0..recording.threads.len()).map(ThreadId::from_index);
+        let lives = ids.map(|id| (recording.thread(id).process, recording.thread_end(id)));
+        Self {
+            paired: Paired::default(),
+            threads: recording.threads.iter().map(|_| Working::default()).collect(),
+            lives: lives.collect(),
+            started: FxHashMap::default(),
+            by_key: FxHashMap::default(),
+        }
+    }
+
+    /// Takes the next edge.
+    pub(super) fn take(&mut self, edge: &ActivityEdge) {
+        match edge.kind {
+            EdgeKind::Enter => self.enter(edge),
+            EdgeKind::Leave => self.leave(edge),
+            EdgeKind::Start => {
+                let id = self.begin(edge);
+                let (process, name, key) = self.started_key(edge);
+                self.by_key.entry((process, key.clone())).or_default().insert(id);
+                self.started.entry((process, name, key)).or_default().insert(id);
+            }
+            EdgeKind::Stop => self.stop(edge),
+        }
+    }
+
+    /// Ends what the threads still work on; the activities stay open.
+    pub(super) fn finish(mut self) -> Paired {
+        for at in 0..self.threads.len() {
+            let thread = ThreadId::from_index(at);
+            let end = self.lives[at].1;
+            self.note_work(thread, end);
+        }
+        self.paired.work.sort_by_key(|row| (row.thread, row.start));
+        self.paired
+    }
+
+    fn enter(&mut self, edge: &ActivityEdge) {
+        self.note_work(edge.thread, edge.time);
+        let started = self.started.get(&self.started_key(edge)).and_then(BTreeSet::last).copied();
+        let joined = started.filter(|_| edge.key.is_some());
+        let activity = joined.unwrap_or_else(|| self.begin(edge));
+        let open = Open { name: edge.name.clone(), activity, own: joined.is_none() };
+        self.threads[edge.thread.index()].open.push(open);
+    }
+
+    fn leave(&mut self, edge: &ActivityEdge) {
+        let open = &self.threads[edge.thread.index()].open;
+        let searched = open.len().saturating_sub(SEARCHED);
+        let found = open[searched..].iter().rposition(|open| open.name == edge.name);
+        let Some(at) = found.map(|at| searched + at) else {
+            self.paired.without_start += 1;
+            return;
+        };
+        self.note_work(edge.thread, edge.time);
+        let left = self.threads[edge.thread.index()].open.split_off(at);
+        self.paired.ended_by_others += left.len() as u64 - 1;
+        for open in left.into_iter().filter(|open| open.own) {
+            self.end(open.activity, edge);
+        }
+    }
+
+    fn stop(&mut self, edge: &ActivityEdge) {
+        let (process, name, key) = self.started_key(edge);
+        let alike = self.started.get_mut(&(process, name, key.clone()));
+        let Some(id) = alike.and_then(BTreeSet::pop_last) else {
+            self.paired.without_start += 1;
+            return;
+        };
+        if let Some(open) = self.by_key.get_mut(&(process, key)) {
+            open.remove(&id);
+        }
+        self.end(id, edge);
+    }
+
+    /// A new activity that begins with an edge.
+    fn begin(&mut self, edge: &ActivityEdge) -> ActivityId {
+        let id = ActivityId::from_index(self.paired.activities.len());
+        let parent = self.parent(edge);
+        self.paired.activities.push(Activity {
+            start: edge.time,
+            end: None,
+            name: edge.name.clone(),
+            key: edge.key.clone(),
+            source: edge.source,
+            thread: edge.thread,
+            end_thread: None,
+            parent,
+        });
+        id
+    }
+
+    fn parent(&self, edge: &ActivityEdge) -> Option<ActivityId> {
+        let inner = self.threads[edge.thread.index()].open.last().map(|open| open.activity);
+        let process = self.lives[edge.thread.index()].0;
+        let of_key = edge.key.clone().and_then(|key| self.by_key.get(&(process, key)));
+        match of_key.and_then(BTreeSet::last) {
+            Some(of_key) if !inner.is_some_and(|inner| self.is_part(inner, *of_key)) => {
+                Some(*of_key)
+            }
+            _ => inner,
+        }
+    }
+
+    /// Whether an activity is another or a part of it.
+    fn is_part(&self, part: ActivityId, whole: ActivityId) -> bool {
+        let mut next = Some(part);
+        for _ in 0..SEARCHED {
+            match next {
+                // A part is younger than its whole.
+                Some(id) if id > whole => next = self.paired.activities[id.index()].parent,
+                other => return other == Some(whole),
+            }
+        }
+        false
+    }
+
+    fn end(&mut self, id: ActivityId, edge: &ActivityEdge) {
+        let activity = &mut self.paired.activities[id.index()];
+        (activity.end, activity.end_thread) = (Some(edge.time), Some(edge.thread));
+    }
+
+    /// Notes what a thread worked on since it was noted last.
+    fn note_work(&mut self, thread: ThreadId, until: Time) {
+        let working = &mut self.threads[thread.index()];
+        let start = working.since;
+        working.since = until.max(start);
+        if let Some(open) = working.open.last()
+            && until > start
+        {
+            let (duration, activity) = (until.since(start), open.activity);
+            self.paired.work.push(ActivityWork { thread, start, duration, activity });
+        }
+    }
+
+    /// What tells started activities apart.
+    fn started_key(&self, edge: &ActivityEdge) -> (ProcessId, Text, Text) {
+        let process = self.lives[edge.thread.index()].0;
+        (process, edge.name.clone(), edge.key.clone().unwrap_or_default())
+    }
+}
