@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use culprit_model::{
-    ActivityEdge, ActivitySource, Cause, Cost, EdgeKind, Frame, FrameId, Loss, LossKind, Metric, Module, ModuleId, Nanos, Pid, Process,
-    ProcessId, Recording, Rung, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
+    ActivityEdge, ActivitySource, Cause, Cost, EdgeKind, Frame, FrameId, Loss, LossKind, Metric,
+    Module, ModuleId, Nanos, Pid, Process, ProcessId, Recording, Rung, Stack, StackId, Text,
+    Thread, ThreadId, Tid, Time,
 };
 use rustc_hash::FxHashMap;
 

@@ -5,8 +5,8 @@ use crate::ids::{ActivityId, FrameId, ModuleId, ProcessId, StackId, ThreadId};
 use crate::meta::Meta;
 use crate::metric::Metric;
 use crate::tables::{
-    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
-    Sample, Stack, Switch, Thread, Wakeup,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping,
+    Mark, Module, Observation, Process, Sample, Stack, Switch, Thread, Wakeup,
 };
 
 /// One recording in memory. Rows are in the order that each table states.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use culprit_model::{
-    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping, Mark, Module, Observation, Process,
-    Recording, Row, Sample, Stack, Switch, Thread, Wakeup,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping,
+    Mark, Module, Observation, Process, Recording, Row, Sample, Stack, Switch, Thread, Wakeup,
 };
 use tempfile::NamedTempFile;
 

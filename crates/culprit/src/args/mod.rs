@@ -28,8 +28,9 @@ pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use views::{
-    ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs, FlameArgs, ManArgs,
-    NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs, ViewArgs,
+    ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,
+    FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs,
+    ViewArgs,
 };
 pub(crate) use why::WhyArgs;
 

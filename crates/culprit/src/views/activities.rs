@@ -54,7 +54,9 @@ pub(crate) fn activities_text(
         text.push_str(&format!("{} more names; `--limit 0` shows all.\n", view.rows_left_out));
     }
     if !view.knows_work() {
-        text.push_str("No thread is known to have worked on any of them: how their time passed is unknown.\n");
+        text.push_str(
+            "No thread is known to have worked on any of them: how their time passed is unknown.\n",
+        );
     }
     for row in view.rows.iter().filter(|row| latencies && !row.latencies.is_empty()) {
         text.push_str(&format!("\n{}\n", output.paint().strong(&clean(&row.name))));

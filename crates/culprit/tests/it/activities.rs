@@ -65,7 +65,9 @@ fn latencies_and_how_they_passed() {
     assert_eq!(slowest["range"], "--from 0.020000000s --to 0.100000000s");
     let part = document["slowest"].as_array().unwrap().iter().find(|row| row["name"] == "handle");
     assert_eq!(part.unwrap()["path"], serde_json::json!(["request", "handle"]));
-    let text = stdout(&lab.culprit().args(["activities", "x.culprit", "--name", "request"]).output().unwrap());
+    let text = stdout(
+        &lab.culprit().args(["activities", "x.culprit", "--name", "request"]).output().unwrap(),
+    );
     assert!(text.contains("50.0 ms to") && text.contains("Slowest"), "{text}");
     assert!(!text.contains("handle"), "{text}");
     let later = lab.json(&["activities", "x.culprit", "--from", "60ms", "--thread", "worker"]);
@@ -97,13 +99,16 @@ fn the_tree_below_activities_is_all_of_the_time() {
 fn asynchronous_events_of_a_trace_are_activities_that_nobody_is_known_to_work_on() {
     let lab = Lab::new();
     let trace = fixtures().join("../crates/exchange/tests/fixtures/chrome/async.json");
-    let imported =
-        lab.json(&["import", trace.to_str().unwrap(), "-o", "x.culprit"]);
+    let imported = lab.json(&["import", trace.to_str().unwrap(), "-o", "x.culprit"]);
     assert_eq!(imported["activities"], 5);
     let document = lab.json(&["activities", "x.culprit", "--name", "request|query|frame"]);
     let rows = document["rows"].as_array().unwrap();
-    let told: Vec<_> =
-        rows.iter().map(|row| (row["name"].as_str().unwrap(), row["count"].as_u64(), row["latency_ns"].as_u64())).collect();
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (row["name"].as_str().unwrap(), row["count"].as_u64(), row["latency_ns"].as_u64())
+        })
+        .collect();
     assert_eq!(
         told,
         [
@@ -113,6 +118,7 @@ fn asynchronous_events_of_a_trace_are_activities_that_nobody_is_known_to_work_on
         ]
     );
     assert!(rows.iter().all(|row| row["nobody_ns"].is_null() && row["cpu_ns"].is_null()));
-    let none = lab.culprit().args(["activities", "x.culprit", "--name", "nothing"]).output().unwrap();
+    let none =
+        lab.culprit().args(["activities", "x.culprit", "--name", "nothing"]).output().unwrap();
     assert!(none.status.success() && stderr(&none).contains("matches"), "{}", stderr(&none));
 }

@@ -121,7 +121,8 @@ fn sums_by_name_count_recursion_once() {
     assert_eq!(slowest, [ActivityId(0), ActivityId(1)]);
 }
 
-const HANDED: &str = "1 0 start request k\n4 1 enter handle k\n8 1 leave handle\n10 0 stop request k";
+const HANDED: &str =
+    "1 0 start request k\n4 1 enter handle k\n8 1 leave handle\n10 0 stop request k";
 
 #[test]
 fn a_tree_rooted_at_activities_holds_all_of_the_time() {

@@ -16,8 +16,7 @@
 use std::sync::Arc;
 
 use culprit_model::{
-    Cause, Cost, Fault, FrameId, Label as _, Metric, Recording, Root, StackId, Text, ThreadId,
-    Time,
+    Cause, Cost, Fault, FrameId, Label as _, Metric, Recording, Root, StackId, Text, ThreadId, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -157,9 +156,8 @@ impl Index {
         };
         let activities = self.activities.kept(query);
         let everything = query.keeps_all_activities();
-        let activity = |leaf: &Leaf| {
-            activities.get(leaf.activity as usize).copied().unwrap_or(everything)
-        };
+        let activity =
+            |leaf: &Leaf| activities.get(leaf.activity as usize).copied().unwrap_or(everything);
         let metric = query.metric();
         let weighs = |leaf: &Leaf| {
             let of_cause = || leaf.cause.is_some_and(|cause| metric.counts(cause));

@@ -1,8 +1,9 @@
 //! Any recording that keeps its promises comes back as it was, finished or in parts.
 
 use culprit_model::{
-    Activity, ActivityEdge, ActivityId, ActivityWork, Counter, Frame, FrameId, Interval, Label, Loss, LossKind, Nanos, Process, ProcessId, Recording,
-    Sample, Stack, StackId, Switch, Text, Thread, ThreadId, Time, Wakeup,
+    Activity, ActivityEdge, ActivityId, ActivityWork, Counter, Frame, FrameId, Interval, Label,
+    Loss, LossKind, Nanos, Process, ProcessId, Recording, Sample, Stack, StackId, Switch, Text,
+    Thread, ThreadId, Time, Wakeup,
 };
 use culprit_recording::{SpoolOptions, SpoolWriter, open, write};
 use proptest::collection::vec;
