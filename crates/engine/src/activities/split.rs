@@ -33,7 +33,7 @@ pub(super) fn split(recording: &mut Recording) {
             else {
                 break;
             };
-            rest = cut(rest, edge, &mut rows);
+            rest = cut(&rest, edge, &mut rows);
         }
         rows.push(rest);
     }
@@ -41,10 +41,10 @@ pub(super) fn split(recording: &mut Recording) {
 }
 
 /// Writes the part of a row before a time, and gives the rest. What ended a wait ended its rest.
-fn cut(row: Interval, at: Time, rows: &mut Vec<Interval>) -> Interval {
+fn cut(row: &Interval, at: Time, rows: &mut Vec<Interval>) -> Interval {
     let duration = at.since(row.start);
-    let rest =
-        Interval { start: at, duration: row.duration.saturating_sub(duration), ..row.clone() };
-    rows.push(Interval { duration, waker: None, waker_stack: None, woken_by: None, ..row });
-    rest
+    let before =
+        Interval { duration, waker: None, waker_stack: None, woken_by: None, ..row.clone() };
+    rows.push(before);
+    Interval { start: at, duration: row.duration.saturating_sub(duration), ..row.clone() }
 }

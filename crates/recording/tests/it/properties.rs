@@ -179,7 +179,7 @@ fn activity(recording: &mut Recording, start: Time, thread: ThreadId, number: u3
         source,
         thread,
         end_thread: key.as_ref().map(|_| thread),
-        parent: (number.is_multiple_of(5) && id.0 > 0).then(|| ActivityId(id.0 / 2)),
+        parent: (number.is_multiple_of(5) && id.0 > 0).then_some(ActivityId(id.0 / 2)),
     });
     let duration = Nanos(u64::from(number));
     recording.activity_work.push(ActivityWork { thread, start, duration, activity: id });
