@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use culprit_engine::accounting::{self, Accounting, Sum};
+use culprit_engine::accounting::{self, Accounting, Allowance, Sum};
 use culprit_engine::calls::Query;
 use culprit_findings::Report;
 use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId};
@@ -65,8 +65,17 @@ pub(crate) struct Check {
     pub theirs: Nanos,
     /// Within the tolerance, or too small a difference to matter.
     pub fine: bool,
-    /// True when the difference is beyond the tolerance, and only too small to matter.
-    pub slight: bool,
+    /// Why it is, when the difference is beyond the tolerance.
+    pub excuse: Option<Excuse>,
+}
+
+/// Why a difference beyond the tolerance is none of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Excuse {
+    /// It is too small an amount.
+    Slight,
+    /// One of the two has nothing of what the hypervisor took, which may be as much as this.
+    Stolen(Nanos),
 }
 
 impl ThreadTime {
@@ -77,11 +86,15 @@ impl ThreadTime {
 }
 
 impl Check {
-    fn new(what: &'static str, sum: Sum, tolerance: f64, slack: Nanos) -> Self {
+    fn new(what: &'static str, sum: Sum, allowed: &Allowance) -> Self {
         let apart = sum.difference_ns().unsigned_abs();
-        let near = sum.residual().abs() <= tolerance;
-        let fine = near || apart <= slack.0;
-        Self { what, ours: sum.ours, theirs: sum.theirs, fine, slight: fine && !near }
+        let fine = sum.off(allowed).is_none();
+        let excuse = match () {
+            () if !fine || sum.residual().abs() <= allowed.tolerance => None,
+            () if apart <= allowed.slack.0 => Some(Excuse::Slight),
+            () => Some(Excuse::Stolen(allowed.more.max(allowed.less))),
+        };
+        Self { what, ours: sum.ours, theirs: sum.theirs, fine, excuse }
     }
 
     /// `+1.2 ms, +0.12 %`.
@@ -94,10 +107,13 @@ impl Check {
         if apart == Nanos::ZERO {
             return "none".to_owned();
         }
-        if self.slight {
-            return format!("{less}{apart}, too little to count");
+        match self.excuse {
+            Some(Excuse::Slight) => format!("{less}{apart}, too little to count"),
+            Some(Excuse::Stolen(most)) => {
+                format!("{less}{apart}: the hypervisor took up to {most}")
+            }
+            None => format!("{less}{apart}, {less}{:.3} %", apart.share_of(self.theirs) * 100.0),
         }
-        format!("{less}{apart}, {less}{:.3} %", apart.share_of(self.theirs) * 100.0)
     }
 }
 
@@ -177,20 +193,19 @@ impl Digest {
         let mut checks = Vec::new();
         if sums.life != Sum::default() {
             let what = "intervals tile the threads' lives";
-            checks.push(Check::new(what, sums.life, TILING_TOLERANCE, Nanos::ZERO));
+            let allowed = Allowance { tolerance: TILING_TOLERANCE, ..Allowance::default() };
+            checks.push(Check::new(what, sums.life, &allowed));
         }
         if sums.checked > 0 {
             checks.push(Check::new(
                 "time on a CPU, against the kernel's schedstat",
                 sums.cpu,
-                accounting::CPU_TOLERANCE,
-                sums.slack,
+                &sums.cpu_allowance(),
             ));
             checks.push(Check::new(
                 "time on run queues, against schedstat",
                 sums.run_queue,
-                accounting::RUN_QUEUE_TOLERANCE,
-                sums.slack,
+                &sums.run_queue_allowance(),
             ));
         }
         checks
@@ -260,14 +275,19 @@ mod tests {
 
     #[test]
     fn a_sum_beyond_its_tolerance_is_not_fine() {
-        let sum = Sum { ours: Nanos(1_020_000_000), theirs: Nanos(1_000_000_000) };
-        let check = Check::new("cpu", sum, 0.005, Nanos(1_000_000));
+        let sum = |ours, theirs| Sum { ours: Nanos(ours), theirs: Nanos(theirs) };
+        let mut allowed =
+            Allowance { tolerance: 0.005, slack: Nanos(1_000_000), ..Allowance::default() };
+        let check = Check::new("cpu", sum(1_020_000_000, 1_000_000_000), &allowed);
         assert!(!check.fine);
         assert_eq!(check.difference(), "+20.0 ms, +2.000 %");
-        let small = Sum { ours: Nanos(1_000), theirs: Nanos(900_000) };
-        let check = Check::new("cpu", small, 0.005, Nanos(1_000_000));
-        assert!(check.fine && check.slight);
+        let check = Check::new("cpu", sum(1_000, 900_000), &allowed);
+        assert!(check.fine);
         assert_eq!(check.difference(), "-899 us, too little to count");
+        allowed.more = Nanos(30_000_000);
+        let check = Check::new("cpu", sum(1_020_000_000, 1_000_000_000), &allowed);
+        assert!(check.fine);
+        assert_eq!(check.difference(), "+20.0 ms: the hypervisor took up to 30.0 ms");
     }
 
     #[test]

@@ -3,8 +3,11 @@
 //! Two oracles. A thread's intervals must tile its life, so their sum equals it. And
 //! `/proc/PID/task/TID/schedstat` keeps on-CPU and run-queue time per thread; the difference of two
 //! snapshots must equal our on-CPU time between them, and our waits for a CPU that ended between
-//! them.
+//! them. In a virtual machine the kernel leaves out of a thread's time what the hypervisor took
+//! from its CPU meanwhile (kernel/sched/core.c, `update_rq_clock_task`); the thread was on it all the
+//! same, so there ours may be more by what `/proc/stat` counts as stolen.
 
+use culprit_model::counter_names::STEAL_NS;
 use culprit_model::{Interval, Loss, LossKind, Nanos, Recording, Text, ThreadId, Time};
 
 /// Sums may differ from the kernel's by this share of on-CPU time before it is called a loss. With
@@ -19,6 +22,21 @@ pub const SLACK: Nanos = Nanos(1_000_000);
 /// (`CONFIG_HZ` is 100 or more). A snapshot that was taken while its thread ran is only used where
 /// there is no other.
 pub const TICK: Nanos = Nanos(10_000_000);
+/// Stolen time is counted in hundredths of a second (proc_stat(5), `USER_HZ`).
+const STEAL_UNIT: Nanos = Nanos(10_000_000);
+
+/// How far one of our sums may be from the oracle's.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Allowance {
+    /// As a share of the oracle's.
+    pub tolerance: f64,
+    /// As an amount, however small the sum.
+    pub slack: Nanos,
+    /// By how much ours may be more beside that.
+    pub more: Nanos,
+    /// By how much ours may be less beside that.
+    pub less: Nanos,
+}
 
 /// One of our sums beside the number that it should equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +60,15 @@ impl Sum {
     pub fn residual(&self) -> f64 {
         let size = Nanos(self.difference_ns().unsigned_abs()).share_of(self.theirs);
         if self.difference_ns() < 0 { -size } else { size }
+    }
+
+    /// By which share of theirs ours is off; none when that is within what is allowed.
+    #[must_use]
+    pub fn off(&self, allowed: &Allowance) -> Option<f64> {
+        let excused = if self.difference_ns() > 0 { allowed.more } else { allowed.less };
+        let apart = Nanos(self.difference_ns().unsigned_abs()).saturating_sub(excused);
+        let share = apart.share_of(self.theirs);
+        (apart > allowed.slack && share > allowed.tolerance).then_some(share)
     }
 
     fn add(&mut self, other: Self) {
@@ -82,18 +109,34 @@ pub struct Accounting {
     /// How far the sums may differ for reasons of the snapshots: [`SLACK`], and a [`TICK`] for each
     /// that was taken while its thread ran.
     pub slack: Nanos,
+    /// The most that the hypervisor can have taken of the machine's CPUs meanwhile; 0 where it never
+    /// took any.
+    pub stolen: Nanos,
     /// Time in rows that lost switch records touch.
     pub uncertain: Nanos,
 }
 
 impl Accounting {
-    /// True when a total differs from the kernel's by more than the tolerances of this module.
+    /// How far the sums of time on a CPU may be apart: the kernel's has nothing of what was stolen.
+    #[must_use]
+    pub fn cpu_allowance(&self) -> Allowance {
+        let (tolerance, slack) = (CPU_TOLERANCE, self.slack);
+        Allowance { tolerance, slack, more: self.stolen, less: Nanos::ZERO }
+    }
+
+    /// How far the sums of time on run queues may be apart: where a wakeup that ends a CPU's idle
+    /// time is not traced, ours has nothing of what is stolen between it and the switch.
+    #[must_use]
+    pub fn run_queue_allowance(&self) -> Allowance {
+        let (tolerance, slack) = (RUN_QUEUE_TOLERANCE, self.slack);
+        Allowance { tolerance, slack, more: Nanos::ZERO, less: self.stolen }
+    }
+
+    /// True when a total differs from the kernel's by more than is allowed.
     #[must_use]
     pub fn differs(&self) -> bool {
-        let beyond = |sum: &Sum, tolerance| {
-            sum.difference_ns().unsigned_abs() > self.slack.0 && sum.residual().abs() > tolerance
-        };
-        beyond(&self.cpu, CPU_TOLERANCE) || beyond(&self.run_queue, RUN_QUEUE_TOLERANCE)
+        self.cpu.off(&self.cpu_allowance()).is_some()
+            || self.run_queue.off(&self.run_queue_allowance()).is_some()
     }
 
     /// How much on-CPU time a switch that the kernel counts and we do not: the recorder's own work,
@@ -128,7 +171,7 @@ impl Accounting {
 /// Adds up a recording whose intervals are built. Linear in intervals.
 #[must_use]
 pub fn accounting(recording: &Recording) -> Accounting {
-    let mut sums = Accounting { slack: SLACK, ..Accounting::default() };
+    let mut sums = Accounting { slack: SLACK, stolen: stolen(recording), ..Accounting::default() };
     let mut rest = recording.intervals.as_slice();
     for (at, thread) in recording.threads.iter().enumerate().filter(|(_, t)| t.recorded) {
         let id = ThreadId::from_index(at);
@@ -171,6 +214,18 @@ pub fn accounting(recording: &Recording) -> Accounting {
     sums
 }
 
+/// The most that the hypervisor can have taken between the first and the last reading of what it
+/// took since the machine started.
+fn stolen(recording: &Recording) -> Nanos {
+    let mut readings = recording.counters.iter().filter(|row| *row.name == *STEAL_NS);
+    let Some(first) = readings.next() else { return Nanos::ZERO };
+    let last = readings.next_back().unwrap_or(first);
+    if last.value == 0 {
+        return Nanos::ZERO;
+    }
+    Nanos(last.value.saturating_sub(first.value)) + STEAL_UNIT
+}
+
 /// Whether a thread is on a CPU before and after a time.
 fn runs_at(rows: &[Interval], time: Time) -> bool {
     let next = rows.partition_point(|row| row.start < time);
@@ -194,6 +249,7 @@ pub(crate) fn clipped(start: Time, duration: Nanos, from: Time, to: Time) -> Nan
 #[cfg(test)]
 mod tests {
     use super::*;
+    use culprit_model::Counter;
     use culprit_model::notation::parse;
 
     #[test]
@@ -210,6 +266,36 @@ mod tests {
         assert_eq!((sums.run_queue.ours, sums.checked), (Nanos(2_000_000), 1));
         assert_eq!((sums.switches_in, sums.cost_of_a_switch()), (2, Some(Nanos(10_000))));
         assert!(!sums.differs(), "20 us do not matter");
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_is_not_ours_to_miss() {
+        let sum = |ours, theirs| Sum { ours: Nanos(ours), theirs: Nanos(theirs) };
+        let more = Nanos(20_000_000);
+        let allowed = Allowance { tolerance: 0.005, slack: SLACK, more, ..Allowance::default() };
+        assert_eq!(sum(1_019_000_000, 1_000_000_000).off(&allowed), None);
+        assert_eq!(sum(1_030_000_000, 1_000_000_000).off(&allowed), Some(0.01));
+        // Less is never explained by it.
+        assert_eq!(sum(990_000_000, 1_000_000_000).off(&allowed), Some(0.01));
+        assert_eq!(sum(990_000, 0).off(&allowed), None);
+    }
+
+    #[test]
+    fn stolen_time_is_counted_where_a_hypervisor_takes_some() {
+        let mut recording = parse("app(1)/main(1) UUUU").expect("parses");
+        let mut read = |values: &[u64]| {
+            let row = |value: &u64| Counter {
+                time: Time(*value),
+                process: None,
+                name: STEAL_NS.into(),
+                value: *value,
+            };
+            recording.counters = values.iter().map(row).collect();
+            accounting(&recording).stolen
+        };
+        assert_eq!(read(&[]), Nanos::ZERO);
+        assert_eq!(read(&[0, 0]), Nanos::ZERO);
+        assert_eq!(read(&[70_000_000, 80_000_000, 90_000_000]), Nanos(30_000_000));
     }
 
     #[test]

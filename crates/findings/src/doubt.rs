@@ -6,7 +6,6 @@
 //! (a damaged file, a check against the kernel's sums that is off) concerns all of the time that it
 //! is about. The rest is told as coverage: the share of the time that nothing speaks against.
 
-use culprit_engine::accounting::Sum;
 use culprit_model::{Basis, Evidence as Fact, Loss, LossKind, Nanos, Rung};
 
 use crate::evidence::{Evidence, Segment, SegmentId};
@@ -186,18 +185,9 @@ impl Apart {
             return Self::default();
         }
         let sums = culprit_engine::accounting::accounting(recording);
-        let apart = |sum: &Sum, tolerance: f64| {
-            let difference = Nanos(sum.difference_ns().unsigned_abs());
-            let share = difference.share_of(sum.ours.max(sum.theirs));
-            if share > tolerance && difference > culprit_engine::accounting::SLACK {
-                share
-            } else {
-                0.0
-            }
-        };
         Self {
-            cpu: apart(&sums.cpu, culprit_engine::accounting::CPU_TOLERANCE),
-            run_queue: apart(&sums.run_queue, culprit_engine::accounting::RUN_QUEUE_TOLERANCE),
+            cpu: sums.cpu.off(&sums.cpu_allowance()).unwrap_or(0.0).min(1.0),
+            run_queue: sums.run_queue.off(&sums.run_queue_allowance()).unwrap_or(0.0).min(1.0),
         }
     }
 }

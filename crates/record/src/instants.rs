@@ -16,11 +16,15 @@
 //! with the wakeup. A wakeup of a thread on another CPU sends that CPU an interrupt before it is
 //! traced, which takes ten microseconds in a virtual machine: there the waking is the instant.
 //!
-//! An idle CPU may trace nothing; then the switch record has to do, less what such records are late
-//! by where the switch was traced, and a thread that was woken meanwhile was so at the latest when
-//! that CPU stopped to idle.
+//! The same holds for a wakeup that ends a CPU's idle time: between its clock and the switch the
+//! idle loop restarts its tick, and between the switch and the record the recorder's own events
+//! start. Together that was 7 to 80 microseconds on the virtual machines where it was looked at.
+//!
+//! An idle CPU may trace nothing; then the switch record has to do, less what such records were late
+//! by at the least where they were traced ([`Lags`]), and a thread that was woken meanwhile was so
+//! at the latest when that CPU stopped to idle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use culprit_model::Time;
 
@@ -29,8 +33,8 @@ use culprit_model::Time;
 /// scheduler chooses the same thread), and then the next switch is about as far as a tick.
 const PROMPT_NS: u64 = 100_000;
 
-/// A switch record later than this was held up by an interrupt and says nothing of others.
-const USUAL_LAG_NS: u64 = 20_000;
+/// How many of the last lags tell the next one: the machine's load changes them within seconds.
+const LAGS: usize = 32;
 
 /// `TRACE_FLAG_NEED_RESCHED` (include/linux/trace_events.h).
 const NEED_RESCHED: u32 = 4;
@@ -92,9 +96,31 @@ pub(crate) enum Queued {
 #[derive(Debug, Default)]
 pub(crate) struct Instants {
     cpus: BTreeMap<u32, Cpu>,
-    /// How much later than its instant a thread's switch record out of the idle loop is, ns: a
-    /// running mean over those that were traced.
-    lag: Option<u64>,
+    /// From the wakeup that ends an idle time to the traced switch, of all threads.
+    to_switch: Lags,
+    /// From the traced switch out of the idle loop to its record, of recorded threads.
+    to_record: Lags,
+}
+
+/// The last [`LAGS`] of some lag, ns.
+#[derive(Debug, Clone, Default)]
+struct Lags {
+    recent: VecDeque<u64>,
+}
+
+impl Lags {
+    fn learn(&mut self, ns: u64) {
+        if self.recent.len() == LAGS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(ns);
+    }
+
+    /// The least, ns; 0 while there is none. A switch that is not traced is held up by none of the
+    /// tracing: where both were measured, it took 11 us and the traced ones 17 to 32.
+    fn least(&self) -> u64 {
+        self.recent.iter().copied().min().unwrap_or(0)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -106,8 +132,8 @@ struct Cpu {
     /// The leaving and the coming half of the last traced switch, until their records are there.
     out: Option<(i32, Time, char)>,
     come: Option<(i32, Time)>,
-    /// That half is out of the idle loop.
-    from_idle: bool,
+    /// When that switch was traced, if it was one out of the idle loop.
+    out_of_idle: Option<Time>,
     /// The last switch's instant: time does not go back.
     floor: Time,
     /// Who runs.
@@ -155,8 +181,11 @@ impl Instants {
         cpu.floor = instant;
         cpu.out = Some((switch.prev, instant, switch.state));
         cpu.come = Some((switch.next, instant));
-        cpu.from_idle = switch.prev == 0;
+        cpu.out_of_idle = (switch.prev == 0).then_some(time);
         cpu.runs = Some(switch.next);
+        if switch.prev == 0 && request.is_some() {
+            self.to_switch.learn(time.since(instant).0);
+        }
         unclaimed
     }
 
@@ -177,17 +206,17 @@ impl Instants {
 
     /// A switch record says that a thread came to `cpu`.
     pub(crate) fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
-        let lag = self.lag;
+        let lag = self.to_switch.least() + self.to_record.least();
         let cpu = self.cpu(cpu);
         let traced = cpu.come.take_if(|(next, _)| *next == tid);
         let runs = cpu.runs.replace(tid);
         if let Some((_, instant)) = traced {
-            if cpu.from_idle {
-                self.late(time.since(instant).0);
+            if let Some(switched) = cpu.out_of_idle.take() {
+                self.to_record.learn(time.since(switched).0);
             }
             return Came { at: instant, traced: true, before: [None; 2] };
         }
-        let time = Time(time.0.saturating_sub(lag.unwrap_or(0))).max(cpu.floor);
+        let time = Time(time.0.saturating_sub(lag)).max(cpu.floor);
         // The switch from the idle loop was not traced, nor what ended that loop.
         cpu.request = None;
         cpu.blind = Some(time);
@@ -198,14 +227,6 @@ impl Instants {
             before[0] = other.map(|other| Half::Out(other, time, None));
         }
         Came { at: time, traced: false, before }
-    }
-
-    /// A switch record out of the idle loop was this much later than its instant.
-    fn late(&mut self, ns: u64) {
-        if ns < USUAL_LAG_NS {
-            let mean = self.lag.unwrap_or(ns);
-            self.lag = Some((mean * 7 + ns) / 8);
-        }
     }
 
     /// The time of something that `tid` did on `cpu`: not after it left.
@@ -340,6 +361,37 @@ mod tests {
         assert_eq!(instants.came(0, A, Time(50)), came(50));
         assert_eq!(instants.left(0, A, Time(90)), (Time(90), None));
         assert_eq!(instants.came(0, B, Time(95)), came(95));
+    }
+
+    #[test]
+    fn an_untraced_arrival_is_as_late_as_traced_ones_are_at_the_least() {
+        let mut instants = Instants::default();
+        // Nothing is known yet.
+        assert_eq!(instants.came(1, A, Time(50 * US)).at, Time(50 * US));
+        for n in 1..=LAGS as u64 {
+            let at = n * 1_000 * US;
+            // Any thread's wakeup tells how long the idle loop takes to end: 20 us; one in four is
+            // held up.
+            let held_up = if n % 4 == 0 { 60 * US } else { 0 };
+            instants.wakeup(0, Woken { tid: B, cpu: 0, flags: NEED_RESCHED }, Time(at));
+            let switched = Time(at + 20 * US + held_up);
+            instants.switched(0, switch(0, B, 'R'), switched);
+            // And a recorded one's record how long that takes: 5 us.
+            assert_eq!(instants.came(0, B, Time(switched.0 + 5 * US)).at, Time(at));
+            instants.switched(0, switch(B, 0, 'S'), Time(at + 200 * US));
+        }
+        let late = instants.came(1, A, Time(40_000 * US));
+        assert_eq!((late.at, late.traced), (Time(39_975 * US), false));
+    }
+
+    #[test]
+    fn the_least_of_the_last_lags_tells() {
+        let mut lags = Lags::default();
+        assert_eq!(lags.least(), 0);
+        [120, 7, 12].iter().for_each(|ns| lags.learn(*ns));
+        assert_eq!(lags.least(), 7);
+        (0..LAGS).for_each(|_| lags.learn(10));
+        assert_eq!((lags.least(), lags.recent.len()), (10, LAGS));
     }
 
     #[test]
