@@ -7,7 +7,7 @@ use culprit_model::{Label as _, labels};
 use crate::builder::Builder;
 use crate::input::Input;
 use crate::profile::Profile;
-use crate::{chrome, collapsed, firefox, jfr, pprof, speedscope, strace};
+use crate::{chrome, collapsed, firefox, jfr, nettrace, pprof, speedscope, strace};
 use crate::{perf, perfview};
 
 labels! {
@@ -19,6 +19,8 @@ labels! {
         PerfScript = "perf-script",
         /// Java's flight recordings.
         Jfr = "jfr",
+        /// .NET's EventPipe traces.
+        Nettrace = "nettrace",
         /// PerfView's samples as XML.
         PerfViewXml = "perfview-xml",
         /// PerfView's samples as JSON.
@@ -69,6 +71,7 @@ impl Format {
             Self::PerfData => &perf::DATA,
             Self::PerfScript => &perf::SCRIPT,
             Self::Jfr => &jfr::SPEC,
+            Self::Nettrace => &nettrace::SPEC,
             Self::PerfViewXml => &perfview::XML,
             Self::PerfViewJson => &perfview::JSON,
             Self::Speedscope => &speedscope::SPEC,

@@ -187,6 +187,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit export run.culprit --to collapsed --thread worker --from 2s -o w.folded",
                 "some threads, from a point on",
             ),
+            ("culprit export run.culprit --to svg --metric blocked -o b.svg", "a flame graph"),
         ],
     ),
     (

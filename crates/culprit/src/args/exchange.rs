@@ -1,5 +1,6 @@
 //! Arguments of `import` and `export`.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -30,8 +31,8 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub recording: RecordingArg,
     /// As what
-    #[arg(long, value_name = "FMT", value_parser = formats(Format::can_write))]
-    pub to: Format,
+    #[arg(long, value_name = "FMT", value_parser = targets())]
+    pub to: Target,
     /// The file to write; else it goes to stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -40,9 +41,43 @@ pub(crate) struct ExportArgs {
     pub filter: FilterArgs,
 }
 
+/// As what a recording is handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Another profiler's file.
+    Profile(Format),
+    /// A picture: what `flame` draws.
+    Svg,
+}
+
+/// The picture's word.
+const SVG: &str = "svg";
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile(format) => f.write_str(format.word()),
+            Self::Svg => f.write_str(SVG),
+        }
+    }
+}
+
 /// The formats of which something is true, with what they are.
+fn values(which: fn(Format) -> bool) -> impl Iterator<Item = PossibleValue> {
+    let formats = Format::ALL.iter().filter(move |format| which(**format));
+    formats.map(|format| PossibleValue::new(format.word()).help(format.about()))
+}
+
 fn formats(which: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
-    let values = Format::ALL.iter().filter(|format| which(**format));
-    let values = values.map(|format| PossibleValue::new(format.word()).help(format.about()));
-    PossibleValuesParser::new(values.collect::<Vec<_>>()).try_map(|word| word.parse::<Format>())
+    let values: Vec<_> = values(which).collect();
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<Format>())
+}
+
+fn targets() -> impl TypedValueParser<Value = Target> {
+    let svg = PossibleValue::new(SVG).help("a flame graph as one picture, for browsers");
+    let values: Vec<_> = values(Format::can_write).chain([svg]).collect();
+    PossibleValuesParser::new(values).try_map(|word| match word.as_str() {
+        SVG => Ok(Target::Svg),
+        word => word.parse().map(Target::Profile),
+    })
 }

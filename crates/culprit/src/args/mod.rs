@@ -23,7 +23,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 use crate::failure::Failure;
 use crate::settings::{Settings, variables as named};
 
-pub(crate) use exchange::{ExportArgs, ImportArgs};
+pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     Presets(PresetsArgs),
     /// A recording from another profiler's file
     Import(ImportArgs),
-    /// What a filter keeps of a recording, as another profiler's file
+    /// What a filter keeps of a recording, as another profiler's file or as a picture
     Export(ExportArgs),
     /// A finding's page: what it means, why it costs time, what to do
     Explain(ExplainArgs),

@@ -1,28 +1,52 @@
-//! `culprit export REC --to FMT`: what a filter keeps of a recording, as another profiler's file.
+//! `culprit export REC --to FMT`: what a filter keeps of a recording, as another profiler's file or
+//! as a picture.
 
+use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::path::Path;
 
-use culprit_engine::calls::{Selection, Source, select};
-use culprit_exchange::{NodeKind, Profile, Row, Tree};
+use culprit_engine::calls::{NodeId, Selection, Source, select};
+use culprit_exchange::{Format, NodeKind, Profile, Row, Tree};
 use culprit_model::{Drill, Metric, Recording};
 use serde::Serialize;
 
-use crate::args::ExportArgs;
+use crate::args::{ExportArgs, Target};
 use crate::failure::{Failure, Outcome, chain};
 use crate::json::SCHEMA;
 use crate::output::Output;
-use crate::{files, load};
+use crate::{files, load, svg};
 
 /// Runs it.
 ///
 /// # Errors
 /// When the recording or the filter cannot be read, or the file cannot be written.
 pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let mut filter = args.filter.filter()?;
     if output.wants_json() && args.output.is_none() {
         return Err(Failure::bad_input("export with `--json`: stdout is the file's")
             .hint("`-o FILE` writes it to a file"));
     }
+    match args.to {
+        Target::Profile(format) => rows(args, format, output),
+        Target::Svg => picture(args, output),
+    }
+}
+
+/// A picture of the tree that `flame` shows.
+fn picture(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let load::View { recording, tree, filter } = load::view(&args.recording, &args.filter, output)?;
+    let svg = svg::flame_svg(&tree, &super::flame::title(&recording, &filter));
+    let metric = tree.metric();
+    let rows = tree.node(NodeId::ROOT).count;
+    let ends = tree.ended_below(NodeId::ROOT).map(|(node, ..)| node);
+    let stacks = ends.collect::<BTreeSet<_>>().len();
+    let counts = Counts { metric, total: tree.total(), rows, stacks };
+    write(args, &counts, output, |out| out.write_all(svg.as_bytes()))?;
+    Ok(Outcome::Done)
+}
+
+/// What a filter keeps, row by row.
+fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcome, Failure> {
+    let mut filter = args.filter.filter()?;
     if filter.drill != Drill::No {
         return Err(Failure::bad_input("export: `--drill` narrows views, not rows")
             .hint("`--inc PATTERN` keeps the stacks in which a frame stands"));
@@ -38,28 +62,43 @@ pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Fai
     if profile.rows.is_empty() {
         output.say("nothing is left to export: `culprit top` with the same options says why");
     }
-    write(args, &profile, output)?;
+    let total = profile.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.value));
+    let (rows, stacks) = (profile.rows.len() as u64, profile.sums().len());
+    let counts = Counts { metric: profile.metric, total, rows, stacks };
+    write(args, &counts, output, |out| {
+        culprit_exchange::write(&profile, format, out).map_err(io::Error::other)
+    })?;
     Ok(Outcome::Done)
 }
 
-fn write(args: &ExportArgs, profile: &Profile<'_>, output: &mut Output) -> Result<(), Failure> {
+/// What is in the file.
+struct Counts {
+    metric: Metric,
+    total: u64,
+    rows: u64,
+    stacks: usize,
+}
+
+fn write(
+    args: &ExportArgs,
+    counts: &Counts,
+    output: &mut Output,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
     let Some(path) = &args.output else {
         let mut bytes = Vec::new();
-        culprit_exchange::write(profile, args.to, &mut bytes)
-            .map_err(|error| Failure::refused(chain(&error)))?;
+        write(&mut bytes).map_err(|error| Failure::refused(chain(&error)))?;
         return output.print_bytes(&bytes);
     };
     let progress = output.progress();
     progress.doing(format!("writing {}", path.display()));
-    let written = files::write_by(path, |out| {
-        culprit_exchange::write(profile, args.to, out).map_err(std::io::Error::other)
-    });
+    let written = files::write_by(path, write);
     progress.clear();
     written?;
     if output.wants_json() {
-        return output.document(&Document::new(path, args, profile));
+        return output.document(&Document::new(path, args, counts));
     }
-    output.say(&format!("{}: {} rows as {}", path.display(), profile.rows.len(), args.to));
+    output.say(&format!("{}: {} rows as {}", path.display(), counts.rows, args.to));
     Ok(())
 }
 
@@ -101,21 +140,22 @@ struct Document {
     metric: String,
     unit: &'static str,
     total: u64,
-    rows: usize,
+    rows: u64,
     stacks: usize,
 }
 
 impl Document {
-    fn new(path: &Path, args: &ExportArgs, profile: &Profile<'_>) -> Self {
+    fn new(path: &Path, args: &ExportArgs, counts: &Counts) -> Self {
+        let Counts { metric, total, rows, stacks } = *counts;
         Self {
             schema: SCHEMA,
             file: path.display().to_string(),
             format: args.to.to_string(),
-            metric: profile.metric.to_string(),
-            unit: profile.metric.unit(),
-            total: profile.rows.iter().fold(0, |sum, row| sum.saturating_add(row.value)),
-            rows: profile.rows.len(),
-            stacks: profile.sums().len(),
+            metric: metric.to_string(),
+            unit: metric.unit(),
+            total,
+            rows,
+            stacks,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
 }
 
 /// What a picture is of; a picture leaves the terminal, so it says by itself what it lacks.
-fn title(recording: &Recording, filter: &Filter) -> String {
+pub(super) fn title(recording: &Recording, filter: &Filter) -> String {
     let lines = losses::lines(recording);
     let whole = if losses::holes(&lines).next().is_some() { "incomplete recording: " } else { "" };
     let meta = &recording.meta;

@@ -167,6 +167,28 @@ fn an_export_reads_back_with_the_same_sums_under_filters() {
 }
 
 #[test]
+fn a_picture_is_exported_as_flame_draws_it() {
+    let lab = imported();
+    let run = |arguments: &[&str]| {
+        let ran = lab.culprit().args(arguments).output().expect("culprit runs");
+        assert!(ran.status.success(), "{arguments:?}: {}", stderr(&ran));
+        stdout(&ran)
+    };
+    let ask = ["--metric", "blocked", "--exc", "READIED_TIME"];
+    run(&[&["flame", "x.culprit", "-o", "flame.svg"], &ask[..]].concat());
+    let drawn = std::fs::read_to_string(lab.path("flame.svg")).expect("a picture");
+    let printed = run(&[&["export", "x.culprit", "--to", "svg"], &ask[..]].concat());
+    assert_eq!(printed.trim_end(), drawn.trim_end());
+    let told =
+        run(&[&["export", "x.culprit", "--to", "svg", "-o", "x.svg", "--json"], &ask[..]].concat());
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    let top = run(&[&["top", "x.culprit", "--json"], &ask[..]].concat());
+    let top: Value = serde_json::from_str(&top).expect("JSON");
+    assert_eq!((&told["format"], &told["total"]), (&Value::from("svg"), &top["total"]));
+    assert_eq!(std::fs::read_to_string(lab.path("x.svg")).expect("a picture"), drawn);
+}
+
+#[test]
 fn what_cannot_be_imported_is_said_and_leaves_nothing() {
     let lab = Lab::new();
     std::fs::write(lab.path("x"), "hello\n").expect("a file");

@@ -3,6 +3,8 @@
 mod hostile;
 mod jfr;
 mod jfr_file;
+mod nettrace;
+mod nettrace_file;
 mod round_trip;
 mod values;
 
