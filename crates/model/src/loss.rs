@@ -76,12 +76,15 @@ labels! {
         DetailLeftOut = "detail-left-out",
         /// What the values of another profiler's file count was told by their unit alone.
         MetricGuessed = "metric-guessed",
-        /// Hits of probes that the kernel or the recorder dropped: sums over them are too small.
+        /// Hits of probes, or calls that move data, that the kernel or the recorder dropped: sums over
+        /// them are too small.
         ProbeHitsLost = "probe-hits-lost",
         /// Programs and libraries that ran before they were probed: what they did until then is missing.
         ProbesLate = "probes-late",
         /// Programs and libraries that could not be probed.
         ProbesRefused = "probes-refused",
+        /// Counters of the processor that were asked for and are not there.
+        CountersMissing = "counters-missing",
         /// What the probes that were asked for have cost the recorded program; one each hit.
         ProbesCost = "probes-cost",
         /// Ends of activities without a beginning, and activities that others ended.
@@ -114,6 +117,7 @@ impl LossKind {
             | Self::AddressesUnknown
             | Self::NamesAmbiguous
             | Self::MetricGuessed
+            | Self::CountersMissing
             | Self::ProbesLate
             | Self::ProbesCost
             | Self::ActivitiesUnpaired
@@ -180,6 +184,9 @@ impl LossKind {
             }
             Self::ProbesLate => {
                 "record the command from its start on the host or in the sandbox, or attach to what runs already"
+            }
+            Self::CountersMissing => {
+                "record on the bare machine, or let the hypervisor lend its counters to the guest"
             }
             Self::ProbesRefused => "the detail says what the kernel answered",
             Self::ProbesCost => {

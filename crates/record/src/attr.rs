@@ -13,6 +13,7 @@ use culprit_symbols::{Arch, FileOffset, Registers};
 use perf_event_open_sys::bindings as sys;
 use perf_event_open_sys::bindings::perf_event_attr;
 
+use crate::extras::Hardware;
 use crate::probes::{Moment, ProbeId, UprobePmu};
 
 /// A stream of records: each has its own ring on each CPU.
@@ -31,7 +32,8 @@ pub(crate) enum Stream {
     /// Switches, forks, exits, names: small records that carry the time accounting. Its only samples
     /// are those of [`Role::Switch`].
     Accounting,
-    /// Hits of probes in programs: there may be very many, which must not cost any other record.
+    /// Hits of probes in programs and calls that move data: there may be very many, which must not
+    /// cost any other record.
     Probes,
 }
 
@@ -84,6 +86,12 @@ pub(crate) enum Role {
     ProbeDump,
     /// The same where functions have returned.
     ReturnDump,
+    /// A call that moved data has returned.
+    Transfer,
+    /// A dump of the user stack at some of these.
+    TransferDump,
+    /// One of the processor's counters.
+    Hardware(Hardware),
 }
 
 /// What makes the kernel take a record.
@@ -93,6 +101,8 @@ pub(crate) enum Source {
     Software(u32),
     /// A tracepoint, by the number in its `id` file.
     Tracepoint(u64),
+    /// A counter of the processor, by its `PERF_COUNT_HW_` number.
+    Hardware(u32),
     /// A function of a program.
     Probe(ProbePoint),
 }
@@ -165,7 +175,7 @@ pub(crate) struct EventSpec {
     /// Whether the user part of the call chain is left out.
     pub(crate) kernel_chain_only: bool,
     /// A tracepoint's filter.
-    pub(crate) filter: Option<&'static str>,
+    pub(crate) filter: Option<String>,
 }
 
 /// What the running kernel can do beyond the oldest one that we support.
@@ -238,7 +248,11 @@ impl EventSpec {
             Role::Maps => Stream::Maps,
             Role::Accounting | Role::Switch => Stream::Accounting,
             Role::SwitchStack => Stream::Stacks,
-            Role::Probe(_) | Role::ProbeDump | Role::ReturnDump => Stream::Probes,
+            Role::Probe(_)
+            | Role::ProbeDump
+            | Role::ReturnDump
+            | Role::Transfer
+            | Role::TransferDump => Stream::Probes,
             _ => Stream::Samples,
         }
     }
@@ -258,6 +272,10 @@ impl EventSpec {
             Source::Tracepoint(id) => {
                 attr.type_ = sys::PERF_TYPE_TRACEPOINT;
                 attr.config = *id;
+            }
+            Source::Hardware(number) => {
+                attr.type_ = sys::PERF_TYPE_HARDWARE;
+                attr.config = u64::from(*number);
             }
             Source::Probe(point) => point.fill(&mut attr),
         }
@@ -280,6 +298,8 @@ impl EventSpec {
         attr.set_exclude_hv(1);
         attr.set_exclude_idle(u64::from(self.role == Role::Clock));
         attr.set_exclude_callchain_user(u64::from(self.kernel_chain_only));
+        let user_only = matches!(self.role, Role::Transfer | Role::TransferDump);
+        attr.set_exclude_callchain_kernel(u64::from(user_only));
         attr.set_sample_id_all(1);
         // CLOCK_MONOTONIC: comparable with jitdump and with logs (through the recorded pairs).
         attr.set_use_clockid(1);

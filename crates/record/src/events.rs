@@ -156,12 +156,12 @@ impl EventChoice<'_> {
     }
 
     fn waker_events(&self, points: &WakerPoints) -> Vec<EventSpec> {
-        let point = |role, id, filter| EventSpec {
+        let point = |role, id, filter: Option<&str>| EventSpec {
             source: Source::Tracepoint(id),
             fields: Fields { raw: true, ..Fields::default() },
             watch: Watch::Machine,
             kernel: true,
-            filter,
+            filter: filter.map(str::to_owned),
             ..self.target(role, 0, Fields::default())
         };
         let (waking, wakeup) = (points.waking.id, points.wakeup.id);

@@ -29,6 +29,7 @@ use crate::space::{CodeMap, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
 use crate::switching::PointFields;
 use crate::tables::{RawFault, RawSample, Rows};
+use crate::tracefs::Field;
 use crate::tracker::Tracker;
 
 /// What the handler has to know about the recording.
@@ -42,6 +43,8 @@ pub(crate) struct Context {
     pub(crate) switch_stacks: bool,
     /// Whether probes watch nobody but the recorded; else their hits are of anybody.
     pub(crate) hits_of_all: bool,
+    /// Where the record of a call keeps what it returned.
+    pub(crate) returned: Option<Field>,
 }
 
 /// Turns records into rows.
@@ -169,6 +172,9 @@ impl Handler {
             Role::Probe(id) => self.probed(sample, id, time),
             Role::ProbeDump => self.probe_dump(sample, Moment::Entry, time),
             Role::ReturnDump => self.probe_dump(sample, Moment::Return, time),
+            Role::Transfer => self.transferred(sample, time),
+            Role::TransferDump => self.transfer_dump(sample, time),
+            Role::Hardware(counter) => self.counted(sample, counter, time),
             Role::Maps | Role::DataMaps | Role::Accounting | Role::Anchor => {}
         }
     }

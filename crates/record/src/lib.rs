@@ -7,8 +7,8 @@
 //!   poller  reads accounts and counters from /proc                        poller
 //!   worker  sorts records, makes rows, names stacks, writes the spool     order, decode, handle,
 //!                                                                         tracker, space, stacks,
-//!                                                                         resolve, probed, costs,
-//!                                                                         tables
+//!                                                                         resolve, probed, weighed,
+//!                                                                         costs, tables
 //!   prober  puts probes into programs, where they are wanted              probes
 //! finish    rows read back, stacks repaired, generated code named         finish
 //! ```
@@ -50,6 +50,7 @@ mod costs;
 mod decode;
 mod error;
 mod events;
+mod extras;
 mod fault_files;
 mod files;
 mod finish;
@@ -82,11 +83,13 @@ mod tracefs;
 mod tracker;
 mod unnamed;
 mod wakers;
+mod weighed;
 mod worker;
 
 pub use culprit_model::Rung;
 pub use error::Error;
 pub use events::{Stacks, Wakers};
+pub use extras::Extras;
 pub use finish::{Ending, Finished};
 pub use pace::DEFAULT_STACK_RATE;
 pub use plan::{Options, Plan, Target, plan};

@@ -313,8 +313,8 @@ fn open_one(
     cpu: u32,
 ) -> io::Result<(OwnedFd, u64)> {
     let fd = open_event(&mut spec.attr(options), scope, cpu)?;
-    if let Some(filter) = spec.filter {
-        set_filter(fd.as_fd(), &CString::new(filter)?)?;
+    if let Some(filter) = &spec.filter {
+        set_filter(fd.as_fd(), &CString::new(filter.as_str())?)?;
     }
     let id = event_id(fd.as_fd())?;
     Ok((fd, id))

@@ -10,10 +10,10 @@ use culprit_model::{Pid, Rung};
 
 use crate::error::Error;
 use crate::events::{EventChoice, Stacks, Wakers};
+use crate::extras::{Extras, Found};
 use crate::ladder::{Limits, Rights, WakerPoints, explain, online_cpus, refusal};
 use crate::pace::DEFAULT_STACK_RATE;
 use crate::perf::RingSizes;
-use crate::probes::{Toll, UprobePmu, Wish, refusal as probe_refusal};
 
 /// What is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +46,8 @@ pub struct Options {
     pub stack_rate: Option<u32>,
     /// Whether and how wakeups are recorded.
     pub wakers: Wakers,
-    /// Whether every allocation of memory is recorded, which costs the program microseconds each: see
-    /// the `probes` module of this crate.
-    pub allocations: bool,
+    /// What is counted besides time.
+    pub extras: Extras,
     /// Bytes that the recorded events may take up in the file; none for no bound. The oldest make
     /// room for the newest.
     pub max_event_bytes: Option<u64>,
@@ -61,11 +60,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// What is to be seen by probes.
-    pub(crate) fn wishes(&self) -> Vec<Wish> {
-        self.allocations.then_some(Wish::Allocations).into_iter().collect()
-    }
-
     /// The usual recording of a target: 999 samples a second (not 1,000, so that nothing that
     /// happens every millisecond is always or never hit), stacks as `auto`.
     #[must_use]
@@ -78,7 +72,7 @@ impl Options {
             stacks: Stacks::Auto,
             stack_rate: Some(DEFAULT_STACK_RATE),
             wakers: Wakers::Threads,
-            allocations: false,
+            extras: Extras::default(),
             max_event_bytes: None,
             command: Vec::new(),
             place: "host".to_owned(),
@@ -97,8 +91,8 @@ pub struct Plan {
     pub(crate) degraded: Vec<String>,
     pub(crate) cpus: Vec<u32>,
     pub(crate) sizes: RingSizes,
-    /// How probes are opened and what a hit costs, where some are wanted.
-    pub(crate) probing: Option<(UprobePmu, Toll)>,
+    /// What there is of what is counted besides time.
+    pub(crate) found: Found,
 }
 
 /// Settles how to record: tries what the kernel allows and takes the highest rung.
@@ -129,25 +123,10 @@ pub fn plan(options: Options) -> Result<Plan, Error> {
         return Err(refusal(&target, rights.machine, limits));
     }
     let rung = rights.rung();
-    let probing = probing(&options, &rights, limits, &cpus)?;
+    let found = options.extras.find(&rights, limits, &cpus)?;
     let sizes = RingSizes::wanted(cpus.len());
-    let sizes = if probing.is_some() { sizes.with_probes() } else { sizes };
-    Ok(Plan { options, rights, limits, rung, degraded, cpus, sizes, probing })
-}
-
-/// What probes need, where some are wanted.
-fn probing(
-    options: &Options,
-    rights: &Rights,
-    limits: Limits,
-    cpus: &[u32],
-) -> Result<Option<(UprobePmu, Toll)>, Error> {
-    if options.wishes().is_empty() {
-        return Ok(None);
-    }
-    // Probes are watched on whole CPUs.
-    let tried = rights.machine.and_then(|()| UprobePmu::probe(cpus));
-    tried.map(Some).map_err(|errno| probe_refusal("allocations", errno, limits))
+    let sizes = if found.may_be_many() { sizes.with_probes() } else { sizes };
+    Ok(Plan { options, rights, limits, rung, degraded, cpus, sizes, found })
 }
 
 impl Plan {
@@ -194,6 +173,11 @@ impl Plan {
             paced,
             most_samples: self.limits.most_samples.unwrap_or(u32::MAX),
         };
-        choice.events()
+        let mut events = choice.events();
+        let most = u64::from(choice.most_samples.max(1));
+        let frequency = u64::from(choice.frequency).min(most);
+        let dump = choice.stacks.dump().map(|(bytes, rate)| (bytes, rate.min(choice.most_samples)));
+        events.extend(self.found.events(choice.kernel, frequency, dump));
+        events
     }
 }

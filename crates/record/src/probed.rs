@@ -16,7 +16,7 @@ use culprit_model::{Metric, ThreadId, Time};
 
 use crate::attr::{UNWIND_REGISTERS, stack_pointer};
 use crate::decode::Sample;
-use crate::handle::{Handler, chain_of};
+use crate::handle::Handler;
 use crate::probes::{AllocCall, Hit, Moment, PROBE_REGISTERS, Probe, ProbeId, Purpose};
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, Variant, join, split};
@@ -59,10 +59,7 @@ impl Handler {
     pub(crate) fn probe_dump(&mut self, sample: &Sample<'_>, moment: Moment, time: Time) {
         let Some(thread) = self.tracker.recorded(sample.task.tid) else { return };
         let Some(stack) = self.probed_stack(sample, moment, thread) else { return };
-        if self.unwind(sample, UNWIND_REGISTERS, thread, time) {
-            let chain = chain_of(&self.unwound);
-            self.raw.learn(stack, &chain);
-        }
+        self.teach(stack, (sample, UNWIND_REGISTERS), thread, time);
     }
 
     /// Whether another probe in the same memory tells the same.

@@ -221,6 +221,34 @@ mod tests {
         assert_eq!(Saved::parse(&words[..words.len() - 1]), None);
     }
 
+    /// A machine with counters writes such records; this one may have none.
+    #[test]
+    fn samples_of_counters_become_costs() {
+        use crate::extras::Hardware;
+        let fields = Fields { period: true, callchain: true, ..Fields::default() };
+        let shape = |id, counter| EventShape { id, role: Role::Hardware(counter), fields };
+        let shapes = vec![shape(7, Hardware::Cycles), shape(8, Hardware::Instructions)];
+        // header (type 9, in user code, 9 words), event, thread 40 of process 30, time, period, two
+        // addresses behind the marker of user code
+        let record = |event: u64, time: u64, period: u64| {
+            let header = 9 | 2 << 32 | (9 * 8) << 48;
+            let user = (-512_i64).cast_unsigned();
+            [header, event, 40 << 32 | 30, time, period, 3, user, 0x1000, 0x2000]
+        };
+        let records = [record(7, 100, 5000), record(8, 200, 2000), record(7, 300, 4000)];
+        let words = records.concat();
+        let chunk = Chunk { stream: Stream::Samples, cpu: 0, words };
+        let recording = replay(Saved { shapes, rounds: vec![vec![chunk]] });
+        let told: Vec<_> = recording
+            .costs
+            .iter()
+            .map(|row| (row.metric.to_string(), row.value, row.count))
+            .collect();
+        let expected = [("cycles".to_owned(), 9000, 2), ("instructions".to_owned(), 2000, 1)];
+        assert_eq!(told, expected, "{:?}", recording.losses);
+        assert!(recording.costs.iter().all(|row| row.stack.is_some()));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         /// Damaged rings make other rows or losses, and never a panic.

@@ -31,7 +31,7 @@ use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
 use crate::poller::{Poller, Roster};
-use crate::probes::{News, Opening, Prober, Request, Scene, Toll};
+use crate::probes::{Definitions, News, Opening, Prober, Request, Scene, Toll, Way};
 use crate::reader::{Budget, Lines, Reader, SwitchRates};
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
@@ -161,6 +161,7 @@ impl Plan {
             start: start.monotonic,
             points: self.wakers().and_then(PointFields::of),
             switch_stacks: self.rights.kernel.is_ok(),
+            returned: self.found.calls.map(|point| point.returned),
             hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);
@@ -194,7 +195,7 @@ impl Plan {
             stop_poller: crew.stop_poller,
             worker: spawn("culprit-rows", move || worker.run())?,
             poller: spawn("culprit-poll", move || poller.run())?,
-            toll: self.probing.map(|(_, toll)| toll),
+            toll: self.found.probes.map(|(_, toll)| toll),
             prober,
             reader,
             cpu_before,
@@ -222,15 +223,15 @@ impl Plan {
         source: Option<&mut PerfSource>,
         news: Sender<News>,
     ) -> Result<Option<Prober>, Error> {
-        let (Some((pmu, _)), Some(source)) = (self.probing, source) else { return Ok(None) };
+        let (Some((pmu, _)), Some(source)) = (self.found.probes, source) else { return Ok(None) };
         let opening = Opening {
-            pmu,
+            way: Definitions::open().map_or(Way::Pmu(pmu), Way::Defined),
             features: self.rights.features,
             attachment: subjects.attachment()?,
             anchors: source.probe_anchors(&self.cpus)?,
             dump: self.options.stacks.dump(),
         };
-        Ok(Some(Prober::new(self.options.wishes(), opening, news)))
+        Ok(Some(Prober::new(self.options.extras.wishes(), opening, news)))
     }
 
     /// Places probes in what exists already, and goes on in a thread.
@@ -290,6 +291,9 @@ impl Plan {
         }
         if self.wakers().is_none() {
             ledger.once(LossKind::WakersMissing, "", &self.without_wakers());
+        }
+        if let Some(why) = self.found.without() {
+            ledger.once(LossKind::CountersMissing, "", &why);
         }
         let Some(source) = source else { return };
         if source.sizes() != self.sizes {

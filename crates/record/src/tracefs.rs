@@ -50,13 +50,27 @@ impl Tracefs {
         Self::detached()
     }
 
+    /// As [`Tracefs::open`], to write to.
+    ///
+    /// # Errors
+    /// The kernel's answer to the last attempt.
+    pub(crate) fn open_writable() -> io::Result<Self> {
+        let writable = |dir: &Self| dir.append("uprobe_events").is_ok();
+        let mounted = MOUNTS.iter().filter_map(|path| open_dir(CWD, path).ok()).map(Self);
+        match mounted.into_iter().find(writable) {
+            Some(found) => Ok(found),
+            None => Self::mounted_with(rustix::mount::MountAttrFlags::empty()),
+        }
+    }
+
     fn detached() -> io::Result<Self> {
-        use rustix::mount::{
-            FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen,
-        };
+        Self::mounted_with(rustix::mount::MountAttrFlags::MOUNT_ATTR_RDONLY)
+    }
+
+    fn mounted_with(rights: rustix::mount::MountAttrFlags) -> io::Result<Self> {
+        use rustix::mount::{FsMountFlags, FsOpenFlags, fsconfig_create, fsmount, fsopen};
         let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
         fsconfig_create(&context)?;
-        let rights = MountAttrFlags::MOUNT_ATTR_RDONLY;
         Ok(Self(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, rights)?))
     }
 
@@ -71,7 +85,20 @@ impl Tracefs {
         Ok(Tracepoint { id, fields: parse_format(&format) })
     }
 
-    fn read(&self, path: &str) -> io::Result<String> {
+    /// A file to append to. Nothing may ever be opened anew here: that would empty it for everybody.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub(crate) fn append(&self, path: &str) -> io::Result<std::fs::File> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0, path, flags, Mode::empty())?.into())
+    }
+
+    /// A file's text.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub(crate) fn read(&self, path: &str) -> io::Result<String> {
         let file = rustix::fs::openat(&self.0, path, OFlags::CLOEXEC, Mode::empty())?;
         io::read_to_string(std::fs::File::from(file))
     }

@@ -8,8 +8,8 @@
 //! probed   what comes of a hit           rows (`Handler::probed`)
 //! ```
 //!
-//! The kernel's uprobes are used, through the perf events of the PMU `uprobe`: no tracefs, nothing
-//! that others see or that stays behind. A probe belongs to a file, whoever runs it, so it is placed
+//! The kernel's uprobes are used, by perf events on definitions in tracefs ([`definitions`]) or, where
+//! that cannot be written, of the PMU `uprobe`. A probe belongs to a file, whoever runs it, so it is placed
 //! before the program begins, through an open descriptor, in whatever root the file lies.
 //!
 //! **To probe something else**, add a variant to [`Wish`] with its [`Site`]s in a file, a variant to
@@ -25,6 +25,7 @@
 //! Documentation/ABI/testing/sysfs-bus-event_source-devices-uprobe.
 
 mod allocators;
+mod definitions;
 mod pmu;
 mod prober;
 mod programs;
@@ -35,8 +36,9 @@ use std::fs::File;
 use culprit_symbols::{FileOffset, FunctionPlace, find_functions};
 
 pub(crate) use allocators::AllocCall;
+pub(crate) use definitions::Definitions;
 pub(crate) use pmu::{UprobePmu, refusal};
-pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble};
+pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
 pub(crate) use toll::Toll;
 
 /// What is to be seen.

@@ -22,13 +22,13 @@ pub(crate) struct UprobePmu {
 }
 
 impl UprobePmu {
-    /// Reads the description, and tries a probe in our own program on every CPU.
+    /// Reads the description, and tries a probe in our own program.
     ///
     /// # Errors
     /// The kernel's answer: `ENOENT` without the PMU, `EACCES` without CAP_SYS_ADMIN.
-    pub(crate) fn probe(cpus: &[u32]) -> Result<(Self, toll::Toll), Errno> {
+    pub(crate) fn probe() -> Result<(Self, toll::Toll), Errno> {
         let pmu = Self::read(Path::new(FOLDER))?;
-        let toll = toll::measure(pmu, cpus)?;
+        let toll = toll::measure(pmu)?;
         Ok((pmu, toll))
     }
 

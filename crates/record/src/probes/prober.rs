@@ -27,7 +27,9 @@ use culprit_model::Pid;
 use culprit_place::procfs;
 
 use super::programs::{C_LIBRARIES, open_in, programs};
-use super::{Moment, PROBE_REGISTERS, Probe, ProbeId, STACK_TOP, Site, UprobePmu, Wish};
+use super::{
+    Definitions, Moment, PROBE_REGISTERS, Probe, ProbeId, STACK_TOP, Site, UprobePmu, Wish,
+};
 use crate::attr::{
     AttrOptions, EventSpec, Features, Fields, ProbePoint, Rate, Role, Source, UNWIND_REGISTERS,
     Watch,
@@ -87,11 +89,20 @@ pub(crate) enum Scene {
     Running(Vec<i32>),
 }
 
+/// How the kernel is told of a probe.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// By a definition that the events of all CPUs share.
+    Defined(Definitions),
+    /// By each event.
+    Pmu(UprobePmu),
+}
+
 /// How probes are opened.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    /// The kernel's PMU.
-    pub(crate) pmu: UprobePmu,
+    /// How the kernel is told of them.
+    pub(crate) way: Way,
     /// What the kernel can do.
     pub(crate) features: Features,
     /// Whom they watch; threads are reached by watching the machine.
@@ -106,10 +117,11 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 pub(crate) struct Prober {
     wishes: Vec<Wish>,
-    opening: Opening,
     files: BTreeSet<(u64, u64)>,
     placed: Vec<Probe>,
+    /// Before `opening`: a definition is taken away when no event uses it any more.
     events: Vec<(Role, OwnedFd)>,
+    opening: Opening,
     news: Sender<News>,
 }
 
@@ -219,15 +231,18 @@ impl Prober {
         news: &mut News,
     ) -> io::Result<()> {
         let id = ProbeId(u32::try_from(self.placed.len()).unwrap_or(u32::MAX));
-        let point = ProbePoint {
-            pmu: self.opening.pmu,
-            path: CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?.into(),
-            offset: site.place.offset,
-            moment: site.moment,
-            listeners: site.listeners,
+        let source = match &mut self.opening.way {
+            Way::Defined(definitions) => Source::Tracepoint(definitions.define(file, &site)?),
+            Way::Pmu(pmu) => Source::Probe(ProbePoint {
+                pmu: *pmu,
+                path: CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?.into(),
+                offset: site.place.offset,
+                moment: site.moment,
+                listeners: site.listeners,
+            }),
         };
-        let mut specs = vec![hit_spec(id, point.clone())];
-        specs.extend(self.opening.dump.map(|dump| dump_spec(point, dump)));
+        let mut specs = vec![hit_spec(id, source.clone())];
+        specs.extend(self.opening.dump.map(|dump| dump_spec(source, site.moment, dump)));
         let (mut opened, mut shapes) = (Vec::new(), Vec::new());
         for spec in &specs {
             for (cpu, anchor) in &self.opening.anchors {
@@ -262,10 +277,10 @@ impl Prober {
 }
 
 /// The event that records every hit: few bytes, because there may be hundreds of thousands a second.
-pub(super) fn hit_spec(id: ProbeId, point: ProbePoint) -> EventSpec {
+pub(super) fn hit_spec(id: ProbeId, source: Source) -> EventSpec {
     EventSpec {
         role: Role::Probe(id),
-        source: Source::Probe(point),
+        source,
         rate: Rate::Every(1),
         fields: Fields {
             callchain: true,
@@ -281,15 +296,15 @@ pub(super) fn hit_spec(id: ProbeId, point: ProbePoint) -> EventSpec {
 }
 
 /// The event that copies the stack of some hits, to teach where others came from.
-fn dump_spec(point: ProbePoint, (stack_bytes, rate): (u32, u32)) -> EventSpec {
+fn dump_spec(source: Source, moment: Moment, (stack_bytes, rate): (u32, u32)) -> EventSpec {
     let fields =
         Fields { callchain: true, registers: UNWIND_REGISTERS, stack_bytes, ..Fields::default() };
-    let role = match point.moment {
+    let role = match moment {
         Moment::Entry => Role::ProbeDump,
         Moment::Return => Role::ReturnDump,
     };
     let rate = Rate::PerSecond(rate.into());
-    EventSpec { role, rate, fields, ..hit_spec(ProbeId(0), point) }
+    EventSpec { role, rate, fields, ..hit_spec(ProbeId(0), source) }
 }
 
 /// The code of the functions of some sites.

@@ -17,7 +17,7 @@ use culprit_symbols::FileOffset;
 
 use super::prober::hit_spec;
 use super::{Moment, ProbeId, UprobePmu};
-use crate::attr::{AttrOptions, Features, ProbePoint};
+use crate::attr::{AttrOptions, Features, ProbePoint, Source};
 use crate::clock::monotonic_ns;
 use crate::sys::{Scope, enable, open_event};
 
@@ -40,22 +40,18 @@ impl Toll {
 ///
 /// # Errors
 /// The kernel's answer.
-pub(crate) fn measure(pmu: UprobePmu, cpus: &[u32]) -> io::Result<Toll> {
+pub(crate) fn measure(pmu: UprobePmu) -> io::Result<Toll> {
     let here = stepped as *const () as u64;
     let maps = procfs::maps(Pid(std::process::id())).map_err(io::Error::other)?;
     let map = maps.iter().find(|map| map.range.contains(&here)).ok_or(io::ErrorKind::NotFound)?;
     let offset = FileOffset(here - map.range.start + map.offset);
     let path: Arc<_> = CString::new("/proc/self/exe")?.into();
     let point = ProbePoint { pmu, path, offset, moment: Moment::Entry, listeners: None };
-    let spec = hit_spec(ProbeId(0), point);
+    let spec = hit_spec(ProbeId(0), Source::Probe(point));
     let options = AttrOptions { watermark: 0, inherit: false, features: Features::default() };
     let without = quickest();
-    let mut events = Vec::with_capacity(cpus.len());
-    for cpu in cpus {
-        let event = open_event(&mut spec.attr(options), Scope::Thread(0), *cpu)?;
-        enable(event.as_fd())?;
-        events.push(event);
-    }
+    let event = open_event(&mut spec.attr(options), Scope::Anywhere(0), 0)?;
+    enable(event.as_fd())?;
     Ok(Toll(Nanos(quickest().saturating_sub(without) / CALLS)))
 }
 

@@ -20,6 +20,8 @@ pub(crate) use ring::MappedRing;
 pub(crate) enum Scope<'a> {
     /// One thread, and with `inherit` those that it creates.
     Thread(i32),
+    /// One thread on whatever CPU; no ring can be had for it.
+    Anywhere(i32),
     /// The processes of a cgroup and of the cgroups below it.
     Cgroup(BorrowedFd<'a>),
     /// Everything on the CPU.
@@ -39,11 +41,13 @@ pub(crate) fn open_event(
     let close = u64::from(perf::bindings::PERF_FLAG_FD_CLOEXEC);
     let cgroup = u64::from(perf::bindings::PERF_FLAG_PID_CGROUP);
     let (pid, flags) = match scope {
-        Scope::Thread(tid) => (tid, close),
+        Scope::Thread(tid) | Scope::Anywhere(tid) => (tid, close),
         Scope::Cgroup(dir) => (dir.as_raw_fd(), close | cgroup),
         Scope::Machine => (-1, close),
     };
-    // SAFETY: `attr` is a live, fully initialised structure whose `size` field is its size.
+    let cpu = if matches!(scope, Scope::Anywhere(_)) { -1 } else { cpu };
+    // SAFETY: `attr` is a live, fully initialised structure whose `size` field is its size, and the
+    // path that it may point to lives as long as the description that it was made of.
     let fd = unsafe { perf::perf_event_open(attr, pid, cpu, -1, flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());

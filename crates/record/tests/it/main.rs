@@ -13,3 +13,4 @@ mod killed;
 mod rights;
 mod stacks;
 mod support;
+mod transfers;
