@@ -44,6 +44,18 @@ pub(crate) struct RecordArgs {
         long_help = "Record every allocation of memory with its stack\n\nAdds the metrics `allocs` and `alloc-bytes` to every view: what malloc, calloc, realloc, aligned_alloc and their relatives are asked for, in C libraries, in programs that have their own, and in other allocators by the names of their functions. Each allocation costs the program a trap into the kernel, some microseconds, so times are not true in such a recording; the report says how many there were and what they cost. Every process of the machine that uses the same library pays it while the recording lasts. Takes CAP_SYS_ADMIN (root)."
     )]
     pub alloc: bool,
+    /// Record the bytes that every call reads or writes, with its stack
+    #[arg(
+        long,
+        long_help = "Record the bytes that every call reads or writes, with its stack\n\nAdds the metric `io-bytes` to every view: what read, write, send, receive and their relatives moved, whether files, pipes or sockets are behind them. What a program maps, and what io_uring moves, makes no such call. Each one costs the program about a microsecond, and every other system call of the machine a little while the recording lasts."
+    )]
+    pub io: bool,
+    /// Sample the processor's counters too: cycles, instructions, cache misses
+    #[arg(
+        long,
+        long_help = "Sample the processor's counters too\n\nAdds the metrics `cycles`, `instructions` and `cache-misses` to every view, as far as the machine has them, and with the first two the cycles an instruction takes to `top`. Virtual machines often have none; then the recording says so."
+    )]
+    pub counters: bool,
     /// Keep only the newest part of the recording, at most this many MiB (flight recorder)
     #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mib: Option<u64>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use culprit_model::{Filter, Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
-use culprit_record::Target;
+use culprit_record::{Extras, Target};
 use serde::Serialize;
 
 use crate::args::RecordArgs;
@@ -52,7 +52,7 @@ impl Plan {
         let settings = Settings {
             frequency: args.frequency,
             stacks: args.stacks,
-            allocations: args.alloc,
+            extras: Extras { allocations: args.alloc, transfers: args.io, counters: args.counters },
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));

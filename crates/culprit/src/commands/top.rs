@@ -16,15 +16,17 @@ const ROWS: usize = 30;
 pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let view = load::view(&args.recording, &args.filter, output)?;
     let limit = view.filter.limit;
+    let cpi = || views::Cpi::of(&view.recording, &view.filter);
     if output.wants_json() {
-        let document = TopDocument::new(&view.tree, limit.unwrap_or(0));
+        let document = TopDocument::new(&view.tree, cpi()?.as_ref(), limit.unwrap_or(0));
         output.document(&OfRecording::new(&view.recording, document))?;
     } else if !args.columns.is_empty() {
         let limit = limit.unwrap_or(ROWS);
         let text = views::columns_text(&view.tree, &args.columns, limit, output);
         output.print(&text)?;
     } else {
-        let text = views::top_text(&view.tree, limit.unwrap_or(ROWS), output);
+        let limit = limit.unwrap_or(ROWS);
+        let text = views::top_text(&view.tree, cpi()?.as_ref(), limit, output);
         output.print(&text)?;
     }
     Ok(Outcome::Done)

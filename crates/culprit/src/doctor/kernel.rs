@@ -122,7 +122,7 @@ pub(super) fn tracefs(system: &System) -> Check {
 /// Probes in programs.
 pub(super) fn uprobes(system: &System) -> Check {
     const ID: &str = "uprobes";
-    const WITHOUT: &str = "`record --alloc`: allocations of memory";
+    const WITHOUT: &str = "allocations of memory (`record --alloc`)";
     if !system.readable("/sys/bus/event_source/devices/uprobe/type") {
         let lift = "boot a kernel with CONFIG_UPROBE_EVENTS";
         return Check::not(State::Degraded, ID, "not in this kernel", WITHOUT, lift);
@@ -131,6 +131,20 @@ pub(super) fn uprobes(system: &System) -> Check {
         return Check::fine(ID, "allowed");
     }
     Check::not(State::Degraded, ID, "they take CAP_SYS_ADMIN", WITHOUT, "run it as root")
+}
+
+/// The processor's counters. Not having them is the rule in virtual machines, and takes nothing away
+/// that is recorded unasked.
+pub(super) fn counters(system: &System) -> Check {
+    const ID: &str = "hardware-counters";
+    // Of x86; of x86 with two kinds of cores; of ARM (any of its models).
+    let known = ["cpu", "cpu_core", "armv8_pmuv3", "armv8_pmuv3_0"];
+    let there =
+        |name: &&str| system.readable(&format!("/sys/bus/event_source/devices/{name}/type"));
+    match known.into_iter().find(there) {
+        Some(name) => Check::fine(ID, format!("there (`{name}`)")),
+        None => Check::fine(ID, "none on this machine: `record --counters` will have nothing"),
+    }
 }
 
 /// Whether kernel addresses get names.

@@ -72,6 +72,7 @@ pub(crate) fn examine(system: &System) -> Vec<Check> {
         kernel::seccomp(system),
         kernel::tracefs(system),
         kernel::uprobes(system),
+        kernel::counters(system),
         kernel::kernel_names(system),
         kernel::locked_memory(system),
         kernel::sample_rate(system),

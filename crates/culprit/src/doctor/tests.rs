@@ -74,3 +74,11 @@ fn probes_take_the_kernels_pmu_and_a_capability() {
     assert_eq!(check(&[USER, pmu], "uprobes").lift, "run it as root");
     assert!(check(&[ROOT], "uprobes").lift.contains("CONFIG_UPROBE_EVENTS"));
 }
+
+#[test]
+fn a_machine_without_counters_says_so_and_is_fine() {
+    let without = check(&[ROOT], "hardware-counters");
+    assert!(without.state == State::Fine && without.value.contains("none"), "{without:?}");
+    let with = check(&[ROOT, ("sys/bus/event_source/devices/cpu_core/type", "4\n")], without.id);
+    assert!(with.value.contains("cpu_core"), "{with:?}");
+}

@@ -6,7 +6,7 @@ use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId};
 use serde::Serialize;
 
 use super::SCHEMA;
-use crate::views::{Function, functions, share};
+use crate::views::{Cpi, Function, functions, share};
 
 /// Functions by time.
 #[derive(Debug, Serialize)]
@@ -35,6 +35,7 @@ struct TopRow {
     exc_count: u64,
     fold: u64,
     fold_count: u64,
+    cpi: Option<f64>,
     when: String,
     first_ns: u64,
     last_ns: u64,
@@ -42,7 +43,7 @@ struct TopRow {
 
 impl TopDocument {
     /// The rows of a tree, at most `limit` unless that is 0.
-    pub(crate) fn new(tree: &CallTree, limit: usize) -> Self {
+    pub(crate) fn new(tree: &CallTree, cpi: Option<&Cpi>, limit: usize) -> Self {
         let mut rows = functions(tree);
         let all = rows.len();
         rows.sort_by_key(|row| std::cmp::Reverse(row.own.max(row.exc)));
@@ -55,17 +56,20 @@ impl TopDocument {
             unit: tree.metric().unit(),
             total: tree.total(),
             rows_left_out: all - rows.len(),
-            rows: top_rows(tree, rows),
+            rows: top_rows(tree, cpi, rows),
         }
     }
 }
 
 /// Rows with their values over time, which are gathered for all names in one pass.
-fn top_rows(tree: &CallTree, rows: Vec<Function>) -> Vec<TopRow> {
+fn top_rows(tree: &CallTree, cpi: Option<&Cpi>, rows: Vec<Function>) -> Vec<TopRow> {
     let names: Vec<NameId> = rows.iter().map(|row| row.id).collect();
     let full = tree.full();
     let whens = tree.whens_named(&names);
-    rows.into_iter().zip(whens).map(|(row, when)| TopRow::new(when.text(full), row)).collect()
+    let ratio = |row: &Function| cpi.and_then(|cpi| cpi.own(&row.name));
+    let made = rows.into_iter().zip(whens);
+    made.map(|(row, when)| TopRow { cpi: ratio(&row), ..TopRow::new(when.text(full), row) })
+        .collect()
 }
 
 impl TopRow {
@@ -87,6 +91,7 @@ impl TopRow {
             exc_count: row.exc_count,
             fold: row.fold,
             fold_count: row.fold_count,
+            cpi: None,
             when,
             first_ns: row.first.0,
             last_ns: row.last.0,

@@ -14,7 +14,7 @@ mod running;
 use std::path::Path;
 
 use culprit_model::Recording;
-use culprit_record::{Armed, Ending, Options, Plan, Stacks, Target};
+use culprit_record::{Armed, Ending, Extras, Options, Plan, Stacks, Target};
 
 use crate::args;
 use crate::failure::{Failure, chain};
@@ -30,8 +30,8 @@ pub(crate) struct Settings {
     pub(crate) frequency: u32,
     /// How user stacks are found.
     pub(crate) stacks: args::Stacks,
-    /// Whether every allocation is recorded.
-    pub(crate) allocations: bool,
+    /// What is counted besides time.
+    pub(crate) extras: Extras,
     /// Bytes of events to keep at most.
     pub(crate) max_event_bytes: Option<u64>,
 }
@@ -46,7 +46,7 @@ impl Settings {
                 args::Stacks::Fp => Stacks::FramePointers,
                 args::Stacks::Dwarf => Stacks::Dwarf,
             },
-            allocations: self.allocations,
+            extras: self.extras,
             max_event_bytes: self.max_event_bytes,
             ..Options::new(target, output)
         }

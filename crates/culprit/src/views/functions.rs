@@ -17,8 +17,9 @@ use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
 use culprit_model::{Cause, Label as _, Time};
 
 use super::columns::{Column, table};
+use super::cpi::Cpi;
 use super::{share, value};
-use crate::output::{Align, Output, Table, bar, clean, percent, shares};
+use crate::output::{Align, Output, Table, bar, clean, number, percent, shares};
 
 /// One function's time.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,31 +173,42 @@ fn own_by_name(tree: &CallTree) -> BTreeMap<NameId, BTreeMap<Cause, u64>> {
     own
 }
 
-/// `top` as text: where threads were, the sums by cause above it.
-pub(crate) fn top_text(tree: &CallTree, limit: usize, output: &Output) -> String {
+/// `top` as text: where threads were, the sums by cause above it, and what instructions took where
+/// that is known.
+pub(crate) fn top_text(
+    tree: &CallTree,
+    cpi: Option<&Cpi>,
+    limit: usize,
+    output: &Output,
+) -> String {
     let rows = functions(tree);
     let metric = tree.metric();
     let whole = tree.total();
     let functions: Vec<_> = rows.iter().filter(|row| row.kind == Kind::Function).collect();
     let shown = if limit == 0 { functions.len() } else { limit.min(functions.len()) };
-    let mut table = Table::new(&[
+    let mut headings = vec![
         ("own", Align::Right),
         ("", Align::Right),
         ("total", Align::Right),
         ("", Align::Right),
         ("mostly", Align::Left),
         ("function", Align::Left),
-    ]);
+    ];
+    headings.splice(4..4, cpi.map(|_| ("cpi", Align::Right)));
+    let mut table = Table::new(&headings);
     for row in &functions[..shown] {
         let mostly = row.causes.iter().max_by_key(|(_, value)| *value);
-        table.row([
+        let ratio = |cpi: &Cpi| cpi.own(&row.name).map_or_else(String::new, number);
+        let mut cells = vec![
             value(metric, row.own),
             percent(row.own_share),
             value(metric, row.total),
             percent(row.total_share),
             mostly.map_or_else(String::new, |(cause, _)| cause.to_string()),
             clean(&row.name).into_owned(),
-        ]);
+        ];
+        cells.splice(4..4, cpi.map(ratio));
+        table.row(cells);
     }
     let mut text = summary(tree, output);
     text.push_str(&table.render(output.width()));

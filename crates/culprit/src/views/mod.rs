@@ -4,6 +4,7 @@
 mod activities;
 mod butterfly;
 mod columns;
+mod cpi;
 mod diff;
 mod empty;
 mod flame;
@@ -16,6 +17,7 @@ mod wakers;
 pub(crate) use activities::{ActivitiesView, activities_text, range as activity_range};
 pub(crate) use butterfly::butterfly_text;
 pub(crate) use columns::Column;
+pub(crate) use cpi::Cpi;
 pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub(crate) use empty::why_empty;
 pub(crate) use flame::{box_name, flame_text};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use culprit_place::PlaceSpec;
+use culprit_record::Extras;
 
 use crate::args::{WhyArgs, Work};
 use crate::failure::{Context as _, Failure};
@@ -94,7 +95,7 @@ impl Plan {
             settings: Settings {
                 frequency: args.frequency,
                 stacks: args.stacks,
-                allocations: false,
+                extras: Extras::default(),
                 max_event_bytes: None,
             },
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
@@ -212,7 +213,7 @@ mod tests {
             settings: Settings {
                 frequency: 99,
                 stacks: Stacks::Auto,
-                allocations: false,
+                extras: Extras::default(),
                 max_event_bytes: None,
             },
             folder: PathBuf::from("out"),
