@@ -4,10 +4,12 @@
 //! same way as a whole recording; its loss ledger says where it ends.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use culprit_engine::calls::{CallTree, Patterns, Query};
+use culprit_engine::calls::{CallTree, Index, Patterns, Query};
 use culprit_findings::Report;
-use culprit_model::{Filter, Finding, Metric, Recording, Where};
+use culprit_model::{Filter, Finding, Metric, Recording, Root, Where, main_metric};
+use culprit_recording::Opened;
 
 use crate::args::{FilterArgs, RecordingArg};
 use crate::digest::{Digest, functions};
@@ -26,6 +28,11 @@ const PATTERN_HINT: &str = "a pattern is a part of a name, as in `--inc 'libc*re
 /// When the file is none, is of a later version, or cannot be read.
 pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failure> {
     let opened = culprit_recording::open(path).map_err(|error| not_opened(path, &error))?;
+    Ok(built(path, opened, output))
+}
+
+/// An opened recording with its intervals; what is missing of it is said on stderr.
+fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
     let mut recording = opened.recording;
     // A damaged file may have lost its intervals. Built anew from what else is left of it they
     // would claim time that nobody measured.
@@ -35,7 +42,26 @@ pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failu
     if let Some(warning) = losses::warning(path, &losses::lines(&recording)) {
         output.warn(&warning);
     }
-    Ok(recording)
+    recording
+}
+
+/// What views look at of the recording at `path`, its index, and its main metric.
+fn indexed(
+    path: &Path,
+    root: Root,
+    output: &Output,
+) -> Result<(Recording, Arc<Index>, Metric), Failure> {
+    let opened = culprit_recording::open_for_views(path);
+    let opened = opened.map_err(|error| not_opened(path, &error))?;
+    let recording = built(path, opened.opened, output);
+    let Some((intervals, costs)) = opened.columns else {
+        let (index, metric) = (Index::rooted(&recording, root), recording.main_metric());
+        return Ok((recording, index, metric));
+    };
+    let timed = !(intervals.is_empty() && recording.switches.is_empty());
+    let metric = main_metric(timed, costs.metric.iter().copied());
+    let index = Index::of_columns(&recording, intervals, costs, root);
+    Ok((recording, index, metric))
 }
 
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
@@ -70,8 +96,12 @@ pub(crate) fn query_for(recording: &Recording, filter: &Filter) -> Result<Query,
 /// # Errors
 /// When a preset is unknown.
 pub(crate) fn fitted(recording: &Recording, filter: &Filter) -> Result<Filter, Failure> {
+    fitted_to(recording, recording.main_metric(), filter)
+}
+
+fn fitted_to(recording: &Recording, main: Metric, filter: &Filter) -> Result<Filter, Failure> {
     let metric = match filter.metric {
-        Metric::Wall => recording.main_metric(),
+        Metric::Wall => main,
         asked => asked,
     };
     Ok(Filter { metric, ..presets::applied(recording, filter)? })
@@ -80,7 +110,7 @@ pub(crate) fn fitted(recording: &Recording, filter: &Filter) -> Result<Filter, F
 /// A recording, what a filter keeps of it as a tree, and the filter; why there is nothing of it is
 /// said on stderr.
 pub(crate) struct View {
-    /// The whole recording.
+    /// The recording; what views do not look at need not be in it.
     pub(crate) recording: Recording,
     /// What the filter keeps.
     pub(crate) tree: CallTree,
@@ -100,10 +130,36 @@ pub(crate) fn view(
     let filter = filter.filter()?;
     // Wrong patterns are told before a long recording is read.
     query(&filter)?;
+    let (recording, index, metric) = indexed(&recording_arg.recording, filter.root, output)?;
+    let filter = fitted_to(&recording, metric, &filter)?;
+    shown(recording, &index, filter, output)
+}
+
+/// As [`view`], with all of the recording.
+///
+/// # Errors
+/// As [`view`].
+pub(crate) fn whole_view(
+    recording_arg: &RecordingArg,
+    filter: &FilterArgs,
+    output: &Output,
+) -> Result<View, Failure> {
+    let filter = filter.filter()?;
+    query(&filter)?;
     let recording = recording(&recording_arg.recording, output)?;
     let filter = fitted(&recording, &filter)?;
-    let tree = CallTree::of(&recording, &query(&filter)?);
-    for reason in why_empty(&tree, &filter, &recording) {
+    let index = Index::rooted(&recording, filter.root);
+    shown(recording, &index, filter, output)
+}
+
+fn shown(
+    recording: Recording,
+    index: &Arc<Index>,
+    filter: Filter,
+    output: &Output,
+) -> Result<View, Failure> {
+    let tree = index.tree(&query(&filter)?);
+    for reason in why_empty(&tree, &filter) {
         output.say(&format!("nothing to show: {reason}"));
     }
     Ok(View { recording, tree, filter })

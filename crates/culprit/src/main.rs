@@ -18,6 +18,7 @@ mod interrupt;
 mod json;
 mod load;
 mod losses;
+mod memory;
 mod output;
 mod places;
 mod presets;
@@ -33,6 +34,9 @@ mod why;
 use args::NotParsed;
 use failure::{Failure, Outcome};
 use output::Output;
+
+#[global_allocator]
+static ALLOCATOR: memory::HugePages = memory::HugePages;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();

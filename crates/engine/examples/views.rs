@@ -1,10 +1,10 @@
 //! Measures how fast views are: `make bench`, or
 //! `cargo run --release -p culprit-engine --example views [REC]...`.
 //!
-//! For each recording, or for two synthetic ones (4 million intervals at 20,000 stacks, 10 million
-//! at 1 million), prints the time of the file's opening, of the index, and of views under filters:
-//! the best of three, CPU time on one thread, the file in the page cache. Then the most memory that
-//! the process ever held. Times are no gate, they are for looking at.
+//! For each recording, or for synthetic ones (see [`SHAPES`]), prints the time of the file's opening,
+//! of the index, of views under filters, and of a function's neighbours: the best of three, wall
+//! clock and CPU, the file in the page cache, with the program's allocator. Then the most memory
+//! that the process held meanwhile. Times are no gate, they are for looking at.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,15 @@ use std::time::Duration;
 use culprit_engine::calls::{CallTree, Index, Query, by_name};
 use culprit_model::{
     Basis, Cause, Filter, Frame, FrameId, Interval, Metric, Module, ModuleId, Nanos, Pid, Process,
-    ProcessId, Recording, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
+    ProcessId, Recording, Root, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
 };
+use rustix::time::{ClockId, clock_gettime};
+
+#[path = "../../culprit/src/memory.rs"]
+mod memory;
+
+#[global_allocator]
+static ALLOCATOR: memory::HugePages = memory::HugePages;
 
 /// Runs of which the best counts.
 const RUNS: usize = 3;
@@ -23,6 +30,25 @@ const RUNS: usize = 3;
 const THREADS: u32 = 16;
 /// Functions, of which each module has a hundred.
 const FUNCTIONS: u32 = 20_000;
+
+/// What a synthetic recording is like.
+struct Shape {
+    name: &'static str,
+    rows: u32,
+    stacks: u32,
+    /// Frames of the deepest stacks; none for some twenty.
+    depth: Option<u32>,
+    /// True when all threads are at the same stacks.
+    shared: bool,
+}
+
+const SHAPES: [Shape; 5] = [
+    Shape { name: "long", rows: 4_000_000, stacks: 20_000, depth: None, shared: false },
+    Shape { name: "wide", rows: 10_000_000, stacks: 1_000_000, depth: None, shared: false },
+    Shape { name: "pool", rows: 10_000_000, stacks: 100_000, depth: None, shared: true },
+    Shape { name: "deep", rows: 2_000_000, stacks: 200_000, depth: Some(200), shared: false },
+    Shape { name: "few", rows: 10_000_000, stacks: 64, depth: None, shared: false },
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
@@ -32,9 +58,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if named.is_empty() {
         let folder = tempfile::tempdir()?;
-        for (rows, stacks) in [(4_000_000, 20_000), (10_000_000, 1_000_000)] {
-            let path = folder.path().join(format!("{rows}.culprit"));
-            culprit_recording::write(&path, &synthetic(rows, stacks))?;
+        for shape in &SHAPES {
+            let path = folder.path().join(format!("{}.culprit", shape.name));
+            culprit_recording::write(&path, &synthetic(shape))?;
             // Memory counts from here on: writing the file is none of a view's work.
             std::fs::write("/proc/self/clear_refs", "5")?;
             measure(&path, &mut out)?;
@@ -44,42 +70,56 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn measure(path: &Path, out: &mut impl io::Write) -> Result<(), Box<dyn std::error::Error>> {
-    let (opening, opened) = timed(|| culprit_recording::open(path));
-    let mut recording = opened?.recording;
-    let (making, index) = timed(|| Index::of(&recording));
-    let wall = recording.meta.wall.0;
-    recording.intervals = Vec::new();
+    let (opening, opened) = timed(|| culprit_recording::open_for_views(path));
+    let opened = opened?;
+    let recording = opened.opened.recording;
+    let (making, index) = timed(|| match opened.columns {
+        Some((intervals, costs)) => Index::of_columns(&recording, intervals, costs, Root::Threads),
+        None => Index::of(&recording),
+    });
     writeln!(
         out,
-        "{}: {} rows, {} stacks; open {}, index {}",
+        "{}: {} rows, {} leaves; open {opening}, index {making}",
         path.display(),
         index.rows(),
         index.stacks(),
-        millis(opening),
-        millis(making)
     )?;
-    for (what, filter) in filters(wall) {
+    for (what, filter) in filters(recording.meta.wall.0) {
         let query = Query::compile(&filter)?;
-        let mut shortest = Duration::MAX;
-        let mut nodes = 0;
-        for _ in 0..RUNS {
-            let (time, tree) = timed(|| view(&index, &query));
-            shortest = shortest.min(time);
-            nodes = tree.nodes().len();
-        }
-        writeln!(out, "  {what:<22} {:>8} {nodes:>9} nodes", millis(shortest))?;
+        let (time, tree) = best(|| view(&index, &query));
+        writeln!(out, "  {what:<22} {time} {:>9} nodes", tree.nodes().len())?;
     }
+    neighbours(&index, out)?;
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     writeln!(out, "  most memory {}", peak.trim())?;
     Ok(())
 }
 
-/// What one change of a filter costs: the tree and its rows by name.
+/// What a change of a filter costs: the tree and its rows by name.
 fn view(index: &Arc<Index>, query: &Query) -> CallTree {
     let tree = index.tree(query);
     assert!(by_name(&tree).len() <= tree.nodes().len());
     tree
+}
+
+/// A function in the middle and the one of the largest total, between callers and callees.
+fn neighbours(index: &Arc<Index>, out: &mut impl io::Write) -> io::Result<()> {
+    let tree = index.tree(&Query::default());
+    let mut rows = by_name(&tree);
+    rows.retain(|row| row.name.contains('!'));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.inc));
+    for (what, at) in [("the largest", 0), ("a middling", rows.len() / 2)] {
+        let Some(row) = rows.get(at) else { continue };
+        let (time, found) = best(|| tree.callers(row.id));
+        writeln!(out, "  callers, {what:<13} {time} {:>9} nodes", found.nodes().len())?;
+        let (time, found) = best(|| tree.callees(row.id));
+        writeln!(out, "  callees, {what:<13} {time} {:>9} nodes", found.nodes().len())?;
+        let (time, found) = best(|| tree.butterfly(row.id));
+        let names = found.callers.len() + found.callees.len();
+        writeln!(out, "  butterfly, {what:<11} {time} {names:>9} names")?;
+    }
+    Ok(())
 }
 
 fn filters(wall: u64) -> Vec<(&'static str, Filter)> {
@@ -99,24 +139,47 @@ fn filters(wall: u64) -> Vec<(&'static str, Filter)> {
     ]
 }
 
-fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
-    let start = cpu_time();
+/// How long something took.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Took {
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl std::fmt::Display for Took {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        write!(f, "{:>6.0} ms ({:.0} CPU)", millis(self.wall), millis(self.cpu))
+    }
+}
+
+fn timed<T>(run: impl FnOnce() -> T) -> (Took, T) {
+    let now = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    let (wall, cpu) = (now(ClockId::Monotonic), now(ClockId::ProcessCPUTime));
     let value = run();
-    (cpu_time().saturating_sub(start), value)
+    let took = Took {
+        wall: now(ClockId::Monotonic).saturating_sub(wall),
+        cpu: now(ClockId::ProcessCPUTime).saturating_sub(cpu),
+    };
+    (took, value)
 }
 
-/// CPU time of this process so far, in user code and in the kernel.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
+/// The shortest of some runs.
+fn best<T>(mut run: impl FnMut() -> T) -> (Took, T) {
+    let (mut shortest, mut value) = timed(&mut run);
+    for _ in 1..RUNS {
+        // One result at a time, as in a program that replaces its view.
+        drop(value);
+        let (time, again) = timed(&mut run);
+        (shortest, value) = (shortest.min(time), again);
+    }
+    (shortest, value)
 }
 
-fn millis(time: Duration) -> String {
-    format!("{:.0} ms", time.as_secs_f64() * 1e3)
-}
-
-/// Rows at random stacks of 16 threads, each of which has stacks of its own.
-fn synthetic(rows: u32, stacks: u32) -> Recording {
+/// Rows at random stacks of 16 threads, each of which has stacks of its own unless they are shared.
+fn synthetic(shape: &Shape) -> Recording {
+    let &Shape { rows, stacks, shared, .. } = shape;
+    let (own, offset) = if shared { (stacks, 0) } else { (stacks / THREADS, stacks / THREADS) };
     let mut recording = Recording::default();
     let mut random = Random(1);
     recording.processes.push(Process {
@@ -130,7 +193,7 @@ fn synthetic(rows: u32, stacks: u32) -> Recording {
         exit_code: None,
         recorded: true,
     });
-    code(&mut recording, &mut random, stacks);
+    code(&mut recording, &mut random, shape);
     for thread in 0..THREADS {
         recording.threads.push(Thread {
             process: ProcessId(0),
@@ -146,7 +209,7 @@ fn synthetic(rows: u32, stacks: u32) -> Recording {
         });
         let mut now = 0;
         for _ in 0..rows / THREADS {
-            let stack = thread * (stacks / THREADS) + random.below(stacks / THREADS);
+            let stack = thread * offset + random.below(own);
             let length = 1_000 + u64::from(random.below(20_000));
             recording.intervals.push(interval(thread, now, length, stack));
             now += length;
@@ -172,9 +235,8 @@ fn interval(thread: u32, start: u64, length: u64, stack: u32) -> Interval {
     }
 }
 
-/// Modules, functions, and stacks of which each is an earlier one of its thread with one frame more;
-/// some twenty frames deep.
-fn code(recording: &mut Recording, random: &mut Random, stacks: u32) {
+/// Modules, functions, and stacks of which each is an earlier one of its thread with one frame more.
+fn code(recording: &mut Recording, random: &mut Random, shape: &Shape) {
     for module in 0..FUNCTIONS / 100 {
         let name = if module == 0 { "[kernel]".to_owned() } else { format!("lib{module}.so.1") };
         recording.modules.push(Module {
@@ -195,12 +257,22 @@ fn code(recording: &mut Recording, random: &mut Random, stacks: u32) {
             inlined: false,
         });
     }
-    for stack in 0..stacks {
-        let first = stack - stack % (stacks / THREADS);
-        let earlier = stack - first;
-        let parent = first + random.below(earlier).max(random.below(earlier));
+    let own = if shape.shared { shape.stacks } else { shape.stacks / THREADS };
+    let mut depths: Vec<u32> = Vec::new();
+    for stack in 0..shape.stacks {
+        let earlier = stack % own;
+        let first = stack - earlier;
+        let parent = match shape.depth {
+            // Mostly one frame more than the one before.
+            Some(most) if random.below(most) > 1 && earlier > 0 => stack - 1,
+            Some(_) => first + random.below(earlier),
+            None => first + random.below(earlier).max(random.below(earlier)),
+        };
+        let above = depths.get(parent as usize).copied().unwrap_or(0);
+        let fits = earlier > 0 && shape.depth.is_none_or(|most| above < most);
+        depths.push(if fits { above + 1 } else { 1 });
         recording.stacks.push(Stack {
-            parent: (earlier > 0).then_some(StackId(parent)),
+            parent: fits.then_some(StackId(parent)),
             frame: FrameId(random.below(FUNCTIONS)),
         });
     }

@@ -35,12 +35,12 @@ pub use label::{Label, UnknownLabel};
 pub use loss::{LossKind, LossOrigin, LossSeverity};
 pub use meta::{ClockPair, Meta, Rung};
 pub use metric::Metric;
-pub use recording::{Recording, TABLES};
+pub use recording::{Recording, TABLES, main_metric};
 pub use tables::{
-    Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, Counter, EdgeKind, Fault,
-    FaultKind, Frame, Interval, Loss, Mapping, Mark, MarkKind, Module, Observation, Process,
-    Sample, SampleKind, Stack, Switch, SwitchKind, Thread, WakeSource, Wakeup, WakeupKind,
-    counter_names,
+    Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,
+    EdgeKind, Fault, FaultKind, Frame, Interval, IntervalColumns, Loss, Mapping, Mark, MarkKind,
+    Module, Observation, OptionalColumn, Process, Sample, SampleKind, Stack, Switch, SwitchKind,
+    Thread, WakeSource, Wakeup, WakeupKind, counter_names,
 };
 pub use text::Text;
 pub use time::{Nanos, Time};

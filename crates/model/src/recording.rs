@@ -77,6 +77,12 @@ pub const TABLES: [Table; 19] = [
     Loss::TABLE,
 ];
 
+/// As [`Recording::main_metric`], from whether threads' time is known and from the metrics of costs.
+#[must_use]
+pub fn main_metric(timed: bool, costs: impl Iterator<Item = Metric>) -> Metric {
+    if timed { Metric::Wall } else { costs.min().unwrap_or_default() }
+}
+
 impl Recording {
     /// The process of a handle.
     ///
@@ -155,8 +161,7 @@ impl Recording {
     #[must_use]
     pub fn main_metric(&self) -> Metric {
         let timed = !(self.intervals.is_empty() && self.switches.is_empty());
-        let metrics = self.costs.iter().map(|cost| cost.metric);
-        if timed { Metric::Wall } else { metrics.min().unwrap_or_default() }
+        main_metric(timed, self.costs.iter().map(|cost| cost.metric))
     }
 
     /// `NAME (PID)`, as processes are named everywhere.

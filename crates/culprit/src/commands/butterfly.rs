@@ -2,7 +2,7 @@
 
 use culprit_engine::calls::NameId;
 
-use crate::args::NameArgs;
+use crate::args::{FilterArgs, NameArgs, RecordingArg};
 use crate::failure::{Failure, Outcome};
 use crate::json::{ButterflyDocument, OfRecording};
 use crate::output::Output;
@@ -16,7 +16,7 @@ const ROWS: usize = 20;
 /// # Errors
 /// When the recording or the filter cannot be read, or no frame has the name.
 pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let (view, focus) = focused(args, output)?;
+    let (view, focus) = focused(args, load::view, output)?;
     if output.wants_json() {
         let document = ButterflyDocument::new(&view.tree, focus);
         output.document(&OfRecording::new(&view.recording, document))?;
@@ -28,12 +28,17 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
     Ok(Outcome::Done)
 }
 
-/// The view and the function in it that the user means; others that match are named on stderr.
+/// The view that `load` gives and the function in it that the user means; others that match are
+/// named on stderr.
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn focused(args: &NameArgs, output: &Output) -> Result<(load::View, NameId), Failure> {
-    let view = load::view(&args.recording, &args.filter, output)?;
+pub(crate) fn focused(
+    args: &NameArgs,
+    load: fn(&RecordingArg, &FilterArgs, &Output) -> Result<load::View, Failure>,
+    output: &Output,
+) -> Result<(load::View, NameId), Failure> {
+    let view = load(&args.recording, &args.filter, output)?;
     let (focus, others) = views::focus(&view.tree, &args.function)?;
     if !others.is_empty() {
         let name = view.tree.names().text(focus);

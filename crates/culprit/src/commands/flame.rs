@@ -22,7 +22,9 @@ enum Picture<'a> {
 /// When the recording or an option cannot be read, or the picture cannot be written.
 pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let picture = args.output.as_deref().map(picture).transpose()?;
-    let load::View { recording, tree, filter } = load::view(&args.recording, &args.filter, output)?;
+    let load =
+        if matches!(picture, Some(Picture::Html(_))) { load::whole_view } else { load::view };
+    let load::View { recording, tree, filter } = load(&args.recording, &args.filter, output)?;
     match picture {
         Some(Picture::Svg(path)) => {
             let title = title(&recording, &filter);

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     let digest = load::digest(load::recording(path, output)?, &filter, args.all)?;
     if digest.threads.is_empty() {
         let tree = load::tree(&digest.recording, &filter)?;
-        for reason in views::why_empty(&tree, &filter, &digest.recording) {
+        for reason in views::why_empty(&tree, &filter) {
             output.say(&format!("nothing to show: {reason}"));
         }
     }

@@ -10,6 +10,7 @@ use super::butterfly;
 use crate::args::NameArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfRecording, SCHEMA};
+use crate::load;
 use crate::output::{Output, clean, percent};
 use crate::views::{share, value};
 
@@ -21,7 +22,7 @@ const AROUND: u32 = 2;
 /// # Errors
 /// When the recording or the filter cannot be read, or no function has the name.
 pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let (view, focus) = butterfly::focused(args, output)?;
+    let (view, focus) = butterfly::focused(args, load::whole_view, output)?;
     let (tree, recording) = (&view.tree, &view.recording);
     let name = tree.names().text(focus).clone();
     let lines = tree.lines(recording, &name);

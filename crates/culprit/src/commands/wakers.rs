@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failu
     let filter = waits(args.filter.filter()?)?;
     let recording = load::recording(&args.recording.recording, output)?;
     let tree = load::tree(&recording, &filter)?;
-    for reason in views::why_empty(&tree, &filter, &recording) {
+    for reason in views::why_empty(&tree, &filter) {
         output.say(&format!("nothing to show: {reason}"));
     }
     let groups = groups(&recording, &tree);

@@ -163,8 +163,10 @@ impl TreeDocument {
 /// The total of the smallest of the largest `limit` nodes; equal ones are all shown.
 fn smallest_shown(tree: &CallTree, limit: usize) -> u64 {
     let mut totals: Vec<u64> = tree.nodes().iter().map(|node| node.total).collect();
-    totals.sort_unstable_by(|a, b| b.cmp(a));
-    if limit == 0 { 0 } else { totals.get(limit - 1).copied().unwrap_or(0) }
+    if limit == 0 || limit > totals.len() {
+        return 0;
+    }
+    *totals.select_nth_unstable_by(limit - 1, |a, b| b.cmp(a)).1
 }
 
 /// A function between its callers and its callees.

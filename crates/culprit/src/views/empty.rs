@@ -1,13 +1,13 @@
 //! Why a view is empty: the filter to lift is named, never an empty screen.
 
-use culprit_engine::calls::{CallTree, Query};
-use culprit_model::{Filter, Nanos, Recording, Time};
+use std::sync::Arc;
+
+use culprit_engine::calls::{CallTree, Index, Query};
+use culprit_model::{Filter, Nanos, Time};
 
 /// One sentence a reason; empty when the tree is not.
-pub(crate) fn why_empty(tree: &CallTree, filter: &Filter, recording: &Recording) -> Vec<String> {
-    if tree.total() > 0 {
-        return Vec::new();
-    }
+pub(crate) fn why_empty(tree: &CallTree, filter: &Filter) -> Vec<String> {
+    let Some(index) = tree.index().filter(|_| tree.total() == 0) else { return Vec::new() };
     let mut reasons: Vec<String> = tree
         .unmet()
         .iter()
@@ -22,14 +22,15 @@ pub(crate) fn why_empty(tree: &CallTree, filter: &Filter, recording: &Recording)
             }
         })
         .collect();
-    if filter.from.is_some_and(|from| from.0 >= recording.meta.wall.0) {
-        reasons.push(format!("`--from` lies after the recording's end at {}", recording.meta.wall));
+    let end = index.end();
+    if filter.from.is_some_and(|from| from >= end) {
+        reasons.push(format!("`--from` lies after the recording's end at {}", Nanos(end.0)));
     }
-    if !filter.activity.is_empty() && recording.activities.is_empty() {
+    if !filter.activity.is_empty() && !index.has_activities() {
         reasons.push("`--activity`: the recording has no activities".to_owned());
     }
     if reasons.is_empty() {
-        reasons.extend(lifted(filter, recording));
+        reasons.extend(lifted(filter, index));
     }
     if reasons.is_empty() {
         reasons.push(format!("the recording has nothing of the metric `{}`", filter.metric));
@@ -38,10 +39,9 @@ pub(crate) fn why_empty(tree: &CallTree, filter: &Filter, recording: &Recording)
 }
 
 /// The options without which there would be something to show: each alone, else all together.
-fn lifted(filter: &Filter, recording: &Recording) -> Vec<String> {
-    let shows = |filter: &Filter| {
-        Query::compile(filter).is_ok_and(|query| CallTree::of(recording, &query).total() > 0)
-    };
+fn lifted(filter: &Filter, index: &Arc<Index>) -> Vec<String> {
+    let shows =
+        |filter: &Filter| Query::compile(filter).is_ok_and(|query| index.tree(&query).total() > 0);
     let given: Vec<Lift> =
         lifts(filter).into_iter().filter(|lift| lift.filter != *filter).collect();
     let alone: Vec<&Lift> = given.iter().filter(|lift| shows(&lift.filter)).collect();

@@ -12,7 +12,7 @@ use crate::failure::{Context as _, Failure};
 /// # Errors
 /// When nothing matches, or the pattern is wrong.
 pub(crate) fn focus(tree: &CallTree, wanted: &str) -> Result<(NameId, Vec<String>), Failure> {
-    if let Some(exact) = tree.names().find(wanted) {
+    if let Some(exact) = tree.find(wanted) {
         return Ok((exact, Vec::new()));
     }
     let patterns =

@@ -11,8 +11,6 @@
 //!                own: on a CPU, the function that ran
 //! ```
 
-use std::collections::BTreeMap;
-
 use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
 use culprit_model::{Cause, Label as _, Time};
 
@@ -95,19 +93,14 @@ fn is_kernel(name: &str) -> bool {
 /// One row a name in the tree: functions by falling own value, then by falling total.
 pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
     let whole = tree.total();
-    let mut own = own_by_name(tree);
-    let uncaused = uncaused_by_name(tree);
+    let own = Own::of(tree);
     let mut rows: Vec<Function> = by_name(tree)
         .into_iter()
         .map(|row| {
-            let causes: Vec<_> = own.remove(&row.id).unwrap_or_default().into_iter().collect();
+            let causes: Vec<(Cause, u64)> = own.causes(row.id);
             let kind = Kind::of(&row.name);
             let moved: u64 = causes.iter().map(|(_, value)| value).sum();
-            let own = if kind == Kind::Cause {
-                0
-            } else {
-                moved + uncaused.get(&row.id).copied().unwrap_or(0)
-            };
+            let own = if kind == Kind::Cause { 0 } else { moved + own.uncaused[row.id.index()] };
             Function {
                 id: row.id,
                 name: row.name.to_string(),
@@ -134,43 +127,80 @@ pub(crate) fn functions(tree: &CallTree) -> Vec<Function> {
     rows
 }
 
-/// For each name the value that ended at it without a cause: of metrics that are no time, and of
-/// imports that do not say why time passed.
-fn uncaused_by_name(tree: &CallTree) -> BTreeMap<NameId, u64> {
-    let mut sums = BTreeMap::new();
-    for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
-        if cause.is_none() {
-            *sums.entry(tree.node(at).name).or_default() += value;
+/// What a name is to [`Own`].
+#[derive(Clone, Copy)]
+struct Role {
+    kind: Kind,
+    cause: Option<Cause>,
+    kernel: bool,
+}
+
+/// Values that are names' own, by number of name.
+struct Own {
+    /// Where the sums of a name are; none for names that have none.
+    place: Vec<Option<u32>>,
+    /// By cause: of those whose own time it is, and of causes folded into them.
+    sums: Vec<[u64; Cause::ALL.len()]>,
+    /// What ended at the name without a cause: of metrics that are no time, and of imports that do
+    /// not say why time passed.
+    uncaused: Vec<u64>,
+}
+
+impl Own {
+    fn of(tree: &CallTree) -> Self {
+        let names = tree.names();
+        let role = |name| {
+            let text = names.text(name);
+            Role { kind: Kind::of(text), cause: Cause::from_word(text), kernel: is_kernel(text) }
+        };
+        let roles: Vec<Role> = names.ids().map(role).collect();
+        let mut own = Self {
+            place: vec![None; roles.len()],
+            sums: Vec::new(),
+            uncaused: vec![0; roles.len()],
+        };
+        for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
+            let node = tree.node(at);
+            let Some(cause) = cause else {
+                own.uncaused[node.name.index()] += value;
+                continue;
+            };
+            let holder = match (roles[node.name.index()].cause, node.parent) {
+                (Some(shown), Some(parent)) => tree.node(holder(tree, &roles, parent, shown)).name,
+                _ => node.name,
+            };
+            own.add(holder, cause, value);
         }
+        own
     }
-    sums
+
+    fn add(&mut self, name: NameId, cause: Cause, value: u64) {
+        let sums = &mut self.sums;
+        let place = *self.place[name.index()].get_or_insert_with(|| {
+            sums.push([0; Cause::ALL.len()]);
+            u32::try_from(sums.len() - 1).unwrap_or(u32::MAX)
+        });
+        sums[place as usize][usize::from(cause.code())] += value;
+    }
+
+    /// A name's own value by cause, in the order of causes; no zeros.
+    fn causes(&self, name: NameId) -> Vec<(Cause, u64)> {
+        let sums = self.place[name.index()].map(|place| &self.sums[place as usize]);
+        let causes = sums.into_iter().flat_map(|sums| Cause::ALL.iter().zip(sums));
+        causes.filter(|(_, value)| **value > 0).map(|(cause, value)| (*cause, *value)).collect()
+    }
 }
 
 /// The node whose own time a cause below `at` is.
-fn holder(tree: &CallTree, at: NodeId, cause: Cause) -> NodeId {
+fn holder(tree: &CallTree, roles: &[Role], at: NodeId, cause: Cause) -> NodeId {
     if cause.is_cpu() {
         return at;
     }
-    let up = std::iter::successors(Some(at), |node| tree.node(*node).parent);
-    let caller = up.into_iter().find(|node| !is_kernel(tree.name(*node)));
+    let role = |node: &NodeId| roles[tree.node(*node).name.index()];
+    let mut up = std::iter::successors(Some(at), |node| tree.node(*node).parent);
+    let caller = up.find(|node| !role(node).kernel);
     // A kernel thread has no function of its own above the kernel's.
-    caller.filter(|node| Kind::of(tree.name(*node)) == Kind::Function).unwrap_or(at)
-}
-
-/// For each name the value of the causes whose own time it is, and of causes folded into it.
-fn own_by_name(tree: &CallTree) -> BTreeMap<NameId, BTreeMap<Cause, u64>> {
-    let mut own: BTreeMap<NameId, BTreeMap<Cause, u64>> = BTreeMap::new();
-    for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
-        let Some(cause) = cause else { continue };
-        let node = tree.node(at);
-        let shown = Cause::from_word(tree.name(at));
-        let holder = match (shown, node.parent) {
-            (Some(shown), Some(parent)) => tree.node(holder(tree, parent, shown)).name,
-            _ => node.name,
-        };
-        *own.entry(holder).or_default().entry(cause).or_default() += value;
-    }
-    own
+    caller.filter(|node| role(node).kind == Kind::Function).unwrap_or(at)
 }
 
 /// `top` as text: where threads were, the sums by cause above it, and what instructions took where

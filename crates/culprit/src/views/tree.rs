@@ -49,26 +49,15 @@ pub(crate) fn tree_text(tree: &CallTree, limit: usize, output: &Output) -> Strin
 /// The nodes to show: the largest ones. A node is never larger than its caller, so with a node all
 /// of its callers are chosen too.
 fn chosen(tree: &CallTree, limit: usize) -> BTreeSet<NodeId> {
-    let mut nodes: Vec<NodeId> = ids(tree).collect();
     if limit == 0 {
-        return nodes.into_iter().collect();
+        return tree.ids().collect();
     }
-    nodes.retain(|node| share(tree.node(*node).total, tree.total()) >= SMALLEST);
+    let large = |node: &NodeId| share(tree.node(*node).total, tree.total()) >= SMALLEST;
+    let mut nodes: Vec<NodeId> = tree.ids().filter(large).collect();
     // Equal totals stand in preorder, callers first.
     nodes.sort_by_key(|node| (std::cmp::Reverse(tree.node(*node).total), *node));
     nodes.truncate(limit);
     nodes.into_iter().collect()
-}
-
-/// Every node in preorder.
-fn ids(tree: &CallTree) -> impl Iterator<Item = NodeId> + '_ {
-    let mut open = vec![NodeId::ROOT];
-    std::iter::from_fn(move || {
-        let node = open.pop()?;
-        let children: Vec<NodeId> = tree.children(node).collect();
-        open.extend(children.into_iter().rev());
-        Some(node)
-    })
 }
 
 fn line(tree: &CallTree, at: NodeId, guide: &str, output: &Output) -> String {

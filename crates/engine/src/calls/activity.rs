@@ -40,6 +40,29 @@ impl ActivityPaths {
         made
     }
 
+    /// True when there is any.
+    pub(super) fn any(&self) -> bool {
+        !self.of.is_empty()
+    }
+
+    /// The place of each path in preorder.
+    pub(super) fn places(&self) -> Vec<u32> {
+        let above: Vec<u32> = self.paths.iter().map(|(above, _)| *above).collect();
+        super::trie::places(&above)
+    }
+
+    /// The path without what is directly part of something of its own name.
+    pub(super) fn outermost_of_name(&self, mut path: u32) -> u32 {
+        let entry = |path: u32| self.paths.get(path as usize);
+        while let Some((above, name)) = entry(path) {
+            if entry(*above).is_none_or(|(_, outer)| outer != name) {
+                break;
+            }
+            path = *above;
+        }
+        path
+    }
+
     /// The path of an activity.
     pub(super) fn path_of(&self, id: ActivityId) -> u32 {
         self.of.get(id.index()).copied().unwrap_or(NONE)

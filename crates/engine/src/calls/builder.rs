@@ -1,11 +1,13 @@
-//! Builds call trees: nodes in any order that has callers before callees, one canonical tree at the
-//! end. Everything is a column of numbers.
+//! Builds call trees: nodes in any order that has callers before callees, one tree in preorder at
+//! the end. Everything is a column of numbers.
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::names::{NameId, Names};
-use super::rows::Sum;
-use super::tree::{CallTree, End, Node, NodeId, Part, ROOT, Unmet};
+use super::tree::{CallTree, End, Node, NodeId, Part, ROOT, Unmet, sum_of};
+use super::trie::places;
 
 /// A call tree under construction. Node 0 is the root.
 #[derive(Debug, Default)]
@@ -24,18 +26,6 @@ pub(super) struct Builder {
 /// one after the other lie side by side, where a map would fetch from memory for each.
 const LISTED: usize = 8;
 
-/// Samples that end at a node.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Draft {
-    /// Which node.
-    pub(super) at: u32,
-    /// Which leaf of the parts.
-    pub(super) leaf: u32,
-    /// True when folding moved them here.
-    pub(super) folded: bool,
-    pub(super) sum: Sum,
-}
-
 /// No node.
 const NONE: u32 = u32::MAX;
 
@@ -43,16 +33,20 @@ impl Builder {
     /// An empty tree that will use these names.
     pub(super) fn new(mut names: Names) -> Self {
         let root = names.intern(&ROOT.into());
+        Self { names, ..Self::under(root) }
+    }
+
+    /// An empty tree whose root has a name of a table that comes later.
+    pub(super) fn under(root: NameId) -> Self {
         Self {
-            names,
+            names: Names::default(),
             name: vec![root],
-            parent: vec![0],
+            parent: vec![NONE],
             youngest: vec![NONE],
             older: vec![NONE],
             further: FxHashMap::default(),
         }
     }
-
     /// Makes room for so many nodes.
     pub(super) fn reserve(&mut self, nodes: usize) {
         self.name.reserve(nodes);
@@ -98,18 +92,18 @@ impl Builder {
         u32::try_from(self.name.len() - 1).unwrap_or(NONE)
     }
 
-    /// The node at the end of a path of names below the root.
-    pub(super) fn path(&mut self, path: impl IntoIterator<Item = NameId>) -> u32 {
-        path.into_iter().fold(0, |node, name| self.child(node, name))
-    }
-
     /// The name of a node.
     #[inline]
     pub(super) fn name(&self, node: u32) -> NameId {
         self.name[node as usize]
     }
 
-    /// The caller of a node; the root is its own.
+    /// The name of a node of a tree that is made of this.
+    pub(super) fn name_at(&self, node: NodeId) -> NameId {
+        self.name[node.index()]
+    }
+
+    /// The caller of a node; [`NONE`] for the root.
     pub(super) fn parent(&self, node: u32) -> u32 {
         self.parent[node as usize]
     }
@@ -119,50 +113,53 @@ impl Builder {
         self.name.len()
     }
 
-    /// The tree in canonical order, without nodes that nothing passes through.
+    /// The tree of what ended where, with the names that nodes are numbered by; `ends` name nodes of
+    /// the builder.
     pub(super) fn finish(
-        self,
-        drafts: Vec<Draft>,
+        &self,
+        names: Arc<Names>,
+        mut ends: Vec<End>,
         parts: Vec<Part>,
         unmet: Vec<Unmet>,
     ) -> CallTree {
-        let sums = self.totals(&drafts);
-        let alive = |at: u32| sums[at as usize].count > 0;
-        let order = self.preorder(alive, |a, b| self.later(&sums, a, b));
-        let mut place = vec![NONE; self.len()];
-        let mut nodes = Vec::with_capacity(order.len());
-        for (at, draft) in (0_u32..).zip(&order) {
-            place[*draft as usize] = at;
-            let sum = sums[*draft as usize];
-            let above = (at > 0).then(|| NodeId(place[self.parent[*draft as usize] as usize]));
-            nodes.push(Node {
-                name: self.name[*draft as usize],
-                parent: above,
-                depth: 0,
-                total: sum.value,
-                count: sum.count,
-                first: sum.first,
-                last: sum.last,
-                size: 1,
-                ends: 0,
-            });
-        }
-        let ends = ends(drafts, &place, &mut nodes);
-        measure(&mut nodes);
-        CallTree { names: self.names.into(), nodes, ends, parts: parts.into(), unmet }
+        self.placed(&mut ends).finish(names, ends, parts, unmet)
     }
 
-    /// What passes through each node; a child is always younger than its parent.
-    fn totals(&self, drafts: &[Draft]) -> Vec<Sum> {
-        let mut sums = vec![Sum::default(); self.len()];
-        for draft in drafts {
-            sums[draft.at as usize].add(draft.sum);
+    /// The nodes in preorder; ends move to them.
+    pub(super) fn placed(&self, ends: &mut [End]) -> Placed {
+        let mut placed = Placed::with_room(self.len());
+        if self.is_preorder() {
+            for (name, parent) in self.name.iter().zip(&self.parent) {
+                placed.push(*name, (*parent != NONE).then(|| NodeId::at(*parent as usize)));
+            }
+            return placed;
         }
-        for at in (1..sums.len()).rev() {
-            let sum = sums[at];
-            sums[self.parent[at] as usize].add(sum);
+        let place = places(&self.parent);
+        let mut order = vec![0_u32; place.len()];
+        for (old, new) in (0_u32..).zip(&place) {
+            order[*new as usize] = old;
         }
-        sums
+        for old in order {
+            let above = place.get(self.parent[old as usize] as usize);
+            placed.push(self.name(old), above.map(|above| NodeId::at(*above as usize)));
+        }
+        for end in ends {
+            end.node = NodeId::at(place[end.node.index()] as usize);
+        }
+        placed
+    }
+
+    /// True when each node follows its caller or what that calls.
+    fn is_preorder(&self) -> bool {
+        let mut open: Vec<u32> = vec![0];
+        (1_u32..).zip(&self.parent[1..]).all(|(at, parent)| {
+            while open.last().is_some_and(|last| last != parent) {
+                open.pop();
+            }
+            let follows = !open.is_empty();
+            open.push(at);
+            follows
+        })
     }
 
     /// The nodes that are alive, each before its children, those in the order of `later`.
@@ -197,53 +194,69 @@ impl Builder {
         }
         order
     }
+}
 
-    /// How two siblings are ordered: the larger first, then the earlier, then by name.
-    fn later(&self, sums: &[Sum], a: u32, b: u32) -> std::cmp::Ordering {
-        let (one, two) = (&sums[a as usize], &sums[b as usize]);
-        (two.value.cmp(&one.value))
-            .then(one.first.cmp(&two.first))
-            .then_with(|| self.names.text(self.name(a)).cmp(self.names.text(self.name(b))))
+/// Nodes in preorder, without values.
+#[derive(Debug)]
+pub(super) struct Placed {
+    nodes: Vec<Node>,
+}
+
+impl Placed {
+    /// No nodes, and room for so many.
+    pub(super) fn with_room(nodes: usize) -> Self {
+        Self { nodes: Vec::with_capacity(nodes) }
+    }
+
+    /// Adds a node; its caller is the last one or above that.
+    #[inline]
+    pub(super) fn push(&mut self, name: NameId, parent: Option<NodeId>) -> NodeId {
+        let depth = parent.map_or(0, |above| self.nodes[above.index()].depth + 1);
+        self.nodes.push(Node { depth, ..Node::new(name, parent) });
+        NodeId::at(self.nodes.len() - 1)
+    }
+
+    /// The tree of what ended where.
+    pub(super) fn finish(
+        self,
+        names: Arc<Names>,
+        mut ends: Vec<End>,
+        parts: Vec<Part>,
+        unmet: Vec<Unmet>,
+    ) -> CallTree {
+        let mut nodes = self.nodes;
+        for end in &ends {
+            nodes[end.node.index()].add(sum_of(&parts, end.leaf));
+        }
+        for at in (1..nodes.len()).rev() {
+            let node = nodes[at];
+            if let Some(above) = node.parent {
+                nodes[above.index()].add(node.sum());
+                nodes[above.index()].size += node.size;
+            }
+        }
+        in_preorder(&mut ends, nodes.len());
+        CallTree { names, nodes, ends, parts: parts.into(), unmet }
     }
 }
 
-/// What ended where, in preorder; each node learns where its own begins.
-fn ends(drafts: Vec<Draft>, place: &[u32], nodes: &mut [Node]) -> Vec<End> {
-    let node = |draft: &Draft| place[draft.at as usize];
-    let mut begin = vec![0_u32; nodes.len() + 1];
-    for draft in drafts.iter().filter(|draft| node(draft) != NONE) {
-        begin[node(draft) as usize + 1] += 1;
+/// Brings ends into the order of their nodes; those of one node keep theirs.
+pub(super) fn in_preorder(ends: &mut Vec<End>, nodes: usize) {
+    if ends.is_sorted_by_key(|end| end.node) {
+        return;
+    }
+    let mut begin = vec![0_u32; nodes + 1];
+    for end in &*ends {
+        begin[end.node.index() + 1] += 1;
     }
     for at in 1..begin.len() {
         begin[at] += begin[at - 1];
     }
-    for (node, begin) in nodes.iter_mut().zip(&begin) {
-        node.ends = *begin;
+    let mut sorted = ends.clone();
+    for end in &*ends {
+        let next = &mut begin[end.node.index()];
+        sorted[*next as usize] = *end;
+        *next += 1;
     }
-    let empty = End { node: NodeId(0), leaf: 0, folded: false, sum: Sum::default() };
-    let mut ends = vec![empty; begin.last().copied().unwrap_or(0) as usize];
-    for draft in drafts {
-        let at = node(&draft);
-        if at != NONE {
-            let next = &mut begin[at as usize];
-            ends[*next as usize] =
-                End { node: NodeId(at), leaf: draft.leaf, folded: draft.folded, sum: draft.sum };
-            *next += 1;
-        }
-    }
-    ends
-}
-
-/// Gives nodes in preorder their depths and sizes.
-pub(super) fn measure(nodes: &mut [Node]) {
-    for at in 1..nodes.len() {
-        let above = nodes[at].parent.map_or(0, |above| nodes[above.index()].depth + 1);
-        nodes[at].depth = above;
-    }
-    for at in (1..nodes.len()).rev() {
-        let size = nodes[at].size;
-        if let Some(above) = nodes[at].parent {
-            nodes[above.index()].size += size;
-        }
-    }
+    *ends = sorted;
 }

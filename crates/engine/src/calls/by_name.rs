@@ -3,7 +3,8 @@
 use culprit_model::{Text, Time};
 
 use super::names::NameId;
-use super::tree::{CallTree, NodeId};
+use super::rows::Sum;
+use super::tree::{CallTree, NodeId, Own};
 use super::when::When;
 
 /// All nodes of one name together.
@@ -36,37 +37,39 @@ pub struct NameRow {
 /// falling inclusive value, then by name. Linear in nodes.
 #[must_use]
 pub fn by_name(tree: &CallTree) -> Vec<NameRow> {
-    let mut rows: Vec<Option<NameRow>> = vec![None; tree.names.len()];
+    // Few bytes a name: they are fetched in no order for each node.
+    let mut passed = vec![Sum::default(); tree.names.len()];
     for at in outermost(tree) {
         let node = tree.node(at);
-        let row = rows[node.name.index()].get_or_insert_with(|| NameRow {
-            id: node.name,
-            name: tree.names.text(node.name).clone(),
-            exc: 0,
-            exc_count: 0,
-            inc: 0,
-            count: 0,
-            fold: 0,
-            fold_count: 0,
-            first: node.first,
-            last: node.last,
-        });
-        row.inc += node.total;
-        row.count += node.count;
-        row.first = row.first.min(node.first);
-        row.last = row.last.max(node.last);
+        passed[node.name.index()].add(node.sum());
     }
+    let mut ended = vec![Own::default(); tree.names.len()];
     for end in &tree.ends {
-        if let Some(row) = &mut rows[tree.node(end.node).name.index()] {
-            row.exc += end.sum.value;
-            row.exc_count += end.sum.count;
-            if end.folded {
-                row.fold += end.sum.value;
-                row.fold_count += end.sum.count;
-            }
+        let own = &mut ended[tree.node(end.node).name.index()];
+        let sum = tree.sum(end);
+        own.value += sum.value;
+        own.count += sum.count;
+        if end.folded {
+            own.fold += sum.value;
+            own.fold_count += sum.count;
         }
     }
-    let mut rows: Vec<NameRow> = rows.into_iter().flatten().collect();
+    let row = |id: NameId| {
+        let (passed, own) = (passed[id.index()], ended[id.index()]);
+        (passed.count > 0).then(|| NameRow {
+            id,
+            name: tree.names.text(id).clone(),
+            exc: own.value,
+            exc_count: own.count,
+            inc: passed.value,
+            count: passed.count,
+            fold: own.fold,
+            fold_count: own.fold_count,
+            first: passed.first,
+            last: passed.last,
+        })
+    };
+    let mut rows: Vec<NameRow> = tree.names.ids().filter_map(row).collect();
     rows.sort_by(|a, b| {
         (b.exc.cmp(&a.exc)).then(b.inc.cmp(&a.inc)).then_with(|| a.name.cmp(&b.name))
     });
@@ -107,13 +110,13 @@ pub(super) fn outermost_of(tree: &CallTree, name: NameId) -> Vec<NodeId> {
 /// Every node without an ancestor of the same name, except the root.
 fn outermost(tree: &CallTree) -> impl Iterator<Item = NodeId> + '_ {
     // Preorder: an ancestor of the same name is one whose subtree has not ended yet.
-    let mut open_until = vec![0_usize; tree.names.len()];
-    tree.nodes.iter().enumerate().skip(1).filter_map(move |(at, node)| {
+    let mut open_until = vec![0_u32; tree.names.len()];
+    (0_u32..).zip(&tree.nodes).skip(1).filter_map(move |(at, node)| {
         let until = &mut open_until[node.name.index()];
         if at < *until {
             return None;
         }
-        *until = at + node.size as usize;
-        Some(NodeId::at(at))
+        *until = at + node.size;
+        Some(NodeId::at(at as usize))
     })
 }

@@ -90,7 +90,7 @@ impl Diff {
                     amount.count += node.count;
                 }
                 for end in &tree.ends {
-                    amounts[places[end.node.index()] as usize][side].own += end.sum.value;
+                    amounts[places[end.node.index()] as usize][side].own += tree.sum(end).value;
                 }
             }
         }

@@ -42,7 +42,7 @@ pub fn flame(tree: &CallTree, narrowest: f64) -> Vec<FlameBox> {
             right: edge(left + total),
             cause: None,
         });
-        let mut children: Vec<NodeId> = tree.children(node).collect();
+        let mut children: Vec<NodeId> = tree.children_as_stored(node).collect();
         children.sort_by(|a, b| tree.name(*a).cmp(tree.name(*b)));
         let mut start = left;
         for child in children {

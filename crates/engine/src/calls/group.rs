@@ -47,6 +47,11 @@ impl Groups {
         entries(list).into_iter().map(Group::parse).collect::<Result<_, _>>().map(Self)
     }
 
+    /// True when there is no group.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// True when a pattern may be about a module's path.
     pub(super) fn want_paths(&self) -> bool {
         self.0.iter().any(|group| group.pattern.wants_paths())

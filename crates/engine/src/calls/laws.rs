@@ -50,7 +50,7 @@ fn content(tree: &CallTree) -> Vec<(Vec<String>, u64)> {
         path.into_iter().map(|id| tree.names().text(id).to_string()).collect()
     };
     let mut content: Vec<_> =
-        tree.samples().map(|(path, end)| (names(path), end.sum.value)).collect();
+        tree.samples().map(|(path, end)| (names(path), tree.sum(end).value)).collect();
     content.sort();
     content
 }
@@ -74,7 +74,7 @@ proptest! {
     fn own_values_sum_to_every_nodes_total(recording in recordings(), filter in filters()) {
         let tree = tree(&recording, &filter);
         for at in 0..tree.nodes().len() {
-            let id = NodeId(u32::try_from(at).expect("small"));
+            let id = NodeId::at(at);
             let below: u64 = tree.children(id).map(|child| tree.node(child).total).sum();
             let own = tree.own(id).map_or(0, |own| own.value);
             prop_assert_eq!(tree.node(id).total, own + below);

@@ -16,6 +16,7 @@ mod diff;
 mod flame;
 mod group;
 mod index;
+mod layout;
 mod names;
 mod pattern;
 mod presets;
@@ -26,6 +27,7 @@ mod select;
 mod shape;
 mod source;
 mod tree;
+mod trie;
 mod when;
 
 pub use by_name::{NameRow, by_name};

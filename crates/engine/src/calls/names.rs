@@ -4,12 +4,18 @@ use culprit_model::Text;
 use rustc_hash::FxHashMap;
 
 /// A name in a [`Names`] table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NameId(pub(super) u32);
 
 impl NameId {
-    pub(super) const fn index(self) -> usize {
+    /// The name's place in [`Names::ids`].
+    #[must_use]
+    pub const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    pub(super) fn at(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
     }
 }
 
@@ -45,7 +51,7 @@ impl Names {
     }
 
     /// Every number in order.
-    pub(super) fn ids(&self) -> impl Iterator<Item = NameId> + use<> {
+    pub fn ids(&self) -> impl Iterator<Item = NameId> + use<> {
         (0..u32::try_from(self.texts.len()).unwrap_or(u32::MAX)).map(NameId)
     }
 

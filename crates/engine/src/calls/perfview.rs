@@ -172,8 +172,8 @@ fn recursion_in_all_views() {
                 assert!(near(ours.value, &row["inc"]), "{name}: {row}");
             }
         }
-        check_tree(&tree.callers(id), NodeId(1), &focus["callersTree"], false);
-        check_tree(&tree.callees(id), NodeId(1), &focus["calleesTree"], false);
+        check_tree(&tree.callers(id), NodeId::at(1), &focus["callersTree"], false);
+        check_tree(&tree.callees(id), NodeId::at(1), &focus["calleesTree"], false);
     }
     check_tree(&tree, NodeId::ROOT, &case["callTree"], true);
 }

@@ -165,6 +165,16 @@ impl Query {
         self.erase_ids
     }
 
+    /// True when a pattern may drop stacks.
+    pub(super) fn drops(&self) -> bool {
+        !(self.include.is_empty() && self.exclude.is_empty())
+    }
+
+    /// True when no name changes and none is folded away.
+    pub(super) fn keeps_names(&self) -> bool {
+        self.groups.is_empty() && self.fold.is_empty() && !self.erase_ids
+    }
+
     /// Which samples of a node are wanted.
     pub(super) fn drill(&self) -> &Drill {
         &self.drill

@@ -1,10 +1,14 @@
 //! Trees from trees: folding what is small, turning upside down, one name's callers and callees,
 //! and merging. Each takes the samples of a tree along new paths; no value is lost.
 
-use super::builder::{Builder, Draft, measure};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::builder::{Builder, in_preorder};
 use super::by_name::by_name;
 use super::names::{NameId, Names};
-use super::tree::{CallTree, End, NodeId};
+use super::tree::{CallTree, End, Node, NodeId};
 
 impl CallTree {
     /// Folds nodes under `pct` percent of the total into their callers, with all below: those that
@@ -20,7 +24,7 @@ impl CallTree {
         // What stays keeps its total, and so its place among its siblings: preorder holds.
         let mut heirs: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         let mut kept: Vec<bool> = Vec::with_capacity(self.nodes.len());
-        let mut nodes = Vec::new();
+        let mut nodes: Vec<Node> = Vec::new();
         for node in &self.nodes {
             let above = node.parent.is_none_or(|above| kept[above.index()]);
             let tiny = small(node.total) && small(named[node.name.index()]);
@@ -29,22 +33,22 @@ impl CallTree {
             let heir = node.parent.map(|above| heirs[above.index()]);
             if stays {
                 heirs.push(NodeId::at(nodes.len()));
-                nodes.push(super::Node { parent: heir, size: 1, ends: 0, ..*node });
+                nodes.push(Node { parent: heir, size: 1, ..*node });
             } else {
                 heirs.push(heir.unwrap_or(NodeId::ROOT));
+            }
+        }
+        for at in (1..nodes.len()).rev() {
+            let size = nodes[at].size;
+            if let Some(above) = nodes[at].parent {
+                nodes[above.index()].size += size;
             }
         }
         for end in &mut self.ends {
             end.folded |= !kept[end.node.index()];
             end.node = heirs[end.node.index()];
         }
-        self.ends.sort_by_key(|end| end.node);
-        let mut next = 0;
-        for (at, node) in nodes.iter_mut().enumerate() {
-            node.ends = u32::try_from(next).unwrap_or(u32::MAX);
-            next += self.ends[next..].iter().take_while(|end| end.node.index() == at).count();
-        }
-        measure(&mut nodes);
+        in_preorder(&mut self.ends, nodes.len());
         Self { nodes, ..self }
     }
 
@@ -52,37 +56,79 @@ impl CallTree {
     /// each its callers. Twice gives the first tree again.
     #[must_use]
     pub fn inverted(&self) -> Self {
-        self.reshaped(|path| {
-            path.reverse();
-            true
-        })
+        self.turned(|end| Some(end.node))
     }
 
     /// Who calls a name: it stands below the root, its callers below it. Where a stack holds it
     /// more than once, the occurrence nearest the leaf counts.
     #[must_use]
     pub fn callers(&self, focus: NameId) -> Self {
-        self.reshaped(|path| match path.iter().rposition(|name| *name == focus) {
-            Some(at) => {
-                path.truncate(at + 1);
-                path.reverse();
-                true
-            }
-            None => false,
-        })
+        let inside = self.inside(focus);
+        self.turned(|end| inside[end.node.index()])
     }
 
     /// What a name calls: it stands below the root, its callees below it. Where a stack holds it
     /// more than once, the occurrence nearest the leaf counts.
     #[must_use]
     pub fn callees(&self, focus: NameId) -> Self {
-        self.reshaped(|path| match path.iter().rposition(|name| *name == focus) {
-            Some(at) => {
-                path.drain(..at);
-                true
+        // What is below an occurrence and leads to nothing but further ones is no callee of it.
+        let mut live = vec![false; self.nodes.len()];
+        self.ends.iter().for_each(|end| live[end.node.index()] = true);
+        for at in (1..live.len()).rev() {
+            let node = &self.nodes[at];
+            if let (true, Some(above)) = (live[at] && node.name != focus, node.parent) {
+                live[above.index()] = true;
             }
-            None => false,
-        })
+        }
+        let mut builder = Builder::under(self.root_name());
+        let mut place: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
+        for (node, live) in self.nodes.iter().zip(live) {
+            let above = node.parent.and_then(|above| place[above.index()]);
+            place.push(match above {
+                _ if !live => None,
+                _ if node.name == focus => Some(builder.child(0, focus)),
+                above => above.map(|above| builder.child(above, node.name)),
+            });
+        }
+        let moved = |end: &End| {
+            let node = NodeId::at(place[end.node.index()]? as usize);
+            Some(End { node, ..*end })
+        };
+        let ends = self.ends.iter().filter_map(moved).collect();
+        builder.finish(Arc::clone(&self.names), ends, self.parts.to_vec(), self.unmet.clone())
+    }
+
+    /// For each node the innermost node of a name at or above it.
+    fn inside(&self, focus: NameId) -> Vec<Option<NodeId>> {
+        let mut inside: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            let above = node.parent.and_then(|above| inside[above.index()]);
+            inside.push(if node.name == focus { Some(NodeId::at(at)) } else { above });
+        }
+        inside
+    }
+
+    /// The tree of samples whose stacks are read upwards from a node, if there is one.
+    fn turned(&self, from: impl Fn(&End) -> Option<NodeId>) -> Self {
+        let mut builder = Builder::under(self.root_name());
+        // Ends are in preorder, so those of one node follow each other but for what is between.
+        let mut known: FxHashMap<NodeId, u32> = FxHashMap::default();
+        let mut ends = Vec::new();
+        for end in &self.ends {
+            let Some(from) = from(end) else { continue };
+            let node = *known.entry(from).or_insert_with(|| {
+                let up = std::iter::successors(Some(from), |at| self.nodes[at.index()].parent);
+                let names = up.map(|at| &self.nodes[at.index()]);
+                let names = names.filter(|node| node.parent.is_some()).map(|node| node.name);
+                names.fold(0, |below, name| builder.child(below, name))
+            });
+            ends.push(End { node: NodeId::at(node as usize), ..*end });
+        }
+        builder.finish(Arc::clone(&self.names), ends, self.parts.to_vec(), self.unmet.clone())
+    }
+
+    fn root_name(&self) -> NameId {
+        self.nodes.first().map(|root| root.name).unwrap_or_default()
     }
 
     /// Both trees' samples in one, over the time range that holds both. In which order trees are
@@ -90,19 +136,21 @@ impl CallTree {
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         let mut builder = Builder::new(Names::default());
-        let mut drafts = Vec::with_capacity(self.ends.len() + other.ends.len());
+        let mut ends = Vec::with_capacity(self.ends.len() + other.ends.len());
         let mut first_leaf = 0;
         for tree in [self, other] {
             let places = tree.planted(&mut builder);
-            drafts.extend(tree.ends.iter().map(|end| Draft {
+            ends.extend(tree.ends.iter().map(|end| End {
                 leaf: end.leaf + first_leaf,
-                ..draft(end, places[end.node.index()])
+                node: NodeId::at(places[end.node.index()] as usize),
+                folded: end.folded,
             }));
-            let leaves: usize = tree.parts.iter().map(|part| part.rows().leaves.len()).sum();
+            let leaves: usize = tree.parts.iter().map(|part| part.keep.len()).sum();
             first_leaf += u32::try_from(leaves).unwrap_or(u32::MAX);
         }
         let parts = self.parts.iter().chain(other.parts.iter()).cloned().collect();
-        builder.finish(drafts, parts, Vec::new())
+        let names = std::mem::take(&mut builder.names).into();
+        builder.finish(names, ends, parts, Vec::new())
     }
 
     /// Gives every node a place in another tree; one entry a node.
@@ -119,22 +167,6 @@ impl CallTree {
         }
         places
     }
-
-    /// The tree of all samples whose path `turn` changed and kept.
-    fn reshaped(&self, turn: impl Fn(&mut Vec<NameId>) -> bool) -> Self {
-        let mut builder = Builder::new((*self.names).clone());
-        let mut drafts = Vec::new();
-        for (mut path, end) in self.samples() {
-            if turn(&mut path) {
-                drafts.push(draft(end, builder.path(path)));
-            }
-        }
-        builder.finish(drafts, self.parts.to_vec(), self.unmet.clone())
-    }
-}
-
-fn draft(end: &End, at: u32) -> Draft {
-    Draft { at, leaf: end.leaf, folded: end.folded, sum: end.sum }
 }
 
 /// One name next to the one in focus.
@@ -167,41 +199,69 @@ impl CallTree {
     #[must_use]
     pub fn butterfly(&self, focus: NameId) -> Butterfly {
         let mut found = Butterfly::default();
-        let root = self.nodes.first().map(|node| node.name);
-        for (path, end) in self.samples() {
-            let places: Vec<usize> =
-                path.iter().enumerate().filter(|(_, n)| **n == focus).map(|(at, _)| at).collect();
-            let parts = places.len() as u64;
-            for (nth, at) in (0_u64..).zip(places) {
-                let part = |whole: u64| whole * (nth + 1) / parts - whole * nth / parts;
-                let share = (part(end.sum.value), part(end.sum.count));
-                found.total += share.0;
-                let caller = at.checked_sub(1).and_then(|above| path.get(above).copied()).or(root);
-                if let Some(caller) = caller {
-                    note(&mut found.callers, caller, share);
-                }
-                match path.get(at + 1) {
-                    Some(callee) => note(&mut found.callees, *callee, share),
-                    None => found.own += share.0,
-                }
-            }
-        }
-        for side in [&mut found.callers, &mut found.callees] {
-            side.sort_by(|a, b| {
-                (b.value.cmp(&a.value))
-                    .then_with(|| self.names.text(a.name).cmp(self.names.text(b.name)))
+        let inside = self.inside(focus);
+        // For each node the child of its innermost occurrence that it is or is below.
+        let mut callee: Vec<Option<NameId>> = Vec::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            let occurs = inside[at].is_some_and(|focus| focus.index() == at);
+            callee.push(match node.parent {
+                _ if occurs || inside[at].is_none() => None,
+                Some(above) if inside[at] == Some(above) => Some(node.name),
+                Some(above) => callee[above.index()],
+                None => None,
             });
         }
+        let mut callers = vec![(0, 0); self.names.len()];
+        let mut callees = vec![(0, 0); self.names.len()];
+        for end in &self.ends {
+            let Some(innermost) = inside[end.node.index()] else { continue };
+            let outer = |at: &NodeId| self.nodes[at.index()].parent.and_then(|a| inside[a.index()]);
+            let parts = std::iter::successors(Some(innermost), outer).count() as u64;
+            let sum = self.sum(end);
+            // From the leaf out: the callee of an occurrence is known where the inner one ends.
+            let mut below = callee[end.node.index()];
+            for (nth, at) in (0..parts).rev().zip(std::iter::successors(Some(innermost), outer)) {
+                let part = |whole: u64| part_of(whole, nth, parts);
+                let share = (part(sum.value), part(sum.count));
+                found.total += share.0;
+                let caller = self.nodes[at.index()].parent;
+                if let Some(caller) = caller {
+                    add(&mut callers[self.nodes[caller.index()].name.index()], share);
+                }
+                match below {
+                    Some(callee) => add(&mut callees[callee.index()], share),
+                    None => found.own += share.0,
+                }
+                let direct = caller.is_some_and(|caller| inside[caller.index()] == Some(caller));
+                below = if direct { Some(focus) } else { caller.and_then(|c| callee[c.index()]) };
+            }
+        }
+        found.callers = self.neighbours(&callers);
+        found.callees = self.neighbours(&callees);
         found
+    }
+
+    /// The names through which something passes, by falling value, then by name.
+    fn neighbours(&self, sums: &[(u64, u64)]) -> Vec<Neighbour> {
+        let passed = self.names.ids().zip(sums).filter(|(_, sum)| **sum != (0, 0));
+        let mut side: Vec<Neighbour> = passed
+            .map(|(name, (value, count))| Neighbour { name, value: *value, count: *count })
+            .collect();
+        side.sort_by(|a, b| {
+            (b.value.cmp(&a.value))
+                .then_with(|| self.names.text(a.name).cmp(self.names.text(b.name)))
+        });
+        side
     }
 }
 
-fn note(side: &mut Vec<Neighbour>, name: NameId, (value, count): (u64, u64)) {
-    match side.iter_mut().find(|known| known.name == name) {
-        Some(known) => {
-            known.value += value;
-            known.count += count;
-        }
-        None => side.push(Neighbour { name, value, count }),
-    }
+fn add(sum: &mut (u64, u64), (value, count): (u64, u64)) {
+    sum.0 += value;
+    sum.1 += count;
+}
+
+/// The `nth` of so many equal parts of a whole; they sum to it.
+fn part_of(whole: u64, nth: u64, parts: u64) -> u64 {
+    let until = |nth: u64| u128::from(whole) * u128::from(nth) / u128::from(parts.max(1));
+    u64::try_from(until(nth + 1) - until(nth)).unwrap_or(whole)
 }

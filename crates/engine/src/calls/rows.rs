@@ -1,5 +1,7 @@
 //! Rows as columns of numbers: which leaf of the index, when, how much. The one place that looks at
-//! every row, so it is nothing but a pass over three arrays.
+//! every row, so it is nothing but passes over a few arrays.
+
+use std::ops::Range;
 
 use culprit_model::{Cause, Metric, Nanos, ThreadId, Time};
 
@@ -45,6 +47,26 @@ pub(super) struct Sum {
 }
 
 impl Sum {
+    #[inline]
+    fn join_row(&mut self, row: Row) {
+        if row.count > 0 {
+            self.join(row.start, row.end(), row.value, row.count);
+        }
+    }
+
+    /// No rows, for [`Sum::join`].
+    const NOTHING: Self = Self { value: 0, count: 0, first: Time(u64::MAX), last: Time(0) };
+
+    /// Adds one row to a sum that began as [`Sum::NOTHING`]: without a branch that depends on what
+    /// came before, which a processor could not foresee.
+    #[inline]
+    fn join(&mut self, start: u64, end: u64, value: u64, count: u64) {
+        self.first.0 = self.first.0.min(start);
+        self.last.0 = self.last.0.max(end);
+        self.value = self.value.saturating_add(value);
+        self.count = self.count.saturating_add(count);
+    }
+
     /// Adds other rows.
     #[inline]
     pub(super) fn add(&mut self, other: Self) {
@@ -58,65 +80,109 @@ impl Sum {
     }
 }
 
-/// The rows of one table. Leaves are numbered in the order of first use.
+/// Gives sums of nothing their usual form.
+fn settle(sums: &mut [Sum]) {
+    for sum in sums.iter_mut().filter(|sum| sum.count == 0) {
+        *sum = Sum::default();
+    }
+}
+
+/// When rows are and how much they weigh: one entry a row in each column.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Weights {
+    pub(super) start: Vec<u64>,
+    pub(super) value: Vec<u64>,
+    /// Empty where each row's value is its length.
+    pub(super) length: Vec<u64>,
+    /// Empty where each row counts once.
+    pub(super) count: Vec<u64>,
+}
+
+impl Weights {
+    /// Leaves out columns that say nothing.
+    pub(super) fn slim(mut self) -> Self {
+        if self.length == self.value {
+            self.length = Vec::new();
+        }
+        if self.count.iter().all(|count| *count == 1) {
+            self.count = Vec::new();
+        }
+        self
+    }
+
+    #[inline]
+    fn row(&self, at: usize, leaf: u32) -> Row {
+        let value = self.value[at];
+        let length = if self.length.is_empty() { value } else { self.length[at] };
+        let count = if self.count.is_empty() { 1 } else { self.count[at] };
+        Row { leaf, start: self.start[at], length, value, count }
+    }
+}
+
+/// Rows that follow each other by start.
+#[derive(Debug, Clone)]
+struct Run {
+    rows: Range<usize>,
+    /// True when they follow each other by end too.
+    by_end: bool,
+}
+
+/// The rows of one table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
+    /// In the order of their nodes.
     pub(super) leaves: Vec<Leaf>,
     /// All rows of each leaf.
     whole: Vec<Sum>,
     leaf: Vec<u32>,
-    start: Vec<u64>,
-    value: Vec<u64>,
-    /// Length and count of each row; empty where a value is the length and the count 1.
-    more: Vec<(u64, u64)>,
+    weights: Weights,
+    runs: Vec<Run>,
 }
 
 impl Rows {
-    /// Makes room for so many rows.
-    pub(super) fn reserve(&mut self, rows: usize) {
-        self.leaf.reserve_exact(rows);
-        self.start.reserve_exact(rows);
-        self.value.reserve_exact(rows);
+    /// The rows of a table whose rows have drafts of leaves: `of_draft` says which leaf each
+    /// became.
+    pub(super) fn of(
+        leaves: Vec<Leaf>,
+        mut leaf: Vec<u32>,
+        of_draft: &[u32],
+        weights: Weights,
+    ) -> Self {
+        let mut whole = vec![Sum::NOTHING; leaves.len()];
+        if weights.length.is_empty() && weights.count.is_empty() {
+            let columns = leaf.iter_mut().zip(&weights.start).zip(&weights.value);
+            for ((leaf, start), value) in columns {
+                *leaf = of_draft[*leaf as usize];
+                whole[*leaf as usize].join(*start, start.saturating_add(*value), *value, 1);
+            }
+        } else {
+            for (at, leaf) in leaf.iter_mut().enumerate() {
+                *leaf = of_draft[*leaf as usize];
+                whole[*leaf as usize].join_row(weights.row(at, *leaf));
+            }
+        }
+        settle(&mut whole);
+        let runs = runs(&weights);
+        Self { leaves, whole, leaf, weights, runs }
     }
 
-    /// A new leaf.
-    pub(super) fn add_leaf(&mut self, leaf: Leaf) -> u32 {
-        let id = u32::try_from(self.leaves.len()).unwrap_or(u32::MAX);
-        self.leaves.push(leaf);
-        self.whole.push(Sum::default());
-        id
+    /// All rows of a leaf.
+    #[inline]
+    pub(super) fn whole(&self, leaf: usize) -> Sum {
+        self.whole[leaf]
     }
 
-    /// Adds a stretch of time, whose value is its length.
-    pub(super) fn push_time(&mut self, leaf: u32, start: Time, length: Nanos) {
-        let (start, length) = (start.0, length.0);
-        self.add(Row { leaf, start, length, value: length, count: 1 });
-    }
-
-    /// Adds a row of another kind; a table has rows of one kind.
-    pub(super) fn push(&mut self, row: Row) {
-        self.more.push((row.length, row.count));
-        self.add(row);
-    }
-
-    fn add(&mut self, row: Row) {
-        self.leaf.push(row.leaf);
-        self.start.push(row.start);
-        self.value.push(row.value);
-        self.whole[row.leaf as usize].add(row.sum());
-    }
-
-    /// The rows of the kept leaves within a time range, added up by leaf. Time is cut at the
-    /// range's edges.
-    pub(super) fn sums(&self, (from, to): (Time, Time), keep: &[bool]) -> Vec<Sum> {
+    /// The rows of the kept leaves within a time range, added up by leaf; none where these are all
+    /// of their rows. Time is cut at the range's edges.
+    pub(super) fn cut(&self, (from, to): (Time, Time), keep: &[bool]) -> Option<Vec<Sum>> {
         let inside = |sum: &Sum| sum.count == 0 || (sum.first >= from && sum.last <= to);
         if self.whole.iter().zip(keep).all(|(sum, keep)| !keep || inside(sum)) {
-            let kept = self.whole.iter().zip(keep);
-            return kept.map(|(sum, keep)| if *keep { *sum } else { Sum::default() }).collect();
+            return None;
         }
-        let mut sums = vec![Sum::default(); self.leaves.len()];
-        self.each((from, to), keep, |_, row| sums[row.leaf as usize].add(row.sum()));
-        sums
+        let mut sums = vec![Sum::NOTHING; self.leaves.len()];
+        self.each((from, to), keep, |_, row| sums[row.leaf as usize].join_row(row));
+        settle(&mut sums);
+        Some(sums)
     }
 
     /// Calls `found` with number and content of each kept row within a range.
@@ -126,17 +192,31 @@ impl Rows {
         keep: &[bool],
         mut found: impl FnMut(usize, Row),
     ) {
-        let columns = self.leaf.iter().zip(&self.start).zip(&self.value);
-        for (at, ((leaf, start), value)) in columns.enumerate() {
-            if !keep[*leaf as usize] {
-                continue;
-            }
-            let (length, count) = if self.more.is_empty() { (*value, 1) } else { self.more[at] };
-            let row = Row { leaf: *leaf, start: *start, length, value: *value, count };
-            if let Some(row) = row.cut(from.0, to.0) {
-                found(at, row);
+        for run in &self.runs {
+            let rows = self.within(run, from.0, to.0);
+            for (at, leaf) in rows.clone().zip(&self.leaf[rows]) {
+                if !keep[*leaf as usize] {
+                    continue;
+                }
+                if let Some(row) = self.weights.row(at, *leaf).cut(from.0, to.0) {
+                    found(at, row);
+                }
             }
         }
+    }
+
+    /// The rows of a run among which those are that touch a range.
+    fn within(&self, run: &Run, from: u64, to: u64) -> Range<usize> {
+        let rows = run.rows.clone();
+        let starts = &self.weights.start[rows.clone()];
+        let end = rows.start + starts.partition_point(|start| *start <= to);
+        let begin = if run.by_end {
+            let over = |at: &usize| self.weights.row(*at, 0).end() < from;
+            first_not(rows.start..end, over)
+        } else {
+            rows.start
+        };
+        begin..end
     }
 
     /// Adds the rows of a time range to the histogram that `slot` gives their leaf, if any, each
@@ -167,13 +247,50 @@ impl Rows {
     }
 }
 
+/// Where the order by start breaks.
+fn runs(weights: &Weights) -> Vec<Run> {
+    let rows = weights.start.len();
+    let mut runs = Vec::new();
+    let mut begin = 0;
+    let mut by_end = true;
+    let mut last = (0, 0);
+    for at in 0..rows {
+        let (start, end) = (weights.start[at], weights.row(at, 0).end());
+        if start < last.0 {
+            runs.push(Run { rows: begin..at, by_end });
+            (begin, by_end, last) = (at, true, (0, 0));
+        }
+        by_end &= last.1 <= end;
+        last = (start, end);
+    }
+    if begin < rows {
+        runs.push(Run { rows: begin..rows, by_end });
+    }
+    runs
+}
+
+/// The first number for which `before` does not hold; those for which it does come first.
+fn first_not(range: Range<usize>, before: impl Fn(&usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(&middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
 impl Row {
+    #[inline]
+    fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+
     /// What a time range, both ends included, leaves of the row: what touches it counts, with no
     /// time. The value is cut in proportion.
     #[inline]
     fn cut(self, from: u64, to: u64) -> Option<Self> {
         let start = self.start.max(from);
-        let end = self.start.saturating_add(self.length).min(to);
+        let end = self.end().min(to);
         if end < start {
             return None;
         }
@@ -184,10 +301,31 @@ impl Row {
         let part = u128::from(self.value) * u128::from(length) / u128::from(self.length.max(1));
         Some(Self { start, length, value: u64::try_from(part).unwrap_or(u64::MAX), ..self })
     }
+}
 
-    #[inline]
-    fn sum(self) -> Sum {
-        let last = Time(self.start.saturating_add(self.length));
-        Sum { value: self.value, count: self.count, first: Time(self.start), last }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_finds_the_rows_that_a_pass_over_all_of_them_finds() {
+        // Two threads that tile, then rows that overlap and end in another order than they begin.
+        let start = vec![0, 5, 9, 2, 4, 4, 1, 2, 3];
+        let length = vec![5, 4, 3, 2, 0, 9, 9, 1, 2];
+        let leaves =
+            (0..9).map(|node| Leaf { node, thread: None, cause: None, metric: Metric::Wall });
+        let weights =
+            Weights { start: start.clone(), value: length.clone(), ..Weights::default() }.slim();
+        let rows =
+            Rows::of(leaves.collect(), (0..9).collect(), &[0, 1, 2, 3, 4, 5, 6, 7, 8], weights);
+        assert_eq!(rows.runs.len(), 3);
+        for from in 0..14 {
+            for to in from..14 {
+                let mut found = Vec::new();
+                rows.each((Time(from), Time(to)), &[true; 9], |at, _| found.push(at));
+                let all = (0..9).filter(|at| start[*at] <= to && start[*at] + length[*at] >= from);
+                assert_eq!(found, all.collect::<Vec<_>>(), "{from} to {to}");
+            }
+        }
     }
 }

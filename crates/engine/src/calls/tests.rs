@@ -21,8 +21,7 @@ fn tree(filter: &Filter) -> CallTree {
 
 /// The tree as lines of indented names with totals in ticks.
 fn drawn(tree: &CallTree) -> String {
-    let line = |at: usize| {
-        let id = NodeId::at(at);
+    let line = |id: NodeId| {
         let node = tree.node(id);
         format!(
             "{:indent$}{} {}\n",
@@ -32,7 +31,7 @@ fn drawn(tree: &CallTree) -> String {
             indent = node.depth as usize
         )
     };
-    (0..tree.nodes().len()).map(line).collect()
+    tree.ordered().map(line).collect()
 }
 
 fn ticks(value: u64) -> u64 {
@@ -165,7 +164,7 @@ fn callers_callees_and_own_value_balance() {
     assert_eq!(named(&callees), [("app!odd".to_owned(), 8)]);
     // In the trees each sample counts at its innermost occurrence.
     let root = |tree: &CallTree| {
-        tree.children(NodeId(1))
+        tree.children(NodeId::at(1))
             .map(|c| (tree.name(c).to_string(), ticks(tree.node(c).total)))
             .collect::<Vec<_>>()
     };

@@ -8,9 +8,13 @@
 //! size  5     4     2     1     1
 //! ```
 //!
-//! Children come by falling total, then by first time, then by name: same input, same order.
+//! In the array the children of a node stand in the order of the recording's stacks; whoever shows
+//! them asks for them by falling total, then by first time, then by name, and pays for those that
+//! are shown. Same input, same order.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use culprit_model::{Cause, Metric, Recording, Text, Time};
@@ -26,20 +30,24 @@ pub const ROOT: &str = "ROOT";
 
 /// A node of one [`CallTree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub(super) u32);
+pub struct NodeId(NonZeroU32);
 
 impl NodeId {
     /// The node above all others.
-    pub const ROOT: Self = Self(0);
+    pub const ROOT: Self = Self(NonZeroU32::MIN);
 
     /// The node's place in preorder.
     #[must_use]
+    #[inline]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        // One less than a number that is never zero.
+        self.0.get() as usize - 1
     }
 
+    #[inline]
     pub(super) fn at(index: usize) -> Self {
-        Self(u32::try_from(index).unwrap_or(u32::MAX))
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(number.unwrap_or(NonZeroU32::MAX))
     }
 }
 
@@ -52,6 +60,8 @@ pub struct Node {
     pub parent: Option<NodeId>,
     /// Nodes between it and the root.
     pub depth: u32,
+    /// Nodes of the subtree, this one included.
+    pub(super) size: u32,
     /// Value of this node and all below, in the metric's unit.
     pub total: u64,
     /// Rows of this node and all below.
@@ -60,10 +70,29 @@ pub struct Node {
     pub first: Time,
     /// When the last of these rows ends.
     pub last: Time,
-    /// Nodes of the subtree, this one included.
-    pub(super) size: u32,
-    /// What ended at nodes before this one in preorder.
-    pub(super) ends: u32,
+}
+
+impl Node {
+    /// A node through which nothing has passed yet.
+    pub(super) fn new(name: NameId, parent: Option<NodeId>) -> Self {
+        let Sum { value: total, count, first, last } = Sum::default();
+        Self { name, parent, depth: 0, size: 1, total, count, first, last }
+    }
+
+    /// What passes through it.
+    #[inline]
+    pub(super) fn sum(&self) -> Sum {
+        Sum { value: self.total, count: self.count, first: self.first, last: self.last }
+    }
+
+    /// Lets more pass through it.
+    #[inline]
+    pub(super) fn add(&mut self, more: Sum) {
+        let mut sum = self.sum();
+        sum.add(more);
+        (self.total, self.count, self.first, self.last) =
+            (sum.value, sum.count, sum.first, sum.last);
+    }
 }
 
 /// What ended at a node itself.
@@ -87,7 +116,6 @@ pub(super) struct End {
     pub(super) leaf: u32,
     /// True when folding moved them to this node.
     pub(super) folded: bool,
-    pub(super) sum: Sum,
 }
 
 /// Where a tree's rows are from, so that they can be asked for more than their sums.
@@ -100,6 +128,27 @@ pub(super) struct Part {
     pub(super) range: (Time, Time),
     /// Which leaves the threads and the metric leave.
     pub(super) keep: Vec<bool>,
+    /// What the time range leaves of each leaf; none where that is all of it.
+    pub(super) cut: Option<Arc<[Sum]>>,
+}
+
+/// What is kept of a leaf, counted through all parts.
+#[inline]
+pub(super) fn sum_of(parts: &[Part], leaf: u32) -> Sum {
+    part_of(parts, leaf).map(|(part, leaf)| part.sum(leaf)).unwrap_or_default()
+}
+
+/// The part of a leaf, and its number there.
+#[inline]
+fn part_of(parts: &[Part], leaf: u32) -> Option<(&Part, usize)> {
+    let mut leaf = leaf as usize;
+    for part in parts {
+        match leaf.checked_sub(part.keep.len()) {
+            None => return Some((part, leaf)),
+            Some(further) => leaf = further,
+        }
+    }
+    None
 }
 
 /// An include pattern that kept nothing.
@@ -130,6 +179,12 @@ impl CallTree {
         Index::rooted(recording, query.root()).tree(query)
     }
 
+    /// The index that the tree is a view of; of a merged tree, the first.
+    #[must_use]
+    pub fn index(&self) -> Option<&Arc<Index>> {
+        self.parts.first().map(|part| &part.index)
+    }
+
     /// What the values count.
     #[must_use]
     pub fn metric(&self) -> Metric {
@@ -156,7 +211,7 @@ impl CallTree {
         &self.names
     }
 
-    /// Every node in preorder; the root is the first.
+    /// Every node in preorder, in the order of [`CallTree::ids`]; the root is the first.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -186,8 +241,42 @@ impl CallTree {
         self.nodes.first().map_or(0, |root| root.total)
     }
 
-    /// The nodes called by a node, the costliest first.
-    pub fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    /// The number of a name that stands in the tree.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NameId> {
+        let known = self.names.find(name)?;
+        self.nodes.iter().any(|node| node.name == known).then_some(known)
+    }
+
+    /// The nodes called by a node, the costliest first, then the earliest, then by name.
+    pub fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        let mut children: Vec<NodeId> = self.children_as_stored(id).collect();
+        children.sort_unstable_by(|a, b| {
+            let key = |id: NodeId| (Reverse(self.node(id).total), self.node(id).first);
+            key(*a).cmp(&key(*b)).then_with(|| self.name(*a).cmp(self.name(*b)))
+        });
+        children.into_iter()
+    }
+
+    /// Every node, each before those that it calls.
+    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).map(NodeId::at)
+    }
+
+    /// Every node before those that it calls, these in the order of [`CallTree::children`].
+    pub fn ordered(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let mut open = vec![NodeId::ROOT];
+        std::iter::from_fn(move || {
+            let node = open.pop()?;
+            let from = open.len();
+            open.extend(self.children(node));
+            open[from..].reverse();
+            Some(node)
+        })
+    }
+
+    /// The nodes called by a node, in no order that means anything.
+    pub(super) fn children_as_stored(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let end = id.index() + self.node(id).size as usize;
         let mut next = id.index() + 1;
         std::iter::from_fn(move || {
@@ -213,11 +302,12 @@ impl CallTree {
         let below = self.ends_below(id).iter().take_while(|end| end.node == id);
         below.fold(None, |own, end| {
             let mut own = own.unwrap_or(Own::default());
-            own.value += end.sum.value;
-            own.count += end.sum.count;
+            let sum = self.sum(end);
+            own.value += sum.value;
+            own.count += sum.count;
             if end.folded {
-                own.fold += end.sum.value;
-                own.fold_count += end.sum.count;
+                own.fold += sum.value;
+                own.fold_count += sum.count;
             }
             Some(own)
         })
@@ -230,25 +320,26 @@ impl CallTree {
         id: NodeId,
     ) -> impl Iterator<Item = (NodeId, Option<Cause>, u64)> + '_ {
         let ends = self.ends_below(id).iter();
-        ends.map(|end| (end.node, self.cause(end), end.sum.value))
+        ends.map(|end| (end.node, self.cause(end), self.sum(end).value))
     }
 
     pub(super) fn ends_below(&self, id: NodeId) -> &[End] {
-        let past = id.index() + self.node(id).size as usize;
-        let to = self.nodes.get(past).map_or(self.ends.len(), |node| node.ends as usize);
-        self.ends.get(self.node(id).ends as usize..to).unwrap_or_default()
+        let past = NodeId::at(id.index() + self.node(id).size as usize);
+        let from = self.ends.partition_point(|end| end.node < id);
+        let to = self.ends.partition_point(|end| end.node < past);
+        &self.ends[from..to]
+    }
+
+    /// What ended with an end.
+    #[inline]
+    pub(super) fn sum(&self, end: &End) -> Sum {
+        sum_of(&self.parts, end.leaf)
     }
 
     /// Why the time of rows passed.
     pub(super) fn cause(&self, end: &End) -> Option<Cause> {
-        let mut leaf = end.leaf as usize;
-        for part in self.parts.iter() {
-            match part.rows().leaves.get(leaf) {
-                Some(found) => return found.cause,
-                None => leaf -= part.rows().leaves.len(),
-            }
-        }
-        None
+        let (part, leaf) = part_of(&self.parts, end.leaf)?;
+        part.rows().leaves.get(leaf)?.cause
     }
 
     /// The node's value by cause, with all nodes below, ordered by cause; empty for what is no time.
@@ -361,11 +452,13 @@ impl CallTree {
     }
 
     /// Every sample of the tree: what ended where, with the names from the outermost in.
+    #[cfg(test)]
     pub(super) fn samples(&self) -> impl Iterator<Item = (Vec<NameId>, &End)> + '_ {
         self.ends.iter().map(|end| (self.names_of(end.node), end))
     }
 
     /// The names from the root's child down to a node.
+    #[cfg(test)]
     pub(super) fn names_of(&self, node: NodeId) -> Vec<NameId> {
         self.path(node).into_iter().map(|at| self.nodes[at.index()].name).collect()
     }

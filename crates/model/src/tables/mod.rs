@@ -1,6 +1,7 @@
 //! One file a table. A row's position in its table is its handle.
 
 mod activities;
+mod columns;
 mod costs;
 mod counters;
 mod faults;
@@ -19,6 +20,7 @@ mod threads;
 mod wakeups;
 
 pub use activities::{Activity, ActivityEdge, ActivitySource, ActivityWork, EdgeKind};
+pub use columns::{CostColumns, IntervalColumns, OptionalColumn};
 pub use costs::Cost;
 pub use counters::{Counter, names as counter_names};
 pub use faults::{Fault, FaultKind};

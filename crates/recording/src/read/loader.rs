@@ -16,40 +16,70 @@ pub(crate) struct Loader<'a> {
     pub(crate) counts: Vec<Count>,
     /// What was left out so far.
     pub(crate) losses: Vec<Loss>,
-    zstd: Unzstd,
+    /// One for each thread that may read a large table.
+    zstd: Vec<Unzstd>,
 }
+
+/// Threads that read a large table at most: it has few long columns.
+const MOST_THREADS: usize = 4;
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(archive: &'a Archive, counts: Vec<Count>) -> Self {
-        Self { archive, counts, losses: Vec::new(), zstd: Unzstd::default() }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let zstd = (0..threads.min(MOST_THREADS)).map(|_| Unzstd::default()).collect();
+        Self { archive, counts, losses: Vec::new(), zstd }
     }
 
     /// Every row of a table that can be vouched for.
     pub(crate) fn load<R: Row>(&mut self) -> Vec<R> {
         let table = R::TABLE;
-        let pieces = self.archive.pieces(table.name);
-        let expected = !ADDED_SINCE.contains(&table.name);
-        if pieces.is_empty() && self.archive.finished && expected {
-            self.damaged(1, format!("the table `{}` is not in the file", table.name));
+        let rows = R::rows(self.load_columns(&table)).unwrap_or_else(|e| {
+            self.damaged(1, format!("the table `{}` cannot be read: {e}", table.name));
+            Vec::new()
+        });
+        if let Some(count) = self.counts.last_mut() {
+            count.rows = rows.len();
         }
+        rows
+    }
+
+    /// As [`Loader::load`], by column; the table may declare fewer than the file has.
+    pub(crate) fn load_columns(&mut self, table: &Table) -> Vec<ColumnData> {
+        let pieces = self.pieces(table.name);
         // A recorder's scratch table is one to point to when the recorder wanted it kept for ever.
         let kept_for_ever = |piece: &Piece<'_>| {
             piece.part.as_ref().is_some_and(|part| part.folder != Folder::Events)
         };
         let pointed_to =
             is_pointed_to(table.name).unwrap_or_else(|| pieces.iter().any(kept_for_ever));
-        let mut columns = self.read_pieces(&table, &pieces, pointed_to);
-        let mut repairs = repair(&table, &mut columns, &self.counts, pointed_to);
+        let mut columns = self.read_pieces(table, &pieces, pointed_to);
+        let mut repairs = repair(table, &mut columns, &self.counts, pointed_to);
         // Parts of one table may overlap in time; only a finished file promises order.
         repairs.sorted &= self.archive.finished;
         self.note(table.name, &repairs);
-        let rows = R::rows(columns).unwrap_or_else(|e| {
-            self.damaged(1, format!("the table `{}` cannot be read: {e}", table.name));
-            Vec::new()
-        });
         let present = !pieces.is_empty();
-        self.counts.push(Count { table: table.name, rows: rows.len(), present });
-        rows
+        let rows = columns.first().map_or(0, |column| column.values.len());
+        self.counts.push(Count { table: table.name, rows, present });
+        columns
+    }
+
+    /// Checks that the bytes of a table that nobody reads are what was written.
+    pub(crate) fn check(&mut self, table: &Table) {
+        for piece in self.pieces(table.name) {
+            if let Err(why) = self.archive.read_piece(&piece) {
+                self.damaged(1, format!("`{}` cannot be read: {why}", piece.name()));
+            }
+        }
+    }
+
+    /// The pieces of a table; that there are none is a loss where there should be.
+    fn pieces(&mut self, table: &str) -> Vec<Piece<'a>> {
+        let pieces = self.archive.pieces(table);
+        let expected = !ADDED_SINCE.contains(&table);
+        if pieces.is_empty() && self.archive.finished && expected {
+            self.damaged(1, format!("the table `{table}` is not in the file"));
+        }
+        pieces
     }
 
     /// The columns of all pieces together.

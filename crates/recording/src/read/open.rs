@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use culprit_model::{Loss, LossKind, Meta, Nanos, Recording, Text, Time};
+use culprit_model::{
+    ActivityEdge, CostColumns, Counter, IntervalColumns, Loss, LossKind, Mapping, Mark, Meta,
+    Nanos, Observation, Recording, Row as _, Sample, Switch, Text, Time, Wakeup,
+};
 
 use crate::disk::{SCHEMA, parse_head, parse_meta};
 use crate::error::{Error, Kind};
@@ -40,6 +43,74 @@ pub struct Opened {
 pub fn open(path: impl AsRef<Path>) -> Result<Opened, Error> {
     let path = path.as_ref();
     read(path, source_of(path)?)
+}
+
+/// A recording opened for views alone.
+#[derive(Debug)]
+pub struct OpenedForViews {
+    /// As [`open`] gives it where `columns` is none; else without the tables that views do not look
+    /// at: `switches` (unless there are no intervals), `samples`, `wakeups`, `mappings`, `marks`,
+    /// `counters`, `observations` and `activity_edges`, and without those of `columns`.
+    pub opened: Opened,
+    /// The long tables of a finished and undamaged file.
+    pub columns: Option<(IntervalColumns, CostColumns)>,
+}
+
+/// As [`open`], with nothing but what views look at unpacked, and the long tables by column: a third
+/// of the time and half of the memory. Damage anywhere in the file is found all the same; a file
+/// that has any, or that its recorder has not finished, is opened whole.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_for_views(path: impl AsRef<Path>) -> Result<OpenedForViews, Error> {
+    let path = path.as_ref();
+    let (archive, meta) = archive_of(path, source_of(path)?)?;
+    if archive.finished
+        && let Some((mut recording, columns)) = columns_of(&archive)
+    {
+        give_meta(&mut recording, meta);
+        let opened = Opened { recording, unfinished: None };
+        return Ok(OpenedForViews { opened, columns: Some(columns) });
+    }
+    Ok(OpenedForViews { opened: assemble(archive, meta), columns: None })
+}
+
+/// What views look at; none when there is any damage.
+fn columns_of(archive: &Archive) -> Option<(Recording, (IntervalColumns, CostColumns))> {
+    let mut loader = Loader::new(archive, Vec::new());
+    let mut recording = Recording {
+        processes: loader.load(),
+        threads: loader.load(),
+        modules: loader.load(),
+        frames: loader.load(),
+        stacks: loader.load(),
+        ..Recording::default()
+    };
+    let intervals = loader.load_columns(&IntervalColumns::TABLE);
+    let intervals = IntervalColumns::from_columns(intervals).ok()?;
+    if intervals.is_empty() {
+        recording.switches = loader.load();
+    } else {
+        loader.check(&Switch::TABLE);
+    }
+    recording.faults = loader.load();
+    let costs = CostColumns::from_columns(loader.load_columns(&CostColumns::TABLE)).ok()?;
+    recording.activities = loader.load();
+    recording.activity_work = loader.load();
+    recording.losses = loader.load();
+    for table in [
+        Sample::TABLE,
+        Wakeup::TABLE,
+        Mapping::TABLE,
+        Mark::TABLE,
+        Counter::TABLE,
+        Observation::TABLE,
+        ActivityEdge::TABLE,
+    ] {
+        loader.check(&table);
+    }
+    let whole = loader.losses.is_empty() && intervals.in_order();
+    whole.then_some((recording, (intervals, costs)))
 }
 
 /// What a recording says about itself, without reading its tables: tells at little cost whether a
@@ -135,9 +206,7 @@ fn assemble(archive: Archive, meta: Meta) -> Opened {
     loader.note("intervals", &repairs);
     let Loader { counts, losses: damage, .. } = loader;
     let absent: Vec<_> = counts.iter().filter(|count| !count.present).map(|c| c.table).collect();
-    recording.meta = meta;
-    recording.meta.root_process =
-        recording.meta.root_process.filter(|id| id.index() < recording.processes.len());
+    give_meta(&mut recording, meta);
     recording.losses.extend(damage);
     recording.losses.extend(state_losses(&archive, &absent));
     let unfinished = archive.unfinished();
@@ -146,6 +215,12 @@ fn assemble(archive: Archive, meta: Meta) -> Opened {
         recording.meta.wall = recording.meta.wall.max(Nanos(last.0));
     }
     Opened { recording, unfinished: unfinished.then(|| Spool::new(archive, counts)) }
+}
+
+fn give_meta(recording: &mut Recording, meta: Meta) {
+    recording.meta = meta;
+    recording.meta.root_process =
+        recording.meta.root_process.filter(|id| id.index() < recording.processes.len());
 }
 
 /// Every table; those that others point into come first.

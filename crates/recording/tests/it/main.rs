@@ -6,6 +6,7 @@
 )]
 
 mod damage;
+mod for_views;
 mod format_doc;
 mod properties;
 mod python;
