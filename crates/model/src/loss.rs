@@ -188,9 +188,11 @@ impl LossKind {
             Self::CountersMissing => {
                 "record on the bare machine, or let the hypervisor lend its counters to the guest"
             }
-            Self::ProbesRefused => "the detail says what the kernel answered",
+            Self::ProbesRefused => {
+                "the detail says what the kernel answered, or what no program or library has: `culprit top` shows functions as they are called"
+            }
             Self::ProbesCost => {
-                "every hit is a trap into the kernel, and to record fewer of them would not make them fewer; for true times record again without --alloc"
+                "every hit is a trap into the kernel, and to record fewer of them would not make them fewer; for true times record again without --alloc and --activity"
             }
             Self::ActivitiesUnpaired => {
                 "name functions that return, or both ends of what goes on elsewhere; one that ran before the recording began has no beginning in it"

@@ -4,6 +4,7 @@
 //! | wanted | source | each event costs the program |
 //! |---|---|---|
 //! | allocations | probes in allocators (`probes`) | a trap, some microseconds |
+//! | activities | probes in functions and at static probes (`probes`) | the same, at each end |
 //! | transfers | the tracepoint `raw_syscalls:sys_exit`, filtered to calls that move data | about a microsecond; every other call of the machine a little |
 //! | counters | the processor's counters, sampled | nothing between samples |
 //!
@@ -18,12 +19,12 @@ use perf_event_open_sys::bindings as sys;
 use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, Watch};
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
-use crate::probes::{Toll, UprobePmu, Wish, refusal as probe_refusal};
+use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, refusal as probe_refusal};
 use crate::sys::{Scope, open_event};
 use crate::tracefs::{Field, Tracefs};
 
 /// What is to be counted besides time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extras {
     /// Every allocation of memory, which costs the program microseconds each: the metrics `allocs` and
     /// `alloc-bytes`.
@@ -32,6 +33,8 @@ pub struct Extras {
     pub transfers: bool,
     /// The processor's counters, sampled: the metrics `cycles`, `instructions` and `cache-misses`.
     pub counters: bool,
+    /// Activities whose starts and stops are recorded, which costs the program microseconds each.
+    pub activities: Vec<ActivityProbe>,
 }
 
 /// One of the processor's counters.
@@ -90,8 +93,9 @@ const MOVING: [i64; 17] = [
 
 impl Extras {
     /// What is to be seen by probes.
-    pub(crate) fn wishes(self) -> Vec<Wish> {
-        self.allocations.then_some(Wish::Allocations).into_iter().collect()
+    pub(crate) fn wishes(&self) -> Vec<Wish> {
+        let activities = self.activities.iter().cloned().map(Wish::Activity);
+        self.allocations.then_some(Wish::Allocations).into_iter().chain(activities).collect()
     }
 
     /// What there is of what is wanted.
@@ -100,7 +104,7 @@ impl Extras {
     /// [`Error::Refused`] where allocations or transfers cannot be seen at all. A processor without
     /// counters is no error: nobody can do anything about it.
     pub(crate) fn find(
-        self,
+        &self,
         rights: &Rights,
         limits: Limits,
         cpus: &[u32],
@@ -109,7 +113,8 @@ impl Extras {
         if !self.wishes().is_empty() {
             // Probes are watched on whole CPUs.
             let tried = rights.machine.and_then(|()| UprobePmu::probe());
-            let refused = |errno| probe_refusal("allocations", errno, limits);
+            let what = if self.allocations { "allocations" } else { "activities" };
+            let refused = |errno| probe_refusal(what, errno, limits);
             found.probes = Some(tried.map_err(refused)?);
         }
         let cpu = cpus.first().copied().unwrap_or(0);

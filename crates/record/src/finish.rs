@@ -54,7 +54,7 @@ impl Armed {
         let (mut meta, output, mut remains) = self.halt()?;
         remains.settle();
         if let Some(toll) = toll {
-            remains.tell_toll("allocation probes", toll);
+            remains.tell_toll("probes", toll);
         }
         let opened = culprit_recording::open(&output)?;
         let mut recording = opened.recording;
@@ -141,6 +141,7 @@ fn settle_order(recording: &mut Recording) {
     recording.samples.sort_by_key(|row| row.time);
     recording.wakeups.sort_by_key(|row| row.time);
     recording.costs.sort_by_key(|row| row.time);
+    recording.activity_edges.sort_by_key(|row| row.time);
 }
 
 /// What the recording is about.

@@ -12,12 +12,14 @@
 //! families  calloc < malloc: an allocator that calls itself is asked for memory once
 //! ```
 
-use culprit_model::{Metric, ThreadId, Time};
+use culprit_model::{ActivityEdge, EdgeKind, LossKind, Metric, ThreadId, Time};
 
 use crate::attr::{UNWIND_REGISTERS, stack_pointer};
 use crate::decode::Sample;
 use crate::handle::Handler;
-use crate::probes::{AllocCall, Hit, Moment, PROBE_REGISTERS, Probe, ProbeId, Purpose};
+use crate::probes::{
+    ActivityEnd, AllocCall, Hit, Moment, PROBE_REGISTERS, Probe, ProbeId, Purpose,
+};
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, Variant, join, split};
 
@@ -44,15 +46,46 @@ impl Handler {
             return;
         }
         let Some(hit) = hit(sample, probe.site.moment) else { return };
-        match probe.site.purpose {
+        match &probe.site.purpose {
+            Purpose::Activity(end) => self.activity(end, &hit, (thread, time)),
             Purpose::Allocation(call) => {
-                if let Some(bytes) = self.allocated(&hit, call, (&probe, thread)) {
+                if let Some(bytes) = self.allocated(&hit, *call, (&probe, thread)) {
                     let stack = self.probed_stack(sample, probe.site.moment, thread);
                     self.rows.costs.add(Metric::Allocs, (time, thread, stack), 1);
                     self.rows.costs.add(Metric::AllocBytes, (time, thread, stack), bytes);
                 }
             }
         }
+    }
+
+    /// An activity starts or stops. Calls that have ended without a return are left first.
+    fn activity(&mut self, end: &ActivityEnd, hit: &Hit<'_>, (thread, time): (ThreadId, Time)) {
+        let edge = ActivityEdge {
+            time,
+            thread,
+            kind: end.kind,
+            name: end.name.clone(),
+            key: end.key_of(hit),
+            source: end.source,
+        };
+        let gone = match (end.call, end.kind) {
+            (true, EdgeKind::Enter) => {
+                let space = self.tracker.space(thread);
+                let known = |caller| self.spaces.find(space, caller).is_some();
+                let tail_call = hit.caller.is_some_and(|caller| !known(caller));
+                let calls = &mut self.tracker.state(thread).calls;
+                calls.enter(&end.name, hit.stack_pointer, tail_call)
+            }
+            (true, _) => self.tracker.state(thread).calls.leave(&end.name, hit.stack_pointer),
+            (false, _) => Vec::new(),
+        };
+        let lost = "calls that ended without a return, told when the thread was next seen";
+        self.ledger.between(LossKind::ActivitiesUnpaired, lost, gone.len() as u64, time, time);
+        for name in gone {
+            let left = ActivityEdge { kind: EdgeKind::Leave, name, key: None, ..edge.clone() };
+            self.rows.activity_edges.push(left);
+        }
+        self.rows.activity_edges.push(edge);
     }
 
     /// A dump of the stack at a hit: teaches the callers of all hits at the same place.

@@ -5,8 +5,9 @@
 //! file cut between two parts has no dangling handle. Bounded: a flush is due by time or by count.
 
 use culprit_model::{
-    Cost, Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample, SampleKind,
-    StackId, Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
+    ActivityEdge, Cost, Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample,
+    SampleKind, StackId, Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup,
+    WakeupKind,
 };
 use culprit_recording::{Error, SpoolWriter};
 
@@ -78,6 +79,7 @@ pub(crate) struct Rows {
     pub(crate) counters: Vec<Counter>,
     pub(crate) observations: Vec<Observation>,
     pub(crate) costs: Costs,
+    pub(crate) activity_edges: Vec<ActivityEdge>,
 }
 
 /// How much of the growing tables is in the file.
@@ -106,7 +108,7 @@ impl Rows {
     /// Whether so many rows wait that they should be written now.
     pub(crate) fn full(&self) -> bool {
         let events = self.switches.len() + self.samples.len() + self.wakeups.len();
-        events + self.faults.len() + self.costs.len() > MOST_ROWS
+        events + self.faults.len() + self.costs.len() + self.activity_edges.len() > MOST_ROWS
     }
 
     /// A thread was asleep when the recording began.
@@ -141,6 +143,7 @@ impl Rows {
         spool.append_events(&faults.collect::<Vec<_>>())?;
         let costs: Vec<Cost> = self.costs.take(&row);
         spool.append_events(&costs)?;
+        spool.append_events(&std::mem::take(&mut self.activity_edges))?;
         spool.append_events(&std::mem::take(&mut self.marks))?;
         spool.append_events(&std::mem::take(&mut self.counters))?;
         spool.append_events(&std::mem::take(&mut self.observations))

@@ -11,6 +11,7 @@ use culprit_model::{
 use culprit_place::procfs;
 use rustc_hash::FxHashMap;
 
+use crate::calls::Calls;
 use crate::decode::Task;
 use crate::modules::{Modules, base_name, kernel_pid};
 use crate::probed::LastAllocation;
@@ -54,6 +55,8 @@ pub(crate) struct ThreadState {
     pub(crate) queued: Option<Time>,
     /// What it last asked an allocator for.
     pub(crate) allocated: LastAllocation,
+    /// The functions of activities that it is inside of.
+    pub(crate) calls: Calls,
 }
 
 impl ThreadState {

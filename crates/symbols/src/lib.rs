@@ -32,7 +32,7 @@ pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
     BuildId, FileIdentity, FunctionPlace, FunctionRange, ImageCache, ImageKey, ModuleImage,
-    NameSource, Problem, SymbolFrame, SymbolStack, find_functions,
+    NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions, find_static_probes,
 };
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};

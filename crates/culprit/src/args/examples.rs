@@ -32,6 +32,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit record --alloc -- python3 app.py",
                 "with every allocation: `culprit top --metric alloc-bytes`",
             ),
+            (
+                "culprit record --activity request=server:handle_request -- ./server",
+                "with calls of a function: `culprit activities`",
+            ),
         ],
     ),
     (

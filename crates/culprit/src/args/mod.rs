@@ -5,6 +5,7 @@
 //! man pages all come from these declarations; `examples.rs` holds the worked examples that open
 //! every subcommand's help, `settings.rs` the variables and files that stand in for options.
 
+mod activity;
 mod examples;
 mod exchange;
 mod filter;

@@ -52,7 +52,12 @@ impl Plan {
         let settings = Settings {
             frequency: args.frequency,
             stacks: args.stacks,
-            extras: Extras { allocations: args.alloc, transfers: args.io, counters: args.counters },
+            extras: Extras {
+                allocations: args.alloc,
+                transfers: args.io,
+                counters: args.counters,
+                activities: args.activity.clone(),
+            },
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
@@ -189,7 +194,7 @@ impl Plan {
                 let subject = (target.clone(), place.clone());
                 let (recording, problem) = run_target(
                     subject,
-                    self.settings,
+                    &self.settings,
                     &self.output,
                     self.limit,
                     control,
@@ -218,7 +223,7 @@ impl Plan {
         command: &'a Command,
         target: Target,
     ) -> CommandRun<'a> {
-        let (settings, output, limit) = (self.settings, self.output.as_path(), self.limit);
+        let (settings, output, limit) = (&self.settings, self.output.as_path(), self.limit);
         CommandRun { place, command, target, settings, output, limit }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct CommandRun<'a> {
     /// What is recorded: the command, or the machine while it runs.
     pub(crate) target: Target,
     /// How it is recorded.
-    pub(crate) settings: Settings,
+    pub(crate) settings: &'a Settings,
     /// The recording.
     pub(crate) output: &'a Path,
     /// The run ends after this time, and the command with it.

@@ -24,7 +24,7 @@ pub(crate) use control::Control;
 pub(crate) use running::run_target;
 
 /// The options of a recording that every way of recording takes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Clock samples a second.
     pub(crate) frequency: u32,
@@ -46,7 +46,7 @@ impl Settings {
                 args::Stacks::Fp => Stacks::FramePointers,
                 args::Stacks::Dwarf => Stacks::Dwarf,
             },
-            extras: self.extras,
+            extras: self.extras.clone(),
             max_event_bytes: self.max_event_bytes,
             ..Options::new(target, output)
         }
@@ -70,7 +70,7 @@ pub(crate) fn plan(options: Options) -> Result<Plan, Failure> {
 pub(crate) fn finish(
     armed: Armed,
     ending: Ending,
-    (path, settings): (&Path, Settings),
+    (path, settings): (&Path, &Settings),
 ) -> Result<(Recording, Option<String>), Failure> {
     let finished = armed.finish(ending).map_err(|error| failure(&error))?;
     let (mut recording, (from, to)) = (finished.recording, finished.span);

@@ -18,7 +18,7 @@ use crate::places;
 /// When it cannot be recorded.
 pub(crate) fn run_target(
     (target, place): (Target, String),
-    settings: Settings,
+    settings: &Settings,
     output: &Path,
     limit: Option<Duration>,
     control: &Control,

@@ -126,7 +126,7 @@ fn one(
         place: place.as_ref(),
         command: &command,
         target: Target::Command,
-        settings: plan.settings,
+        settings: &plan.settings,
         output: &recording,
         limit: plan.limit,
     };

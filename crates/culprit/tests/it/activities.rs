@@ -4,7 +4,7 @@ use culprit_model::notation::parse;
 use culprit_model::{ActivityEdge, ActivitySource, EdgeKind, ThreadId, Time};
 use serde_json::Value;
 
-use crate::support::{Lab, fixtures, stderr, stdout};
+use crate::support::{Lab, all_rights, fixtures, skip, stderr, stdout};
 
 /// `main` takes requests and `worker` handles them: 20 ms each, of which 10 ms blocked.
 const DRAWN: &str = "
@@ -121,4 +121,88 @@ fn asynchronous_events_of_a_trace_are_activities_that_nobody_is_known_to_work_on
     let none =
         lab.culprit().args(["activities", "x.culprit", "--name", "nothing"]).output().unwrap();
     assert!(none.status.success() && stderr(&none).contains("matches"), "{}", stderr(&none));
+}
+
+/// Records the program of known requests; again where the recording says that hits were lost.
+fn recorded(lab: &Lab) -> Option<Value> {
+    let program = lab.build("activities/requests.c", &[]);
+    for _ in 0..3 {
+        let output = lab
+            .culprit()
+            .args(["record", "-o", "x.culprit", "--force"])
+            .args(["--activity", "outer=requests:outer", "--activity", "inner=inner"])
+            .args(["--activity", "request=request_begin..request_end@arg1"])
+            .args(["--activity", "handle=handle@arg1", "--activity", "thrown=thrown"])
+            .args(["--activity", "tx=usdt:requests:tx_begin..tx_end@arg1"])
+            .args(["--activity", "nowhere=no_such_function", "--"])
+            .arg(&program)
+            .output()
+            .unwrap();
+        if output.status.code() == Some(3) {
+            skip("recorded activities", stderr(&output).lines().next().unwrap_or_default());
+            return None;
+        }
+        assert!(output.status.success(), "{}", stderr(&output));
+        let listened = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
+        assert_eq!(stdout(&output), format!("{listened} listened to\n"));
+        let document = lab.json(&["activities", "x.culprit"]);
+        let missing = document["missing"].as_array().unwrap();
+        let lost = ["probe-hits-lost", "switches-lost"];
+        if !missing.iter().any(|hole| lost.iter().any(|lost| hole["id"] == *lost)) {
+            return Some(document);
+        }
+    }
+    skip("recorded activities", "hits of probes were lost three times");
+    None
+}
+
+#[test]
+fn named_functions_are_recorded_nested_and_across_threads() {
+    if !all_rights() {
+        return skip("recorded activities", "probes need root");
+    }
+    let lab = Lab::new();
+    let Some(document) = recorded(&lab) else { return };
+    let rows = document["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name);
+    let counts = |name: &str| row(name).map(|row| (row["count"].as_u64(), row["open"].as_u64()));
+    let ended = |count| Some((Some(count), Some(0)));
+    assert_eq!(counts("outer"), ended(5), "{document}");
+    assert_eq!(counts("inner"), ended(15));
+    assert_eq!(counts("request"), ended(20));
+    assert_eq!(counts("handle"), ended(20));
+    assert_eq!(counts("nowhere"), None);
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(counts("tx"), ended(8));
+    }
+    // The last call that was thrown out of is over when the thread is next inside a named function:
+    // never, here.
+    let thrown = row("thrown").unwrap();
+    assert_eq!(thrown["count"].as_u64().unwrap() + thrown["open"].as_u64().unwrap(), 4);
+    assert_eq!(thrown["open"], 1);
+    let report = lab.json(&["report", "x.culprit"]);
+    let losses = report["losses"].as_array().unwrap();
+    let told = |id: &str, part: &str| {
+        losses.iter().any(|loss| {
+            loss["id"] == id && loss["detail"].as_str().is_some_and(|text| text.contains(part))
+        })
+    };
+    assert!(told("probes-refused", "no_such_function"), "{losses:?}");
+    assert!(told("activities-unpaired", "without a return"), "{losses:?}");
+    times_of_requests_are_whole(row("request").unwrap(), row("handle").unwrap());
+    let tree = lab.json(&["tree", "x.culprit", "--root", "activities"]);
+    let threads: u64 =
+        report["threads"].as_array().unwrap().iter().map(|t| t["wall_ns"].as_u64().unwrap()).sum();
+    assert_eq!(tree["nodes"][0]["inc"], threads);
+}
+
+/// A request is worked on while it is handled, and by nobody before: 20 handled one after the other
+/// for a millisecond each.
+fn times_of_requests_are_whole(request: &Value, handle: &Value) {
+    let of = |row: &Value, key: &str| row[key].as_u64().unwrap();
+    assert!(of(handle, "nobody_ns") == 0 && of(handle, "blocked_ns") >= 20_000_000, "{handle}");
+    let worked = of(request, "latency_ns") - of(request, "nobody_ns");
+    assert_eq!(worked, of(handle, "latency_ns"), "{request} {handle}");
+    let parts = ["cpu_ns", "runnable_ns", "blocked_ns"].map(|key| of(handle, key));
+    assert_eq!(parts.iter().sum::<u64>(), of(handle, "latency_ns"), "{handle}");
 }

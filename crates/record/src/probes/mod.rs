@@ -24,8 +24,10 @@
 //! Sources: kernel/trace/trace_uprobe.c, kernel/events/core.c (`perf_uprobe`),
 //! Documentation/ABI/testing/sysfs-bus-event_source-devices-uprobe.
 
+mod activities;
 mod allocators;
 mod definitions;
+mod operand;
 mod pmu;
 mod prober;
 mod programs;
@@ -35,6 +37,8 @@ use std::fs::File;
 
 use culprit_symbols::{FileOffset, FunctionPlace, find_functions};
 
+pub(crate) use activities::ActivityEnd;
+pub use activities::{ActivityEnds, ActivityProbe, Function};
 pub(crate) use allocators::AllocCall;
 pub(crate) use definitions::Definitions;
 pub(crate) use pmu::{UprobePmu, refusal};
@@ -42,10 +46,12 @@ pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
 pub(crate) use toll::Toll;
 
 /// What is to be seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Every allocation of memory, by any allocator whose functions have known names.
     Allocations,
+    /// Starts and stops of an activity.
+    Activity(ActivityProbe),
 }
 
 /// What a hit of a probe means.
@@ -53,6 +59,15 @@ pub(crate) enum Wish {
 pub(crate) enum Purpose {
     /// Memory is asked for.
     Allocation(AllocCall),
+    /// An activity starts or stops, or a thread's work on it.
+    Activity(ActivityEnd),
+}
+
+impl Purpose {
+    /// Whether it matters where from the site was reached.
+    pub(crate) fn wants_stacks(&self) -> bool {
+        matches!(self, Self::Allocation(_))
+    }
 }
 
 /// When a probe fires.
@@ -145,13 +160,24 @@ impl Hit<'_> {
 
 impl Wish {
     /// Where in a file what is wished for can be seen; empty where it cannot.
-    fn sites(self, file: File, path: &str) -> Result<Vec<Site>, culprit_symbols::Error> {
+    fn sites(&self, file: &File, path: &str) -> Result<Vec<Site>, culprit_symbols::Error> {
+        let unread =
+            |source| culprit_symbols::Error::Read { path: path.to_owned(), offset: 0, source };
         match self {
             Self::Allocations => {
                 let wanted = &mut |name: &str| allocators::is_known(name);
+                let file = file.try_clone().map_err(unread)?;
                 Ok(allocators::sites(find_functions(file, path, wanted)?))
             }
+            Self::Activity(activity) => activity.sites(file, path),
         }
+    }
+
+    /// The names of what is nowhere in all that was probed, and whose they are.
+    fn unfound(&self, placed: &[Probe]) -> Vec<(String, String)> {
+        let Self::Activity(activity) = self else { return Vec::new() };
+        let ends = activity.unfound(placed.iter().map(|probe| &probe.site));
+        ends.into_iter().map(|end| (activity.name.clone(), end)).collect()
     }
 }
 

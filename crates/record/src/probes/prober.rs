@@ -167,6 +167,12 @@ impl Prober {
             // Only fails on a descriptor that is no event, which these are not.
             let _ = disable(event.as_fd());
         }
+        let unfound = self.wishes.iter().flat_map(|wish| wish.unfound(&self.placed));
+        let refused = |(name, end): (String, String)| {
+            Trouble::Refused(name, format!("nothing that ran has `{end}`"))
+        };
+        let troubles: Vec<Trouble> = unfound.map(refused).collect();
+        self.tell(News { troubles, ..News::default() });
         if self.opening.features.lost_count {
             let counted = self
                 .events
@@ -196,8 +202,7 @@ impl Prober {
         let mut news = News::default();
         for wish in self.wishes.clone() {
             // What cannot be read as a program is told by the module that it is.
-            let sites = file.try_clone().ok().and_then(|file| wish.sites(file, path).ok());
-            let sites = sites.unwrap_or_default();
+            let sites = wish.sites(file, path).unwrap_or_default();
             let family = family(&sites);
             for site in sites {
                 if let Err(error) = self.place(file, site, &family, &mut news) {
@@ -242,7 +247,8 @@ impl Prober {
             }),
         };
         let mut specs = vec![hit_spec(id, source.clone())];
-        specs.extend(self.opening.dump.map(|dump| dump_spec(source, site.moment, dump)));
+        let dump = self.opening.dump.filter(|_| site.purpose.wants_stacks());
+        specs.extend(dump.map(|dump| dump_spec(source, site.moment, dump)));
         let (mut opened, mut shapes) = (Vec::new(), Vec::new());
         for spec in &specs {
             for (cpu, anchor) in &self.opening.anchors {

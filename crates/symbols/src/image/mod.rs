@@ -21,6 +21,7 @@ mod plt;
 mod source;
 mod symbolize;
 mod symtab;
+mod usdt;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ pub use functions::{FunctionPlace, find_functions};
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
+pub use usdt::{StaticProbe, find_static_probes};
 
 use crate::unwind::UnwindTables;
 use crate::{Avma, Error, FileOffset, Svma};

@@ -1,0 +1,113 @@
+//! How a user names an activity to record: `NAME=[MODULE:]FUNCTION[@argN]`,
+//! `NAME=START..STOP[@argN]`, `NAME=usdt:PROVIDER:START..STOP[@argN]`.
+
+use culprit_record::{ActivityEnds, ActivityProbe, Function};
+
+/// What help says.
+pub(super) const FORMS: &str = "\
+  NAME=[MODULE:]FUNCTION               each call, from its entry to its return
+  NAME=START..STOP                     from the entry of one function to the entry of another,
+                                       on one thread
+  NAME=usdt:PROVIDER:START..STOP       from one static probe of a program to another
+
+With `@argN` behind it, the N-th argument (from 1) tells activities apart that are under way at the
+same time: START and STOP are then paired by it, on whichever threads they are, and a call with the
+same argument is part of what was started. FUNCTION is a name as views show it, or the linker's;
+MODULE is the name of the program or library that holds it, else all are searched. May be given
+several times. Each start and stop is a trap into the kernel, some microseconds. Takes CAP_SYS_ADMIN
+(root). `culprit activities REC` shows what came of it.";
+
+/// Reads one.
+pub(crate) fn activity(text: &str) -> Result<ActivityProbe, String> {
+    let form = || {
+        format!(
+            "`{text}` names no activity; write it as in `request=handle_request` or `job=server:begin..end@arg1`"
+        )
+    };
+    let (name, rest) = text.split_once('=').ok_or_else(form)?;
+    let (places, key) = match rest.rsplit_once("@arg") {
+        None => (rest, None),
+        Some((places, number)) => match number.parse::<u8>() {
+            Ok(number @ 1..=6) => (places, Some(number - 1)),
+            _ => {
+                return Err(format!("`@arg{number}` is no argument: they count from 1 to 6"));
+            }
+        },
+    };
+    let ends = match places.strip_prefix("usdt:") {
+        Some(probe) => {
+            let (provider, probes) = probe.split_once(':').ok_or_else(form)?;
+            let (start, stop) = probes.split_once("..").ok_or_else(|| {
+                format!("`{text}` names one probe; write both ends, as in `tx=usdt:{provider}:start..done`")
+            })?;
+            let [provider, start, stop] = [provider, start, stop].map(str::to_owned);
+            ActivityEnds::Static { provider, start, stop }
+        }
+        None => match places.split_once("..") {
+            Some((start, stop)) => ActivityEnds::Between(function(start), function(stop)),
+            None => ActivityEnds::Call(function(places)),
+        },
+    };
+    let words = ends.words();
+    if name.is_empty() || words.iter().any(|word| word.is_empty()) {
+        return Err(form());
+    }
+    Ok(ActivityProbe { name: name.to_owned(), ends, key })
+}
+
+/// `MODULE:FUNCTION`; the `::` of a function's name separates nothing.
+fn function(text: &str) -> Function {
+    let colon = text.match_indices(':').map(|(at, _)| at).find(|at| {
+        let alone =
+            |other: Option<usize>| other.and_then(|at| text.as_bytes().get(at)) != Some(&b':');
+        alone(at.checked_sub(1)) && alone(at.checked_add(1))
+    });
+    match colon {
+        Some(at) => {
+            Function { module: Some(text[..at].to_owned()), name: text[at + 1..].to_owned() }
+        }
+        None => Function { module: None, name: text.to_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(name: &str) -> Function {
+        Function { module: None, name: name.to_owned() }
+    }
+
+    #[test]
+    fn calls_pairs_and_static_probes_are_told_apart() {
+        let read = |text| activity(text).unwrap();
+        let call = read("request=handle");
+        assert_eq!((call.name.as_str(), call.key), ("request", None));
+        assert_eq!(call.ends, ActivityEnds::Call(plain("handle")));
+        assert_eq!(read("a=b..c@arg2").ends, ActivityEnds::Between(plain("b"), plain("c")));
+        assert_eq!(read("a=b..c@arg2").key, Some(1));
+        let [provider, start, stop] = ["db", "begin", "end"].map(str::to_owned);
+        assert_eq!(
+            read("a=usdt:db:begin..end").ends,
+            ActivityEnds::Static { provider, start, stop }
+        );
+    }
+
+    #[test]
+    fn a_module_ends_at_a_single_colon() {
+        let of = |text: &str| function(text);
+        assert_eq!(of("app::serve"), plain("app::serve"));
+        let module = Some("libx.so".to_owned());
+        assert_eq!(of("libx.so:ns::f"), Function { module, name: "ns::f".to_owned() });
+    }
+
+    #[test]
+    fn what_names_nothing_says_how_to_write_it() {
+        for text in
+            ["", "request", "=f", "a=", "a=b..", "a=usdt:x", "a=usdt:x:y", "a=f@arg7", "a=f@arg0"]
+        {
+            let error = activity(text).unwrap_err();
+            assert!(error.contains('`') && error.len() > 20, "{text}: {error}");
+        }
+    }
+}
