@@ -143,7 +143,7 @@ impl ActivityProbe {
                 let probes = find_static_probes(open()?, path)?;
                 let ours = probes.into_iter().filter(|probe| probe.provider == *provider);
                 let named = ours.filter(|probe| probe.name == *start || probe.name == *stop);
-                Ok(named.map(|probe| self.static_end(probe, start)).collect())
+                Ok(named.map(|probe| self.static_end(&probe, start)).collect())
             }
         }
     }
@@ -162,10 +162,10 @@ impl ActivityProbe {
         site(place, Moment::Entry, self.edge(self.kind(starts), key, ActivitySource::Function))
     }
 
-    fn static_end(&self, probe: StaticProbe, start: &str) -> Site {
+    fn static_end(&self, probe: &StaticProbe, start: &str) -> Site {
         let key = self.key.map(|at| Operand::of(&probe.arguments, at));
         let edge = self.edge(self.kind(probe.name == start), key, ActivitySource::Usdt);
-        let place = FunctionPlace { offset: probe.offset, name: probe.name, size: 0 };
+        let place = FunctionPlace { offset: probe.offset, name: probe.name.clone(), size: 0 };
         Site { listeners: probe.listeners, ..site(place, Moment::Entry, edge) }
     }
 
