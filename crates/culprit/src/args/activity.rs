@@ -4,18 +4,9 @@
 use culprit_record::{ActivityEnds, ActivityProbe, Function};
 
 /// What help says.
-pub(super) const FORMS: &str = "\
-  NAME=[MODULE:]FUNCTION               each call, from its entry to its return
-  NAME=START..STOP                     from the entry of one function to the entry of another,
-                                       on one thread
-  NAME=usdt:PROVIDER:START..STOP       from one static probe of a program to another
-
-With `@argN` behind it, the N-th argument (from 1) tells activities apart that are under way at the
-same time: START and STOP are then paired by it, on whichever threads they are, and a call with the
-same argument is part of what was started. FUNCTION is a name as views show it, or the linker's;
-MODULE is the name of the program or library that holds it, else all are searched. May be given
-several times. Each start and stop is a trap into the kernel, some microseconds. Takes CAP_SYS_ADMIN
-(root). `culprit activities REC` shows what came of it.";
+pub(super) const FORMS: &str = "`NAME=[MODULE:]FUNCTION`: each call, from its entry to its return\n\
+`NAME=START..STOP`: from the entry of one function to that of another, on one thread\n\
+`NAME=usdt:PROVIDER:START..STOP`: from one static probe of a program to another\n\nWith `@argN` behind it, the N-th argument (from 1) tells activities apart that are under way at the same time: START and STOP are then paired by it, on whichever threads they are, and a call with the same argument is part of what was started. FUNCTION is a name as views show it, or the linker's; MODULE is the name of the program or library that holds it, else all are searched. May be given several times. Each start and each stop is a trap into the kernel, some microseconds. Takes CAP_SYS_ADMIN (root). `culprit activities` shows what came of it.";
 
 /// Reads one.
 pub(crate) fn activity(text: &str) -> Result<ActivityProbe, String> {
