@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | allocations | probes in allocators (`probes`) | a trap, some microseconds |
 //! | activities | probes in functions and at static probes (`probes`) | the same, at each end |
-//! | transfers | the tracepoint `raw_syscalls:sys_exit`, filtered to calls that move data | about a microsecond; every other call of the machine a little |
+//! | transfers | the tracepoint `raw_syscalls:sys_exit`, filtered to calls that move data | two to three microseconds; every other call of the machine 0.2 |
 //! | counters | the processor's counters, sampled | nothing between samples |
 //!
 //! Transfers are bytes that read- and write-like calls moved, whatever is behind the descriptor:

@@ -48,7 +48,7 @@ pub(crate) struct RecordArgs {
     /// Record the bytes that every call reads or writes, with its stack
     #[arg(
         long,
-        long_help = "Record the bytes that every call reads or writes, with its stack\n\nAdds the metric `io-bytes` to every view: what read, write, send, receive and their relatives moved, whether files, pipes or sockets are behind them. What a program maps, and what io_uring moves, makes no such call. Each one costs the program about a microsecond, and every other system call of the machine a little while the recording lasts."
+        long_help = "Record the bytes that every call reads or writes, with its stack\n\nAdds the metric `io-bytes` to every view: what read, write, send, receive and their relatives moved, whether files, pipes or sockets are behind them. What a program maps, and what io_uring moves, makes no such call. Each one costs the program two to three microseconds, and every other system call of the machine a fifth of one while the recording lasts."
     )]
     pub io: bool,
     /// Sample the processor's counters too: cycles, instructions, cache misses
