@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use culprit_model::{
-    ActivityEdge, ActivitySource, Cause, Cost, EdgeKind, Frame, FrameId, Loss, LossKind, Metric,
-    Module, ModuleId, Nanos, Pid, Process, ProcessId, Recording, Rung, Stack, StackId, Text,
-    Thread, ThreadId, Tid, Time,
+    ActivityEdge, ActivitySource, Cause, ClockPair, Cost, EdgeKind, Frame, FrameId, Loss, LossKind,
+    Metric, Module, ModuleId, Nanos, Pid, Process, ProcessId, Recording, Rung, Stack, StackId,
+    Text, Thread, ThreadId, Tid, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -70,6 +70,7 @@ type FrameKey = (Option<ModuleId>, Text, Option<u64>, Option<Text>, Option<u32>,
 pub struct Builder {
     recording: Recording,
     start: Option<u64>,
+    zero: Option<u64>,
     end: u64,
     names: FxHashMap<Text, FrameId>,
     modules: FxHashMap<Text, ModuleId>,
@@ -87,6 +88,11 @@ impl Builder {
     /// The recording's start on the file's clock, where no row has an earlier time.
     pub fn starts_at(&mut self, time: u64) {
         self.start = Some(time);
+    }
+
+    /// The time of day at the zero of the file's clock, ns since 1970, modulo 2^64.
+    pub(crate) fn zero_is(&mut self, time: u64) {
+        self.zero = Some(time);
     }
 
     /// The recording's end on the file's clock; else it is the latest time of any row.
@@ -286,21 +292,62 @@ impl Builder {
             self.lose(LossKind::StacksTruncated, self.cut, &what);
         }
         let mut recording = self.recording;
-        let edges = recording.activity_edges.iter().map(|edge| edge.time.0);
-        let earliest = recording.costs.iter().map(|cost| cost.time.0).chain(edges).min();
-        let start = self.start.into_iter().chain(earliest).min().unwrap_or(0);
-        for cost in &mut recording.costs {
-            cost.time = Time(cost.time.0.saturating_sub(start));
-        }
-        for edge in &mut recording.activity_edges {
-            edge.time = Time(edge.time.0.saturating_sub(start));
+        let start = self.start.into_iter().chain(earliest(&recording)).min().unwrap_or(0);
+        let end = self.end.max(latest(&recording));
+        count_from(&mut recording, start);
+        if let Some(zero) = self.zero {
+            let realtime = zero.wrapping_add(start);
+            recording.meta.start = ClockPair { monotonic: start, realtime };
         }
         recording.costs.sort_by_key(|cost| cost.time);
         recording.activity_edges.sort_by_key(|edge| edge.time);
-        recording.meta.wall = Nanos(self.end.saturating_sub(start));
+        recording.meta.wall = Nanos(end.saturating_sub(start));
         recording.meta.rung = Rung::Imported;
         recording
     }
+}
+
+/// The earliest time of anything that happened; a thread may be as old as it likes.
+fn earliest(recording: &Recording) -> Option<u64> {
+    let costs = recording.costs.iter().map(|row| row.time.0).min();
+    let samples = recording.samples.iter().map(|row| row.time.0).min();
+    let switches = recording.switches.iter().map(|row| row.time.0).min();
+    let edges = recording.activity_edges.iter().map(|row| row.time.0).min();
+    [costs, samples, switches, edges].into_iter().flatten().min()
+}
+
+/// The latest time of what is no amount.
+fn latest(recording: &Recording) -> u64 {
+    let samples = recording.samples.iter().map(|row| row.time.0).max();
+    let switches = recording.switches.iter().map(|row| row.time.0).max();
+    samples.max(switches).unwrap_or(0)
+}
+
+/// Counts all times from the recording's start.
+fn count_from(recording: &mut Recording, start: u64) {
+    let shift = |time: &mut Time| *time = Time(time.0.saturating_sub(start));
+    let Recording {
+        processes,
+        threads,
+        switches,
+        samples,
+        wakeups,
+        costs,
+        activity_edges,
+        losses,
+        ..
+    } = recording;
+    activity_edges.iter_mut().for_each(|row| shift(&mut row.time));
+    processes.iter_mut().for_each(|row| shift(&mut row.start));
+    processes.iter_mut().filter_map(|row| row.end.as_mut()).for_each(shift);
+    threads.iter_mut().for_each(|row| shift(&mut row.start));
+    threads.iter_mut().filter_map(|row| row.end.as_mut()).for_each(shift);
+    switches.iter_mut().for_each(|row| shift(&mut row.time));
+    samples.iter_mut().for_each(|row| shift(&mut row.time));
+    wakeups.iter_mut().for_each(|row| shift(&mut row.time));
+    costs.iter_mut().for_each(|row| shift(&mut row.time));
+    let spans = losses.iter_mut().flat_map(|row| [row.from.as_mut(), row.to.as_mut()]);
+    spans.flatten().for_each(shift);
 }
 
 /// A name within bounds.

@@ -40,7 +40,7 @@ pub use tables::{
     Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,
     EdgeKind, Fault, FaultKind, Frame, Interval, IntervalColumns, Loss, Mapping, Mark, MarkKind,
     Module, Observation, OptionalColumn, Process, Sample, SampleKind, Stack, Switch, SwitchKind,
-    Thread, WakeSource, Wakeup, WakeupKind, counter_names,
+    Thread, UNKNOWN_CPU, WakeSource, Wakeup, WakeupKind, counter_names,
 };
 pub use text::Text;
 pub use time::{Nanos, Time};

@@ -107,6 +107,7 @@ struct Document {
     stacks: usize,
     samples: usize,
     activities: usize,
+    intervals: usize,
     metrics: Vec<String>,
     losses: Vec<LossRow>,
 }
@@ -134,6 +135,7 @@ impl Document {
             stacks: recording.stacks.len(),
             samples: recording.costs.len() + recording.samples.len(),
             activities: recording.activities.len(),
+            intervals: recording.intervals.len(),
             metrics: metrics(recording),
             losses: losses.collect(),
         }

@@ -176,6 +176,20 @@ fn explain_and_doctor_print_the_documented_keys() {
 }
 
 #[test]
+fn import_and_export_print_the_documented_keys() {
+    let lab = Lab::new();
+    // Read with losses on every machine: one of its events was sampled.
+    let file = fixtures().join("../crates/exchange/tests/fixtures/perf-data/points.data");
+    let arguments = ["import", &file.to_string_lossy(), "-o", "x.culprit"];
+    let imported = lab.json(&arguments);
+    assert!(imported["samples"].as_u64().is_some_and(|samples| samples > 0), "{imported}");
+    assert!(undocumented("import", &[imported]).is_empty());
+    let exported = lab.json(&["export", "x.culprit", "--to", "collapsed", "-o", "x.folded"]);
+    assert!(exported["rows"].as_u64().is_some_and(|rows| rows > 0), "{exported}");
+    assert!(undocumented("export", &[exported]).is_empty());
+}
+
+#[test]
 fn record_and_why_print_the_documented_keys() {
     if !all_rights() {
         return skip("json of record and why", "recording without polling needs root");

@@ -2,7 +2,7 @@
 
 use culprit_model::{
     Basis, Cause, Interval, Observation, Recording, Sample, SampleKind, StackId, Switch,
-    SwitchKind, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
+    SwitchKind, ThreadId, Time, UNKNOWN_CPU, WakeSource, Wakeup, WakeupKind,
 };
 
 use super::build::Holes;
@@ -288,6 +288,7 @@ impl<'a> Timeline<'a> {
 
     fn push(&mut self, shared: &Shared<'_>, mut row: Interval, guessed: bool) {
         if row.duration.0 > 0 {
+            row.cpu = row.cpu.filter(|cpu| *cpu != UNKNOWN_CPU);
             row.uncertain = guessed || shared.holes.touch(row.start, row.start + row.duration);
             self.rows.push(row);
         }

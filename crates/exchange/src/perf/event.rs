@@ -7,8 +7,6 @@ use culprit_model::Metric;
 pub(super) struct Counts {
     /// The metric of its periods.
     pub(super) metric: Metric,
-    /// True when the period is the value; false when each event is one, whatever its period.
-    pub(super) by_period: bool,
     /// True when the event must be told apart from others of the metric.
     pub(super) named: bool,
 }
@@ -17,25 +15,23 @@ impl Counts {
     /// What an event of this name counts: `cpu-clock:pppH`, `cycles:u`, `cpu_core/cycles/`,
     /// `sched:sched_switch`.
     pub(super) fn of(event: &str) -> Self {
-        let (metric, by_period, named) = match base(event) {
-            "cpu-clock" | "task-clock" => (Metric::Cpu, true, false),
-            "cycles" | "cpu-cycles" | "ref-cycles" => (Metric::Cycles, true, false),
-            "instructions" => (Metric::Instructions, true, false),
-            "cache-misses" => (Metric::CacheMisses, true, false),
-            "page-faults" | "faults" | "minor-faults" | "major-faults" => {
-                (Metric::Faults, true, false)
-            }
-            _ => (Metric::Samples, false, true),
+        let (metric, named) = match base(event) {
+            "cpu-clock" | "task-clock" => (Metric::Cpu, false),
+            "cycles" | "cpu-cycles" | "ref-cycles" => (Metric::Cycles, false),
+            "instructions" => (Metric::Instructions, false),
+            "cache-misses" => (Metric::CacheMisses, false),
+            "page-faults" | "faults" | "minor-faults" | "major-faults" => (Metric::Faults, false),
+            _ => (Metric::Samples, true),
         };
-        Self { metric, by_period, named }
+        Self { metric, named }
     }
 
-    /// The value of one event; clocks without a period count as looks.
+    /// The value of one sample: how many events or how much time it stands for. Without a period it
+    /// counts as a look.
     pub(super) fn value(self, period: Option<u64>) -> (Metric, u64) {
         match period {
-            Some(period) if self.by_period => (self.metric, period),
-            None if self.by_period => (Metric::Samples, 1),
-            _ => (self.metric, 1),
+            Some(period) => (self.metric, period),
+            None => (Metric::Samples, 1),
         }
     }
 }

@@ -5,7 +5,9 @@ mod jfr;
 mod jfr_file;
 mod nettrace;
 mod nettrace_file;
+mod recorded;
 mod round_trip;
+mod synthetic;
 mod values;
 
 /// Holds a fixture that a test writes against what is stored; `CULPRIT_BLESS=1` stores it.

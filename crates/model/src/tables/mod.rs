@@ -34,6 +34,6 @@ pub use observations::Observation;
 pub use processes::Process;
 pub use samples::{Sample, SampleKind};
 pub use stacks::Stack;
-pub use switches::{Switch, SwitchKind};
+pub use switches::{Switch, SwitchKind, UNKNOWN_CPU};
 pub use threads::Thread;
 pub use wakeups::{WakeSource, Wakeup, WakeupKind};

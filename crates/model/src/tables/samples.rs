@@ -24,7 +24,7 @@ table! {
         thread: ThreadId,
         /// In user code or in the kernel.
         kind: SampleKind,
-        /// On which CPU.
+        /// On which CPU; 2^32 - 1 where an imported file does not say.
         cpu: u32,
         /// What it executed; none where the stack was lost.
         stack: Option<StackId>,

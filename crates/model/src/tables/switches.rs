@@ -17,6 +17,9 @@ labels! {
     }
 }
 
+/// The CPU of imported switches that do not say where they were.
+pub const UNKNOWN_CPU: u32 = u32::MAX;
+
 table! {
     /// A recorded thread got onto or off a CPU. Ordered by time. Only in unfinished files: a
     /// finished recording holds the intervals built from them.
@@ -27,7 +30,7 @@ table! {
         thread: ThreadId,
         /// Which way.
         kind: SwitchKind,
-        /// On which CPU.
+        /// On which CPU; 2^32 - 1 where an imported file does not say.
         cpu: u32,
         /// Where it was, kernel frames at the leaf; none for switches in, and where it was lost.
         stack: Option<StackId>,

@@ -1,13 +1,17 @@
 //! What is mapped where, and the names of the code there.
 //!
 //! Names come from the files of this machine, and only from those whose build id is the one that was
-//! recorded; the kernel's from /proc/kallsyms, when this is the kernel that was recorded.
+//! recorded; the kernel's from /proc/kallsyms, when this is the kernel that was recorded. The same
+//! files unwind copied stacks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 
 use culprit_model::{Frame, FrameId, LossKind, ModuleId, Text};
-use culprit_symbols::{Avma, BuildId, FileOffset, KernelSymbols, ModuleImage};
+use culprit_symbols::{
+    Arch, Avma, BuildId, CodeAddress, FileOffset, KernelSymbols, ModuleImage, Outcome, Registers,
+    StackDump, UnwindSpace, Unwinder, VDSO_NAME, vdso_image,
+};
 use rustc_hash::FxHashMap;
 
 use crate::builder::Builder;
@@ -28,8 +32,21 @@ struct Mapping {
 /// by it.
 #[derive(Debug, Clone, Default)]
 struct Space {
-    number: u64,
+    number: u32,
     mappings: BTreeMap<u64, Mapping>,
+    /// The same for the unwinder, once it is asked for.
+    unwinding: Option<UnwindSpace>,
+}
+
+/// Whose code an address is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// A process's.
+    User(i32),
+    /// The kernel's.
+    Kernel,
+    /// Of something that the file says nothing of: a guest, a hypervisor.
+    Other(&'static str),
 }
 
 /// A file that is mapped somewhere.
@@ -45,13 +62,19 @@ struct Module {
 #[derive(Default)]
 pub(super) struct Code {
     spaces: FxHashMap<i32, Space>,
-    numbers: u64,
+    numbers: u32,
     modules: Vec<Module>,
     known: FxHashMap<(String, Vec<u8>), usize>,
     build_ids: FxHashMap<String, Vec<u8>>,
     kernel: Option<Option<KernelSymbols>>,
-    frames: FxHashMap<(u64, u64), Box<[FrameId]>>,
+    frames: FxHashMap<(u32, u64), Box<[FrameId]>>,
+    unwinder: Unwinder,
+    /// Code that the kernel generated: its end and name by its start.
+    generated: BTreeMap<u64, (u64, String)>,
 }
+
+/// The number of the kernel's mappings, and of what is neither its nor a process's.
+const KERNEL_SPACE: u32 = u32::MAX;
 
 impl Code {
     /// Notes the build id that the file states for a path.
@@ -72,6 +95,7 @@ impl Code {
         self.numbers += 1;
         let space = self.spaces.entry(pid).or_default();
         space.number = self.numbers;
+        space.unwinding = None;
         let covered: Vec<u64> = space.mappings.range(start..end).map(|(at, _)| *at).collect();
         for at in covered {
             let Some(old) = space.mappings.remove(&at) else { continue };
@@ -101,7 +125,7 @@ impl Code {
     }
 
     /// The number of a process's mappings as they are.
-    pub(super) fn number(&self, pid: i32) -> u64 {
+    pub(super) fn number(&self, pid: i32) -> u32 {
         self.spaces.get(&pid).map_or(0, |space| space.number)
     }
 
@@ -127,17 +151,24 @@ impl Code {
     /// The frames at an address, outermost first. `lookup` is within the instruction that is meant.
     pub(super) fn frames(
         &mut self,
-        pid: Option<i32>,
+        whose: Whose,
         lookup: u64,
         builder: &mut Builder,
     ) -> Box<[FrameId]> {
-        let number = pid.map_or(u64::MAX, |pid| self.number(pid));
+        let number = match whose {
+            Whose::User(pid) => self.number(pid),
+            Whose::Kernel => KERNEL_SPACE,
+            Whose::Other(module) => {
+                let module = builder.module_named(module, module);
+                return Box::new([builder.frame(plain(Some(module), "?", None))]);
+            }
+        };
         if let Some(known) = self.frames.get(&(number, lookup)) {
             return known.clone();
         }
-        let frames = match pid {
-            None => Box::new([self.kernel(lookup, builder)]),
-            Some(pid) => self.user(pid, lookup, builder),
+        let frames = match whose {
+            Whose::User(pid) => self.user(pid, lookup, builder),
+            _ => Box::new([self.kernel(lookup, builder)]),
         };
         self.frames.insert((number, lookup), frames.clone());
         frames
@@ -151,10 +182,8 @@ impl Code {
             return Box::new([builder.frame(plain(None, "?", None))]);
         };
         let module = &mut self.modules[mapping.module];
-        let image = module.image.get_or_insert_with(|| {
-            open(module.id, &module.path, module.build_id.as_ref(), builder)
-        });
         let id = Some(module.id);
+        let image = module.image(builder);
         let offset = FileOffset(mapping.offset);
         let address = image.as_ref().and_then(|image| {
             Some((image, image.svma_in_mapping(Avma(lookup), Avma(mapping.start), offset)?))
@@ -175,7 +204,42 @@ impl Code {
         frames.collect()
     }
 
+    /// Code that the kernel generated, a BPF program mostly, appears or goes.
+    pub(super) fn generated(&mut self, start: u64, length: u64, name: String, gone: bool) {
+        if gone {
+            self.generated.remove(&start);
+        } else {
+            self.generated.insert(start, (start.saturating_add(length), name));
+        }
+    }
+
+    /// Walks a copied stack. Addresses innermost first go to `sink`; false when the walk ended
+    /// before the outermost frame.
+    pub(super) fn unwind(
+        &mut self,
+        pid: i32,
+        registers: Registers,
+        stack: &[u8],
+        sink: &mut Vec<CodeAddress>,
+        builder: &mut Builder,
+    ) -> bool {
+        let Self { spaces, modules, unwinder, .. } = self;
+        let space = spaces.entry(pid).or_default();
+        let mappings = &space.mappings;
+        let unwinding =
+            space.unwinding.get_or_insert_with(|| unwind_space(mappings, modules, builder));
+        // perf copies from the stack pointer upwards.
+        let Some(base) = registers.get(stack_pointer(registers.arch())) else { return false };
+        let dump = StackDump { base: Avma(base), bytes: stack };
+        unwinder.unwind(unwinding, registers, dump, sink).outcome == Outcome::Complete
+    }
+
     fn kernel(&mut self, lookup: u64, builder: &mut Builder) -> FrameId {
+        let generated = self.generated.range(..=lookup).next_back();
+        if let Some((_, (_, name))) = generated.filter(|(_, (end, _))| lookup < *end) {
+            let module = builder.module_named("[bpf]", "[bpf]");
+            return builder.frame(plain(Some(module), name, None));
+        }
         let recorded = self.build_ids.get("[kernel.kallsyms]").cloned();
         let kernel = self.kernel.get_or_insert_with(|| running(recorded.as_deref(), builder));
         let symbol = kernel.as_ref().and_then(|kernel| kernel.lookup(Avma(lookup)));
@@ -207,23 +271,60 @@ fn plain(module: Option<ModuleId>, function: &str, address: Option<u64>) -> Fram
     Frame { module, function, address, file: None, line: None, inlined: false }
 }
 
-/// A module's file, if it is here and the one that was recorded.
+impl Module {
+    /// The module's file, if it is here and the one that was recorded.
+    fn image(&mut self, builder: &mut Builder) -> Option<&ModuleImage> {
+        let Self { id, path, build_id, image } = self;
+        image.get_or_insert_with(|| open(*id, path, build_id.as_ref(), builder)).as_ref()
+    }
+}
+
+/// The DWARF number of the stack pointer.
+fn stack_pointer(arch: Arch) -> u8 {
+    match arch {
+        Arch::X86_64 => 7,
+        Arch::Aarch64 => 31,
+    }
+}
+
+/// A process's mappings as the unwinder wants them.
+fn unwind_space(
+    mappings: &BTreeMap<u64, Mapping>,
+    modules: &mut [Module],
+    builder: &mut Builder,
+) -> UnwindSpace {
+    let mut space = UnwindSpace::new();
+    for mapping in mappings.values() {
+        let (start, length) = (Avma(mapping.start), mapping.end - mapping.start);
+        match modules[mapping.module].image(builder) {
+            Some(image) => {
+                space.add_module(start, length, FileOffset(mapping.offset), image);
+            }
+            None => space.add_code(start, length),
+        }
+    }
+    space
+}
+
 fn open(
     id: ModuleId,
     path: &str,
     build_id: Option<&BuildId>,
     builder: &mut Builder,
 ) -> Option<ModuleImage> {
-    let image =
-        if path == culprit_symbols::VDSO_NAME || !path.starts_with('/') || path.starts_with("//") {
-            None
-        } else {
-            let file = File::open(path).ok();
-            file.and_then(|file| ModuleImage::open(file, path, build_id).ok())
-        };
+    let is_file = path.starts_with('/') && !path.starts_with("//");
+    let image = if path == VDSO_NAME {
+        // Only this kernel's, and only when it is the one that was recorded.
+        vdso_image().ok().filter(|image| build_id.is_some() && image.build_id() == build_id)
+    } else if is_file {
+        let file = File::open(path).ok();
+        file.and_then(|file| ModuleImage::open(file, path, build_id).ok())
+    } else {
+        None
+    };
     let row = &mut builder.recording().modules[id.index()];
     row.symbols = image.as_ref().is_some_and(ModuleImage::has_symbols);
-    if image.is_none() && path.starts_with('/') && !path.starts_with("//") {
+    if image.is_none() && is_file {
         let what = format!("{path}: not on this machine, or another build");
         builder.lose(LossKind::ModulesUnreadable, 1, &what);
     }

@@ -1,156 +1,199 @@
-//! The header of a perf.data file, made safe before anything trusts it.
+//! The header of a file, and the sections in front of and behind its records.
 //!
-//! Its sections are places and sizes that the crate which reads them allocates. Sections that reach
-//! past the end of the file (a recording that was cut or never finished) are left out; then the
-//! records are still there, and names of events and build ids are not.
+//! ```text
+//! magic, size of an attribute
+//! attributes  ----> attributes, each with the place of its ids
+//! data        ----> records
+//! features    bits; behind the records one place and size for each bit that is set
+//! ```
+//!
+//! A recorder that was killed leaves no size of the records and no sections behind them; then what
+//! follows is taken for records. Source: tools/perf/Documentation/perf.data-file-format.txt.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 
-use super::check::{self, EVENT_DESC, LEAST_ATTRIBUTES, Records};
+use super::attr::{Attr, LEAST};
+use super::words::Words;
 
-/// Bytes of the header.
-const HEADER: usize = 104;
-/// Where its sections stand: attributes, data, event types.
-const SECTIONS: [usize; 3] = [24, 40, 56];
-/// Where the bits of the features stand.
-const FEATURES: usize = 72;
-/// Where the size of an event's attributes stands, and most events.
-const ATTRIBUTES: usize = 16;
-const MOST_EVENTS: u64 = 1 << 16;
-/// Where the bits of simpleperf's own features stand, behind all others.
-const FOREIGN: usize = FEATURES + 16;
+/// Bytes of the header of a file.
+const HEADER: u64 = 104;
+
 /// Bytes of a section's place and size.
 const SECTION: usize = 16;
 
-/// A file behind a repaired header.
-pub(super) struct Repaired<R> {
-    inner: R,
-    header: [u8; HEADER],
-    at: u64,
-    /// The records, once they are being read.
-    records: Option<Records>,
-    /// What had to be left out.
-    pub(super) damage: Option<&'static str>,
+/// Most events; perf's own limit is files.
+const MOST_EVENTS: u64 = 1 << 16;
+
+/// Most bytes of the ids of all events together.
+const MOST_IDS: u64 = 64 << 20;
+
+/// Most bytes of one section behind the records: names of events are the longest, below 10 MB.
+const MOST_SECTION: u64 = 64 << 20;
+
+/// A place in the file and how many bytes are there.
+type Section = (u64, u64);
+
+/// What stands around the records.
+#[derive(Debug, Default)]
+pub(super) struct Around {
+    pub(super) little: bool,
+    /// Attributes with the ids of their events.
+    pub(super) attrs: Vec<(Attr, Vec<u64>)>,
+    /// Sections behind the records by their number, whole.
+    pub(super) features: Vec<(u32, Vec<u8>)>,
+    /// How many bytes of records there are; the input stands at the first.
+    pub(super) records: u64,
+    /// What could not be read.
+    pub(super) damage: Vec<&'static str>,
 }
 
-impl<R: Read + Seek> Repaired<R> {
-    /// Reads the header and checks it against the length of the file.
-    pub(super) fn new(mut inner: R) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("its header: {error}");
-        let size = inner.seek(SeekFrom::End(0)).map_err(failed)?;
-        inner.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let mut header = [0; HEADER];
-        inner.read_exact(&mut header).map_err(failed)?;
-        let mut file = Self { inner, header, at: 0, records: None, damage: None };
-        file.check(size)?;
-        file.at = 0;
-        Ok(file)
-    }
-
-    fn check(&mut self, size: u64) -> Result<(), String> {
-        let least = self.number(ATTRIBUTES);
-        if least < LEAST_ATTRIBUTES || self.number(SECTIONS[0] + 8) / least > MOST_EVENTS {
-            return Err("the size of its attributes makes no sense".to_owned());
-        }
-        // Nothing has written types since 2013; what reads them trusts the sizes in them, as what
-        // reads simpleperf's features does.
-        self.set(SECTIONS[2] + 8, 0);
-        self.header[FOREIGN..].fill(0);
-        let [attributes, data, _] = SECTIONS.map(|at| (self.number(at), self.number(at + 8)));
-        let fits = |(at, length): (u64, u64)| at.checked_add(length).is_some_and(|end| end <= size);
-        if !fits(attributes) {
-            return Err("its attributes lie behind its end".to_owned());
-        }
-        if data.0 > size {
+impl Around {
+    /// Reads the header of a file and leaves the input at its records.
+    ///
+    /// # Errors
+    /// When not even the attributes can be read.
+    pub(super) fn read(input: &mut (impl Read + Seek), little: bool) -> Result<Self, String> {
+        let size = input.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+        let header = at(input, (0, HEADER)).ok_or("its header is cut")?;
+        let long = |place: usize| header.get(place..).and_then(|b| Words::new(b, little).u64());
+        let section = |place: usize| Some((long(place)?, long(place + 8)?));
+        let length = long(16).unwrap_or(0);
+        let (attributes, data) = section(24).zip(section(40)).ok_or("its header is cut")?;
+        let mut around = Self { little, ..Self::default() };
+        around.read_attrs(input, attributes, length, size)?;
+        if data.0 > size || data.0 < HEADER {
             return Err("its records lie behind its end".to_owned());
         }
-        // A recorder that was killed leaves a size of 0.
-        if !fits(data) || data.1 == 0 {
-            self.set(SECTIONS[1] + 8, size - data.0);
-            self.damage = Some("the recording was cut or never finished");
+        let end = data.0.checked_add(data.1).filter(|end| *end <= size && data.1 > 0);
+        around.records = end.map_or(size, |end| end) - data.0;
+        match end {
+            None => around.damage.push("the recording was cut or never finished"),
+            Some(end) => {
+                let bits = (0..4).filter_map(|word| long(72 + word * 8)).collect::<Vec<_>>();
+                around.read_features(input, end, &bits, size);
+            }
         }
-        let end = self.number(SECTIONS[1]) + self.number(SECTIONS[1] + 8);
-        if self.damage.is_some() || !self.features_fit(end, size).unwrap_or(false) {
-            self.header[FEATURES..].fill(0);
-            self.damage.get_or_insert("the part behind the records is missing or damaged");
+        input.seek(SeekFrom::Start(data.0)).map_err(|error| error.to_string())?;
+        Ok(around)
+    }
+
+    /// The attributes: each is followed by the place of its ids.
+    fn read_attrs(
+        &mut self,
+        input: &mut (impl Read + Seek),
+        place: Section,
+        length: u64,
+        size: u64,
+    ) -> Result<(), String> {
+        if length < (LEAST + SECTION) as u64 || place.1 / length > MOST_EVENTS {
+            return Err("the size of its attributes makes no sense".to_owned());
+        }
+        let bytes = within(input, place, size).ok_or("its attributes lie behind its end")?;
+        let mut ids_left = MOST_IDS;
+        let chunk = usize::try_from(length).unwrap_or(usize::MAX);
+        for entry in bytes.chunks_exact(chunk) {
+            let (attr, ids) = entry.split_at(chunk - SECTION);
+            let attr = Attr::read(attr, self.little).ok_or("its attributes are cut")?;
+            let mut words = Words::new(ids, self.little);
+            let ids = words.u64().zip(words.u64()).unwrap_or_default();
+            ids_left = ids_left.saturating_sub(ids.1);
+            let ids = within(input, ids, size).filter(|_| ids_left > 0);
+            if ids.is_none() {
+                self.damage.push("the ids of its events are cut");
+            }
+            let ids = Words::new(ids.as_deref().unwrap_or_default(), self.little).all();
+            self.attrs.push((attr, ids));
         }
         Ok(())
     }
 
-    /// Whether every feature's section lies within the file, and the events' makes sense.
-    fn features_fit(&mut self, table: u64, size: u64) -> io::Result<bool> {
-        let count: u32 = self.header[FEATURES..].iter().map(|byte| byte.count_ones()).sum();
-        let described = 1u64 << EVENT_DESC;
-        let bits = self.number(FEATURES);
-        let events = (bits & described != 0).then(|| (bits & (described - 1)).count_ones());
-        self.inner.seek(SeekFrom::Start(table))?;
-        let (mut all, mut place) = (0u64, None);
-        for index in 0..count {
-            let mut section = [0; SECTION];
-            self.inner.read_exact(&mut section)?;
-            let (at, length) = (self.word(&section[..8]), self.word(&section[8..]));
-            all = all.saturating_add(length);
-            if at.checked_add(length).is_none_or(|end| end > size) || all > size {
-                return Ok(false);
-            }
-            if events == Some(index) {
-                place = Some((at, length));
+    /// The sections behind the records. One that is cut is left out, the others are read.
+    fn read_features(
+        &mut self,
+        input: &mut (impl Read + Seek),
+        table: u64,
+        bits: &[u64],
+        size: u64,
+    ) {
+        let set = (0..256_u32).filter(|bit| {
+            bits.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 != 0)
+        });
+        let set: Vec<u32> = set.collect();
+        let length = (set.len() * SECTION) as u64;
+        let Some(places) = within(input, (table, length), size) else {
+            self.damage.push("the part behind the records is missing");
+            return;
+        };
+        let mut words = Words::new(&places, self.little);
+        let mut cut = false;
+        for feature in set {
+            let place = words.u64().zip(words.u64()).unwrap_or_default();
+            match within(input, place, size) {
+                _ if !super::features::is_read(feature) => {}
+                Some(bytes) => self.features.push((feature, bytes)),
+                None => cut = true,
             }
         }
-        let Some((at, length)) = place else { return Ok(true) };
-        let mut section = Vec::new();
-        self.inner.seek(SeekFrom::Start(at))?;
-        self.inner.by_ref().take(length).read_to_end(&mut section)?;
-        Ok(check::events_fit(&section, self.is_little()))
-    }
-
-    fn is_little(&self) -> bool {
-        self.header.starts_with(b"PERFILE2")
-    }
-
-    fn word(&self, bytes: &[u8]) -> u64 {
-        check::word(bytes, self.is_little()).unwrap_or_default()
-    }
-
-    fn number(&self, at: usize) -> u64 {
-        self.word(&self.header[at..])
-    }
-
-    fn set(&mut self, at: usize, value: u64) {
-        let bytes = if self.is_little() { value.to_le_bytes() } else { value.to_be_bytes() };
-        self.header[at..at + 8].copy_from_slice(&bytes);
+        if cut {
+            self.damage.push("sections behind the records are cut");
+        }
     }
 }
 
-impl<R: Read + Seek> Read for Repaired<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let at = usize::try_from(self.at).unwrap_or(HEADER).min(HEADER);
-        let read = if at < HEADER {
-            let count = into.len().min(HEADER - at);
-            into[..count].copy_from_slice(&self.header[at..at + count]);
-            if at + count == HEADER {
-                self.inner.seek(SeekFrom::Start(HEADER as u64))?;
-            }
-            count
-        } else if let Some(records) = &mut self.records {
-            records.read(&mut self.inner, into)?
-        } else {
-            self.inner.read(into)?
-        };
-        self.at += read as u64;
-        Ok(read)
-    }
+/// The bytes of a section that lies within the file and is no longer than makes sense.
+fn within(input: &mut (impl Read + Seek), place: Section, size: u64) -> Option<Vec<u8>> {
+    let end = place.0.checked_add(place.1)?;
+    (end <= size && place.1 <= MOST_SECTION).then(|| at(input, place)).flatten()
 }
 
-impl<R: Read + Seek> Seek for Repaired<R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let to = match to {
-            SeekFrom::Current(by) => SeekFrom::Start(self.at.saturating_add_signed(by)),
-            other => other,
-        };
-        self.at = self.inner.seek(to)?;
-        let begun = self.at == self.number(SECTIONS[1]);
-        self.records = begun.then(|| Records::new(self.is_little()));
-        Ok(self.at)
+fn at(input: &mut (impl Read + Seek), (place, length): Section) -> Option<Vec<u8>> {
+    input.seek(SeekFrom::Start(place)).ok()?;
+    let mut bytes = Vec::new();
+    input.by_ref().take(length).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 == length).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A file of one event with `records` bytes of records and one section behind them.
+    fn file(records: u64, stated: u64) -> Vec<u8> {
+        let mut words = vec![u64::from_le_bytes(*b"PERFILE2"), HEADER, (LEAST + SECTION) as u64];
+        let data = HEADER + (LEAST + SECTION) as u64 + 8;
+        words.extend([HEADER + 8, (LEAST + SECTION) as u64, data, stated, 0, 0, 1 << 3, 0, 0, 0]);
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(77_u64.to_le_bytes());
+        bytes.extend([0; LEAST]);
+        bytes.extend([HEADER, 8].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(vec![0; usize::try_from(records).expect("few")]);
+        bytes.extend([data + records + 16, 8].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend([4, 0, 0, 0, b'h', b'o', 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn attributes_ids_and_sections_are_found() {
+        let mut input = Cursor::new(file(32, 32));
+        let around = Around::read(&mut input, true).expect("a header");
+        assert_eq!(around.attrs[0].1, [77]);
+        assert_eq!((around.records, around.features.len()), (32, 1));
+        assert!(around.damage.is_empty());
+        assert_eq!(input.position(), HEADER + 8 + (LEAST + SECTION) as u64);
+    }
+
+    #[test]
+    fn what_is_cut_behind_the_records_costs_no_record() {
+        let whole = file(32, 32);
+        let around = Around::read(&mut Cursor::new(&whole[..whole.len() - 4]), true);
+        let around = around.expect("a header");
+        assert_eq!((around.records, around.damage.len()), (32, 1));
+        let killed = Around::read(&mut Cursor::new(&file(32, 0)), true).expect("a header");
+        assert_eq!((killed.records, killed.damage.len()), (32 + 24, 1));
+        for end in 0..whole.len() {
+            let _ = Around::read(&mut Cursor::new(&whole[..end]), true);
+        }
     }
 }

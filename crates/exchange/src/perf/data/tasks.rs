@@ -1,0 +1,164 @@
+//! Processes and threads as they come and go.
+//!
+//! Numbers are used again: a fork begins a new row, whatever had the number before.
+
+use culprit_model::{Pid, Process, ProcessId, Recording, Text, Thread, ThreadId, Tid, Time};
+use rustc_hash::FxHashMap;
+
+/// The processes and threads of a file.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    processes: FxHashMap<i32, ProcessId>,
+    threads: FxHashMap<(i32, i32), ThreadId>,
+    /// By the thread's number alone: the process, too.
+    tids: FxHashMap<i32, (i32, ThreadId)>,
+}
+
+impl Tasks {
+    /// A thread by its numbers.
+    pub(super) fn thread(&mut self, pid: i32, tid: i32, recording: &mut Recording) -> ThreadId {
+        if let Some(known) = self.threads.get(&(pid, tid)) {
+            return *known;
+        }
+        let process = self.process(pid, recording);
+        self.add(process, pid, tid, Time::START, recording)
+    }
+
+    /// A thread by its own number alone, where it was seen before.
+    pub(super) fn by_tid(&self, tid: i32) -> Option<ThreadId> {
+        self.tids.get(&tid).map(|(_, thread)| *thread)
+    }
+
+    /// A process by its number.
+    pub(super) fn process(&mut self, pid: i32, recording: &mut Recording) -> ProcessId {
+        if let Some(known) = self.processes.get(&pid) {
+            return *known;
+        }
+        self.add_process(pid, None, Time::START, recording)
+    }
+
+    /// A thread names itself; its process after it when it is the first.
+    pub(super) fn name(&mut self, pid: i32, tid: i32, name: &str, recording: &mut Recording) {
+        let thread = self.thread(pid, tid, recording);
+        let row = &mut recording.threads[thread.index()];
+        row.name = Text::from(name);
+        if pid == tid {
+            recording.processes[row.process.index()].name = Text::from(name);
+        }
+    }
+
+    /// A thread begins. It is called as the one that made it until it says otherwise.
+    pub(super) fn fork(
+        &mut self,
+        (pid, tid): (i32, i32),
+        (parent, maker): (i32, i32),
+        time: Time,
+        recording: &mut Recording,
+    ) {
+        let maker = self.threads.get(&(parent, maker)).copied();
+        let name = maker.map(|maker| recording.thread(maker).name.clone()).unwrap_or_default();
+        let process = if pid == parent {
+            self.process(pid, recording)
+        } else {
+            let parent = self.processes.get(&parent).copied();
+            let process = self.add_process(pid, parent, time, recording);
+            recording.processes[process.index()].name = name.clone();
+            process
+        };
+        let thread = self.add(process, pid, tid, time, recording);
+        recording.threads[thread.index()].name = name;
+    }
+
+    /// A thread ends; its process with its first.
+    pub(super) fn exit(&mut self, pid: i32, tid: i32, time: Time, recording: &mut Recording) {
+        let Some(thread) = self.threads.get(&(pid, tid)).copied() else { return };
+        let row = &mut recording.threads[thread.index()];
+        row.end = Some(time.max(row.start));
+        if pid == tid {
+            let process = &mut recording.processes[row.process.index()];
+            process.end = Some(time.max(process.start));
+        }
+    }
+
+    fn add_process(
+        &mut self,
+        pid: i32,
+        parent: Option<ProcessId>,
+        start: Time,
+        recording: &mut Recording,
+    ) -> ProcessId {
+        recording.processes.push(Process {
+            pid: Pid(u32::try_from(pid).unwrap_or(0)),
+            parent,
+            name: Text::from(idle(pid)),
+            exe: Text::default(),
+            command_line: Text::default(),
+            start,
+            end: None,
+            exit_code: None,
+            recorded: true,
+        });
+        let id = ProcessId::from_index(recording.processes.len() - 1);
+        self.processes.insert(pid, id);
+        id
+    }
+
+    fn add(
+        &mut self,
+        process: ProcessId,
+        pid: i32,
+        tid: i32,
+        start: Time,
+        recording: &mut Recording,
+    ) -> ThreadId {
+        recording.threads.push(Thread {
+            process,
+            tid: Tid(u32::try_from(tid).unwrap_or(0)),
+            name: Text::from(idle(tid)),
+            start,
+            end: None,
+            recorded: true,
+            sched_from: None,
+            sched_to: None,
+            sched_cpu: None,
+            sched_wait: None,
+        });
+        let id = ThreadId::from_index(recording.threads.len() - 1);
+        self.threads.insert((pid, tid), id);
+        self.tids.insert(tid, (pid, id));
+        id
+    }
+}
+
+/// What the kernel calls its idle threads, which never say it themselves.
+fn idle(number: i32) -> &'static str {
+    if number == 0 { "swapper" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_used_again_make_new_rows() {
+        let (mut tasks, mut recording) = (Tasks::default(), Recording::default());
+        tasks.name(1, 1, "sh", &mut recording);
+        tasks.fork((2, 2), (1, 1), Time(10), &mut recording);
+        let first = tasks.thread(2, 2, &mut recording);
+        assert_eq!(recording.thread(first).name.as_str(), "sh");
+        tasks.name(2, 2, "cat", &mut recording);
+        tasks.exit(2, 2, Time(20), &mut recording);
+        tasks.fork((2, 2), (1, 1), Time(30), &mut recording);
+        let second = tasks.thread(2, 2, &mut recording);
+        assert_ne!(first, second);
+        let spans: Vec<_> = recording
+            .processes
+            .iter()
+            .map(|row| (row.name.as_str(), row.start.0, row.end))
+            .collect();
+        assert_eq!(spans, [("sh", 0, None), ("cat", 10, Some(Time(20))), ("sh", 30, None)]);
+        assert_eq!(recording.processes[1].parent, Some(ProcessId(0)));
+        tasks.fork((2, 3), (2, 2), Time(40), &mut recording);
+        assert_eq!(tasks.by_tid(3).map(|id| recording.thread(id).process), Some(ProcessId(2)));
+    }
+}
