@@ -21,14 +21,14 @@ check: ## format and lints only
 	@cargo fmt --all --check
 	@cargo clippy --release --workspace --all-targets -- -D warnings
 
-build: ## the program, at target/HOST/release/culprit
+build: ## the program and culprit-data beside it (SQL), at target/HOST/release/culprit
 	@scripts/setup demo
-	@cargo build --release -p culprit-cli
+	@cargo build --release -p culprit-cli -p culprit-data
 	@echo $(CULPRIT)
 
 dist: ## the program as it is shipped: static, optimised across crates
 	@scripts/setup demo
-	@cargo build --profile dist -p culprit-cli
+	@cargo build --profile dist -p culprit-cli -p culprit-data
 	@echo $(CARGO_TARGET_DIR)/$(HOST)/dist/culprit
 
 bless: ## rewrite generated documents and snapshots, then read the diff

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use culprit_engine::accounting::{self, Accounting, Allowance, Sum};
 use culprit_engine::calls::Query;
+use culprit_engine::losses::{self, LossLine};
 use culprit_findings::Report;
 use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId};
 
-use crate::losses::{self, LossLine};
 use crate::output::percent;
 pub(crate) use crate::views::{Function, functions};
 
@@ -127,7 +127,7 @@ impl Digest {
     ) -> Self {
         let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query);
-        let losses = losses::lines(&recording);
+        let losses = losses::lines(&recording.losses);
         Self { recording, report, accounting, threads, losses, top }
     }
 

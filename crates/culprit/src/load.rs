@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use culprit_engine::calls::{CallTree, Index, Patterns, Query};
+use culprit_engine::losses;
 use culprit_findings::Report;
 use culprit_model::{Filter, Finding, Metric, Recording, Root, Where, main_metric};
 use culprit_recording::Opened;
@@ -14,7 +15,6 @@ use culprit_recording::Opened;
 use crate::args::{FilterArgs, RecordingArg};
 use crate::digest::{Digest, functions};
 use crate::failure::{Context as _, Failure};
-use crate::losses;
 use crate::output::Output;
 use crate::presets;
 use crate::views::why_empty;
@@ -39,7 +39,7 @@ fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
     if opened.unfinished.is_some() && recording.intervals.is_empty() {
         culprit_engine::threads::build(&mut recording);
     }
-    if let Some(warning) = losses::warning(path, &losses::lines(&recording)) {
+    if let Some(warning) = losses::warning(path, &losses::lines(&recording.losses)) {
         output.warn(&warning);
     }
     recording

@@ -17,7 +17,6 @@ mod html;
 mod interrupt;
 mod json;
 mod load;
-mod losses;
 mod memory;
 mod output;
 mod places;

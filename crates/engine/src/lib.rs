@@ -50,6 +50,7 @@ pub mod calls;
 pub mod causes;
 pub mod compare;
 mod cut;
+pub mod losses;
 pub mod stats;
 pub mod threads;
 pub mod wakers;

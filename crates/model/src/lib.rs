@@ -9,6 +9,7 @@
 //! file format, its documentation and SQL all follow from that declaration.
 
 mod cause;
+mod clean;
 mod column;
 mod filter;
 mod finding;
@@ -25,6 +26,7 @@ mod time;
 pub mod notation;
 
 pub use cause::Cause;
+pub use clean::{clean, clean_lines};
 #[doc(hidden)]
 pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};

@@ -22,6 +22,7 @@ mod mounts;
 mod owner;
 mod place;
 pub mod procfs;
+mod replace;
 mod sandbox;
 mod spawn;
 mod spec;
@@ -40,6 +41,7 @@ pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 pub use held::{Held, Running};
 pub use mounts::{Mount, mount_of, mounts};
 pub use place::{Place, Settings, open};
+pub use replace::replace_with;
 pub use spawn::Stage;
 pub use spec::{
     ContainerOptions, EngineKind, Image, Memory, NanoCpus, Network, PlaceSpec, Publish, SpecError,

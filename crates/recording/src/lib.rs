@@ -43,6 +43,6 @@ mod zip;
 
 pub use disk::SCHEMA;
 pub use error::{Error, Kind};
-pub use read::{Opened, OpenedForViews, open, open_for_views, parse, peek};
+pub use read::{Opened, OpenedForViews, open, open_for_views, open_tables, parse, peek};
 pub use spool::{Parts, Spool, SpoolOptions, SpoolWriter};
 pub use write::write;

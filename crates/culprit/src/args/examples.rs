@@ -172,6 +172,25 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "sql",
+        &[
+            ("culprit sql run.culprit \"SELECT * FROM thread_states\"", "time by thread and cause"),
+            (
+                "culprit sql run.culprit \"SELECT * FROM top_functions ORDER BY self_cpu DESC\"",
+                "a profile",
+            ),
+            (
+                "culprit sql runs/ \"SELECT recording, sum(total) FROM thread_states GROUP BY 1\"",
+                "a folder of recordings",
+            ),
+            (
+                "culprit sql run.culprit --csv -f question.sql > answer.csv",
+                "a question from a file",
+            ),
+            ("culprit sql \"SHOW TABLES\"", "tables and views; `DESCRIBE name` has the columns"),
+        ],
+    ),
+    (
         "import",
         &[
             ("culprit import script.txt -o run.culprit", "what `perf script` printed"),

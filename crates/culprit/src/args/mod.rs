@@ -12,6 +12,7 @@ mod filter;
 mod parse;
 mod places;
 mod record;
+mod sql;
 mod variables;
 mod views;
 mod why;
@@ -28,6 +29,7 @@ pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
+pub(crate) use sql::SqlArgs;
 pub(crate) use views::{
     ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,
     FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs,
@@ -110,6 +112,8 @@ pub(crate) enum Command {
     CriticalPath(PathArgs),
     /// Named groups and folds for `--preset`: list, save, delete
     Presets(PresetsArgs),
+    /// Questions in SQL over the tables of one or many recordings
+    Sql(SqlArgs),
     /// A recording from another profiler's file
     Import(ImportArgs),
     /// What a filter keeps of a recording, as another profiler's file or as a picture

@@ -8,11 +8,13 @@ fn all() -> clap::Command {
 
 fn words(line: &str) -> Vec<OsString> {
     let mut words = vec![String::new()];
-    let mut quoted = false;
+    let mut quote = None;
     for c in line.chars() {
         match c {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => words.push(String::new()),
+            '\'' | '"' if quote.is_none_or(|open| open == c) => {
+                quote = quote.xor(Some(c));
+            }
+            ' ' if quote.is_none() => words.push(String::new()),
             c => words.last_mut().unwrap().push(c),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use culprit_engine::losses;
 use culprit_model::{Filter, Recording};
 
 use crate::args::FlameArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfRecording, TreeDocument};
 use crate::output::Output;
-use crate::{files, load, losses, svg, views};
+use crate::{files, load, svg, views};
 
 /// What `-o` names.
 enum Picture<'a> {
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
 
 /// What a picture is of; a picture leaves the terminal, so it says by itself what it lacks.
 pub(super) fn title(recording: &Recording, filter: &Filter) -> String {
-    let lines = losses::lines(recording);
+    let lines = losses::lines(&recording.losses);
     let whole = if losses::holes(&lines).next().is_some() { "incomplete recording: " } else { "" };
     let meta = &recording.meta;
     format!("{whole}{} in {}, {} time", meta.command.join(" "), meta.place, filter.metric)

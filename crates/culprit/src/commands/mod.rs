@@ -19,6 +19,7 @@ mod presets;
 mod record;
 mod report;
 mod source;
+mod sql;
 mod top;
 mod tree;
 mod wakers;
@@ -55,6 +56,7 @@ pub(crate) fn run(
         Command::Activities(args) => activities::run(&args, output),
         Command::CriticalPath(args) => critical_path::run(&args, output),
         Command::Presets(args) => presets::run(&args, output),
+        Command::Sql(args) => sql::run(&args, output),
         Command::Import(args) => import::run(&args, output),
         Command::Export(args) => export::run(&args, output),
         Command::Explain(args) => explain::run(&args, output),

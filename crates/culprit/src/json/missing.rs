@@ -1,9 +1,8 @@
 //! What is missing of the recording that a document is about.
 
+use culprit_engine::losses::{LossLine, holes, lines};
 use culprit_model::Recording;
 use serde::Serialize;
-
-use crate::losses::{LossLine, holes, lines};
 
 /// A document about a recording, and what is missing of the recording.
 #[derive(Debug, Serialize)]
@@ -25,7 +24,7 @@ pub(crate) struct MissingJson {
 impl<D: Serialize> OfRecording<D> {
     /// The document with what its recording misses.
     pub(crate) fn new(recording: &Recording, document: D) -> Self {
-        Self { document, missing: MissingJson::of(&lines(recording)) }
+        Self { document, missing: MissingJson::of(&lines(&recording.losses)) }
     }
 }
 

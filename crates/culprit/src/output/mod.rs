@@ -23,7 +23,8 @@ use crate::json::ErrorDocument;
 use crate::settings;
 
 pub(crate) use bars::{bar, percent, shares};
-pub(crate) use clean::{clean, clean_lines, elide};
+pub(crate) use clean::elide;
+pub(crate) use culprit_model::{clean, clean_lines};
 pub(crate) use paint::Paint;
 pub(crate) use palette::{cause_color, group_of};
 pub(crate) use progress::Progress;
@@ -88,6 +89,11 @@ impl Output {
     /// True when one JSON document is wanted instead of text.
     pub(crate) fn wants_json(&self) -> bool {
         self.json
+    }
+
+    /// True when nothing but what must not be missed is said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Colours for stdout.

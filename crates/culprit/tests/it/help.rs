@@ -21,6 +21,7 @@ const SUBCOMMANDS: [&str; 21] = [
     "activities",
     "critical-path",
     "presets",
+    "sql",
     "import",
     "export",
     "explain",

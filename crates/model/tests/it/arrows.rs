@@ -13,6 +13,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("findings", &["model", "engine"]),
     ("record", &["model", "place", "recording", "symbols"]),
     ("exchange", &["model", "recording", "symbols"]),
+    ("query", &["model", "recording"]),
+    ("data", &["model", "engine", "recording", "query"]),
     (
         "culprit",
         &["model", "engine", "recording", "place", "symbols", "findings", "record", "exchange"],

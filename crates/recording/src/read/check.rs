@@ -56,7 +56,7 @@ pub(crate) fn is_pointed_to(table: &str) -> Option<bool> {
 }
 
 /// The table that a column's values are rows of.
-fn target(column: &Column) -> Option<&'static str> {
+pub(crate) fn target(column: &Column) -> Option<&'static str> {
     column.unit.strip_prefix("row of ")
 }
 

@@ -4,9 +4,45 @@ use culprit_model::{ColumnData, Loss, LossKind, Row, Table, Text, Values};
 
 use crate::disk::ADDED_SINCE;
 use crate::read::archive::{Archive, Piece};
-use crate::read::check::{Count, Repairs, is_pointed_to, repair};
+use crate::read::check::{Count, Repairs, is_pointed_to, repair, target};
 use crate::spool::Folder;
 use crate::table::{Unzstd, decode};
+
+/// Which tables are loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All that are asked for.
+    All,
+    /// These; the others are empty and count as not read.
+    Only(Vec<&'static str>),
+}
+
+impl Wanted {
+    /// The tables of these names and all that they point into, through any number of tables.
+    /// Processes and losses are always among them: `meta.json` points into the first, and damage is
+    /// told in the second.
+    pub(crate) fn only(names: &[&str]) -> Self {
+        let named = |name: &str| ["processes", "losses"].contains(&name) || names.contains(&name);
+        let tables = culprit_model::TABLES.iter();
+        let mut all: Vec<_> = tables.filter(|table| named(table.name)).collect();
+        let mut next = 0;
+        while let Some(table) = all.get(next) {
+            for target in table.columns.iter().filter_map(target) {
+                let known = culprit_model::TABLES.iter().find(|table| table.name == target);
+                all.extend(known.filter(|known| all.iter().all(|table| table.name != known.name)));
+            }
+            next += 1;
+        }
+        Self::Only(all.into_iter().map(|table| table.name).collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.contains(&name),
+        }
+    }
+}
 
 /// Loads tables of one file. Those that others point into come first.
 #[derive(Debug)]
@@ -16,6 +52,7 @@ pub(crate) struct Loader<'a> {
     pub(crate) counts: Vec<Count>,
     /// What was left out so far.
     pub(crate) losses: Vec<Loss>,
+    wanted: Wanted,
     /// One for each thread that may read a large table.
     zstd: Vec<Unzstd>,
 }
@@ -27,12 +64,20 @@ impl<'a> Loader<'a> {
     pub(crate) fn new(archive: &'a Archive, counts: Vec<Count>) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let zstd = (0..threads.min(MOST_THREADS)).map(|_| Unzstd::default()).collect();
-        Self { archive, counts, losses: Vec::new(), zstd }
+        Self { archive, counts, losses: Vec::new(), wanted: Wanted::All, zstd }
     }
 
-    /// Every row of a table that can be vouched for.
+    /// For the tables of a file from its first one on.
+    pub(crate) fn of(archive: &'a Archive, wanted: Wanted) -> Self {
+        Self { wanted, ..Self::new(archive, Vec::new()) }
+    }
+
+    /// Every row of a table that can be vouched for; none of one that is not wanted.
     pub(crate) fn load<R: Row>(&mut self) -> Vec<R> {
         let table = R::TABLE;
+        if !self.wanted.has(table.name) {
+            return Vec::new();
+        }
         let rows = R::rows(self.load_columns(&table)).unwrap_or_else(|e| {
             self.damaged(1, format!("the table `{}` cannot be read: {e}", table.name));
             Vec::new()
@@ -183,4 +228,26 @@ fn extend(column: &mut ColumnData, more: ColumnData) {
 
 fn empty(table: &Table) -> Vec<ColumnData> {
     table.columns.iter().map(|column| crate::table::missing(column.ty, 0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_brings_those_that_it_points_into() {
+        let names = |names: &[&str]| match Wanted::only(names) {
+            Wanted::Only(mut names) => {
+                names.sort_unstable();
+                names.join(" ")
+            }
+            Wanted::All => unreachable!("some were named"),
+        };
+        assert_eq!(names(&[]), "losses processes");
+        assert_eq!(
+            names(&["intervals"]),
+            "frames intervals losses modules processes stacks threads"
+        );
+        assert_eq!(names(&["frames", "marks"]), "frames losses marks modules processes threads");
+    }
 }

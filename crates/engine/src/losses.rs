@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use culprit_model::{Label as _, LossKind, LossSeverity, Recording};
+use culprit_model::{Label as _, Loss, LossKind, LossSeverity};
 
 /// One kind of loss, all its rows together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LossLine {
+pub struct LossLine {
     /// The kind's word.
     pub id: String,
     /// How bad it is.
@@ -25,9 +25,10 @@ pub(crate) struct LossLine {
 }
 
 /// The loss ledger, one line a kind, the worst first.
-pub(crate) fn lines(recording: &Recording) -> Vec<LossLine> {
+#[must_use]
+pub fn lines(losses: &[Loss]) -> Vec<LossLine> {
     let mut kinds: BTreeMap<LossKind, (u64, Vec<&str>)> = BTreeMap::new();
-    for loss in &recording.losses {
+    for loss in losses {
         let (count, details) = kinds.entry(loss.kind).or_default();
         *count += loss.count;
         if !loss.detail.is_empty() {
@@ -41,12 +42,13 @@ pub(crate) fn lines(recording: &Recording) -> Vec<LossLine> {
 }
 
 /// Those after which any sum may be too small.
-pub(crate) fn holes(lines: &[LossLine]) -> impl Iterator<Item = &LossLine> {
+pub fn holes(lines: &[LossLine]) -> impl Iterator<Item = &LossLine> {
     lines.iter().filter(|line| line.hole)
 }
 
 /// What is said before anything about a recording with holes; none for a whole one.
-pub(crate) fn warning(path: &Path, lines: &[LossLine]) -> Option<String> {
+#[must_use]
+pub fn warning(path: &Path, lines: &[LossLine]) -> Option<String> {
     let mut told = holes(lines).peekable();
     told.peek()?;
     let mut text = format!(
@@ -62,7 +64,8 @@ pub(crate) fn warning(path: &Path, lines: &[LossLine]) -> Option<String> {
 
 impl LossLine {
     /// What exactly is missing, in words.
-    pub(crate) fn what(&self) -> String {
+    #[must_use]
+    pub fn what(&self) -> String {
         let records = match self.count {
             1 => "1 record".to_owned(),
             count => format!("{count} records"),
@@ -93,25 +96,22 @@ fn line(kind: LossKind, count: u64, details: &[&str]) -> LossLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
 
-    fn loss(kind: LossKind, count: u64, detail: &str) -> culprit_model::Loss {
-        culprit_model::Loss { kind, count, from: None, to: None, detail: detail.into() }
+    fn loss(kind: LossKind, count: u64, detail: &str) -> Loss {
+        Loss { kind, count, from: None, to: None, detail: detail.into() }
     }
 
     #[test]
     fn losses_of_one_kind_are_one_line_and_the_worst_comes_first() {
-        let mut recording = testing::recording();
-        recording.losses = vec![
+        let told: Vec<_> = lines(&[
             loss(LossKind::RingsSmall, 1, ""),
             loss(LossKind::SymbolsMissing, 1, "/bin/a"),
             loss(LossKind::SwitchesLost, 7, "cpu 0"),
             loss(LossKind::SymbolsMissing, 2, "/bin/b"),
-        ];
-        let told: Vec<_> = lines(&recording)
-            .iter()
-            .map(|l| format!("{} {} {}", l.id, l.count, l.detail))
-            .collect();
+        ])
+        .iter()
+        .map(|l| format!("{} {} {}", l.id, l.count, l.detail))
+        .collect();
         assert_eq!(
             told,
             ["switches-lost 7 cpu 0", "symbols-missing 3 /bin/a; /bin/b", "rings-small 1 "]
@@ -120,11 +120,10 @@ mod tests {
 
     #[test]
     fn only_holes_are_warned_of() {
-        let mut recording = testing::recording();
-        recording.losses = vec![loss(LossKind::SymbolsMissing, 1, "/bin/a")];
-        assert_eq!(warning(Path::new("x"), &lines(&recording)), None);
-        recording.losses.push(loss(LossKind::SwitchesLost, 7, ""));
-        let said = warning(Path::new("x"), &lines(&recording)).unwrap();
+        let mut losses = vec![loss(LossKind::SymbolsMissing, 1, "/bin/a")];
+        assert_eq!(warning(Path::new("x"), &lines(&losses)), None);
+        losses.push(loss(LossKind::SwitchesLost, 7, ""));
+        let said = warning(Path::new("x"), &lines(&losses)).unwrap();
         assert!(said.contains("switches-lost: 7 records") && said.contains("hint: "), "{said}");
     }
 }

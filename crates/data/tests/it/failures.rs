@@ -1,0 +1,97 @@
+//! Errors: in words, with a way out, and with the exit code of the contract.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::{Lab, project, stderr, stdout};
+
+fn failed(lab: &Lab, arguments: &[&str], code: i32) -> String {
+    let output: Output = lab.sql(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+    assert!(output.stdout.is_empty(), "{}", stdout(&output));
+    stderr(&output)
+}
+
+#[test]
+fn wrong_questions_and_files_end_with_2() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("notes.txt"), "notes").unwrap();
+    for (arguments, words) in [
+        (&["run.culprit", "SELECT * FROM interval"][..], "do you mean `intervals`"),
+        (&["run.culprit", "SELECT durations FROM intervals"], "do you mean `duration`"),
+        (&["run.culprit", "SELECT 1 FORM x y"], "line 1, column"),
+        (&["run.culprit", "DROP TABLE threads"], "questions only read"),
+        (&["run.culprit"], "the question is missing"),
+        (&["missing.culprit", "SELECT 1"], "missing.culprit"),
+        (&["notes.txt", "SELECT 1"], "no recording"),
+        (&["SELECT * FROM threads"], "no recording to ask"),
+        (&["run.culprit", ""], "empty"),
+        (&["-f", "none.sql", "run.culprit"], "none.sql"),
+        (&["--json", "--csv", "SELECT 1"], "cannot be used with"),
+    ] {
+        let said = failed(&lab, arguments, 2);
+        assert!(said.contains(words) && said.starts_with("error: "), "{arguments:?}: {said}");
+    }
+    std::fs::create_dir(lab.path("empty")).unwrap();
+    assert!(failed(&lab, &["empty", "SELECT 1"], 2).contains("holds no recording"));
+}
+
+#[test]
+fn too_little_memory_ends_with_3_and_says_how_to_have_more() {
+    let lab = Lab::new();
+    let sql =
+        "SELECT count(*) FROM (SELECT DISTINCT value * 7919 % 3000017 FROM range(0, 3000000))";
+    let said = failed(&lab, &["--memory", "4", sql], 3);
+    assert!(said.contains("more than 4 MiB") && said.contains("--memory"), "{said}");
+}
+
+#[test]
+fn with_json_a_failure_is_a_document() {
+    let lab = Lab::new();
+    let output = lab.sql(&["--json", "run.culprit", "SELECT * FROM interval"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["error"]["exit_code"], 2);
+    assert!(document["error"]["hint"].as_str().unwrap().contains("`intervals`"));
+}
+
+#[test]
+fn a_damaged_recording_is_told_and_what_is_whole_is_used() {
+    let lab = Lab::new();
+    let whole = std::fs::read(project("crates/recording/tests/fixtures/format-1.culprit")).unwrap();
+    std::fs::write(lab.path("cut.culprit"), &whole[..whole.len() - 50]).unwrap();
+    let output = lab.sql(&["cut.culprit", "SELECT count(*) AS n FROM intervals"]);
+    assert!(output.status.success());
+    assert!(stderr(&output).contains("`cut.culprit` is incomplete"), "{}", stderr(&output));
+    assert_ne!(stdout(&output), "n\n0\n");
+}
+
+/// The question comes through a named pipe: once it can be written there, the program watches for
+/// signals.
+#[test]
+fn ctrl_c_stops_a_question() {
+    let lab = Lab::new();
+    let pipe = lab.path("question");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let mut command = lab.command(&["-f", "question"]);
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Longer than any test: it ends when it is stopped.
+    let forever = "SELECT sum(a.value * b.value) FROM range(0, 1000000) a, range(0, 1000000) b";
+    std::fs::write(&pipe, forever).unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stderr(&output).contains("stopped"), "{}", stderr(&output));
+}

@@ -1,0 +1,11 @@
+//! `culprit-data` as its users meet it: arguments, output, errors, exit codes.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
+)]
+
+mod beside;
+mod failures;
+mod output;
+mod support;

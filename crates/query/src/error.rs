@@ -1,0 +1,181 @@
+//! What can go wrong with a question.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A question could not be answered.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A recording could not be opened.
+    #[error(transparent)]
+    Recording(#[from] culprit_recording::Error),
+    /// A folder could not be listed.
+    #[error("cannot list the folder `{}`: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A folder holds no recording.
+    #[error("the folder `{}` holds no recording", path.display())]
+    NoRecording {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The question is about recordings, and none was named.
+    #[error("the question names `{table}`, and there is no recording to ask")]
+    NoneNamed {
+        /// A table that it names.
+        table: String,
+    },
+    /// There is nothing to answer.
+    #[error("the question is empty")]
+    Empty,
+    /// More than one question at once.
+    #[error("{count} questions at once; one is answered at a time")]
+    Several {
+        /// How many.
+        count: usize,
+    },
+    /// Longer than any question that a person or a program would ask.
+    #[error("the question has {bytes} bytes; at most {limit} are read")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest that is read.
+        limit: usize,
+    },
+    /// The question is no SQL.
+    #[error("cannot read the question: {why}{}", at.as_ref().map(Place::text).unwrap_or_default())]
+    Syntax {
+        /// What was expected, and what was found.
+        why: String,
+        /// Where, if the parser tells.
+        at: Option<Place>,
+    },
+    /// The question would change something.
+    #[error("`{what}` is not answered: questions only read")]
+    Changes {
+        /// Its first words.
+        what: String,
+    },
+    /// No table or view has this name.
+    #[error("there is no table `{name}`")]
+    UnknownTable {
+        /// The name.
+        name: String,
+        /// Names like it, the nearest first.
+        near: Vec<String>,
+    },
+    /// No table that the question names has this column.
+    #[error("there is no column `{name}`{}", of(table))]
+    UnknownColumn {
+        /// The name.
+        name: String,
+        /// The table, where the question says in which.
+        table: Option<String>,
+        /// Columns like it, the nearest first; all of them when none is near.
+        near: Vec<String>,
+    },
+    /// The question reads as SQL and makes no sense for these tables.
+    #[error("cannot answer the question: {why}")]
+    Plan {
+        /// Why.
+        why: String,
+    },
+    /// Something in the data stopped it, such as a division by zero.
+    #[error("the answer failed: {why}")]
+    Run {
+        /// Why.
+        why: String,
+    },
+    /// The answer needs more memory than it may take.
+    #[error("the answer needs more than {limit_mib} MiB of memory: {who}")]
+    Memory {
+        /// The limit.
+        limit_mib: u64,
+        /// What wanted more.
+        who: String,
+    },
+    /// [`Stop`](crate::Stop) was pulled.
+    #[error("the question was stopped")]
+    Stopped,
+    /// The machine refused threads.
+    #[error("cannot start threads for the answer: {0}")]
+    Threads(std::io::Error),
+}
+
+fn of(table: &Option<String>) -> String {
+    table.as_ref().map(|table| format!(" in `{table}`")).unwrap_or_default()
+}
+
+/// A place in a question's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character in it, from 1.
+    pub column: usize,
+    /// What stands in that line.
+    pub text: String,
+}
+
+impl Place {
+    /// ` at line 2, column 5`, and below it the line with a mark.
+    fn text(&self) -> String {
+        let Self { line, column, text } = self;
+        let before: String = text
+            .chars()
+            .take(column.saturating_sub(1))
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        format!(" at line {line}, column {column}\n  {text}\n  {before}^")
+    }
+}
+
+impl Error {
+    /// Ways out, one a line.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        const LIST: &str = "`SHOW TABLES` lists them; docs/sql.md describes them";
+        match self {
+            Self::UnknownTable { name, .. } if name == "from" => {
+                vec![Some("the column `from` needs double quotes: \"from\"".to_owned())]
+            }
+            Self::UnknownTable { near, .. } => vec![meant(near), Some(LIST.to_owned())],
+            Self::UnknownColumn { near, table, .. } => {
+                let table = table.as_deref().unwrap_or("name");
+                vec![meant(near), Some(format!("`DESCRIBE {table}` lists columns"))]
+            }
+            Self::Memory { .. } => {
+                let less = "ask for fewer columns, for a `WHERE`, or of fewer recordings";
+                vec![Some("`--memory MIB` allows more".to_owned()), Some(less.to_owned())]
+            }
+            Self::Changes { .. } => {
+                vec![Some("a question begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE".into())]
+            }
+            Self::NoneNamed { .. } => {
+                vec![Some("name one before the question: culprit sql run.culprit \"...\"".into())]
+            }
+            Self::Empty => vec![Some("as in \"SELECT * FROM thread_states\"".to_owned())],
+            _ => Vec::new(),
+        }
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// True when the machine refused, not the input.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Memory { .. } | Self::Threads(_))
+    }
+}
+
+fn meant(near: &[String]) -> Option<String> {
+    let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| format!("do you mean {}?", names.join(" or ")))
+}

@@ -1,0 +1,45 @@
+//! The tables of recordings as SQL: the only crate that knows DataFusion.
+//!
+//! A [`Store`] names recordings; a question is parsed, the tables that it names (through any
+//! number of [`views()`]) are read from each recording, and the [`Answer`] comes row by row.
+//!
+//! ```text
+//! question -> parsed, refused if it would change anything    question.rs
+//!          -> the tables that it names                       question.rs, views.rs
+//!          -> these tables of every recording, as Arrow      load.rs, columns.rs
+//!          -> plan, rows                                     engine.rs
+//!          -> values                                         answer.rs, value.rs
+//! ```
+//!
+//! Tables are read with the recording's own bounded reader, not by DataFusion's: it is the one that
+//! survives damaged files, checks every handle, and says what it left out. They are held in memory,
+//! 42 bytes an interval, and count towards the limit that the caller sets; while one recording's
+//! table is read, its rows are there too.
+//!
+//! Schema, views and worked questions are declared here; docs/sql.md is generated from them.
+
+mod answer;
+mod columns;
+mod engine;
+mod error;
+mod load;
+mod near;
+mod question;
+mod questions;
+mod runtime;
+mod schema;
+mod sources;
+mod store;
+mod tables;
+mod value;
+mod views;
+
+pub use answer::{Answer, AnswerColumn, Opened};
+pub use error::Error;
+pub use questions::{Question, questions};
+pub use runtime::Stop;
+pub use schema::{SqlColumn, SqlTable, tables};
+pub use sources::{Source, sources};
+pub use store::{Limits, Store};
+pub use value::Value;
+pub use views::{View, ViewColumn, views};

@@ -1,0 +1,23 @@
+-- A function's own time by cause.
+--
+-- recording text: The recording.
+-- name text: `module!function`; none where the stack was lost.
+-- cause text: Why the time passed.
+-- self bigint (ns): How long.
+-- intervals bigint: Stretches of time.
+-- longest bigint (ns): The longest of them.
+WITH leaves AS (
+  SELECT s.recording, s.id AS stack, n.name
+  FROM frame_names n
+  JOIN stacks s ON s.recording = n.recording AND s.frame = n.frame
+)
+SELECT
+  i.recording,
+  l.name,
+  i.cause,
+  sum(i.duration) AS self,
+  count(*) AS intervals,
+  max(i.duration) AS longest
+FROM intervals i
+LEFT JOIN leaves l ON l.recording = i.recording AND l.stack = i.stack
+GROUP BY i.recording, l.name, i.cause

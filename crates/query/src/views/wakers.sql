@@ -1,0 +1,34 @@
+-- A wakeup with names: who made whom ready, and where the waker was.
+--
+-- recording text: The recording.
+-- time bigint (ns since the recording's start): When.
+-- thread uint32 (row of threads): The thread that was made ready.
+-- thread_name text: Its name.
+-- tid uint32 (kernel tid): Its kernel number.
+-- source text: What kind of event did it.
+-- waker uint32 (row of threads): The thread that did it; none for interrupts.
+-- waker_name text: Its name.
+-- waker_tid uint32 (kernel tid): Its kernel number.
+-- waker_process text: Its process's name.
+-- waker_at text: Where it was, `module!function`; none where wakeups have no stacks.
+WITH leaves AS (
+  SELECT s.recording, s.id AS stack, n.name
+  FROM frame_names n
+  JOIN stacks s ON s.recording = n.recording AND s.frame = n.frame
+)
+SELECT
+  k.recording,
+  k.time,
+  k.thread,
+  t.thread_name,
+  t.tid,
+  k.source,
+  k.waker,
+  w.thread_name AS waker_name,
+  w.tid AS waker_tid,
+  w.process_name AS waker_process,
+  l.name AS waker_at
+FROM wakeups k
+JOIN thread_names t ON t.recording = k.recording AND t.thread = k.thread
+LEFT JOIN thread_names w ON w.recording = k.recording AND w.thread = k.waker
+LEFT JOIN leaves l ON l.recording = k.recording AND l.stack = k.waker_stack

@@ -1,0 +1,15 @@
+//! Questions and their answers, through the public API.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
+)]
+
+mod answers;
+mod bounds;
+mod cases;
+mod errors;
+
+mod sql_doc;
+mod support;
+mod views;
