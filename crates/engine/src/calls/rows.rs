@@ -312,8 +312,13 @@ mod tests {
         // Two threads that tile, then rows that overlap and end in another order than they begin.
         let start = vec![0, 5, 9, 2, 4, 4, 1, 2, 3];
         let length = vec![5, 4, 3, 2, 0, 9, 9, 1, 2];
-        let leaves =
-            (0..9).map(|node| Leaf { node, thread: None, cause: None, metric: Metric::Wall });
+        let leaves = (0..9).map(|node| Leaf {
+            node,
+            thread: None,
+            cause: None,
+            metric: Metric::Wall,
+            activity: u32::MAX,
+        });
         let weights =
             Weights { start: start.clone(), value: length.clone(), ..Weights::default() }.slim();
         let rows =
