@@ -141,10 +141,9 @@ pub(super) fn places(parent: &[u32]) -> Vec<u32> {
     let mut next = size;
     let mut top = 0;
     let mut place = Vec::with_capacity(parent.len());
-    for at in 0..parent.len() {
+    for (at, above) in parent.iter().enumerate() {
         let size = next[at];
-        let free = next.get_mut(parent[at] as usize).filter(|_| parent[at] != NONE);
-        let free = free.unwrap_or(&mut top);
+        let free = next.get_mut(*above as usize).unwrap_or(&mut top);
         let own = *free;
         *free += size;
         next[at] = own + 1;
