@@ -123,8 +123,10 @@ fn distribution(row: &NameRow, output: &Output) -> String {
 fn slowest(view: &ActivitiesView<'_>) -> Table {
     let headings = [("latency", Align::Right)].into_iter();
     let headings = headings.chain(PASSED.map(|name| (name, Align::Right)));
-    let left = ["mostly", "options for a closer look", "thread", "activity"];
-    let headings: Vec<_> = headings.chain(left.map(|name| (name, Align::Left))).collect();
+    let left = ["mostly", "thread", "activity"].map(|name| (name, Align::Left));
+    // Cut to the width, the options could not be pasted.
+    let options = [("options for a closer look", Align::Right)];
+    let headings: Vec<_> = headings.chain(options).chain(left).collect();
     let mut table = Table::new(&headings);
     for id in view.slowest {
         let row = &view.recording.activities[id.index()];
@@ -137,8 +139,8 @@ fn slowest(view: &ActivitiesView<'_>) -> Table {
         let thread = view.recording.thread_name(row.thread);
         let mostly = mostly(&view.survey.causes(*id));
         table.row(cells.chain([
-            mostly,
             range(row),
+            mostly,
             clean(&thread).into_owned(),
             clean(&name).into_owned(),
         ]));
