@@ -17,7 +17,6 @@ mod html;
 mod interrupt;
 mod json;
 mod load;
-mod memory;
 mod output;
 mod places;
 mod presets;
@@ -35,7 +34,7 @@ use failure::{Failure, Outcome};
 use output::Output;
 
 #[global_allocator]
-static ALLOCATOR: memory::HugePages = memory::HugePages;
+static ALLOCATOR: culprit_record::HugePages = culprit_record::HugePages;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();

@@ -96,3 +96,4 @@ pub use pace::DEFAULT_STACK_RATE;
 pub use plan::{Options, Plan, Target, plan};
 pub use probes::{ActivityEnds, ActivityProbe, Function};
 pub use session::{Armed, Progress, StopHandle, Waiting};
+pub use sys::HugePages;

@@ -1,9 +1,10 @@
 //! The kernel's door: `perf_event_open`, the ioctls of its descriptors, and real-time priority.
 //!
-//! Together with [`ring`] this is the only unsafe code of the crate. Everything here is a thin,
+//! Together with [`ring`] and [`memory`] this is the only unsafe code of the crate. Everything here is a thin,
 //! typed wrapper around one system call; what is opened and why is decided in `attr` and `plan`.
 //! Sources: perf_event_open(2), sched_setscheduler(2), include/uapi/linux/perf_event.h.
 
+mod memory;
 mod ring;
 
 use std::ffi::CStr;
@@ -13,6 +14,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use perf_event_open_sys as perf;
 use perf_event_open_sys::bindings::perf_event_attr;
 
+pub use memory::HugePages;
 pub(crate) use ring::MappedRing;
 
 /// What an event watches.

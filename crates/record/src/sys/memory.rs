@@ -1,4 +1,5 @@
-//! The program's allocator: the system's, with large blocks on huge pages.
+//! An allocator for programs that analyse recordings: the system's, with large blocks on huge pages.
+//! It is here because unsafe code is in this module only.
 //!
 //! Columns of millions of rows are written once and read a few times, so that most of what they
 //! cost is the kernel's work of handing out their pages: measured 2.5 us for each 4 KiB, which is
@@ -14,11 +15,10 @@ use rustix::mm::{Advice, madvise};
 const LARGE: usize = 8 << 20;
 const PAGE: usize = 4096;
 
-/// See the module.
-#[derive(Debug)]
-pub(crate) struct HugePages;
+/// The system's allocator; asks for huge pages for blocks of 8 MiB and more.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HugePages;
 
-#[expect(unsafe_code, reason = "an allocator is unsafe by its definition")]
 // SAFETY: every block is the system allocator's, unchanged; advice changes no byte of it.
 unsafe impl GlobalAlloc for HugePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -52,7 +52,6 @@ fn advised(block: *mut u8, size: usize) -> *mut u8 {
 }
 
 #[cold]
-#[expect(unsafe_code, reason = "the range must be the program's own")]
 fn advise(block: *mut u8, size: usize) {
     let skipped = block.align_offset(PAGE);
     let length = (size - skipped) / PAGE * PAGE;
