@@ -3,6 +3,13 @@
 //! Each test records a small program and skips, with the reason, where perf or the right is missing.
 //! perf may lose records on a busy machine and says so; then it is asked to record again.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "perf itself is what this is held against, and helpers of tests fail and speak as tests do"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
