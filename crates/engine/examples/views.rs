@@ -18,7 +18,8 @@ use culprit_model::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-#[path = "../../culprit/src/memory.rs"]
+#[expect(unsafe_code, reason = "the allocator that the program has, to measure with it")]
+#[path = "../../record/src/sys/memory.rs"]
 mod memory;
 
 #[global_allocator]
