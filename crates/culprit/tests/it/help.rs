@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 21] = [
+const SUBCOMMANDS: [&str; 22] = [
     "why",
     "record",
     "report",
