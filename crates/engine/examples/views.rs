@@ -18,7 +18,7 @@ use culprit_model::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-#[expect(unsafe_code, reason = "the allocator that the program has, to measure with it")]
+#[expect(unsafe_code, unreachable_pub, reason = "the program's own allocator, out of its crate")]
 #[path = "../../record/src/sys/memory.rs"]
 mod memory;
 

@@ -6,6 +6,7 @@
 //! (a damaged file, a check against the kernel's sums that is off) concerns all of the time that it
 //! is about. The rest is told as coverage: the share of the time that nothing speaks against.
 
+use culprit_engine::accounting::{Allowance, Sum};
 use culprit_model::{Basis, Evidence as Fact, Loss, LossKind, Nanos, Rung};
 
 use crate::evidence::{Evidence, Segment, SegmentId};
@@ -185,9 +186,13 @@ impl Apart {
             return Self::default();
         }
         let sums = culprit_engine::accounting::accounting(recording);
+        let apart = |sum: &Sum, allowed: &Allowance| {
+            let of_more = sum.theirs.share_of(sum.ours.max(sum.theirs));
+            sum.off(allowed).map_or(0.0, |share| share * of_more)
+        };
         Self {
-            cpu: sums.cpu.off(&sums.cpu_allowance()).unwrap_or(0.0).min(1.0),
-            run_queue: sums.run_queue.off(&sums.run_queue_allowance()).unwrap_or(0.0).min(1.0),
+            cpu: apart(&sums.cpu, &sums.cpu_allowance()),
+            run_queue: apart(&sums.run_queue, &sums.run_queue_allowance()),
         }
     }
 }

@@ -39,6 +39,8 @@ pub(crate) const KINDS: &[LossKind] = &[
     LossKind::RecordsMalformed,
     LossKind::DetailLeftOut,
     LossKind::MetricGuessed,
+    LossKind::ProbeHitsLost,
+    LossKind::ProbesLate,
 ];
 
 impl Rule for RecordingLost {

@@ -24,8 +24,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 };
 
 /// The kinds of loss that this tells.
-pub(crate) const KINDS: &[LossKind] =
-    &[LossKind::WakersMissing, LossKind::KernelStacksMissing, LossKind::RingsSmall];
+pub(crate) const KINDS: &[LossKind] = &[
+    LossKind::WakersMissing,
+    LossKind::KernelStacksMissing,
+    LossKind::RingsSmall,
+    LossKind::ProbesRefused,
+    LossKind::CountersMissing,
+];
 
 impl Rule for RightsMissing {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {

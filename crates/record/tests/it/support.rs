@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::sync::OnceLock;
 
+use culprit_model::counter_names::STEAL_NS;
 use culprit_model::{LossKind, Nanos, Recording, Rung, SwitchKind, ThreadId, Time};
 use culprit_place::{Cgroup, Command, Position, Settings};
 use culprit_record::{Ending, Finished, Options, StopHandle, Target, Waiting, plan};
@@ -175,6 +176,9 @@ pub(crate) struct Sums {
     pub(crate) run_queue: Pair,
     /// Snapshots that were taken while their thread ran.
     pub(crate) rough: u64,
+    /// What the hypervisor can have taken meanwhile, ns: the kernel leaves it out of time on a CPU,
+    /// and we leave out of waits what it took of an idle CPU that traces nothing.
+    pub(crate) stolen: u64,
 }
 
 impl Pair {
@@ -187,7 +191,7 @@ impl Pair {
 impl Sums {
     /// Adds up.
     pub(crate) fn of(recording: &Recording) -> Self {
-        let mut sums = Self::default();
+        let mut sums = Self { stolen: stolen(recording), ..Self::default() };
         for (at, row) in recording.threads.iter().enumerate() {
             let (Some(from), Some(to), Some(cpu), Some(wait)) =
                 (row.sched_from, row.sched_to, row.sched_cpu, row.sched_wait)
@@ -203,6 +207,16 @@ impl Sums {
             sums.rough += u64::from(runs_at(recording, thread, to));
         }
         sums
+    }
+}
+
+/// Between the first and the last reading, which are in hundredths of a second.
+fn stolen(recording: &Recording) -> u64 {
+    let readings = recording.counters.iter().filter(|row| &*row.name == STEAL_NS);
+    let values: Vec<u64> = readings.map(|row| row.value).collect();
+    match (values.first(), values.last()) {
+        (Some(first), Some(last)) if *last > 0 => last - first + 10_000_000,
+        _ => 0,
     }
 }
 
