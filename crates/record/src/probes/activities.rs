@@ -186,14 +186,14 @@ impl ActivityProbe {
 
 impl ActivityProbe {
     /// The names of ends that are nowhere in what was probed.
-    pub(super) fn unfound<'a>(&self, found: impl Iterator<Item = &'a Site> + Clone) -> Vec<String> {
+    pub(super) fn unfound(&self, found: &[&Site]) -> Vec<String> {
         let starts = |site: &Site| match &site.purpose {
             Purpose::Activity(edge) if edge.name.as_str() == self.name => {
                 Some(matches!(edge.kind, EdgeKind::Enter | EdgeKind::Start))
             }
             _ => None,
         };
-        let has = |wanted: bool| found.clone().any(|site| starts(site) == Some(wanted));
+        let has = |wanted: bool| found.iter().any(|site| starts(site) == Some(wanted));
         let ends: Vec<(bool, String)> = match &self.ends {
             ActivityEnds::Call(call) => vec![(true, call.words().join(":"))],
             ActivityEnds::Between(start, stop) => {

@@ -176,7 +176,8 @@ impl Wish {
     /// The names of what is nowhere in all that was probed, and whose they are.
     fn unfound(&self, placed: &[Probe]) -> Vec<(String, String)> {
         let Self::Activity(activity) = self else { return Vec::new() };
-        let ends = activity.unfound(placed.iter().map(|probe| &probe.site));
+        let found: Vec<&Site> = placed.iter().map(|probe| &probe.site).collect();
+        let ends = activity.unfound(&found);
         ends.into_iter().map(|end| (activity.name.clone(), end)).collect()
     }
 }
