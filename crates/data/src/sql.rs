@@ -38,7 +38,7 @@ pub(crate) fn run(args: &SqlArgs, talk: &Talk) -> Result<(), Failure> {
     let limit = Limit::new(rows);
     match (args.json, args.csv) {
         (true, _) => print(&mut answer, Json::default(), limit, talk),
-        (_, true) => print(&mut answer, Csv::default(), limit, talk),
+        (_, true) => print(&mut answer, Csv, limit, talk),
         _ => print(&mut answer, Table::default(), limit, talk),
     }
 }

@@ -84,7 +84,7 @@ mod tests {
     fn a_folder_stands_for_its_recordings() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
-        assert!(matches!(sources(&[path.clone()]), Err(Error::NoRecording { .. })));
+        assert!(matches!(sources(std::slice::from_ref(&path)), Err(Error::NoRecording { .. })));
         for name in ["2.culprit", "1.culprit", "notes.txt"] {
             std::fs::write(path.join(name), "").unwrap();
         }

@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::print_stdout,
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 

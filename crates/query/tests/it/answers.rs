@@ -24,10 +24,10 @@ fn a_recording_cut_anywhere_is_answered_or_refused() {
     let path = folder.path().join("cut.culprit");
     for part in 0..12 {
         std::fs::write(&path, &whole[..whole.len() * part / 12]).unwrap();
-        let found = sources(&[path.clone()]).unwrap();
+        let found = sources(std::slice::from_ref(&path)).unwrap();
         assert_eq!(found[0].name, "cut");
         if culprit_recording::peek(&path).is_ok() {
-            let store = store(&[path.clone()]);
+            let store = store(std::slice::from_ref(&path));
             ask(&store, "SELECT cause, total FROM thread_states").unwrap();
             let lost = ask(&store, "SELECT kind FROM losses WHERE kind = 'file-damaged'").unwrap();
             assert!(lost.len() > 1, "{part}");
