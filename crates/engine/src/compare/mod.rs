@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::calls::STACK_LOST;
 use crate::causes::Causes;
-use crate::stats::{Ratio, compare_paired};
+use crate::stats::{Bands, Ratio, compare_paired};
 use crate::wakers::{Relevance, Scope};
 
 /// The function of time in which no recorded thread was on the path.
@@ -180,7 +180,7 @@ pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Compari
     Some(Comparison {
         baseline: mean_before,
         candidate: mean_after,
-        ratio: compare_paired(&seconds(&before), &seconds(&after), band),
+        ratio: compare_paired(&seconds(&before), &seconds(&after), Bands::one(band)),
         rows,
         explained_share: explained.clamp(0.0, 1.0),
     })

@@ -1,6 +1,10 @@
 //! The documents that describe the engine, held against the engine.
 //!
-//! `CULPRIT_BLESS=1 cargo test --release -p culprit-engine --test it` writes docs/causes.md again.
+//! `CULPRIT_BLESS=1 cargo test --release -p culprit-engine --test it` writes docs/causes.md and the
+//! tables of docs/statistics.md again.
+
+mod simulation;
+mod statistics;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
