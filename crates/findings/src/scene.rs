@@ -15,6 +15,8 @@ pub(crate) enum End {
     Unknown,
     /// Its timer.
     Timer,
+    /// An interrupt that was not seen.
+    Interrupt,
     /// The disk.
     Disk,
     /// The network.
@@ -123,6 +125,7 @@ impl Scene {
         let (woken_by, waker) = match end {
             End::Unknown => (None, None),
             End::Timer => (Some(WakeSource::Timer), None),
+            End::Interrupt => (Some(WakeSource::Interrupt), None),
             End::Disk => (Some(WakeSource::Disk), None),
             End::Network => (Some(WakeSource::Network), None),
             End::By(waker) => (Some(WakeSource::Thread), Some(waker)),

@@ -27,6 +27,12 @@ pub(crate) const MAX_SPREAD: f64 = 0.25;
 /// others: records of wakeups can be lost.
 const MIN_TIMED: f64 = 0.25;
 
+/// How far a wait that an unknown interrupt ended may be from the loop's other waits to be one of
+/// them, as a share; and the spread up to which such waits are a timer's where nothing else is known.
+/// The idle loop of some virtual CPUs traces nothing, so that the interrupt is known by what it did
+/// alone. Timers spread by under 1 % from 1 ms on; what devices bring does not come so evenly.
+const ALIKE: f64 = 0.02;
+
 /// Share of a round that the thread may work: above it the loop is paced work, not polling.
 pub(crate) const MAX_WORK: f64 = 0.5;
 
@@ -82,7 +88,8 @@ impl Loops {
         }
         let mut found = Self::default();
         let mut few: BTreeMap<FamilyKey, Vec<IntervalId>> = BTreeMap::new();
-        for ((thread, cause, function), rounds) in by_thread {
+        for ((thread, cause, function), waits) in by_thread {
+            let rounds = without_other_interrupts(recording, cause, waits);
             if rounds.len() >= MIN_ROUNDS {
                 found.add(measure(recording, lives, stacks, rounds, false));
             } else {
@@ -137,12 +144,40 @@ fn may_be_round(interval: &Interval) -> bool {
         interval.cause,
         Cause::Sleep | Cause::Poll | Cause::Lock | Cause::Signal | Cause::Ipc | Cause::Net
     );
-    may && interval.waker.is_none() && interval.woken_by.is_none_or(|w| w == WakeSource::Timer)
+    may && interval.waker.is_none()
+        && interval.woken_by.is_none_or(|w| matches!(w, WakeSource::Timer | WakeSource::Interrupt))
 }
 
-/// True when enough ends are known to be timers'. Nothing else ends a sleep.
+/// The waits of one place without those that an interrupt ended which need not have been a timer's.
+/// Of the interrupts whose kind is unknown those are taken for timers' that ended waits as long as
+/// the others; where there are no others, all or none of them, by how even they are.
+fn without_other_interrupts(
+    recording: &Recording,
+    cause: Cause,
+    waits: Vec<IntervalId>,
+) -> Vec<IntervalId> {
+    let row = |id: &IntervalId| &recording.intervals[id.index()];
+    let is_unknown = |id: &IntervalId| row(id).woken_by == Some(WakeSource::Interrupt);
+    let known = sorted(waits.iter().filter(|id| !is_unknown(id)).map(|id| row(id).duration));
+    let lengths = match known.is_empty() {
+        true => sorted(waits.iter().map(|id| row(id).duration)),
+        false => known.clone(),
+    };
+    let median = quantile(&lengths, 0.5);
+    // What ends a receive may be a packet as well, and those may come at an even pace.
+    let even = cause != Cause::Net && spread(&lengths) <= ALIKE;
+    let alike = |id: &IntervalId| {
+        let apart = row(id).duration.0.abs_diff(median.0);
+        (even || !known.is_empty()) && Nanos(apart).share_of(median) <= ALIKE
+    };
+    waits.into_iter().filter(|id| !is_unknown(id) || alike(id)).collect()
+}
+
+/// True when enough ends are known to be timers', or taken for it. Nothing else ends a sleep.
 fn is_timed(cause: Cause, rows: &[&Interval]) -> bool {
-    let timers = rows.iter().filter(|i| i.woken_by == Some(WakeSource::Timer)).count();
+    let source =
+        |i: &&&Interval| matches!(i.woken_by, Some(WakeSource::Timer | WakeSource::Interrupt));
+    let timers = rows.iter().filter(source).count();
     cause == Cause::Sleep || timers as f64 >= MIN_TIMED * rows.len() as f64
 }
 
@@ -163,7 +198,7 @@ fn measure(
     let waits = sorted(rows.iter().map(|i| i.duration));
     let periods = sorted(rows.windows(2).map(|w| w[1].start.since(w[0].start)));
     let (wait, period) = (quantile(&waits, 0.5), quantile(&periods, 0.5));
-    let spread = quantile(&waits, 0.75).saturating_sub(quantile(&waits, 0.25)).share_of(wait);
+    let spread = spread(&waits);
     let work = if by_processes {
         1.0 - wait.share_of(period).min(1.0)
     } else {
@@ -205,6 +240,12 @@ fn sorted(lengths: impl Iterator<Item = Nanos>) -> Vec<Nanos> {
     let mut lengths: Vec<_> = lengths.collect();
     lengths.sort_unstable();
     lengths
+}
+
+/// Distance of the quartiles of sorted lengths by their median.
+fn spread(sorted: &[Nanos]) -> f64 {
+    let quartiles = (quantile(sorted, 0.25), quantile(sorted, 0.75));
+    quartiles.1.saturating_sub(quartiles.0).share_of(quantile(sorted, 0.5))
 }
 
 /// The value at a share of the way through sorted values; zero for none.

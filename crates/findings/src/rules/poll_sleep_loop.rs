@@ -5,10 +5,10 @@
 //! near-constant period. A loop is guilty only for the part of its sleep in which nobody worked:
 //! while the awaited work is done, that work is the reason; after it, only the sleep is.
 
-use culprit_model::{Cause, LossKind, Nanos};
+use culprit_model::{Cause, LossKind, Nanos, WakeSource};
 
 use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
-use crate::evidence::{Evidence, Loop, Relation, Segment, SegmentId, distrusted};
+use crate::evidence::{Evidence, IntervalId, Loop, Relation, Segment, SegmentId, distrusted};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
@@ -157,6 +157,11 @@ fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Clai
     if rounds < 2 * MIN_ROUNDS {
         claim.confidence.lower(format!("only {rounds} rounds were seen"), 0.95);
     }
+    let unknown = |id: &IntervalId| evidence.interval(*id).woken_by == Some(WakeSource::Interrupt);
+    if found.rounds.iter().all(unknown) {
+        let why = "that a timer ended the waits is taken from how even they are";
+        claim.confidence.lower(why, 0.9);
+    }
     if evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing) {
         claim.confidence.lower("that a timer ended each wait is taken from its cause", 0.9);
     }
@@ -281,6 +286,33 @@ mod tests {
         let found = first(&recording, "poll-sleep-loop").expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 69, "only after the job's end");
         assert!(found.title.starts_with("sleep processes sleep 99.0 ms"), "{}", found.title);
+    }
+
+    /// A server that polls for requests, and a client that waits for its answers.
+    fn polling(wait_ms: impl Fn(u64) -> u64, end: impl Fn(u64) -> End) -> Recording {
+        let mut scene = Scene::default();
+        let client = scene.program("client", None, 0);
+        let server = scene.program("server", Some(client), 0);
+        for round in 0..12 {
+            scene.run(client, 1, Cause::CpuUser, "main;ask");
+            scene.wait(client, wait_ms(round), Cause::Pipe, READ, End::By(server));
+            scene.wait(server, wait_ms(round), Cause::Poll, "main;serve;k:do_select", end(round));
+            scene.run(server, 1, Cause::CpuUser, "main;answer");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn even_waits_that_unknown_interrupts_ended_are_a_timers() {
+        let found = |recording: &Recording| first(recording, "poll-sleep-loop");
+        let seen = found(&polling(|_| 500, |_| End::Timer)).expect("found");
+        let unseen = found(&polling(|_| 500, |_| End::Interrupt)).expect("found");
+        assert_eq!(seen.title, unseen.title);
+        assert!(unseen.confidence < seen.confidence, "{:?}", unseen.evidence);
+        let half = |round: u64| if round < 6 { End::Interrupt } else { End::Timer };
+        assert_eq!(found(&polling(|_| 500, half)).expect("found").title, seen.title);
+        // Requests that a device brings do not come evenly.
+        assert!(found(&polling(|round| 400 + 20 * round, |_| End::Interrupt)).is_none());
     }
 
     fn paced(wait_ms: impl Fn(u64) -> u64) -> Recording {
