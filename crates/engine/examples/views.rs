@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use culprit_engine::calls::{CallTree, Index, Query, by_name};
 use culprit_model::{
-    Basis, Cause, Filter, Frame, FrameId, Interval, Metric, Module, ModuleId, Nanos, Pid, Process,
-    ProcessId, Recording, Root, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
+    Basis, Cause, Cost, Filter, Frame, FrameId, Interval, Metric, Module, ModuleId, Nanos, Pid,
+    Process, ProcessId, Recording, Root, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
+    main_metric,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -41,14 +42,52 @@ struct Shape {
     depth: Option<u32>,
     /// True when all threads are at the same stacks.
     shared: bool,
+    /// True for samples, as imports have them; else rows are intervals of thread time.
+    sampled: bool,
 }
 
-const SHAPES: [Shape; 5] = [
-    Shape { name: "long", rows: 4_000_000, stacks: 20_000, depth: None, shared: false },
-    Shape { name: "wide", rows: 10_000_000, stacks: 1_000_000, depth: None, shared: false },
-    Shape { name: "pool", rows: 10_000_000, stacks: 100_000, depth: None, shared: true },
-    Shape { name: "deep", rows: 2_000_000, stacks: 200_000, depth: Some(200), shared: false },
-    Shape { name: "few", rows: 10_000_000, stacks: 64, depth: None, shared: false },
+const SHAPES: [Shape; 6] = [
+    Shape {
+        name: "long",
+        rows: 4_000_000,
+        stacks: 20_000,
+        depth: None,
+        shared: false,
+        sampled: false,
+    },
+    Shape {
+        name: "wide",
+        rows: 10_000_000,
+        stacks: 1_000_000,
+        depth: None,
+        shared: false,
+        sampled: false,
+    },
+    Shape {
+        name: "sampled",
+        rows: 10_000_000,
+        stacks: 1_000_000,
+        depth: None,
+        shared: false,
+        sampled: true,
+    },
+    Shape {
+        name: "pool",
+        rows: 10_000_000,
+        stacks: 100_000,
+        depth: None,
+        shared: true,
+        sampled: false,
+    },
+    Shape {
+        name: "deep",
+        rows: 2_000_000,
+        stacks: 200_000,
+        depth: Some(200),
+        shared: false,
+        sampled: false,
+    },
+    Shape { name: "few", rows: 10_000_000, stacks: 64, depth: None, shared: false, sampled: false },
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,6 +113,12 @@ fn measure(path: &Path, out: &mut impl io::Write) -> Result<(), Box<dyn std::err
     let (opening, opened) = timed(|| culprit_recording::open_for_views(path));
     let opened = opened?;
     let recording = opened.opened.recording;
+    let metric = match &opened.columns {
+        Some((intervals, costs)) => {
+            main_metric(!intervals.is_empty(), costs.metric.iter().copied())
+        }
+        None => recording.main_metric(),
+    };
     let (making, index) = timed(|| match opened.columns {
         Some((intervals, costs)) => Index::of_columns(&recording, intervals, costs, Root::Threads),
         None => Index::of(&recording),
@@ -85,12 +130,12 @@ fn measure(path: &Path, out: &mut impl io::Write) -> Result<(), Box<dyn std::err
         index.rows(),
         index.stacks(),
     )?;
-    for (what, filter) in filters(recording.meta.wall.0) {
+    for (what, filter) in filters(recording.meta.wall.0, metric) {
         let query = Query::compile(&filter)?;
         let (time, tree) = best(|| view(&index, &query));
         writeln!(out, "  {what:<22} {time} {:>9} nodes", tree.nodes().len())?;
     }
-    neighbours(&index, out)?;
+    neighbours(&index, metric, out)?;
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     writeln!(out, "  most memory {}", peak.trim())?;
@@ -105,8 +150,10 @@ fn view(index: &Arc<Index>, query: &Query) -> CallTree {
 }
 
 /// A function in the middle and the one of the largest total, between callers and callees.
-fn neighbours(index: &Arc<Index>, out: &mut impl io::Write) -> io::Result<()> {
-    let tree = index.tree(&Query::default());
+fn neighbours(index: &Arc<Index>, metric: Metric, out: &mut impl io::Write) -> io::Result<()> {
+    let query =
+        Query::compile(&Filter { metric, ..Filter::default() }).map_err(io::Error::other)?;
+    let tree = index.tree(&query);
     let mut rows = by_name(&tree);
     rows.retain(|row| row.name.contains('!'));
     rows.sort_by_key(|row| std::cmp::Reverse(row.inc));
@@ -123,20 +170,22 @@ fn neighbours(index: &Arc<Index>, out: &mut impl io::Write) -> io::Result<()> {
     Ok(())
 }
 
-fn filters(wall: u64) -> Vec<(&'static str, Filter)> {
+fn filters(wall: u64, metric: Metric) -> Vec<(&'static str, Filter)> {
     let text = str::to_owned;
     let third = |nth| Some(Time(wall / 3 * nth));
+    let all = Filter { metric, ..Filter::default() };
+    let waits = Metric::Waits;
     vec![
-        ("everything", Filter::default()),
-        ("metric cpu", Filter { metric: Metric::Cpu, ..Filter::default() }),
-        ("a third of the time", Filter { from: third(1), to: third(2), ..Filter::default() }),
-        ("group modules", Filter { group: text("{%}!->module $1"), ..Filter::default() }),
-        ("group module entries", Filter { group: text("{%}!=>module $1"), ..Filter::default() }),
-        ("fold the kernel", Filter { fold: text("^[kernel]!"), ..Filter::default() }),
-        ("fold 1 %", Filter { fold_pct: Some(1.0), ..Filter::default() }),
-        ("include a name", Filter { include: text("f7"), ..Filter::default() }),
-        ("exclude a name", Filter { exclude: text("f77"), ..Filter::default() }),
-        ("one thread", Filter { thread: text("worker (3)"), ..Filter::default() }),
+        ("everything", all.clone()),
+        ("another metric", Filter { metric: waits, ..all.clone() }),
+        ("a third of the time", Filter { from: third(1), to: third(2), ..all.clone() }),
+        ("group modules", Filter { group: text("{%}!->module $1"), ..all.clone() }),
+        ("group module entries", Filter { group: text("{%}!=>module $1"), ..all.clone() }),
+        ("fold the kernel", Filter { fold: text("^[kernel]!"), ..all.clone() }),
+        ("fold 1 %", Filter { fold_pct: Some(1.0), ..all.clone() }),
+        ("include a name", Filter { include: text("f7"), ..all.clone() }),
+        ("exclude a name", Filter { exclude: text("f77"), ..all.clone() }),
+        ("one thread", Filter { thread: text("worker (3)"), ..all }),
     ]
 }
 
@@ -212,7 +261,11 @@ fn synthetic(shape: &Shape) -> Recording {
         for _ in 0..rows / THREADS {
             let stack = thread * offset + random.below(own);
             let length = 1_000 + u64::from(random.below(20_000));
-            recording.intervals.push(interval(thread, now, length, stack));
+            if shape.sampled {
+                recording.costs.push(cost(thread, now, stack));
+            } else {
+                recording.intervals.push(interval(thread, now, length, stack));
+            }
             now += length;
         }
         recording.meta.wall = Nanos(recording.meta.wall.0.max(now));
@@ -233,6 +286,19 @@ fn interval(thread: u32, start: u64, length: u64, stack: u32) -> Interval {
         waker_stack: None,
         woken_by: None,
         uncertain: false,
+    }
+}
+
+fn cost(thread: u32, time: u64, stack: u32) -> Cost {
+    Cost {
+        thread: Some(ThreadId(thread)),
+        time: Time(time),
+        duration: Nanos(0),
+        stack: Some(StackId(stack)),
+        metric: Metric::Cpu,
+        cause: None,
+        value: 10_000,
+        count: 1,
     }
 }
 

@@ -299,7 +299,7 @@ impl Builder {
             let realtime = zero.wrapping_add(start);
             recording.meta.start = ClockPair { monotonic: start, realtime };
         }
-        recording.costs.sort_by_key(|cost| cost.time);
+        recording.costs.sort_by_key(|cost| (cost.thread, cost.time));
         recording.activity_edges.sort_by_key(|edge| edge.time);
         recording.meta.wall = Nanos(end.saturating_sub(start));
         recording.meta.rung = Rung::Imported;

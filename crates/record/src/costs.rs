@@ -46,14 +46,14 @@ impl Costs {
         self.sums.len()
     }
 
-    /// The rows, in order of time; `named` gives a stack its row.
+    /// The rows, in the order of their table; `named` gives a stack its row.
     pub(crate) fn take(
         &mut self,
         named: &dyn Fn(Option<RawStack>) -> Option<StackId>,
     ) -> Vec<Cost> {
         let mut sums: Vec<_> = self.sums.drain().collect();
         sums.sort_unstable_by_key(|((_, metric, thread, stack), sum)| {
-            (sum.from, *thread, *stack, *metric)
+            (*thread, sum.from, *stack, *metric)
         });
         let row = |((_, metric, thread, stack), sum): (_, Sum)| Cost {
             time: sum.from,

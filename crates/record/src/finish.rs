@@ -135,12 +135,12 @@ fn settle_root(recording: &mut Recording) {
     recording.meta.command_span = Some((executed, end));
 }
 
-/// Puts rows in order of time: some were told late (see `instants`).
+/// Puts rows in the order that their tables state: some were told late (see `instants`).
 fn settle_order(recording: &mut Recording) {
     recording.switches.sort_by_key(|row| row.time);
     recording.samples.sort_by_key(|row| row.time);
     recording.wakeups.sort_by_key(|row| row.time);
-    recording.costs.sort_by_key(|row| row.time);
+    recording.costs.sort_by_key(|row| (row.thread, row.time));
     recording.activity_edges.sort_by_key(|row| row.time);
 }
 

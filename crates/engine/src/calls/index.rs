@@ -64,6 +64,11 @@ pub enum RowKind {
     Cost,
 }
 
+impl RowKind {
+    /// Every table, in the order of their numbers.
+    pub(super) const ALL: [Self; 3] = [Self::Interval, Self::Fault, Self::Cost];
+}
+
 /// A recording made ready for views. Making it is linear in rows; asking it is linear in distinct
 /// stacks, and in the rows of a part of the time where one is asked for.
 #[derive(Debug, Clone, Default)]

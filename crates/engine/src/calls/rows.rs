@@ -80,10 +80,37 @@ impl Sum {
     }
 }
 
-/// Gives sums of nothing their usual form.
-fn settle(sums: &mut [Sum]) {
-    for sum in sums.iter_mut().filter(|sum| sum.count == 0) {
-        *sum = Sum::default();
+/// Rows of a table added up by leaf.
+#[derive(Debug)]
+pub(super) struct Sums<'w> {
+    weights: &'w Weights,
+    sums: Vec<Sum>,
+}
+
+impl Sums<'_> {
+    /// Adds the rows from a number on, which are of these leaves.
+    pub(super) fn add(&mut self, from: usize, leaves: &[u32]) {
+        let weights = self.weights;
+        let rows = from..from + leaves.len();
+        if weights.length.is_empty() && weights.count.is_empty() {
+            let columns = weights.start[rows.clone()].iter().zip(&weights.value[rows]);
+            for (leaf, (start, value)) in leaves.iter().zip(columns) {
+                self.sums[*leaf as usize].join(*start, start.saturating_add(*value), *value, 1);
+            }
+        } else {
+            for (at, leaf) in rows.zip(leaves) {
+                self.sums[*leaf as usize].join_row(weights.row(at, *leaf));
+            }
+        }
+    }
+
+    /// The sum of each leaf.
+    pub(super) fn settled(mut self) -> Vec<Sum> {
+        // Sums of nothing get their usual form.
+        for sum in self.sums.iter_mut().filter(|sum| sum.count == 0) {
+            *sum = Sum::default();
+        }
+        self.sums
     }
 }
 
@@ -108,6 +135,11 @@ impl Weights {
             self.count = Vec::new();
         }
         self
+    }
+
+    /// Sums of nothing for so many leaves.
+    pub(super) fn sums(&self, leaves: usize) -> Sums<'_> {
+        Sums { weights: self, sums: vec![Sum::NOTHING; leaves] }
     }
 
     #[inline]
@@ -140,28 +172,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The rows of a table whose rows have drafts of leaves: `of_draft` says which leaf each
-    /// became.
-    pub(super) fn of(
-        leaves: Vec<Leaf>,
-        mut leaf: Vec<u32>,
-        of_draft: &[u32],
-        weights: Weights,
-    ) -> Self {
-        let mut whole = vec![Sum::NOTHING; leaves.len()];
-        if weights.length.is_empty() && weights.count.is_empty() {
-            let columns = leaf.iter_mut().zip(&weights.start).zip(&weights.value);
-            for ((leaf, start), value) in columns {
-                *leaf = of_draft[*leaf as usize];
-                whole[*leaf as usize].join(*start, start.saturating_add(*value), *value, 1);
-            }
-        } else {
-            for (at, leaf) in leaf.iter_mut().enumerate() {
-                *leaf = of_draft[*leaf as usize];
-                whole[*leaf as usize].join_row(weights.row(at, *leaf));
-            }
-        }
-        settle(&mut whole);
+    /// The rows of a table: its leaves, their rows added up, and the leaf of each row.
+    pub(super) fn of(leaves: Vec<Leaf>, whole: Vec<Sum>, leaf: Vec<u32>, weights: Weights) -> Self {
         let runs = runs(&weights);
         Self { leaves, whole, leaf, weights, runs }
     }
@@ -179,10 +191,9 @@ impl Rows {
         if self.whole.iter().zip(keep).all(|(sum, keep)| !keep || inside(sum)) {
             return None;
         }
-        let mut sums = vec![Sum::NOTHING; self.leaves.len()];
-        self.each((from, to), keep, |_, row| sums[row.leaf as usize].join_row(row));
-        settle(&mut sums);
-        Some(sums)
+        let mut sums = self.weights.sums(self.leaves.len());
+        self.each((from, to), keep, |_, row| sums.sums[row.leaf as usize].join_row(row));
+        Some(sums.settled())
     }
 
     /// Calls `found` with number and content of each kept row within a range.
@@ -321,8 +332,10 @@ mod tests {
         });
         let weights =
             Weights { start: start.clone(), value: length.clone(), ..Weights::default() }.slim();
-        let rows =
-            Rows::of(leaves.collect(), (0..9).collect(), &[0, 1, 2, 3, 4, 5, 6, 7, 8], weights);
+        let mut whole = weights.sums(9);
+        whole.add(0, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        let whole = whole.settled();
+        let rows = Rows::of(leaves.collect(), whole, (0..9).collect(), weights);
         assert_eq!(rows.runs.len(), 3);
         for from in 0..14 {
             for to in from..14 {

@@ -59,7 +59,11 @@ fn fixtures_hold_what_their_tools_say() {
 fn rows_are_in_order_and_point_to_what_is_there() {
     for (_, path) in fixtures() {
         let recording = read(&path, None, &mut |_, _| ()).expect("a fixture").recording;
-        assert!(recording.costs.is_sorted_by_key(|cost| cost.time), "{}", path.display());
+        assert!(
+            recording.costs.is_sorted_by_key(|cost| (cost.thread, cost.time)),
+            "{}",
+            path.display()
+        );
         for cost in &recording.costs {
             assert!(cost.thread.is_none_or(|id| id.index() < recording.threads.len()));
             assert!(cost.stack.is_none_or(|id| id.index() < recording.stacks.len()));

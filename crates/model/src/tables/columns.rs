@@ -165,12 +165,12 @@ impl IntervalColumns {
 /// What views need of the table `costs`; each column has one entry a row, in its order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CostColumns {
+    /// Which thread.
+    pub thread: OptionalColumn<ThreadId>,
     /// When, or from when.
     pub time: Vec<Time>,
     /// How long it went on; 0 for what happened at one instant or where the file does not say.
     pub duration: Vec<Nanos>,
-    /// Which thread.
-    pub thread: OptionalColumn<ThreadId>,
     /// At which stack; none where that was lost.
     pub stack: OptionalColumn<StackId>,
     /// What the value counts.
@@ -195,9 +195,9 @@ impl CostColumns {
         let length = columns.first().map_or(0, |column| column.values.len());
         let columns = &mut columns.into_iter();
         Ok(Self {
+            thread: OptionalColumn::take(columns, length)?,
             time: take(columns, length)?.collect(),
             duration: take(columns, length)?.collect(),
-            thread: OptionalColumn::take(columns, length)?,
             stack: OptionalColumn::take(columns, length)?,
             metric: take(columns, length)?.collect(),
             cause: OptionalColumn::take(columns, length)?,
@@ -210,9 +210,9 @@ impl CostColumns {
     #[must_use]
     pub fn of(rows: &[Cost]) -> Self {
         Self {
+            thread: OptionalColumn::of(rows.iter().map(|row| row.thread)),
             time: rows.iter().map(|row| row.time).collect(),
             duration: rows.iter().map(|row| row.duration).collect(),
-            thread: OptionalColumn::of(rows.iter().map(|row| row.thread)),
             stack: OptionalColumn::of(rows.iter().map(|row| row.stack)),
             metric: rows.iter().map(|row| row.metric).collect(),
             cause: OptionalColumn::of(rows.iter().map(|row| row.cause)),

@@ -9,15 +9,16 @@ use crate::time::{Nanos, Time};
 table! {
     /// An amount at a stack: from another profiler's file, or allocations that were recorded. Such
     /// rows neither tile a thread's life nor say what happened between them. Events of one thread and
-    /// stack that are close in time may be one row, which then covers them all. Ordered by time.
+    /// stack that are close in time may be one row, which then covers them all. Ordered by thread,
+    /// rows of none first, then by time.
     Cost in "costs" {
+        /// Which thread; none where process and thread, if the file knows them, are frames of the
+        /// stack like others.
+        thread: Option<ThreadId>,
         /// When, or from when; 0 where the file does not say.
         time: Time,
         /// How long it went on; 0 for what happened at one instant or where the file does not say.
         duration: Nanos,
-        /// Which thread; none where process and thread, if the file knows them, are frames of the
-        /// stack like others.
-        thread: Option<ThreadId>,
         /// At which stack; none where that was lost.
         stack: Option<StackId>,
         /// What the value counts.

@@ -60,7 +60,8 @@ pub(crate) fn target(column: &Column) -> Option<&'static str> {
     column.unit.strip_prefix("row of ")
 }
 
-/// Clears bad cells, drops rows that cannot do without them, and restores the order by time.
+/// Clears bad cells, drops rows that cannot do without them, and restores the order that the table
+/// states.
 pub(crate) fn repair(
     table: &Table,
     columns: &mut [ColumnData],
@@ -84,7 +85,7 @@ pub(crate) fn repair(
         repairs.dropped = (rows - keep.len()) as u64;
         columns.iter_mut().for_each(|column| select(column, &keep));
     }
-    if !pointed_to && let Some(order) = order_by_time(table, columns) {
+    if !pointed_to && let Some(order) = stated_order(table, columns) {
         repairs.sorted = true;
         columns.iter_mut().for_each(|column| select(column, &order));
     }
@@ -130,15 +131,40 @@ fn rows_to_keep(
     Some((0..end).filter(|row| keep[*row]).collect())
 }
 
-/// The order of rows by their first column, where that is their time and they are not in it.
-fn order_by_time(table: &Table, columns: &[ColumnData]) -> Option<Vec<usize>> {
+/// The order of rows by time, or by thread and time, where their table begins with these columns
+/// and they are not in it.
+fn stated_order(table: &Table, columns: &[ColumnData]) -> Option<Vec<usize>> {
+    let timed = |at: usize| {
+        let declared = table.columns.get(at)?;
+        let data = columns.get(at)?;
+        match &data.values {
+            Values::U64(times) if declared.unit == <Time as culprit_model::Cell>::UNIT => {
+                Some(times)
+            }
+            _ => None,
+        }
+    };
+    if let Some(times) = timed(0) {
+        return order_by(times.len(), |row| times[row]);
+    }
     let (declared, data) = (table.columns.first()?, columns.first()?);
-    let Values::U64(times) = &data.values else { return None };
-    if declared.unit != <Time as culprit_model::Cell>::UNIT || times.is_sorted() {
+    let (Values::U32(threads), Some("threads")) = (&data.values, target(declared)) else {
+        return None;
+    };
+    let times = timed(1)?;
+    match &data.valid {
+        None => order_by(times.len(), |row| (threads[row], times[row])),
+        Some(valid) => order_by(times.len(), |row| (valid[row], threads[row], times[row])),
+    }
+}
+
+/// The order of so many rows by a key; none when they are in it.
+fn order_by<K: Ord>(rows: usize, key: impl Fn(usize) -> K) -> Option<Vec<usize>> {
+    if (0..rows).is_sorted_by_key(&key) {
         return None;
     }
-    let mut order: Vec<usize> = (0..times.len()).collect();
-    order.sort_by_key(|row| times[*row]);
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.sort_by_key(|row| key(*row));
     Some(order)
 }
 
@@ -160,15 +186,9 @@ fn select(column: &mut ColumnData, rows: &[usize]) {
     }
 }
 
-/// Restores the order of intervals, and drops those that begin before the one before them on the
-/// same thread has ended.
+/// Drops intervals, which are in their order, that begin before the one before them on the same
+/// thread has ended.
 pub(crate) fn repair_intervals(intervals: &mut Vec<Interval>) -> Repairs {
-    let key = |interval: &Interval| (interval.thread, interval.start);
-    let mut repairs = Repairs::default();
-    if !intervals.is_sorted_by_key(key) {
-        intervals.sort_by_key(key);
-        repairs.sorted = true;
-    }
     let before = intervals.len();
     let mut last = None;
     intervals.retain(|interval| {
@@ -179,6 +199,5 @@ pub(crate) fn repair_intervals(intervals: &mut Vec<Interval>) -> Repairs {
         }
         apart
     });
-    repairs.dropped = (before - intervals.len()) as u64;
-    repairs
+    Repairs { dropped: (before - intervals.len()) as u64, ..Repairs::default() }
 }

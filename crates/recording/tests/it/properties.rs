@@ -1,9 +1,9 @@
 //! Any recording that keeps its promises comes back as it was, finished or in parts.
 
 use culprit_model::{
-    Activity, ActivityEdge, ActivityId, ActivityWork, Counter, Frame, FrameId, Interval, Label,
-    Loss, LossKind, Nanos, Process, ProcessId, Recording, Sample, Stack, StackId, Switch, Text,
-    Thread, ThreadId, Time, Wakeup,
+    Activity, ActivityEdge, ActivityId, ActivityWork, Cost, Counter, Frame, FrameId, Interval,
+    Label, Loss, LossKind, Nanos, Process, ProcessId, Recording, Sample, Stack, StackId, Switch,
+    Text, Thread, ThreadId, Time, Wakeup,
 };
 use culprit_recording::{SpoolOptions, SpoolWriter, open, write};
 use proptest::collection::vec;
@@ -146,8 +146,20 @@ fn events(threads: usize, stacks: usize) -> impl Strategy<Value = Recording> {
                 let waker_stack = stack;
                 let wakeup = Wakeup { time, thread, kind, source, waker, waker_stack };
                 recording.wakeups.push(wakeup);
+                recording.costs.push(Cost {
+                    thread: (!number.is_multiple_of(7)).then_some(thread),
+                    time,
+                    duration: Nanos(u64::from(number % 3)),
+                    stack,
+                    metric: label_of(number),
+                    cause: number.is_multiple_of(2).then(|| label_of(number)),
+                    value: u64::from(number),
+                    count: 1,
+                });
                 activity(&mut recording, time, thread, number);
             }
+            recording.costs.sort_by_key(|row| (row.thread, row.time));
+            recording.activity_work.sort_by_key(|row| (row.thread, row.start));
             recording.counters.extend(counters.into_iter().map(|(time, name, value)| Counter {
                 time: Time(time),
                 process: None,
