@@ -32,8 +32,8 @@ pub(crate) enum Stream {
     /// Switches, forks, exits, names: small records that carry the time accounting. Its only samples
     /// are those of [`Role::Switch`].
     Accounting,
-    /// Hits of probes in programs and calls that move data: there may be very many, which must not
-    /// cost any other record.
+    /// Hits of probes in programs, calls that move data, bytes on sockets: there may be very many,
+    /// which must not cost any other record.
     Probes,
 }
 
@@ -92,6 +92,35 @@ pub(crate) enum Role {
     TransferDump,
     /// One of the processor's counters.
     Hardware(Hardware),
+    /// A thread has sent on a socket.
+    SocketSent,
+    /// A thread has received on a socket.
+    SocketReceived,
+    /// A thread is about to have received on a TCP socket.
+    SocketAddressed,
+    /// A TCP socket connects or closes.
+    SocketState,
+}
+
+impl Role {
+    /// The stream that the event's records go to.
+    pub(crate) const fn stream(self) -> Stream {
+        match self {
+            Self::Maps => Stream::Maps,
+            Self::Accounting | Self::Switch => Stream::Accounting,
+            Self::SwitchStack => Stream::Stacks,
+            Self::Probe(_)
+            | Self::ProbeDump
+            | Self::ReturnDump
+            | Self::Transfer
+            | Self::TransferDump
+            | Self::SocketSent
+            | Self::SocketReceived
+            | Self::SocketAddressed
+            | Self::SocketState => Stream::Probes,
+            _ => Stream::Samples,
+        }
+    }
 }
 
 /// What makes the kernel take a record.
@@ -242,21 +271,6 @@ impl EventSpec {
         }
     }
 
-    /// The stream that the event's records go to.
-    pub(crate) const fn stream(&self) -> Stream {
-        match self.role {
-            Role::Maps => Stream::Maps,
-            Role::Accounting | Role::Switch => Stream::Accounting,
-            Role::SwitchStack => Stream::Stacks,
-            Role::Probe(_)
-            | Role::ProbeDump
-            | Role::ReturnDump
-            | Role::Transfer
-            | Role::TransferDump => Stream::Probes,
-            _ => Stream::Samples,
-        }
-    }
-
     /// The kernel's structure. That of a probe points to the path in `self`, which has to live
     /// until the event is opened.
     pub(crate) fn attr(&self, options: AttrOptions) -> perf_event_attr {
@@ -286,7 +300,7 @@ impl EventSpec {
                 attr.set_freq(1);
             }
         }
-        attr.sample_type = self.fields.sample_type(self.stream());
+        attr.sample_type = self.fields.sample_type(self.role.stream());
         attr.sample_regs_user = self.fields.registers;
         attr.sample_stack_user = self.fields.stack_bytes;
         if options.features.lost_count {

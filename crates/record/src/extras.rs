@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | allocations | probes in allocators (`probes`) | a trap, some microseconds |
 //! | activities | probes in functions and at static probes (`probes`) | the same, at each end |
+//! | requests | tracepoints of sockets (`sockets`) | some half a microsecond, two to four events a request |
 //! | transfers | the tracepoint `raw_syscalls:sys_exit`, filtered to calls that move data | two to three microseconds; every other call of the machine 0.2 |
 //! | counters | the processor's counters, sampled | nothing between samples |
 //!
@@ -20,6 +21,7 @@ use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, 
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
 use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, refusal as probe_refusal};
+use crate::sockets::{SocketActivity, SocketPoints, refusal as socket_refusal};
 use crate::sys::{Scope, open_event};
 use crate::tracefs::{Field, Tracefs};
 
@@ -35,6 +37,8 @@ pub struct Extras {
     pub counters: bool,
     /// Activities whose starts and stops are recorded, which costs the program microseconds each.
     pub activities: Vec<ActivityProbe>,
+    /// Activities that are requests on sockets.
+    pub requests: Vec<SocketActivity>,
 }
 
 /// One of the processor's counters.
@@ -55,6 +59,8 @@ pub(crate) struct Found {
     pub(crate) probes: Option<(UprobePmu, Toll)>,
     /// Where calls end.
     pub(crate) calls: Option<CallPoint>,
+    /// Where bytes pass on sockets.
+    pub(crate) sockets: Option<SocketPoints>,
     /// The counters that the processor has.
     pub(crate) counters: Vec<Hardware>,
     /// Those that it has not, with the kernel's answer.
@@ -101,7 +107,7 @@ impl Extras {
     /// What there is of what is wanted.
     ///
     /// # Errors
-    /// [`Error::Refused`] where allocations or transfers cannot be seen at all. A processor without
+    /// [`Error::Refused`] where allocations, activities or transfers cannot be seen at all. A processor without
     /// counters is no error: nobody can do anything about it.
     pub(crate) fn find(
         &self,
@@ -122,6 +128,10 @@ impl Extras {
             let tried = rights.kernel.and_then(|()| CallPoint::find(rights, cpu));
             found.calls = Some(tried.map_err(no_calls)?);
         }
+        if !self.requests.is_empty() {
+            let tried = SocketPoints::find(&self.requests, rights, cpu);
+            found.sockets = Some(tried.map_err(|errno| socket_refusal(errno, limits))?);
+        }
         if self.counters {
             for counter in Hardware::ALL {
                 match opens(&counter.event(1, false), rights, cpu) {
@@ -137,7 +147,7 @@ impl Extras {
 impl Found {
     /// Whether the ring of [`Stream::Probes`](crate::attr::Stream::Probes) is needed.
     pub(crate) fn may_be_many(&self) -> bool {
-        self.probes.is_some() || self.calls.is_some()
+        self.probes.is_some() || self.calls.is_some() || self.sockets.is_some()
     }
 
     /// Their events, but for those of probes. `kernel` is whether they may look into it, `dump` the
@@ -247,7 +257,11 @@ fn filter() -> String {
     format!("ret > 0 && ({})", calls.join(" || "))
 }
 
-fn opens(spec: &EventSpec, rights: &Rights, cpu: u32) -> Result<(), Errno> {
+/// Whether an event can be opened for our own thread.
+///
+/// # Errors
+/// The kernel's answer.
+pub(crate) fn opens(spec: &EventSpec, rights: &Rights, cpu: u32) -> Result<(), Errno> {
     let options = AttrOptions { watermark: 1, inherit: false, features: rights.features };
     open_event(&mut spec.attr(options), Scope::Thread(0), cpu)?;
     Ok(())

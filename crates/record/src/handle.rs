@@ -25,6 +25,7 @@ use crate::ledger::Ledger;
 use crate::modules::Modules;
 use crate::probes::{Moment, Probe, ProbeId};
 use crate::resolve::{Resolver, chain_word};
+use crate::sockets::{Connections, SocketActivity, SocketFields, Way};
 use crate::space::{CodeMap, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
 use crate::switching::PointFields;
@@ -45,6 +46,10 @@ pub(crate) struct Context {
     pub(crate) hits_of_all: bool,
     /// Where the record of a call keeps what it returned.
     pub(crate) returned: Option<Field>,
+    /// Where records of sockets keep what they tell.
+    pub(crate) sockets: Option<SocketFields>,
+    /// The activities on sockets.
+    pub(crate) requests: Vec<SocketActivity>,
 }
 
 /// Turns records into rows.
@@ -69,6 +74,7 @@ pub(crate) struct Handler {
     pub(crate) probe_owners: FxHashMap<(SpaceId, ProbeId), ProbeId>,
     /// Hits of probes so far, counted or not.
     pub(crate) hits: u64,
+    pub(crate) connections: Connections,
     unwinder: Unwinder,
     pub(crate) unwound: Vec<CodeAddress>,
     pub(crate) interrupts: FxHashMap<RawStack, WakeSource>,
@@ -81,6 +87,7 @@ impl Handler {
     /// A handler that has seen nothing.
     pub(crate) fn new(context: Context) -> Self {
         Self {
+            connections: Connections::new(context.requests.clone()),
             context,
             tracker: Tracker::default(),
             spaces: Spaces::default(),
@@ -175,6 +182,10 @@ impl Handler {
             Role::Transfer => self.transferred(sample, time),
             Role::TransferDump => self.transfer_dump(sample, time),
             Role::Hardware(counter) => self.counted(sample, counter, time),
+            Role::SocketSent => self.passed(sample, Way::Sent, time),
+            Role::SocketReceived => self.passed(sample, Way::Received, time),
+            Role::SocketAddressed => self.addressed(sample, time),
+            Role::SocketState => self.socket_state(sample, time),
             Role::Maps | Role::DataMaps | Role::Accounting | Role::Anchor => {}
         }
     }

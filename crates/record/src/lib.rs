@@ -8,7 +8,7 @@
 //!   worker  sorts records, makes rows, names stacks, writes the spool     order, decode, handle,
 //!                                                                         tracker, space, stacks,
 //!                                                                         resolve, probed, weighed,
-//!                                                                         costs, tables
+//!                                                                         sockets, costs, tables
 //!   prober  puts probes into programs, where they are wanted              probes
 //! finish    rows read back, stacks repaired, generated code named         finish
 //! ```
@@ -72,6 +72,7 @@ mod resolve;
 #[cfg(test)]
 mod saved;
 mod session;
+mod sockets;
 mod source;
 mod space;
 mod stacks;
@@ -96,4 +97,5 @@ pub use pace::DEFAULT_STACK_RATE;
 pub use plan::{Options, Plan, Target, plan};
 pub use probes::{ActivityEnds, ActivityProbe, Function};
 pub use session::{Armed, Progress, StopHandle, Waiting};
+pub use sockets::{SocketActivity, SocketSide};
 pub use sys::HugePages;

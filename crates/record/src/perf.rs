@@ -272,7 +272,7 @@ impl PerfSource {
         scope: Scope<'_>,
         cpus: &[u32],
     ) -> Result<(), Error> {
-        let stream = spec.stream();
+        let stream = spec.role.stream();
         let inherit = matches!(scope, Scope::Thread(_));
         let options = AttrOptions { watermark: 0, inherit, features: self.features };
         for &cpu in cpus {

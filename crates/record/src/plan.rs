@@ -178,6 +178,9 @@ impl Plan {
         let frequency = u64::from(choice.frequency).min(most);
         let dump = choice.stacks.dump().map(|(bytes, rate)| (bytes, rate.min(choice.most_samples)));
         events.extend(self.found.events(choice.kernel, frequency, dump));
+        if let Some(points) = self.found.sockets {
+            events.extend(points.events(&self.options.extras.requests));
+        }
         events
     }
 }

@@ -162,6 +162,8 @@ impl Plan {
             points: self.wakers().and_then(PointFields::of),
             switch_stacks: self.rights.kernel.is_ok(),
             returned: self.found.calls.map(|point| point.returned),
+            sockets: self.found.sockets.map(|points| points.fields),
+            requests: self.options.extras.requests.clone(),
             hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);

@@ -342,7 +342,8 @@ impl Handler {
         })
     }
 
-    fn untold(&mut self, time: Time) {
+    /// A tracepoint's record does not hold what it should.
+    pub(crate) fn untold(&mut self, time: Time) {
         self.ledger.at(LossKind::RecordsMalformed, "tracepoint without its fields", 1, time);
     }
 }

@@ -258,13 +258,16 @@ impl Worker {
     }
 
     fn count_dropped(&mut self, dropped: &[Dropped]) {
-        let sum = |time: bool| -> u64 {
-            let of_kind = dropped.iter().filter(|drop| (drop.role == Role::Accounting) == time);
-            of_kind.map(|drop| drop.count).sum()
+        let kind = |role: Role| match (role, role.stream()) {
+            (Role::Accounting, _) => LossKind::SwitchesLost,
+            (_, Stream::Probes) => LossKind::ProbeHitsLost,
+            _ => LossKind::SamplesLost,
         };
-        let unseen = "counted by the kernel";
-        self.handler.ledger.at_least(LossKind::SwitchesLost, unseen, sum(true));
-        self.handler.ledger.at_least(LossKind::SamplesLost, unseen, sum(false));
+        for lost in [LossKind::SwitchesLost, LossKind::SamplesLost, LossKind::ProbeHitsLost] {
+            let of_kind = dropped.iter().filter(|drop| kind(drop.role) == lost);
+            let count = of_kind.map(|drop| drop.count).sum();
+            self.handler.ledger.at_least(lost, "counted by the kernel", count);
+        }
     }
 
     fn count_discarded(&mut self, discarded: Discarded, began: u64) {

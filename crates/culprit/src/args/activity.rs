@@ -1,15 +1,57 @@
 //! How a user names an activity to record: `NAME=[MODULE:]FUNCTION[@argN]`,
-//! `NAME=START..STOP[@argN]`, `NAME=usdt:PROVIDER:START..STOP[@argN]`.
+//! `NAME=START..STOP[@argN]`, `NAME=usdt:PROVIDER:START..STOP[@argN]`, `NAME=serve[:PORT]`,
+//! `NAME=call[:PORT]`.
 
-use culprit_record::{ActivityEnds, ActivityProbe, Function};
+use culprit_record::{ActivityEnds, ActivityProbe, Function, SocketActivity, SocketSide};
+
+/// An activity to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ActivityArg {
+    /// Functions or static probes.
+    Probe(ActivityProbe),
+    /// Requests on sockets.
+    Socket(SocketActivity),
+}
 
 /// What help says.
 pub(super) const FORMS: &str = "`NAME=[MODULE:]FUNCTION`: each call, from its entry to its return\n\
 `NAME=START..STOP`: from the entry of one function to that of another, on one thread\n\
-`NAME=usdt:PROVIDER:START..STOP`: from one static probe of a program to another\n\nWith `@argN` behind it, the N-th argument (from 1) tells activities apart that are under way at the same time: START and STOP are then paired by it, on whichever threads they are, and a call with the same argument is part of what was started. FUNCTION is a name as views show it, or the linker's; MODULE is the name of the program or library that holds it, else all are searched. May be given several times. Each start and each stop is a trap into the kernel, some microseconds. Takes CAP_SYS_ADMIN (root). `culprit activities` shows what came of it.";
+`NAME=usdt:PROVIDER:START..STOP`: from one static probe of a program to another\n\
+`NAME=serve[:PORT]`: a request that a server receives and answers on a socket\n\
+`NAME=call[:PORT]`: a request that a client sends, until its answer has come\n\nWith `@argN` behind it, the N-th argument (from 1) tells activities apart that are under way at the same time: START and STOP are then paired by it, on whichever threads they are, and a call with the same argument is part of what was started. FUNCTION is a name as views show it, or the linker's; MODULE is the name of the program or library that holds it, else all are searched. May be given several times. Each start and each stop is a trap into the kernel, some microseconds. Takes CAP_SYS_ADMIN (root).\n\nPORT is the server's, on TCP. Without it every TCP and Unix stream socket counts, and the side that speaks first is the client. A function that is called `serve` or `call` is `MODULE:serve`. Takes Linux 6.3 and CAP_PERFMON (root). `culprit activities` shows what came of it.";
 
 /// Reads one.
-pub(crate) fn activity(text: &str) -> Result<ActivityProbe, String> {
+pub(crate) fn activity(text: &str) -> Result<ActivityArg, String> {
+    if let Some((name, place)) = text.split_once('=').filter(|(name, _)| !name.is_empty())
+        && let Some((side, port)) = socket(place)?
+    {
+        return Ok(ActivityArg::Socket(SocketActivity { name: name.to_owned(), side, port }));
+    }
+    probe(text).map(ActivityArg::Probe)
+}
+
+/// `serve[:PORT]` and `call[:PORT]`; none for others, among them functions of modules of these names.
+fn socket(place: &str) -> Result<Option<(SocketSide, Option<u16>)>, String> {
+    let (word, port) = match place.split_once(':') {
+        None => (place, None),
+        Some((word, port)) => (word, Some(port)),
+    };
+    let side = match word {
+        "serve" => SocketSide::Serve,
+        "call" => SocketSide::Call,
+        _ => return Ok(None),
+    };
+    let Some(digits) = port else { return Ok(Some((side, None))) };
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return Ok(None);
+    }
+    match digits.parse::<u16>() {
+        Ok(port @ 1..) => Ok(Some((side, Some(port)))),
+        _ => Err(format!("`{place}` has no port behind the colon: they go from 1 to 65535")),
+    }
+}
+
+fn probe(text: &str) -> Result<ActivityProbe, String> {
     let form = || {
         format!(
             "`{text}` names no activity; write it as in `request=handle_request` or `job=server:begin..end@arg1`"
@@ -71,7 +113,7 @@ mod tests {
 
     #[test]
     fn calls_pairs_and_static_probes_are_told_apart() {
-        let read = |text| activity(text).unwrap();
+        let read = |text| probe(text).unwrap();
         let call = read("request=handle");
         assert_eq!((call.name.as_str(), call.key), ("request", None));
         assert_eq!(call.ends, ActivityEnds::Call(plain("handle")));
@@ -93,10 +135,35 @@ mod tests {
     }
 
     #[test]
+    fn requests_on_sockets_are_told_from_functions() {
+        let socket = |text| match activity(text).unwrap() {
+            ActivityArg::Socket(socket) => Some((socket.side, socket.port)),
+            ActivityArg::Probe(_) => None,
+        };
+        assert_eq!(socket("web=serve:8080"), Some((SocketSide::Serve, Some(8080))));
+        assert_eq!(socket("all=call"), Some((SocketSide::Call, None)));
+        for function in ["a=server:serve", "a=serve:begin", "a=serve..done", "a=recall", "a=f"] {
+            assert_eq!(socket(function), None, "{function}");
+        }
+        for port in ["a=serve:0", "a=call:65536", "a=serve:80x"] {
+            assert!(activity(port).unwrap_err().contains("65535"), "{port}");
+        }
+    }
+
+    #[test]
     fn what_names_nothing_says_how_to_write_it() {
-        for text in
-            ["", "request", "=f", "a=", "a=b..", "a=usdt:x", "a=usdt:x:y", "a=f@arg7", "a=f@arg0"]
-        {
+        for text in [
+            "",
+            "request",
+            "=f",
+            "a=",
+            "a=b..",
+            "a=usdt:x",
+            "a=usdt:x:y",
+            "a=f@arg7",
+            "a=f@arg0",
+            "=serve",
+        ] {
             let error = activity(text).unwrap_err();
             assert!(error.contains('`') && error.len() > 20, "{text}: {error}");
         }

@@ -36,6 +36,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit record --activity request=server:handle_request -- ./server",
                 "with calls of a function: `culprit activities`",
             ),
+            (
+                "culprit record -d 10 --pid 4711 --activity request=serve:8080",
+                "with the requests that a server answers on a port",
+            ),
         ],
     ),
     (

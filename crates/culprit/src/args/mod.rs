@@ -25,6 +25,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 use crate::failure::Failure;
 use crate::settings::{Settings, variables as named};
 
+pub(crate) use activity::ActivityArg;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use parse::Work;

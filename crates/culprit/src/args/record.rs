@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use culprit_model::Nanos;
-use culprit_record::ActivityProbe;
 
+use super::activity::{self, ActivityArg};
+use super::parse;
 use super::places::FORMS;
-use super::{activity, parse};
 use crate::settings::variables;
 
 /// How user stacks are walked.
@@ -57,9 +57,9 @@ pub(crate) struct RecordArgs {
         long_help = "Sample the processor's counters too\n\nAdds the metrics `cycles`, `instructions` and `cache-misses` to every view, as far as the machine has them, and with the first two the cycles an instruction takes to `top`. Virtual machines often have none; then the recording says so."
     )]
     pub counters: bool,
-    /// Record starts and stops of an activity: `NAME=FUNCTION`, `NAME=START..STOP`, ...
+    /// Record starts and stops of an activity: `NAME=FUNCTION`, `NAME=serve:PORT`, ...
     #[arg(long, value_name = "NAME=WHERE", value_parser = activity::activity, long_help = format!("Record starts and stops of an activity\n\n{}", activity::FORMS))]
-    pub activity: Vec<ActivityProbe>,
+    pub activity: Vec<ActivityArg>,
     /// Keep only the newest part of the recording, at most this many MiB (flight recorder)
     #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mib: Option<u64>,

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome,
 
 fn why_empty(recording: &Recording) -> &'static str {
     if recording.activities.is_empty() {
-        "the recording has no activities; `culprit record --activity NAME=FUNCTION` records some"
+        "the recording has no activities; `culprit record --activity NAME=serve:PORT` or `NAME=FUNCTION` records some"
     } else {
         "none of the recording's activities matches"
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use culprit_model::{Filter, Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
-use culprit_record::{Extras, Target};
+use culprit_record::{ActivityProbe, Extras, SocketActivity, Target};
 use serde::Serialize;
 
-use crate::args::RecordArgs;
+use crate::args::{ActivityArg, RecordArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files::{self, Replaced};
 use crate::interrupt::Interrupts;
@@ -56,7 +56,8 @@ impl Plan {
                 allocations: args.alloc,
                 transfers: args.io,
                 counters: args.counters,
-                activities: args.activity.clone(),
+                activities: args.activity.iter().filter_map(probe).collect(),
+                requests: args.activity.iter().filter_map(socket).collect(),
             },
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
         };
@@ -67,6 +68,20 @@ impl Plan {
             output,
             limit: args.duration.map(|length| Duration::from_nanos(length.0)),
         })
+    }
+}
+
+fn probe(activity: &ActivityArg) -> Option<ActivityProbe> {
+    match activity {
+        ActivityArg::Probe(probe) => Some(probe.clone()),
+        ActivityArg::Socket(_) => None,
+    }
+}
+
+fn socket(activity: &ActivityArg) -> Option<SocketActivity> {
+    match activity {
+        ActivityArg::Probe(_) => None,
+        ActivityArg::Socket(socket) => Some(socket.clone()),
     }
 }
 

@@ -25,6 +25,7 @@ mod pages;
 mod perfview;
 mod phases;
 mod readme;
+mod requests;
 mod sql;
 mod support;
 mod views;

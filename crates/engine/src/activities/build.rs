@@ -24,6 +24,7 @@ pub fn build(recording: &mut Recording) {
     for (count, what) in [
         (paired.without_start, "ends whose activity had not begun"),
         (paired.ended_by_others, "activities of a thread that ended with the one around them"),
+        (paired.without_request, "connections that were first seen with an answer"),
     ] {
         if count > 0 {
             recording.losses.push(Loss {

@@ -1,8 +1,8 @@
 //! Laws that hold for any edges, also such as no program makes.
 
 use culprit_model::{
-    ActivityEdge, ActivitySource, EdgeKind, Filter, Nanos, Recording, Root, Text, ThreadId, Time,
-    notation,
+    ActivityEdge, ActivitySource, EdgeKind, Filter, Label as _, Nanos, Recording, Root, Text,
+    ThreadId, Time, notation,
 };
 use proptest::prelude::*;
 
@@ -10,18 +10,18 @@ use super::{Survey, build};
 use crate::calls::{CallTree, Query, select};
 
 fn edges() -> impl Strategy<Value = Vec<ActivityEdge>> {
-    use EdgeKind::{Enter, Leave, Start, Stop};
-    let kinds = proptest::sample::select(&[Enter, Leave, Start, Stop][..]);
+    let kinds = proptest::sample::select(EdgeKind::ALL);
+    let sources = proptest::sample::select(ActivitySource::ALL);
     let names = proptest::sample::select(&["a", "b", "c"][..]);
     let keys = proptest::option::of(proptest::sample::select(&["k", "l"][..]));
-    let edge = (0..24_000_000_u64, 0..5_u32, kinds, names, keys);
-    let edge = edge.prop_map(|(time, thread, kind, name, key)| ActivityEdge {
+    let edge = (0..24_000_000_u64, 0..5_u32, kinds, names, keys, sources);
+    let edge = edge.prop_map(|(time, thread, kind, name, key, source)| ActivityEdge {
         time: Time(time),
         thread: ThreadId(thread),
         kind,
         name: Text::from(name),
         key: key.map(Text::from),
-        source: ActivitySource::Function,
+        source,
     });
     proptest::collection::vec(edge, 0..60)
 }

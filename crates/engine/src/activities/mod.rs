@@ -16,6 +16,7 @@ mod build;
 mod histogram;
 mod owners;
 mod pair;
+mod requests;
 mod split;
 mod survey;
 mod worked;

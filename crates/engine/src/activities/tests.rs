@@ -10,18 +10,24 @@ use crate::calls::{CallTree, Query, select};
 
 const MS: u64 = 1_000_000;
 
-/// A recording, and edges as lines `TIME THREAD KIND NAME [KEY]`, times in ms.
+/// A recording, and edges as lines `TIME THREAD KIND NAME [KEY]`, times in ms. Requests that are
+/// called `call` were sent, others received.
 pub(super) fn recording(drawing: &str, edges: &str) -> Recording {
     let mut recording = notation::parse(drawing).expect("the notation is right");
     for line in edges.lines().filter(|line| !line.trim().is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
+        let source = match (words[2], words[3]) {
+            ("ask" | "answer", "call") => ActivitySource::Call,
+            ("ask" | "answer", _) => ActivitySource::Serve,
+            _ => ActivitySource::Function,
+        };
         recording.activity_edges.push(ActivityEdge {
             time: Time(words[0].parse::<u64>().expect("a time") * MS),
             thread: ThreadId(words[1].parse().expect("a thread")),
             kind: words[2].parse().expect("a kind of edge"),
             name: Text::from(words[3]),
             key: words.get(4).map(|key| Text::from(*key)),
-            source: ActivitySource::Function,
+            source,
         });
     }
     build(&mut recording);
@@ -166,6 +172,82 @@ fn a_cut_keeps_what_was_under_way_and_says_that_it_is_not_whole() {
 
 #[test]
 fn every_kind_of_edge_is_told_by_its_word() {
-    let kinds = ["enter", "leave", "start", "stop"].map(str::parse::<EdgeKind>);
+    let kinds = ["enter", "leave", "start", "stop", "ask", "answer"].map(str::parse::<EdgeKind>);
     assert!(kinds.iter().all(Result::is_ok));
+}
+
+#[test]
+fn a_request_is_from_its_first_byte_to_the_last_byte_before_the_next() {
+    let edges = "1 0 ask serve c\n2 0 ask serve c\n5 0 answer serve c\n7 0 answer serve c
+        12 0 ask serve c\n15 0 answer serve c";
+    let found = recording(TWO, edges);
+    assert_eq!(shown(&found), ["serve c 1-7", "serve c 12-15"]);
+    assert_eq!(work(&found), ["0 0 1+1", "0 0 2+3", "0 0 5+2", "0 1 12+3"]);
+    assert_eq!(Survey::of(&found).passed(ActivityId(0)).nobody, Nanos(0));
+    let told = |id: u32| found.activities[id as usize].end_thread;
+    assert_eq!((told(0), told(1)), (Some(ThreadId(0)), Some(ThreadId(0))));
+    assert!(found.losses.is_empty());
+}
+
+#[test]
+fn connections_are_apart_and_the_unanswered_stays_open() {
+    let edges = "1 0 ask serve c\n2 0 ask serve d\n4 0 answer serve d\n6 0 answer serve c
+        8 0 ask serve d";
+    let found = recording(TWO, edges);
+    assert_eq!(shown(&found), ["serve c 1-6", "serve d 2-4", "serve d 8-?"]);
+    // Of c it is known what was done until d was received.
+    assert_eq!(work(&found), ["0 0 1+1", "0 1 2+2"]);
+}
+
+#[test]
+fn who_receives_and_does_not_answer_did_not_work_on_it() {
+    let edges = "1 0 ask serve c\n4 1 enter handle\n6 1 answer serve c\n8 1 leave handle";
+    let found = recording(TWO, edges);
+    assert_eq!(shown(&found), ["serve c 1-6", "handle 4-8 <0"]);
+    assert_eq!(work(&found), ["1 1 4+2", "1 1 6+2"]);
+    assert_eq!(Survey::of(&found).passed(ActivityId(0)).nobody, Nanos(3 * MS));
+    // What it does besides stays its own.
+    let edges = format!("0 0 enter loop\n{edges}");
+    let found = recording(TWO, &edges);
+    assert_eq!(work(&found)[..2], ["0 0 0+1", "0 0 1+19"]);
+}
+
+#[test]
+fn what_a_server_asks_others_is_part_of_what_it_serves() {
+    let edges = "1 0 ask serve c\n3 0 ask call d\n6 0 answer call d\n7 0 enter show
+        8 0 leave show\n9 0 answer serve c\n10 0 enter log\n11 0 leave log\n12 0 ask call d
+        13 0 answer call d";
+    let found = recording(TWO, edges);
+    let whole = ["serve c 1-9", "call d 3-6 <0", "show 7-8 <0", "log 10-11", "call d 12-13"];
+    assert_eq!(shown(&found), whole);
+    let worked = ["0 0 1+2", "0 1 3+3", "0 0 6+1", "0 2 7+1", "0 0 8+1", "0 3 10+1", "0 4 12+1"];
+    assert_eq!(work(&found), worked);
+}
+
+#[test]
+fn a_request_outlasts_the_function_that_received_it() {
+    let edges = "1 0 enter read\n2 0 ask serve c\n3 0 leave read\n4 0 enter handle
+        5 0 leave handle\n6 0 answer serve c";
+    let found = recording(TWO, edges);
+    assert_eq!(shown(&found), ["read 1-3", "serve c 2-6", "handle 4-5 <1"]);
+    assert_eq!(work(&found), ["0 0 1+1", "0 1 2+1", "0 1 3+1", "0 2 4+1", "0 1 5+1"]);
+    assert!(found.losses.is_empty());
+}
+
+#[test]
+fn answers_without_a_request_are_told_once_a_connection() {
+    let edges = "1 0 answer serve c\n2 0 answer serve c\n3 0 ask serve c\n4 0 answer serve c";
+    let found = recording(TWO, edges);
+    assert_eq!(shown(&found), ["serve c 3-4"]);
+    let told: Vec<_> = found.losses.iter().map(|row| (row.kind, row.count)).collect();
+    assert_eq!(told, [(LossKind::ActivitiesUnpaired, 1)]);
+}
+
+#[test]
+fn the_same_bytes_may_have_two_names() {
+    let edges = "1 0 ask all c\n1 0 ask web c\n5 0 answer all c\n5 0 answer web c
+        6 0 ask all c\n6 0 ask web c\n9 0 answer all c\n9 0 answer web c";
+    let found = recording(TWO, edges);
+    assert_eq!(shown(&found), ["all c 1-5", "web c 1-5 <0", "all c 6-9", "web c 6-9 <2"]);
+    assert_eq!(work(&found), ["0 1 1+4", "0 3 6+3"]);
 }

@@ -15,8 +15,10 @@ labels! {
         Usdt = "usdt",
         /// Another profiler's file.
         Import = "import",
-        /// Data read from and written to a socket.
-        Socket = "socket",
+        /// A socket on which a request was received and answered.
+        Serve = "serve",
+        /// A socket on which a request was sent and its answer received.
+        Call = "call",
     }
 }
 
@@ -31,6 +33,11 @@ labels! {
         Start = "start",
         /// The activity of this name and key ends, on whichever thread of the process.
         Stop = "stop",
+        /// Bytes of a request passed on the connection that is the key. The first since the last
+        /// answer begin an activity.
+        Ask = "ask",
+        /// Bytes of an answer passed. The last before the next of a request end the activity.
+        Answer = "answer",
     }
 }
 
