@@ -1,8 +1,9 @@
 //! The documents that describe the engine, held against the engine.
 //!
-//! `CULPRIT_BLESS=1 cargo test --release -p culprit-engine --test it` writes docs/causes.md and the
-//! tables of docs/statistics.md again.
+//! `make bless` writes docs/causes.md and the tables of docs/statistics.md again.
 
+#[path = "../../../model/tests/it/blessed.rs"]
+mod blessed;
 mod simulation;
 mod statistics;
 
@@ -74,16 +75,7 @@ fn causes_document() -> String {
 
 #[test]
 fn the_page_of_causes_is_the_table() {
-    let (path, written) = (document("causes.md"), causes_document());
-    if std::env::var_os("CULPRIT_BLESS").is_some() {
-        std::fs::write(&path, &written).expect("docs/causes.md is writable");
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == written,
-        "docs/causes.md is not what the rules say: \
-         `CULPRIT_BLESS=1 cargo test --release -p culprit-engine --test it`"
-    );
+    blessed::blessed(&document("causes.md"), causes_document().as_bytes());
 }
 
 #[test]

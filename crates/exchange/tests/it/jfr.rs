@@ -7,7 +7,7 @@ use std::process::Command;
 use culprit_exchange::{Error, Format, read, read_bytes};
 use culprit_model::{Cause, Cost, LossKind, Metric, Recording};
 
-use crate::blessed;
+use crate::blessed::blessed;
 use crate::jfr_file::{
     Chunk, ENTER, IN_TLAB, JVM, LIVE, LOG, RECORDING, SAMPLE, SETTING, Values, WALL,
 };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use culprit_exchange::{Error, Format, read_bytes};
 use culprit_model::{Cause, Cost, LossKind, Metric, Recording};
 
-use crate::blessed;
+use crate::blessed::blessed;
 use crate::nettrace_file::{Event, Trace, longs, number_of, numbers, sized, wide, words};
 use crate::round_trip::sums;
 

@@ -1,10 +1,12 @@
 //! docs/findings.md is the catalogue: written from the rules, compared on every test run.
-//! `CULPRIT_BLESS=1 cargo test --release -p culprit-findings` writes it again.
+//! `make bless` writes it again.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use culprit_findings::{HIGH_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, catalogue};
+
+use crate::blessed::blessed;
 
 const HEAD: &str = "\
 <!-- Written from crates/findings by its tests; CULPRIT_BLESS=1 writes it again. -->
@@ -67,14 +69,5 @@ fn written() -> Result<String, std::fmt::Error> {
 #[test]
 fn the_documented_catalogue_is_what_the_rules_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings.md");
-    let text = written().expect("writing to a string does not fail");
-    if std::env::var_os("CULPRIT_BLESS").is_some() {
-        std::fs::write(&path, &text).expect("docs/ is there");
-    }
-    let documented = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        documented == text,
-        "docs/findings.md is not what the rules say; write it again with \
-         `CULPRIT_BLESS=1 cargo test --release -p culprit-findings --test it`"
-    );
+    blessed(&path, written().expect("writing to a string does not fail").as_bytes());
 }

@@ -1,5 +1,5 @@
 //! Fixture, question, rows: each file in `cases/` holds recordings in the notation of
-//! `culprit_model`, questions, and what they must give. `CULPRIT_BLESS=1` rewrites the rows.
+//! `culprit_model`, questions, and what they must give. `make bless` rewrites the rows.
 //!
 //! ```text
 //! recording NAME        an indented drawing follows
@@ -11,6 +11,7 @@ use std::path::Path;
 
 use culprit_model::notation::parse;
 
+use crate::blessed::blessed;
 use crate::support::{ask, store};
 
 /// A headed, indented part of a file.
@@ -64,24 +65,14 @@ fn answered(text: &str) -> String {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the switch that rewrites expectations")]
 fn every_question_gives_its_rows() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cases");
-    let bless = std::env::var("CULPRIT_BLESS").is_ok_and(|value| value == "1");
     let mut files: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 4, "{files:?}");
-    let mut wrong = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        let answered = answered(&text);
-        if bless {
-            std::fs::write(&file, &answered).unwrap();
-        } else if text != answered {
-            wrong.push(format!("{}:\n{answered}", file.display()));
-        }
+        blessed(&file, answered(&text).as_bytes());
     }
-    let hint = "CULPRIT_BLESS=1 cargo test --release -p culprit-query rewrites them";
-    assert!(wrong.is_empty(), "{}\n{hint}", wrong.join("\n"));
 }

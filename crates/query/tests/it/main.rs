@@ -7,10 +7,11 @@
 )]
 
 mod answers;
+#[path = "../../../model/tests/it/blessed.rs"]
+mod blessed;
 mod bounds;
 mod cases;
 mod errors;
-
 mod sql_doc;
 mod support;
 mod views;

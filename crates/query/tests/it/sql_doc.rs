@@ -1,26 +1,18 @@
 //! docs/sql.md is generated from the declarations, so that the two cannot differ.
 //!
-//! `CULPRIT_BLESS=1 cargo test --release -p culprit-query` writes it anew; the text around the
-//! tables is `sql_head.md` beside this file.
+//! `make bless` writes it anew; the text around the tables is `sql_head.md` beside this file.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use culprit_query::{Question, SqlTable, View, questions, tables, views};
 
+use crate::blessed::blessed;
+
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the switch that rewrites expectations")]
 fn the_sql_document_is_what_the_code_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sql.md");
-    let generated = document();
-    if std::env::var("CULPRIT_BLESS").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, &generated).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == generated,
-        "docs/sql.md is stale; run `CULPRIT_BLESS=1 cargo test --release -p culprit-query`"
-    );
+    blessed(&path, document().as_bytes());
 }
 
 fn document() -> String {

@@ -1,7 +1,6 @@
 //! docs/format.md is generated from the tables' declarations, so that the two cannot differ.
 //!
-//! `CULPRIT_BLESS=1 cargo test -p culprit-recording` writes it anew; the text around the tables is
-//! `format_head.md` beside this file.
+//! `make bless` writes it anew; the text around the tables is `format_head.md` beside this file.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,19 +8,12 @@ use std::path::Path;
 use culprit_model::{Column, ColumnType, TABLES, Table};
 use culprit_recording::SCHEMA;
 
+use crate::blessed::blessed;
+
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the switch that rewrites expectations")]
 fn the_format_document_is_what_the_code_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
-    let generated = document();
-    if std::env::var("CULPRIT_BLESS").is_ok_and(|value| value == "1") {
-        std::fs::write(&path, &generated).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == generated,
-        "docs/format.md is stale; run `CULPRIT_BLESS=1 cargo test -p culprit-recording`"
-    );
+    blessed(&path, document().as_bytes());
 }
 
 fn document() -> String {

@@ -5,6 +5,8 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+#[path = "../../../model/tests/it/blessed.rs"]
+mod blessed;
 mod damage;
 mod for_views;
 mod format_doc;
