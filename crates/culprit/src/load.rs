@@ -127,12 +127,7 @@ pub(crate) fn view(
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    let filter = filter.filter()?;
-    // Wrong patterns are told before a long recording is read.
-    query(&filter)?;
-    let (recording, index, metric) = indexed(&recording_arg.recording, filter.root, output)?;
-    let filter = fitted_to(&recording, metric, &filter)?;
-    shown(recording, &index, filter, output)
+    shown(filter, output, |root| indexed(&recording_arg.recording, root, output))
 }
 
 /// As [`view`], with all of the recording.
@@ -144,20 +139,24 @@ pub(crate) fn whole_view(
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    let filter = filter.filter()?;
-    query(&filter)?;
-    let recording = recording(&recording_arg.recording, output)?;
-    let filter = fitted(&recording, &filter)?;
-    let index = Index::rooted(&recording, filter.root);
-    shown(recording, &index, filter, output)
+    shown(filter, output, |root| {
+        let recording = recording(&recording_arg.recording, output)?;
+        let index = Index::rooted(&recording, root);
+        let metric = recording.main_metric();
+        Ok((recording, index, metric))
+    })
 }
 
 fn shown(
-    recording: Recording,
-    index: &Arc<Index>,
-    filter: Filter,
+    filter: &FilterArgs,
     output: &Output,
+    read: impl FnOnce(Root) -> Result<(Recording, Arc<Index>, Metric), Failure>,
 ) -> Result<View, Failure> {
+    let filter = filter.filter()?;
+    // Wrong patterns are told before a long recording is read.
+    query(&filter)?;
+    let (recording, index, metric) = read(filter.root)?;
+    let filter = fitted_to(&recording, metric, &filter)?;
     let tree = index.tree(&query(&filter)?);
     for reason in why_empty(&tree, &filter) {
         output.say(&format!("nothing to show: {reason}"));
