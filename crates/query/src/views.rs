@@ -35,6 +35,7 @@ views! {
     "stack_frames",
     "stack_texts",
     "frame_names",
+    "leaf_names",
     "thread_names",
     "sample_functions",
     "counter_changes",

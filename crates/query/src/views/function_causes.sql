@@ -6,11 +6,6 @@
 -- self bigint (ns): How long.
 -- intervals bigint: Stretches of time.
 -- longest bigint (ns): The longest of them.
-WITH leaves AS (
-  SELECT s.recording, s.id AS stack, n.name
-  FROM frame_names n
-  JOIN stacks s ON s.recording = n.recording AND s.frame = n.frame
-)
 SELECT
   i.recording,
   l.name,
@@ -19,5 +14,5 @@ SELECT
   count(*) AS intervals,
   max(i.duration) AS longest
 FROM intervals i
-LEFT JOIN leaves l ON l.recording = i.recording AND l.stack = i.stack
+LEFT JOIN leaf_names l ON l.recording = i.recording AND l.stack = i.stack
 GROUP BY i.recording, l.name, i.cause

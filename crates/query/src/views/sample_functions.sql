@@ -6,11 +6,6 @@
 -- cpu_user bigint: Of these, in user code.
 -- cpu_kernel bigint: Of these, in the kernel.
 -- threads bigint: In how many threads.
-WITH leaves AS (
-  SELECT s.recording, s.id AS stack, n.name
-  FROM frame_names n
-  JOIN stacks s ON s.recording = n.recording AND s.frame = n.frame
-)
 SELECT
   s.recording,
   l.name,
@@ -19,5 +14,5 @@ SELECT
   sum(CASE WHEN s.kind = 'kernel' THEN 1 ELSE 0 END) AS cpu_kernel,
   count(DISTINCT s.thread) AS threads
 FROM samples s
-LEFT JOIN leaves l ON l.recording = s.recording AND l.stack = s.stack
+LEFT JOIN leaf_names l ON l.recording = s.recording AND l.stack = s.stack
 GROUP BY s.recording, l.name

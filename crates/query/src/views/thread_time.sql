@@ -16,11 +16,6 @@
 -- waker_name text: The thread that ended the wait.
 -- waker_tid uint32 (kernel tid): Its kernel number.
 -- woken_by text: What kind of event ended the wait.
-WITH leaves AS (
-  SELECT s.recording, s.id AS stack, n.name
-  FROM frame_names n
-  JOIN stacks s ON s.recording = n.recording AND s.frame = n.frame
-)
 SELECT
   i.recording,
   i.start,
@@ -40,5 +35,5 @@ SELECT
   i.woken_by
 FROM intervals i
 JOIN thread_names t ON t.recording = i.recording AND t.thread = i.thread
-LEFT JOIN leaves l ON l.recording = i.recording AND l.stack = i.stack
+LEFT JOIN leaf_names l ON l.recording = i.recording AND l.stack = i.stack
 LEFT JOIN threads w ON w.recording = i.recording AND w.id = i.waker

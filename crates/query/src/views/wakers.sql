@@ -11,11 +11,6 @@
 -- waker_tid uint32 (kernel tid): Its kernel number.
 -- waker_process text: Its process's name.
 -- waker_at text: Where it was, `module!function`; none where wakeups have no stacks.
-WITH leaves AS (
-  SELECT s.recording, s.id AS stack, n.name
-  FROM frame_names n
-  JOIN stacks s ON s.recording = n.recording AND s.frame = n.frame
-)
 SELECT
   k.recording,
   k.time,
@@ -31,4 +26,4 @@ SELECT
 FROM wakeups k
 JOIN thread_names t ON t.recording = k.recording AND t.thread = k.thread
 LEFT JOIN thread_names w ON w.recording = k.recording AND w.thread = k.waker
-LEFT JOIN leaves l ON l.recording = k.recording AND l.stack = k.waker_stack
+LEFT JOIN leaf_names l ON l.recording = k.recording AND l.stack = k.waker_stack
