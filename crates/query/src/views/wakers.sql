@@ -1,4 +1,6 @@
--- A wakeup with names: who made whom ready, and where the waker was.
+-- A wakeup with names: who made whom ready, and where the waker was. One row a wakeup:
+-- where `wakeups` tells that the thread was about to be woken and then that it got onto a run queue,
+-- and it did not run in between, that is the first of the two rows.
 --
 -- recording text: The recording.
 -- time bigint (ns since the recording's start): When.
@@ -11,6 +13,25 @@
 -- waker_tid uint32 (kernel tid): Its kernel number.
 -- waker_process text: Its process's name.
 -- waker_at text: Where it was, `module!function`; none where wakeups have no stacks.
+WITH steps AS (
+  SELECT
+    recording,
+    thread,
+    time,
+    source,
+    waker,
+    waker_stack,
+    CASE WHEN kind = 'waking' THEN 0 ELSE 1 END AS step
+  FROM wakeups
+  UNION ALL
+  SELECT recording, thread, start AS time, woken_by AS source, waker, waker_stack, 2 AS step
+  FROM intervals
+  WHERE cause LIKE 'cpu.%'
+),
+beside AS (
+  SELECT *, lag(step) OVER (PARTITION BY recording, thread ORDER BY time, step) AS before
+  FROM steps
+)
 SELECT
   k.recording,
   k.time,
@@ -23,7 +44,8 @@ SELECT
   w.tid AS waker_tid,
   w.process_name AS waker_process,
   l.name AS waker_at
-FROM wakeups k
+FROM beside k
 JOIN thread_names t ON t.recording = k.recording AND t.thread = k.thread
 LEFT JOIN thread_names w ON w.recording = k.recording AND w.thread = k.waker
 LEFT JOIN leaf_names l ON l.recording = k.recording AND l.stack = k.waker_stack
+WHERE k.step = 0 OR (k.step = 1 AND k.before IS DISTINCT FROM 0)

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::{CallTree, Query, by_name};
-use culprit_model::{Filter, Nanos, Time};
+use culprit_model::notation::parse;
+use culprit_model::{Filter, Nanos, Time, WakeSource, Wakeup, WakeupKind};
 use culprit_query::{Stop, Value, tables, views};
 
 use crate::support::{ask, fixture, store};
@@ -97,6 +98,40 @@ fn functions_have_the_totals_of_the_call_tree() {
     for row in found {
         assert_eq!(expected.get(&text(&row[0])), Some(&number(&row[1])), "{:?}", row[0]);
     }
+}
+
+/// A wakeup whose waking was not recorded is one of its own, also after another one's waking.
+#[test]
+fn a_wakeup_that_two_rows_tell_is_one() {
+    let mut recording = parse(
+        "tick 10ms
+        app(10)/main(10)      UUllllrUllllUU
+        app(10)/worker(11)    UUUUUUUUUUUUUU
+        wake 6 worker > main app!put",
+    )
+    .unwrap();
+    let (told, kind) = (recording.wakeups.clone(), |row: &Wakeup| row.kind);
+    assert_eq!(told.iter().map(kind).collect::<Vec<_>>(), [WakeupKind::Waking, WakeupKind::Wakeup]);
+    let by_interrupt = Wakeup {
+        time: Time(120_000_000),
+        kind: WakeupKind::Wakeup,
+        source: WakeSource::Interrupt,
+        waker: None,
+        waker_stack: None,
+        ..told[0]
+    };
+    // The waking's rows as an importer may have them: the second later than the first.
+    recording.wakeups =
+        vec![told[0].clone(), Wakeup { time: Time(60_020_000), ..told[1] }, by_interrupt];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.culprit");
+    culprit_recording::write(&path, &recording).unwrap();
+    let sql = "SELECT time, thread_name, source, waker_at FROM wakers ORDER BY time";
+    let rows = ask(&store(&[path]), sql).unwrap();
+    assert_eq!(
+        rows[1..],
+        ["60000000 | main | thread | app!put", "120000000 | main | interrupt | -"]
+    );
 }
 
 #[test]
