@@ -206,8 +206,7 @@ impl Instants {
 
     /// A switch record says that a thread came to `cpu`.
     pub(crate) fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
-        let lag = self.to_switch.least() + self.to_record.least();
-        let cpu = self.cpu(cpu);
+        let cpu = self.cpus.entry(cpu).or_default();
         let traced = cpu.come.take_if(|(next, _)| *next == tid);
         let runs = cpu.runs.replace(tid);
         if let Some((_, instant)) = traced {
@@ -216,6 +215,7 @@ impl Instants {
             }
             return Came { at: instant, traced: true, before: [None; 2] };
         }
+        let lag = self.to_switch.least() + self.to_record.least();
         let time = Time(time.0.saturating_sub(lag)).max(cpu.floor);
         // The switch from the idle loop was not traced, nor what ended that loop.
         cpu.request = None;
