@@ -64,11 +64,17 @@ pub(crate) struct Switched {
 /// One half of a switch that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
-    /// This thread left, in this state where it was traced.
-    Out(i32, Time, Option<char>),
+    /// This thread left, in this state.
+    Out(i32, Time, char),
     /// This thread came.
     In(i32, Time),
+    /// This thread had come, and had left by now: another one is found there.
+    Gone(i32, Time),
 }
+
+/// What must have happened on a CPU before what a record tells, although no record said so: the
+/// halves of its last traced switch, then who must have left since.
+pub(crate) type Before = [Option<Half>; 3];
 
 /// What a switch record onto a CPU tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +83,8 @@ pub(crate) struct Came {
     pub(crate) at: Time,
     /// Whether the switch was traced.
     pub(crate) traced: bool,
-    /// What must have happened on that CPU before, although no record said so.
-    pub(crate) before: [Option<Half>; 2],
+    /// What must have happened on that CPU before.
+    pub(crate) before: Before,
 }
 
 /// When a traced wakeup put its thread on a run queue.
@@ -168,10 +174,10 @@ impl Instants {
         if waking.is_some() { Queued::AtWaking } else { Queued::Apart }
     }
 
-    /// A switch was traced. Gives the halves of the one before whose records never came.
-    pub(crate) fn switched(&mut self, cpu: u32, switch: Switched, time: Time) -> [Option<Half>; 2] {
+    /// A switch was traced. Gives what must have happened on that CPU before.
+    pub(crate) fn switched(&mut self, cpu: u32, switch: Switched, time: Time) -> Before {
         let cpu = self.cpu(cpu);
-        let unclaimed = cpu.take_halves();
+        let before = cpu.before(switch.prev, time);
         let prompt = |request: &Request| {
             let fits = request.of.is_none_or(|tid| tid == switch.next);
             switch.state == 'R' && fits && time.since(request.at).0 < PROMPT_NS
@@ -186,7 +192,7 @@ impl Instants {
         if switch.prev == 0 && request.is_some() {
             self.to_switch.learn(time.since(instant).0);
         }
-        unclaimed
+        before
     }
 
     /// A switch record says that a thread left `cpu`: the instant, and the state where it was
@@ -208,12 +214,12 @@ impl Instants {
     pub(crate) fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
         let cpu = self.cpus.entry(cpu).or_default();
         let traced = cpu.come.take_if(|(next, _)| *next == tid);
-        let runs = cpu.runs.replace(tid);
         if let Some((_, instant)) = traced {
+            cpu.runs = Some(tid);
             if let Some(switched) = cpu.out_of_idle.take() {
                 self.to_record.learn(time.since(switched).0);
             }
-            return Came { at: instant, traced: true, before: [None; 2] };
+            return Came { at: instant, traced: true, before: Before::default() };
         }
         let lag = self.to_switch.least() + self.to_record.least();
         let time = Time(time.0.saturating_sub(lag)).max(cpu.floor);
@@ -221,11 +227,8 @@ impl Instants {
         cpu.request = None;
         cpu.blind = Some(time);
         cpu.floor = cpu.floor.max(time);
-        let mut before = cpu.take_halves();
-        if before == [None; 2] {
-            let other = runs.filter(|runs| *runs > 0 && *runs != tid);
-            before[0] = other.map(|other| Half::Out(other, time, None));
-        }
+        let before = cpu.before(tid, time);
+        cpu.runs = Some(tid);
         Came { at: time, traced: false, before }
     }
 
@@ -257,10 +260,18 @@ impl Instants {
 }
 
 impl Cpu {
+    /// The halves of the last traced switch whose records never came.
     fn take_halves(&mut self) -> [Option<Half>; 2] {
-        let out = self.out.take().map(|(tid, time, state)| Half::Out(tid, time, Some(state)));
+        let out = self.out.take().map(|(tid, time, state)| Half::Out(tid, time, state));
         let come = self.come.take().map(|(tid, time)| Half::In(tid, time));
         [out, come]
+    }
+
+    /// What must have happened, now that `tid` is found here.
+    fn before(&mut self, tid: i32, time: Time) -> Before {
+        let [out, come] = self.take_halves();
+        let other = self.runs.filter(|runs| *runs > 0 && *runs != tid);
+        [out, come, other.map(|other| Half::Gone(other, time))]
     }
 }
 
@@ -288,10 +299,10 @@ mod tests {
     #[test]
     fn both_threads_switch_at_one_instant() {
         let mut instants = Instants::default();
-        assert_eq!(instants.switched(0, switch(A, B, 'S'), Time(100)), [None; 2]);
+        assert_eq!(instants.switched(0, switch(A, B, 'S'), Time(100)), [None; 3]);
         assert_eq!(instants.until_left(0, A, Time(120)), Time(100));
         assert_eq!(instants.left(0, A, Time(3_000)), (Time(100), Some('S')));
-        let came = Came { at: Time(100), traced: true, before: [None; 2] };
+        let came = Came { at: Time(100), traced: true, before: [None; 3] };
         assert_eq!(instants.came(0, B, Time(3_500)), came);
     }
 
@@ -357,7 +368,7 @@ mod tests {
     #[test]
     fn without_a_trace_the_records_tell() {
         let mut instants = Instants::default();
-        let came = |at| Came { at: Time(at), traced: false, before: [None; 2] };
+        let came = |at| Came { at: Time(at), traced: false, before: [None; 3] };
         assert_eq!(instants.came(0, A, Time(50)), came(50));
         assert_eq!(instants.left(0, A, Time(90)), (Time(90), None));
         assert_eq!(instants.came(0, B, Time(95)), came(95));
@@ -395,11 +406,32 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_on_whose_cpu_another_one_comes_has_left() {
+    fn a_thread_on_whose_cpu_another_one_is_found_has_left() {
         let mut instants = Instants::default();
         instants.came(0, A, Time(50));
-        let before = [Some(Half::Out(A, Time(70), None)), None];
+        let before = [None, None, Some(Half::Gone(A, Time(70)))];
         assert_eq!(instants.came(0, B, Time(70)), Came { at: Time(70), traced: false, before });
+        // And one on whose CPU a switch of others is traced; that is told once.
+        let gone = Some(Half::Gone(B, Time(90)));
+        assert_eq!(instants.switched(0, switch(0, A, 'R'), Time(90)), [None, None, gone]);
+        assert_eq!(instants.came(0, A, Time(91)).before, [None; 3]);
+        // But not one that the switch names, nor one that comes again: that is its thread's to say.
+        assert_eq!(instants.switched(0, switch(A, B, 'S'), Time(95))[2], None);
+        instants.left(0, A, Time(96));
+        instants.came(0, B, Time(97));
+        assert_eq!(instants.came(0, B, Time(99)).before, [None; 3]);
+    }
+
+    #[test]
+    fn who_came_without_a_record_and_is_not_found_again_has_left() {
+        let mut instants = Instants::default();
+        instants.switched(0, switch(A, B, 'S'), Time(100));
+        let before = [
+            Some(Half::Out(A, Time(100), 'S')),
+            Some(Half::In(B, Time(100))),
+            Some(Half::Gone(B, Time(200))),
+        ];
+        assert_eq!(instants.switched(0, switch(0, A, 'R'), Time(200)), before);
     }
 
     #[test]
@@ -407,9 +439,9 @@ mod tests {
         let mut instants = Instants::default();
         instants.switched(0, switch(A, B, 'S'), Time(100));
         assert_eq!(instants.came(0, B, Time(105)).at, Time(100));
-        let out = Half::Out(A, Time(100), Some('S'));
-        assert_eq!(instants.switched(0, switch(B, 0, 'S'), Time(200)), [Some(out), None]);
-        let out = Half::Out(B, Time(200), Some('S'));
+        let out = Half::Out(A, Time(100), 'S');
+        assert_eq!(instants.switched(0, switch(B, 0, 'S'), Time(200)), [Some(out), None, None]);
+        let out = Half::Out(B, Time(200), 'S');
         assert_eq!(instants.rest(), [(0, out), (0, Half::In(0, Time(200)))]);
         assert_eq!(instants.rest(), []);
     }

@@ -22,7 +22,7 @@ const BARE: &str = "so many switches that only some got a stack; none of the thr
      same state has one, so what it waited for is not known";
 
 /// What the loss table says of a switch out that must have been.
-const UNSEEN: &str = "threads that came to a CPU without having been seen to leave one";
+const UNSEEN: &str = "threads that were not seen to leave a CPU";
 
 /// A wakeup that is traced on the CPU of its waking follows it within this time.
 const JUST_NOW: Nanos = Nanos(100_000);
@@ -95,7 +95,14 @@ impl Handler {
             match half {
                 Half::Out(tid, time, state) => {
                     if let Some(thread) = self.tracker.recorded(tid) {
-                        self.leave(thread, cpu, time, (state, state == Some('R')));
+                        self.leave(thread, cpu, time, (Some(state), state == 'R'));
+                    }
+                }
+                Half::Gone(tid, time) => {
+                    let thread = self.tracker.recorded(tid);
+                    let here = |id: &ThreadId| self.tracker.state(*id).runs == Some(cpu);
+                    if let Some(thread) = thread.filter(here) {
+                        self.must_have_left(thread, time);
                     }
                 }
                 Half::In(tid, time) => {
@@ -159,10 +166,10 @@ impl Handler {
     }
 
     fn come(&mut self, thread: ThreadId, cpu: u32, time: Time) {
-        self.must_have_left(thread, cpu, time);
+        self.must_have_left(thread, time);
         let state = self.tracker.state(thread);
         let time = time.max(state.switched);
-        state.runs = true;
+        state.runs = Some(cpu);
         state.switched = time;
         state.leaving = None;
         state.dumped = None;
@@ -176,15 +183,14 @@ impl Handler {
         self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack: None, state: None });
     }
 
-    /// A thread comes to a CPU: where it is not known to have left one since it last came, that was
-    /// not recorded (processes that the machine hides, such as a virtual machine's own agent, show
-    /// none of their leavings). It was on a CPU for as long as the clock found it there.
-    fn must_have_left(&mut self, thread: ThreadId, cpu: u32, time: Time) {
+    /// Ends a stay on a CPU that was not seen to end, now that the thread comes to a CPU again or
+    /// another one is found on that CPU. Either its records were lost, or the machine hides them
+    /// (those of a virtual machine's own agent show none of its leavings, and the CPU may have been
+    /// idle since). It was on the CPU for as long as the clock found it there.
+    fn must_have_left(&mut self, thread: ThreadId, time: Time) {
         let state = self.tracker.state(thread);
-        let since = state.switched.max(state.sampled);
-        if !state.runs || since >= time {
-            return;
-        }
+        let Some(cpu) = state.runs.take() else { return };
+        let since = state.switched.max(state.sampled).min(time);
         let (kind, stack, state) = (SwitchKind::Out, None, None);
         self.rows.switches.push(RawSwitch { time: since, thread, kind, cpu, stack, state });
         self.ledger.at(LossKind::StacksMissing, UNSEEN, 1, since);
@@ -195,7 +201,7 @@ impl Handler {
         let state = self.tracker.state(thread);
         let time = time.max(state.switched);
         state.switched = time;
-        state.runs = false;
+        state.runs = None;
         state.waits = !ready;
         // The switch record is later than the switch; the thread may have been woken meanwhile.
         state.woken = state.woken.filter(|woken| *woken > time);
@@ -345,5 +351,50 @@ impl Handler {
     /// A tracepoint's record does not hold what it should.
     pub(crate) fn untold(&mut self, time: Time) {
         self.ledger.at(LossKind::RecordsMalformed, "tracepoint without its fields", 1, time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::Context;
+
+    const A: Task = Task { pid: 10, tid: 10 };
+    const B: Task = Task { pid: 20, tid: 20 };
+
+    /// A thread's switches: when, which way, and which CPU.
+    fn switches(handler: &Handler, of: Task) -> Vec<(u64, SwitchKind, u32)> {
+        let thread = handler.tracker.recorded(of.tid).unwrap();
+        let own = handler.rows.switches.iter().filter(|row| row.thread == thread);
+        own.map(|row| (row.time.0, row.kind, row.cpu)).collect()
+    }
+
+    #[test]
+    fn a_last_stay_that_was_not_seen_to_end_ends_where_the_clock_last_found_it() {
+        let mut handler = Handler::new(Context::default());
+        handler.switch_in(A, 1, Time(100));
+        let thread = handler.tracker.recorded(A.tid).unwrap();
+        handler.tracker.state(thread).sampled = Time(130);
+        // Nothing more is told of it; its CPU was idle, and then had another thread.
+        handler.switch_in(B, 1, Time(900));
+        let stay = [(100, SwitchKind::In, 1), (130, SwitchKind::Out, 1)];
+        assert_eq!(switches(&handler, A), stay);
+        // That was that: a third one finds B, and A may come again.
+        handler.halves(1, [Some(Half::Gone(A.tid, Time(950)))]);
+        handler.switch_in(A, 1, Time(1_000));
+        assert_eq!(switches(&handler, A)[2..], [(1_000, SwitchKind::In, 1)]);
+        let unseen = handler.ledger.rows();
+        let counts: Vec<_> = unseen.iter().map(|row| (row.detail.as_str(), row.count)).collect();
+        assert_eq!(counts, [(UNSEEN, 2)]);
+    }
+
+    #[test]
+    fn a_stay_elsewhere_goes_on_when_another_thread_is_found_on_the_cpu_before() {
+        let mut handler = Handler::new(Context::default());
+        handler.switch_in(A, 1, Time(100));
+        handler.switch_in(A, 2, Time(200));
+        handler.switch_in(B, 1, Time(300));
+        let stays = [(100, SwitchKind::In, 1), (100, SwitchKind::Out, 1), (200, SwitchKind::In, 2)];
+        assert_eq!(switches(&handler, A), stays);
     }
 }

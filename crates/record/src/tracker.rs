@@ -43,8 +43,8 @@ pub(crate) struct ThreadState {
     pub(crate) dumped: Option<Vec<u64>>,
     /// Its last switch.
     pub(crate) switched: Time,
-    /// That switch was onto a CPU.
-    pub(crate) runs: bool,
+    /// The CPU that it came to by that switch; none when it left one.
+    pub(crate) runs: Option<u32>,
     /// When the clock last found it on a CPU.
     pub(crate) sampled: Time,
     /// It left a CPU to wait, at its last switch.
