@@ -14,7 +14,7 @@ use std::time::Duration;
 use culprit_engine::calls::{CallTree, Index, Query, by_name};
 use culprit_model::{
     Basis, Cause, Cost, Filter, Frame, FrameId, Interval, Metric, Module, ModuleId, Nanos, Pid,
-    Process, ProcessId, Recording, Root, Stack, StackId, Text, Thread, ThreadId, Tid, Time,
+    Process, ProcessId, Recording, Root, Stack, StackId, Thread, ThreadId, Tid, Time,
     main_metric,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -232,31 +232,10 @@ fn synthetic(shape: &Shape) -> Recording {
     let (own, offset) = if shared { (stacks, 0) } else { (stacks / THREADS, stacks / THREADS) };
     let mut recording = Recording::default();
     let mut random = Random(1);
-    recording.processes.push(Process {
-        pid: Pid(1),
-        parent: None,
-        name: Text::from("server"),
-        exe: Text::default(),
-        command_line: Text::default(),
-        start: Time::START,
-        end: None,
-        exit_code: None,
-        recorded: true,
-    });
+    recording.processes.push(Process::new(Pid(1), "server", Time::START));
     code(&mut recording, &mut random, shape);
     for thread in 0..THREADS {
-        recording.threads.push(Thread {
-            process: ProcessId(0),
-            tid: Tid(thread),
-            name: Text::from("worker"),
-            start: Time::START,
-            end: None,
-            recorded: true,
-            sched_from: None,
-            sched_to: None,
-            sched_cpu: None,
-            sched_wait: None,
-        });
+        recording.threads.push(Thread::new(ProcessId(0), Tid(thread), "worker", Time::START));
         let mut now = 0;
         for _ in 0..rows / THREADS {
             let stack = thread * offset + random.below(own);

@@ -200,17 +200,7 @@ impl Builder {
     pub fn process(&mut self, pid: u32, name: &str) -> ProcessId {
         let processes = &mut self.recording.processes;
         let id = *self.processes.entry(pid).or_insert_with(|| {
-            processes.push(Process {
-                pid: Pid(pid),
-                parent: None,
-                name: Text::default(),
-                exe: Text::default(),
-                command_line: Text::default(),
-                start: Time::START,
-                end: None,
-                exit_code: None,
-                recorded: true,
-            });
+            processes.push(Process::new(Pid(pid), "", Time::START));
             ProcessId::from_index(processes.len() - 1)
         });
         let known = &mut processes[id.index()].name;
@@ -224,18 +214,7 @@ impl Builder {
     pub fn thread(&mut self, process: ProcessId, tid: u32, name: &str) -> ThreadId {
         let threads = &mut self.recording.threads;
         let id = *self.threads.entry((process, tid)).or_insert_with(|| {
-            threads.push(Thread {
-                process,
-                tid: Tid(tid),
-                name: Text::default(),
-                start: Time::START,
-                end: None,
-                recorded: true,
-                sched_from: None,
-                sched_to: None,
-                sched_cpu: None,
-                sched_wait: None,
-            });
+            threads.push(Thread::new(process, Tid(tid), "", Time::START));
             ThreadId::from_index(threads.len() - 1)
         });
         let known = &mut threads[id.index()].name;

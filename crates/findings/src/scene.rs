@@ -40,15 +40,10 @@ impl Scene {
     pub(crate) fn process(&mut self, name: &str, parent: Option<ProcessId>) -> ProcessId {
         let id = ProcessId::from_index(self.recording.processes.len());
         self.recording.processes.push(Process {
-            pid: Pid(100 + id.0),
             parent,
-            name: name.into(),
             exe: format!("/bin/{name}").into(),
             command_line: name.into(),
-            start: Time::START,
-            end: None,
-            exit_code: None,
-            recorded: true,
+            ..Process::new(Pid(100 + id.0), name, Time::START)
         });
         id
     }
@@ -61,18 +56,8 @@ impl Scene {
         if first {
             self.recording.processes[process.index()].start = Time(born_ms * MS);
         }
-        self.recording.threads.push(Thread {
-            process,
-            tid: Tid(if first { pid } else { 1000 + id.0 }),
-            name: name.into(),
-            start: Time(born_ms * MS),
-            end: None,
-            recorded: true,
-            sched_from: None,
-            sched_to: None,
-            sched_cpu: None,
-            sched_wait: None,
-        });
+        let tid = Tid(if first { pid } else { 1000 + id.0 });
+        self.recording.threads.push(Thread::new(process, tid, name, Time(born_ms * MS)));
         self.now.push(born_ms * MS);
         id
     }

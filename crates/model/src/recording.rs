@@ -194,16 +194,9 @@ mod tests {
     #[test]
     fn rows_come_back_from_their_columns() {
         let thread = |tid, end| Thread {
-            process: ProcessId(0),
-            tid: Tid(tid),
-            name: Text::from("worker"),
-            start: Time(3),
             end,
-            recorded: true,
-            sched_from: None,
-            sched_to: None,
             sched_cpu: Some(Nanos(7)),
-            sched_wait: None,
+            ..Thread::new(ProcessId(0), Tid(tid), "worker", Time(3))
         };
         let rows = vec![thread(1, None), thread(2, Some(Time(9)))];
         assert_eq!(Thread::rows(Thread::columns(&rows)), Ok(rows));

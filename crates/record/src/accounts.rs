@@ -158,7 +158,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use culprit_model::{ProcessId, Text, Tid};
+    use culprit_model::{ProcessId, Tid};
 
     const THREAD: ThreadId = ThreadId(0);
 
@@ -170,18 +170,7 @@ mod tests {
     fn applied(start: u64, steps: impl FnOnce(&mut Accounts)) -> Option<(u64, u64, u64)> {
         let mut accounts = Accounts::default();
         steps(&mut accounts);
-        let mut threads = [Thread {
-            process: ProcessId(0),
-            tid: Tid(1),
-            name: Text::default(),
-            start: Time(start),
-            end: None,
-            recorded: true,
-            sched_from: None,
-            sched_to: None,
-            sched_cpu: None,
-            sched_wait: None,
-        }];
+        let mut threads = [Thread::new(ProcessId(0), Tid(1), "", Time(start))];
         accounts.apply(&mut threads);
         let [thread] = threads;
         Some((thread.sched_from?.0, thread.sched_to?.0, thread.sched_cpu?.0))

@@ -410,15 +410,11 @@ impl Tracker {
             base_name(&exe).to_owned()
         };
         let row = Process {
-            pid: kernel_pid(pid),
             parent: parent.and_then(|parent| self.by_pid.get(&parent).copied()),
-            name: name.into(),
             exe: exe.into(),
             command_line: command_line(pid),
-            start: time,
-            end: None,
-            exit_code: None,
             recorded,
+            ..Process::new(kernel_pid(pid), name, time)
         };
         let space = if recorded { spaces.empty() } else { spaces.share(KERNEL) };
         if recorded {
@@ -459,18 +455,7 @@ impl Tracker {
     ) -> ThreadId {
         let id = ThreadId::from_index(self.threads.len());
         let tid = Tid(kernel_pid(task.tid).0);
-        self.threads.push(Thread {
-            process,
-            tid,
-            name,
-            start: time,
-            end: None,
-            recorded,
-            sched_from: None,
-            sched_to: None,
-            sched_cpu: None,
-            sched_wait: None,
-        });
+        self.threads.push(Thread { recorded, ..Thread::new(process, tid, name, time) });
         self.states.push(ThreadState::default());
         self.living[process.index()] += 1;
         self.by_tid.insert(task.tid, id);

@@ -89,17 +89,7 @@ fn ratio(bytes: u64, rows: u32) -> f64 {
 
 fn recording(rows: u32) -> Recording {
     let mut recording = Recording::default();
-    recording.processes.push(Process {
-        pid: Pid(1),
-        parent: None,
-        name: Text::from("server"),
-        exe: Text::default(),
-        command_line: Text::default(),
-        start: Time::START,
-        end: None,
-        exit_code: None,
-        recorded: true,
-    });
+    recording.processes.push(Process::new(Pid(1), "server", Time::START));
     for i in 0..STACKS {
         recording.frames.push(Frame {
             module: None,
@@ -113,18 +103,7 @@ fn recording(rows: u32) -> Recording {
         recording.stacks.push(Stack { parent, frame: FrameId(i) });
     }
     for thread in 0..THREADS {
-        recording.threads.push(Thread {
-            process: ProcessId(0),
-            tid: Tid(thread),
-            name: Text::from("worker"),
-            start: Time::START,
-            end: None,
-            recorded: true,
-            sched_from: None,
-            sched_to: None,
-            sched_cpu: None,
-            sched_wait: None,
-        });
+        recording.threads.push(Thread::new(ProcessId(0), Tid(thread), "worker", Time::START));
         let mut at = Time::START;
         for i in 0..rows / THREADS + u32::from(thread < rows % THREADS) {
             let interval = interval(ThreadId(thread), at, i);

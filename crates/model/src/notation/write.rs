@@ -69,17 +69,7 @@ pub(super) fn process(recording: &mut Recording, name: &str, pid: u32) -> Proces
     let same = |row: &Process| row.pid == Pid(pid) && row.name.as_str() == name;
     let known = recording.processes.iter().position(same);
     ProcessId::from_index(known.unwrap_or_else(|| {
-        recording.processes.push(Process {
-            pid: Pid(pid),
-            parent: None,
-            name: Text::from(name),
-            exe: Text::default(),
-            command_line: Text::default(),
-            start: Time::START,
-            end: None,
-            exit_code: None,
-            recorded: true,
-        });
+        recording.processes.push(Process::new(Pid(pid), name, Time::START));
         recording.processes.len() - 1
     }))
 }
@@ -92,17 +82,6 @@ pub(super) fn thread(
     start: Time,
     end: Option<Time>,
 ) -> ThreadId {
-    recording.threads.push(Thread {
-        process,
-        tid: Tid(tid),
-        name: Text::from(name),
-        start,
-        end,
-        recorded: true,
-        sched_from: None,
-        sched_to: None,
-        sched_cpu: None,
-        sched_wait: None,
-    });
+    recording.threads.push(Thread { end, ..Thread::new(process, Tid(tid), name, start) });
     ThreadId::from_index(recording.threads.len() - 1)
 }

@@ -29,3 +29,21 @@ table! {
         recorded: bool,
     }
 }
+
+impl Process {
+    /// A recorded process of which nothing else is known yet.
+    #[must_use]
+    pub fn new(pid: Pid, name: impl Into<Text>, start: Time) -> Self {
+        Self {
+            pid,
+            parent: None,
+            name: name.into(),
+            exe: Text::default(),
+            command_line: Text::default(),
+            start,
+            end: None,
+            exit_code: None,
+            recorded: true,
+        }
+    }
+}

@@ -34,3 +34,22 @@ table! {
         sched_wait: Option<Nanos>,
     }
 }
+
+impl Thread {
+    /// A recorded thread of which nothing else is known yet.
+    #[must_use]
+    pub fn new(process: ProcessId, tid: Tid, name: impl Into<Text>, start: Time) -> Self {
+        Self {
+            process,
+            tid,
+            name: name.into(),
+            start,
+            end: None,
+            recorded: true,
+            sched_from: None,
+            sched_to: None,
+            sched_cpu: None,
+            sched_wait: None,
+        }
+    }
+}

@@ -88,15 +88,8 @@ impl Tasks {
         recording: &mut Recording,
     ) -> ProcessId {
         recording.processes.push(Process {
-            pid: Pid(u32::try_from(pid).unwrap_or(0)),
             parent,
-            name: Text::from(idle(pid)),
-            exe: Text::default(),
-            command_line: Text::default(),
-            start,
-            end: None,
-            exit_code: None,
-            recorded: true,
+            ..Process::new(Pid(u32::try_from(pid).unwrap_or(0)), idle(pid), start)
         });
         let id = ProcessId::from_index(recording.processes.len() - 1);
         self.processes.insert(pid, id);
@@ -111,18 +104,12 @@ impl Tasks {
         start: Time,
         recording: &mut Recording,
     ) -> ThreadId {
-        recording.threads.push(Thread {
+        recording.threads.push(Thread::new(
             process,
-            tid: Tid(u32::try_from(tid).unwrap_or(0)),
-            name: Text::from(idle(tid)),
+            Tid(u32::try_from(tid).unwrap_or(0)),
+            idle(tid),
             start,
-            end: None,
-            recorded: true,
-            sched_from: None,
-            sched_to: None,
-            sched_cpu: None,
-            sched_wait: None,
-        });
+        ));
         let id = ThreadId::from_index(recording.threads.len() - 1);
         self.threads.insert((pid, tid), id);
         self.tids.insert(tid, (pid, id));
