@@ -294,14 +294,9 @@ fn code(recording: &mut Recording, random: &mut Random, shape: &Shape) {
         });
     }
     for function in 0..FUNCTIONS {
-        recording.frames.push(Frame {
-            module: Some(ModuleId(function / 100)),
-            function: format!("ns::f{function}(int, char const*)").into(),
-            address: Some(u64::from(function)),
-            file: None,
-            line: None,
-            inlined: false,
-        });
+        let (module, name) =
+            (ModuleId(function / 100), format!("ns::f{function}(int, char const*)"));
+        recording.frames.push(Frame::new(Some(module), name, Some(u64::from(function))));
     }
     let own = if shape.shared { shape.stacks } else { shape.stacks / THREADS };
     let mut depths: Vec<u32> = Vec::new();

@@ -222,14 +222,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_no_known_module_is_named_by_its_function() {
-        let frame = |module, function: &str| Frame {
-            module,
-            function: Text::from(function),
-            address: None,
-            file: None,
-            line: None,
-            inlined: false,
-        };
+        let frame = |module, function: &str| Frame::new(module, function, None);
         let mut recording = Recording::default();
         recording.modules.push(Module {
             name: Text::from("app"),

@@ -214,14 +214,7 @@ impl Resolver {
         };
         let module = code.modules.kernel(module);
         let function = self.text(&function);
-        let id = self.push_frame(Frame {
-            module: Some(module),
-            function,
-            address: Some(at),
-            file: None,
-            line: None,
-            inlined: false,
-        });
+        let id = self.push_frame(Frame::new(Some(module), function, Some(at)));
         self.known.insert(Spot::Kernel(lookup.0), Box::new([id]));
         [id]
     }
@@ -292,14 +285,7 @@ impl Resolver {
 
     fn unnamed(&mut self, module: ModuleId, at: u64) -> FrameId {
         let function = self.text(UNKNOWN);
-        self.push_frame(Frame {
-            module: Some(module),
-            function,
-            address: Some(at),
-            file: None,
-            line: None,
-            inlined: false,
-        })
+        self.push_frame(Frame::new(Some(module), function, Some(at)))
     }
 
     /// One frame for all addresses that belong to nothing: chains by frame pointers end in garbage
@@ -307,14 +293,7 @@ impl Resolver {
     fn nowhere(&mut self) -> &[FrameId] {
         if self.unknown.is_none() {
             let function = self.text(UNKNOWN);
-            self.unknown = Some(self.push_frame(Frame {
-                module: None,
-                function,
-                address: None,
-                file: None,
-                line: None,
-                inlined: false,
-            }));
+            self.unknown = Some(self.push_frame(Frame::new(None, function, None)));
         }
         self.unknown.as_slice()
     }

@@ -105,9 +105,7 @@ impl Code {
             *self.unnamed.entry(path.unwrap_or_default()).or_default() += 1;
         }
         let function = name.unwrap_or_else(|| Text::from("?"));
-        let frame =
-            Frame { module, function, address: None, file: None, line: None, inlined: false };
-        let frame = builder.frame(frame);
+        let frame = builder.frame(Frame::new(module, function, None));
         memory.frames.insert(place, frame);
         frame
     }

@@ -34,14 +34,7 @@ fn frame(recording: &mut Recording, name: &str) -> FrameId {
     let same = |row: &Frame| row.module == Some(of) && row.function.as_str() == function;
     let known = recording.frames.iter().position(same);
     FrameId::from_index(known.unwrap_or_else(|| {
-        recording.frames.push(Frame {
-            module: Some(of),
-            function: Text::from(function),
-            address: None,
-            file: None,
-            line: None,
-            inlined: false,
-        });
+        recording.frames.push(Frame::new(Some(of), function, None));
         recording.frames.len() - 1
     }))
 }

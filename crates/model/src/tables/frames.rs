@@ -23,3 +23,11 @@ table! {
         inlined: bool,
     }
 }
+
+impl Frame {
+    /// A place in code of which no source line is known.
+    #[must_use]
+    pub fn new(module: Option<ModuleId>, function: impl Into<Text>, address: Option<u64>) -> Self {
+        Self { module, function: function.into(), address, file: None, line: None, inlined: false }
+    }
+}

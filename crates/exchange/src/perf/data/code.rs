@@ -160,7 +160,7 @@ impl Code {
             Whose::Kernel => KERNEL_SPACE,
             Whose::Other(module) => {
                 let module = builder.module_named(module, module);
-                return Box::new([builder.frame(plain(Some(module), "?", None))]);
+                return Box::new([builder.frame(Frame::new(Some(module), "?", None))]);
             }
         };
         if let Some(known) = self.frames.get(&(number, lookup)) {
@@ -179,7 +179,7 @@ impl Code {
         let below = space.and_then(|space| space.mappings.range(..=lookup).next_back());
         let Some(mapping) = below.map(|(_, m)| *m).filter(|mapping| lookup < mapping.end) else {
             builder.lose(LossKind::AddressesUnknown, 1, "addresses in no mapping of the file");
-            return Box::new([builder.frame(plain(None, "?", None))]);
+            return Box::new([builder.frame(Frame::new(None, "?", None))]);
         };
         let module = &mut self.modules[mapping.module];
         let id = Some(module.id);
@@ -189,7 +189,7 @@ impl Code {
             Some((image, image.svma_in_mapping(Avma(lookup), Avma(mapping.start), offset)?))
         });
         let Some((image, address)) = address else {
-            return Box::new([builder.frame(plain(id, "?", None))]);
+            return Box::new([builder.frame(Frame::new(id, "?", None))]);
         };
         let names = image.symbolize(address).frames;
         let outermost = names.len().saturating_sub(1);
@@ -198,7 +198,7 @@ impl Code {
                 file: name.file.as_deref().map(Text::from),
                 line: name.line,
                 inlined: at < outermost,
-                ..plain(id, name.function.as_deref().unwrap_or("?"), Some(address.0))
+                ..Frame::new(id, name.function.as_deref().unwrap_or("?"), Some(address.0))
             })
         });
         frames.collect()
@@ -238,7 +238,7 @@ impl Code {
         let generated = self.generated.range(..=lookup).next_back();
         if let Some((_, (_, name))) = generated.filter(|(_, (end, _))| lookup < *end) {
             let module = builder.module_named("[bpf]", "[bpf]");
-            return builder.frame(plain(Some(module), name, None));
+            return builder.frame(Frame::new(Some(module), name, None));
         }
         let recorded = self.build_ids.get("[kernel.kallsyms]").cloned();
         let kernel = self.kernel.get_or_insert_with(|| running(recorded.as_deref(), builder));
@@ -250,7 +250,7 @@ impl Code {
         let module = builder.module_named(&module, &module);
         let kernel = self.kernel.as_ref().and_then(Option::as_ref);
         let name = kernel.and_then(|kernel| kernel.lookup(Avma(lookup))).map(|symbol| symbol.name);
-        builder.frame(plain(Some(module), name.unwrap_or("?"), None))
+        builder.frame(Frame::new(Some(module), name.unwrap_or("?"), None))
     }
 
     /// The module of an unnamed kernel address, by where it is mapped.
@@ -264,11 +264,6 @@ impl Code {
             _ => "[kernel]".to_owned(),
         }
     }
-}
-
-fn plain(module: Option<ModuleId>, function: &str, address: Option<u64>) -> Frame {
-    let function = Text::from(function);
-    Frame { module, function, address, file: None, line: None, inlined: false }
 }
 
 impl Module {
