@@ -5,7 +5,7 @@
 //! the last space. A `;` in a name cannot be told from one between names; on the way out it becomes
 //! a `:`.
 
-use std::io::{self, BufRead as _, Read as _, Write};
+use std::io::{self, Write};
 
 use culprit_model::{LossKind, Metric};
 
@@ -64,25 +64,14 @@ fn count(number: &str) -> Option<u64> {
 
 fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
     let (mut good, mut bad) = (0_u64, 0_u64);
-    let mut bytes = Vec::new();
-    loop {
-        bytes.clear();
-        let read = input.take(LONGEST_LINE).read_until(b'\n', &mut bytes);
-        if read.map_err(|error| error.to_string())? == 0 {
-            break;
+    input.lines(LONGEST_LINE, |line| match parse(line) {
+        _ if is_comment(line) => {}
+        Some((stack, value)) => {
+            good += 1;
+            add(builder, stack, value);
         }
-        let line = String::from_utf8_lossy(&bytes);
-        if is_comment(&line) {
-            continue;
-        }
-        match parse(&line) {
-            Some((stack, value)) => {
-                good += 1;
-                add(builder, stack, value);
-            }
-            None => bad += 1,
-        }
-    }
+        None => bad += 1,
+    })?;
     if good == 0 {
         return Err("no line is a stack with a number behind it".to_owned());
     }

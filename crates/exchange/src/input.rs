@@ -9,6 +9,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::error::Error;
+use crate::format::Refusal;
 use crate::unpack::{MOST_UNPACKED, Packing, Unpacking, unpack};
 
 /// Bytes by which formats are told apart.
@@ -119,6 +120,23 @@ impl<'a> Input<'a> {
                 read.map_err(|error| error.to_string())?;
                 Ok(Cow::Owned(bytes))
             }
+        }
+    }
+
+    /// Gives every line to `take`, with its end; longer ones in pieces of `longest` bytes.
+    pub(crate) fn lines(
+        &mut self,
+        longest: u64,
+        mut take: impl FnMut(&str),
+    ) -> Result<(), Refusal> {
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let read = self.by_ref().take(longest).read_until(b'\n', &mut bytes);
+            if read.map_err(|error| error.to_string())? == 0 {
+                return Ok(());
+            }
+            take(&String::from_utf8_lossy(&bytes));
         }
     }
 

@@ -10,8 +10,6 @@
 //! The comm is free text, so a line is read from its time outwards. Thread time is not computed
 //! from text: switches in it are events like others.
 
-use std::io::{BufRead as _, Read as _};
-
 use culprit_model::{Cause, Frame, FrameId, LossKind, Metric, StackId, Text, ThreadId};
 
 use super::event::Counts;
@@ -144,15 +142,7 @@ fn without_offset(symbol: &str) -> &str {
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
     let mut script = Script::new(builder);
-    let mut bytes = Vec::new();
-    loop {
-        bytes.clear();
-        let read = input.take(LONGEST_LINE).read_until(b'\n', &mut bytes);
-        if read.map_err(|error| error.to_string())? == 0 {
-            break;
-        }
-        script.line(&String::from_utf8_lossy(&bytes));
-    }
+    input.lines(LONGEST_LINE, |line| script.line(line))?;
     script.finish()
 }
 

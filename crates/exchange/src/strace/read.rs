@@ -1,7 +1,5 @@
 //! From lines to samples, one a system call.
 
-use std::io::{BufRead as _, Read as _};
-
 use culprit_model::{FrameId, LossKind, Metric, Pid, ProcessId, StackId, ThreadId, Tid};
 use rustc_hash::FxHashMap;
 
@@ -20,14 +18,8 @@ const DAY: u64 = 86_400_000_000_000;
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
     let mut reading = Reading::new(builder);
-    let (mut bytes, mut held) = (Vec::new(), String::new());
-    loop {
-        bytes.clear();
-        let read = input.take(LONGEST_LINE).read_until(b'\n', &mut bytes);
-        if read.map_err(|error| error.to_string())? == 0 {
-            break;
-        }
-        let line = String::from_utf8_lossy(&bytes);
+    let mut held = String::new();
+    input.lines(LONGEST_LINE, |line| {
         let line = line.trim_end_matches(['\n', '\r']);
         // Without -o, strace speaks in the middle of a line when it follows a new process.
         match attached(line) {
@@ -40,7 +32,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
                 reading.line(&std::mem::take(&mut held));
             }
         }
-    }
+    })?;
     reading.finish()
 }
 
