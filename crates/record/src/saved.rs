@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::attr::{Fields, Role, Stream};
 use crate::decode::{EventShape, EventShapes};
 use crate::order::Chunk;
-use crate::source::{Dropped, EventSource, Ready};
+use crate::source::{EventSource, Ready};
 
 /// Roles by the number that files have for them; only ever extended.
 const ROLES: [Role; 13] = [
@@ -72,20 +72,6 @@ impl EventSource for SavedSource {
         let Some(round) = self.saved.rounds.get(self.next) else { return };
         out.extend(round.iter().filter(|chunk| streams.contains(&chunk.stream)).cloned());
         self.next += usize::from(streams.contains(&Stream::Accounting));
-    }
-
-    fn set_period(&mut self, _: u32, _: Role, _: u64) -> bool {
-        false
-    }
-
-    fn stop(&mut self) {}
-
-    fn dropped(&mut self) -> Option<Vec<Dropped>> {
-        None
-    }
-
-    fn memory_bytes(&self) -> usize {
-        0
     }
 }
 

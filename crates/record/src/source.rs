@@ -44,17 +44,23 @@ pub(crate) trait EventSource: Send {
 
     /// From now on, every `period`-th switch of a CPU gets a record of `role`. False where that
     /// cannot be changed while it runs: then it stays as it is.
-    fn set_period(&mut self, cpu: u32, role: Role, period: u64) -> bool;
+    fn set_period(&mut self, _cpu: u32, _role: Role, _period: u64) -> bool {
+        false
+    }
 
     /// Ends recording; what was recorded can still be drained.
-    fn stop(&mut self);
+    fn stop(&mut self) {}
 
     /// The true number of lost records, known once the source has stopped. None where the kernel
     /// does not count them: then the records in the rings are all there is to know.
-    fn dropped(&mut self) -> Option<Vec<Dropped>>;
+    fn dropped(&mut self) -> Option<Vec<Dropped>> {
+        None
+    }
 
     /// Bytes of ring memory.
-    fn memory_bytes(&self) -> usize;
+    fn memory_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// The source of the lowest rung: there are no events, only what is polled from /proc.
@@ -72,18 +78,4 @@ impl EventSource for NoEvents {
     }
 
     fn drain(&mut self, _: &[Stream], _: &mut Vec<Vec<u64>>, _: &mut Vec<Chunk>) {}
-
-    fn set_period(&mut self, _: u32, _: Role, _: u64) -> bool {
-        false
-    }
-
-    fn stop(&mut self) {}
-
-    fn dropped(&mut self) -> Option<Vec<Dropped>> {
-        None
-    }
-
-    fn memory_bytes(&self) -> usize {
-        0
-    }
 }
