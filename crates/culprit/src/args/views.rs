@@ -206,21 +206,12 @@ pub(crate) struct FlameArgs {
 /// Arguments of `report`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReportArgs {
-    /// What to look at.
-    #[command(flatten)]
-    pub recording: RecordingArg,
     /// Write one self-contained HTML page instead of text
     #[arg(long, short, value_name = "F.html")]
     pub output: Option<PathBuf>,
-    /// Exit with 1 when a finding of this severity or above, or of this id, is listed
-    #[arg(long, value_name = "SEVERITY|ID", env = variables::FAIL_ON)]
-    pub fail_on: Option<String>,
-    /// List findings below 1 % of the wall time too
-    #[arg(long)]
-    pub all: bool,
-    /// What to keep of it.
+    /// What to look at, and when to fail.
     #[command(flatten)]
-    pub filter: FilterArgs,
+    pub findings: FindingsArgs,
 }
 
 /// Arguments of `findings`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::fail_on::{FailOn, outcome};
-use crate::args::ReportArgs;
+use crate::args::{FindingsArgs, ReportArgs};
 use crate::digest::Digest;
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::ReportDocument;
@@ -16,10 +16,11 @@ use crate::{files, html, load, views};
 /// # Errors
 /// When the recording or an option cannot be read, or the page cannot be written.
 pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let fail_on = FailOn::parse(args.fail_on.as_deref())?;
-    let filter = args.filter.filter()?;
-    let path = &args.recording.recording;
-    let digest = load::digest(load::recording(path, output)?, &filter, args.all)?;
+    let FindingsArgs { recording, fail_on, all, filter } = &args.findings;
+    let fail_on = FailOn::parse(fail_on.as_deref())?;
+    let filter = filter.filter()?;
+    let path = &recording.recording;
+    let digest = load::digest(load::recording(path, output)?, &filter, *all)?;
     if digest.threads.is_empty() {
         let tree = load::tree(&digest.recording, &filter)?;
         for reason in views::why_empty(&tree, &filter) {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use culprit_engine::calls::{DiffBox, DiffNode, ROOT};
 
-use super::{HEAD, MARGIN, NARROWEST, ROW, WIDTH, element, fitting};
+use super::{HEAD, MARGIN, NARROWEST, ROW, WIDTH, element, label};
 use crate::html::escape;
 use crate::output::clean;
 use crate::views::{DiffView, change, scaled};
@@ -75,12 +75,7 @@ fn draw(svg: &mut String, view: &DiffView, entry: &DiffBox, inner: f64) {
         fill(view, node),
         if gone { " stroke=\"#2f5fb3\" stroke-dasharray=\"3 2\"" } else { "" }
     );
-    let text = fitting(&name, width - 6.0);
-    if !text.is_empty() {
-        let _ = write!(svg, "<text x=\"{:.2}\" y=\"{:.1}\" fill=\"#10161f\">", x + 3.5, y + 12.0);
-        escape(&text, svg);
-        svg.push_str("</text>");
-    }
+    label(svg, &name, (x, y), width);
     svg.push_str("</g>\n");
 }
 

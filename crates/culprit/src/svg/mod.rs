@@ -103,13 +103,18 @@ fn draw(svg: &mut String, tree: &CallTree, entry: &FlameBox, inner: f64) {
         (width - 0.6).max(0.3),
         ROW - 1.0
     );
-    let text = fitting(&name, width - 6.0);
+    label(svg, &name, (x, y), width);
+    svg.push_str("</g>\n");
+}
+
+/// A box's name, as far as it fits.
+fn label(svg: &mut String, name: &str, (x, y): (f64, f64), width: f64) {
+    let text = fitting(name, width - 6.0);
     if !text.is_empty() {
         let _ = write!(svg, "<text x=\"{:.2}\" y=\"{:.1}\" fill=\"#10161f\">", x + 3.5, y + 12.0);
         escape(&text, svg);
         svg.push_str("</text>");
     }
-    svg.push_str("</g>\n");
 }
 
 /// A cause's own box has its full colour, boxes above are paler.
