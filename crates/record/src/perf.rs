@@ -89,7 +89,8 @@ impl RingSizes {
         Self { accounting: each, stacks: each, samples: each, maps: 128 << 10, probes: 0 }
     }
 
-    /// The same with rings for probes: 8 MiB last 120 ms at 200,000 hits a second of 350 bytes.
+    /// The same with rings for probes: 8 MiB last 120 ms at 200,000 hits a second of 350 bytes. In all
+    /// at most 2 GiB.
     pub(crate) fn with_probes(self) -> Self {
         Self { probes: self.samples, ..self }
     }
