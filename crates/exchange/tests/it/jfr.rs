@@ -176,7 +176,7 @@ fn a_recording_made_now_holds_what_the_jdks_own_tool_counts() {
     );
     let made = run(program("java").arg(option).arg(source.join("Work.java")));
     let Some(count) = made.and_then(|_| summary(&file)) else {
-        println!("skipped: no java with a compiler and the tool jfr here");
+        println!("skipped: a recording made now: java with a compiler, and the tool jfr");
         return;
     };
     let recording = read(&file, None, &mut |_, _| ()).expect("read").recording;
