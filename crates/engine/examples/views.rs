@@ -14,8 +14,7 @@ use std::time::Duration;
 use culprit_engine::calls::{CallTree, Index, Query, by_name};
 use culprit_model::{
     Basis, Cause, Cost, Filter, Frame, FrameId, Interval, Metric, Module, ModuleId, Nanos, Pid,
-    Process, ProcessId, Recording, Root, Stack, StackId, Thread, ThreadId, Tid, Time,
-    main_metric,
+    Process, ProcessId, Recording, Root, Stack, StackId, Thread, ThreadId, Tid, Time, main_metric,
 };
 use rustix::time::{ClockId, clock_gettime};
 

@@ -238,7 +238,7 @@ impl Code {
         let generated = self.generated.range(..=lookup).next_back();
         if let Some((_, (_, name))) = generated.filter(|(_, (end, _))| lookup < *end) {
             let module = builder.module_named("[bpf]", "[bpf]");
-            return builder.frame(Frame::new(Some(module), name, None));
+            return builder.frame(Frame::new(Some(module), name.as_str(), None));
         }
         let recorded = self.build_ids.get("[kernel.kallsyms]").cloned();
         let kernel = self.kernel.get_or_insert_with(|| running(recorded.as_deref(), builder));
