@@ -149,30 +149,140 @@ fn switch(line: &str) -> Option<(u64, u32, SwitchKind)> {
     Some((time, tid.parse().ok()?, kind))
 }
 
+/// Rows of switches: when, which thread, which way; in one order, counted from the first of them.
+fn ordered(mut rows: Vec<(u64, u32, SwitchKind)>) -> Vec<(u64, u32, SwitchKind)> {
+    rows.sort_by_key(|row| (row.0, row.1, row.2 as u8));
+    let first = rows.first().map_or(0, |row| row.0);
+    rows.iter_mut().for_each(|row| row.0 -= first);
+    rows
+}
+
+/// The switches of a recording. Without the idle loops and threads that are past their exit: neither
+/// has a number.
+fn switches(recording: &Recording) -> Vec<(u64, u32, SwitchKind)> {
+    let tid = |row: &culprit_model::Switch| recording.thread(row.thread).tid.0;
+    let rows = recording.switches.iter().map(|row| (row.time.0, tid(row), row.kind));
+    ordered(rows.filter(|row| row.1 != 0).collect())
+}
+
 #[test]
 fn switch_records_are_thread_time_to_the_nanosecond() {
     let test = "switch_records_are_thread_time_to_the_nanosecond";
     let Some(lab) = Lab::new(test) else { return };
-    // Of the program's threads: a CPU's idle loop may trace nothing, so those of whole CPUs may miss some.
-    let options = ["--switch-events", "-e", "cpu-clock", "-F", "199"];
-    let work = ["./work", "3", "40", "25"];
-    let Some(recording) = lab.recorded(test, &options, &work) else { return };
-    let script = lab.script(&["--show-switch-events", "--ns", "-F", "comm,tid,time"]);
-    let mut perfs: Vec<_> = script.lines().filter_map(switch).collect();
-    let tid = |at: &culprit_model::Switch| recording.thread(at.thread).tid.0;
-    let mut rows: Vec<_> =
-        recording.switches.iter().map(|row| (row.time.0, tid(row), row.kind)).collect();
-    assert!(rows.len() > 50, "25 naps are 50 switches: {}", rows.len());
-    // Ours count from the first row.
-    let first = perfs.iter().map(|row| row.0).min().expect("a switch");
-    let ours = rows.iter().map(|row| row.0).min().expect("a switch");
-    rows.iter_mut().for_each(|row| row.0 = row.0 - ours + first);
-    let order = |row: &(u64, u32, SwitchKind)| (row.0, row.1, row.2 as u8);
-    rows.sort_by_key(order);
-    perfs.sort_by_key(order);
-    assert_eq!(rows, perfs);
-    assert!(recording.costs.is_empty() && !recording.samples.is_empty());
-    assert!(recording.threads.iter().filter(|thread| thread.recorded).count() >= 2);
+    // Of the program's threads, and of whole CPUs.
+    for all in [&[][..], &["-a", "-m", "1024"]] {
+        let options = [&["--switch-events", "-e", "cpu-clock", "-F", "199"], all].concat();
+        let work = ["./work", "3", "40", "25"];
+        let Some(recording) = lab.recorded(test, &options, &work) else { return };
+        let script = lab.script(&["--show-switch-events", "--ns", "-F", "comm,tid,time"]);
+        let perfs = ordered(script.lines().filter_map(switch).filter(|row| row.1 != 0).collect());
+        let ours = switches(&recording);
+        assert!(ours.len() > 50, "25 naps are 50 switches: {}", ours.len());
+        assert_eq!(ours, perfs, "{all:?}");
+        assert!(recording.costs.is_empty() && !recording.samples.is_empty());
+        assert!(recording.threads.iter().filter(|thread| thread.recorded).count() >= 2);
+        let works =
+            |row: &&culprit_model::Switch| recording.thread(row.thread).name.as_str() == "work";
+        let others = recording.switches.len() - recording.switches.iter().filter(works).count();
+        assert_eq!(others > 0, !all.is_empty(), "perf itself runs beside the program: {others}");
+    }
+}
+
+/// One line of perf's for a traced switch.
+struct Traced {
+    cpu: u32,
+    time: u64,
+    /// The one that leaves is past its exit: perf has no number for it any more.
+    gone: bool,
+    prev: u32,
+    kind: SwitchKind,
+    next: u32,
+}
+
+fn traced(line: &str) -> Option<Traced> {
+    let (place, what) = line.split_once("sched:sched_switch:")?;
+    let words: Vec<&str> = place.split_whitespace().collect();
+    let [.., tid, cpu, time] = words[..] else { return None };
+    let (seconds, nanos) = time.trim_end_matches(':').split_once('.')?;
+    let (left, came) = what.split_once(" ==> ")?;
+    let field = |text: &str, name: &str| {
+        let value = text.rsplit_once(name)?.1;
+        Some(value.split(' ').next().unwrap_or(value).to_owned())
+    };
+    let preempted = field(left, "prev_state=")?.starts_with('R');
+    Some(Traced {
+        cpu: cpu.trim_matches(['[', ']']).parse().ok()?,
+        time: seconds.parse::<u64>().ok()? * 1_000_000_000 + nanos.parse::<u64>().ok()?,
+        gone: tid == "-1",
+        prev: field(left, "prev_pid=")?.parse().ok()?,
+        kind: if preempted { SwitchKind::Preempted } else { SwitchKind::Out },
+        next: field(came, "next_pid=")?.parse().ok()?,
+    })
+}
+
+/// Who was on a CPU until a switch that names another one as leaving it, for each such switch.
+fn breaks(switches: &[Traced]) -> Vec<u32> {
+    let mut running = BTreeMap::new();
+    let before = switches
+        .iter()
+        .filter_map(|at| running.insert(at.cpu, at.next).filter(|running| *running != at.prev));
+    before.collect()
+}
+
+/// An idle loop may leave its CPU untraced, and so may a virtual machine's own agent: what is missing
+/// is said, and of the program nothing is.
+#[test]
+fn every_traced_switch_of_the_machine_is_thread_time() {
+    let test = "every_traced_switch_of_the_machine_is_thread_time";
+    let Some(lab) = Lab::new(test) else { return };
+    let events = ["-e", "sched:sched_switch", "-e", "sched:sched_waking", "-c", "1"];
+    let options = [&["-a", "-g", "-m", "1024"][..], &events].concat();
+    // Busy CPUs are seldom idle.
+    let work = ["sh", "-c", "for cpu in $(seq $(nproc)); do ./work 3 60 25 & done; wait"];
+    for _ in 0..ATTEMPTS {
+        if let Err(why) = lab.record("perf.data", &options, &work) {
+            return println!("skipped: {test}: {why}");
+        }
+        let script = lab.script(&["--ns", "--show-lost-events", "-F", "cpu,tid,time,event,trace"]);
+        let told: Vec<Traced> = script.lines().filter_map(traced).collect();
+        let broken = breaks(&told);
+        // Of a tenth and more the reader makes no thread time.
+        if script.contains("PERF_RECORD_LOST") || broken.len() * 10 > told.len() {
+            continue;
+        }
+        return holds_what_was_traced(&lab.import("perf.data"), &told, &broken);
+    }
+    println!(
+        "skipped: {test}: CPUs whose switches are traced: too many were lost {ATTEMPTS} times"
+    );
+}
+
+fn holds_what_was_traced(recording: &Recording, told: &[Traced], broken: &[u32]) {
+    let known = |tid| recording.threads.iter().any(|thread| thread.tid.0 == tid);
+    let came = told.iter().filter(|at| known(at.next));
+    let came = came.map(|at| (at.time, at.next, SwitchKind::In));
+    let rows = told.iter().map(|at| (at.time, at.prev, at.kind)).chain(came);
+    let perfs = ordered(rows.filter(|row| row.1 != 0).collect());
+    // Whom perf cannot name at its end is told from what was seen of it before, if anything was.
+    let gone: Vec<u32> = told.iter().filter(|at| at.gone).map(|at| at.prev).collect();
+    let named = |rows: Vec<(u64, u32, SwitchKind)>| -> Vec<_> {
+        rows.into_iter().filter(|row| !gone.contains(&row.1)).collect()
+    };
+    assert_eq!(named(switches(recording)), named(perfs));
+    let ours = |tid: &&u32| {
+        recording.threads.iter().any(|row| row.tid.0 == **tid && row.name.as_str() == "work")
+    };
+    assert_eq!(broken.iter().find(ours), None, "the program's own are all traced");
+    let said = recording.losses.iter().filter(|loss| loss.kind == LossKind::SwitchesLost);
+    assert_eq!(said.map(|loss| loss.count).sum::<u64>(), broken.len() as u64);
+    let outs = recording.switches.iter().filter(|row| {
+        row.kind == SwitchKind::Out && recording.thread(row.thread).name.as_str() == "work"
+    });
+    let (all, with_stack) =
+        outs.fold((0, 0), |sums, row| (sums.0 + 1, sums.1 + u32::from(row.stack.is_some())));
+    assert!(all >= 25, "each nap is one: {all}");
+    assert_eq!(all, with_stack);
+    assert!(!recording.wakeups.is_empty() && recording.costs.is_empty());
 }
 
 #[test]
