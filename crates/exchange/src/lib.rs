@@ -30,6 +30,7 @@ mod format;
 mod input;
 mod jfr;
 mod json;
+mod nested;
 mod nettrace;
 mod perf;
 mod perfview;

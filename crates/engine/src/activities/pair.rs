@@ -9,7 +9,9 @@
 //! request inside of that.
 //!
 //! What an activity is part of: where it has a key, the youngest started activity of that key in the
-//! process, if the thread does not work on a part of that already; else what the thread works on.
+//! process, if the thread does not work on a part of that already; else what the thread works on. A
+//! key that ends with `/` is a path: without an activity of the key itself, one of the longest path
+//! that it begins with counts.
 //! Entering what has the name and key of a started activity is no new activity: the thread works on
 //! that one.
 
@@ -27,6 +29,9 @@ use super::requests::{Answered, Connection, Requests, settle_parents};
 /// far up is looked whether one is part of another. A thread that is deeper in functions that the
 /// user named is rare; a damaged file of leaves that fit nowhere must not take for ever.
 pub(super) const SEARCHED: usize = 1_000;
+
+/// How many steps of a path are taken back: the ids that are paths have at most 24.
+const STEPS: usize = 24;
 
 /// What came of the edges.
 #[derive(Debug, Default)]
@@ -290,13 +295,20 @@ impl Pairing {
     fn parent(&self, edge: &ActivityEdge) -> Option<ActivityId> {
         let inner = self.threads[edge.thread.index()].open.last().map(|open| open.activity);
         let process = self.lives[edge.thread.index()].0;
-        let of_key = edge.key.clone().and_then(|key| self.by_key.get(&(process, key)));
-        match of_key.and_then(BTreeSet::last) {
-            Some(of_key) if !inner.is_some_and(|inner| self.is_part(inner, *of_key)) => {
-                Some(*of_key)
-            }
+        let of_key = edge.key.as_ref().and_then(|key| self.of_key(process, key));
+        match of_key {
+            Some(of_key) if !inner.is_some_and(|inner| self.is_part(inner, of_key)) => Some(of_key),
             _ => inner,
         }
+    }
+
+    /// The youngest started activity of a key, or of the longest path that it begins with.
+    fn of_key(&self, process: ProcessId, key: &Text) -> Option<ActivityId> {
+        let youngest = |key: Text| self.by_key.get(&(process, key)).and_then(BTreeSet::last);
+        let above = key.strip_suffix('/').into_iter().flat_map(|path| {
+            path.rmatch_indices('/').take(STEPS).map(|(at, _)| Text::from(&path[..=at]))
+        });
+        std::iter::once(key.clone()).chain(above).find_map(youngest).copied()
     }
 
     /// Whether an activity is another or a part of it.

@@ -112,6 +112,23 @@ fn of_two_that_are_started_alike_the_younger_stops_first() {
 }
 
 #[test]
+fn a_path_is_part_of_the_longest_path_that_it_begins_with() {
+    let edges = "1 0 start a /1/\n2 1 start b /1/2/3/\n3 1 start c /1/2/\n4 0 start d /1/2/7/\n\
+        5 0 start e /10/\n6 0 start f /1/2\n7 0 stop c /1/2/\n8 1 start g /1/2/9/";
+    let shown = shown(&recording(TWO, edges));
+    let expected = [
+        "a /1/ 1-?",
+        "b /1/2/3/ 2-? <0",
+        "c /1/2/ 3-7 <0",
+        "d /1/2/7/ 4-? <2",
+        "e /10/ 5-?",
+        "f /1/2 6-?",
+        "g /1/2/9/ 8-? <0",
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
 fn sums_by_name_count_recursion_once() {
     let edges = "0 0 enter f\n2 0 enter f\n6 0 leave f\n10 0 leave f\n12 0 enter f\n14 0 leave f";
     let found = recording(TWO, edges);

@@ -85,3 +85,30 @@ pub(super) fn tells(name: &str) -> Option<Tells> {
 pub(super) fn is_fact(name: &str) -> bool {
     FACTS.contains(&name)
 }
+
+/// What a span is called by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NamedBy {
+    /// The method in this field.
+    Method(&'static str),
+    /// The text in this field.
+    Text(&'static str),
+}
+
+/// Spans that are called by more than the type of their event: methods that the user asked to
+/// trace (JEP 520; async-profiler's `--trace`), and what a program tells async-profiler of.
+const NAMED: &[(&str, NamedBy)] = &[
+    ("jdk.MethodTrace", NamedBy::Method("method")),
+    ("profiler.MethodTrace", NamedBy::Method("method")),
+    ("profiler.Span", NamedBy::Text("tag")),
+];
+
+pub(super) fn names_span(name: &str) -> Option<NamedBy> {
+    NAMED.iter().find(|(event, _)| *event == name).map(|(_, by)| *by)
+}
+
+/// Whether an event that tells nothing else is a span if it lasts: those that programs and their
+/// libraries define. The JDK's own last as long as what the virtual machine did.
+pub(super) fn is_span(name: &str) -> bool {
+    names_span(name).is_some() || !name.starts_with("jdk.")
+}

@@ -107,6 +107,11 @@ impl Names {
         (builder.frame(frame), kernel)
     }
 
+    /// What a method is called.
+    pub(super) fn function(&mut self, builder: &mut Builder, chunk: &Chunk<'_>, key: Key) -> Text {
+        self.method(builder, chunk, key).function
+    }
+
     fn method(&mut self, builder: &mut Builder, chunk: &Chunk<'_>, key: Key) -> Method {
         if let Some(known) = self.methods.get(&key) {
             return known.clone();

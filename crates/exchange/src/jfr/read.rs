@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
-use culprit_model::{Cause, LossKind, Metric, Nanos, ProcessId, StackId, ThreadId};
+use culprit_model::{Cause, LossKind, Metric, Nanos, ProcessId, StackId, Text, ThreadId};
 
 use super::chunk::{Chunk, HEADER, Header, Record};
-use super::events::{On, Tells, Wait, is_fact, tells};
+use super::events::{NamedBy, On, Tells, Wait, is_fact, is_span, names_span, tells};
 use super::names::{Known, Names};
 use super::settings::Settings;
 use crate::builder::{Amount, Builder};
 use crate::format::Refusal;
 use crate::input::Input;
+use crate::nested::Spans;
 use crate::rows::{Part, Rows};
 use crate::unpack::MOST_UNPACKED;
 
@@ -52,6 +53,7 @@ struct Reading<'b> {
     settings: Settings,
     process: Option<ProcessId>,
     rows: Rows,
+    spans: Spans,
     /// Events that are not used, by name.
     unused: BTreeMap<String, u64>,
     chunks: u64,
@@ -68,6 +70,7 @@ impl<'b> Reading<'b> {
             settings: Settings::default(),
             process: None,
             rows: Rows::default(),
+            spans: Spans::default(),
             unused: BTreeMap::new(),
             chunks: 0,
             weighed: BTreeMap::new(),
@@ -109,13 +112,14 @@ impl<'b> Reading<'b> {
         let mut names = Names::default();
         for event in chunk.events() {
             let name = event.name();
+            let mut one = One { reading: self, chunk: &chunk, names: &mut names, event };
             match tells(name) {
                 Some(tells) => {
-                    let mut one = One { reading: self, chunk: &chunk, names: &mut names, event };
                     let read = one.add(tells);
                     self.bad += u64::from(read.is_none());
                 }
                 None if is_fact(name) => {}
+                None if is_span(name) && one.span().is_some() => {}
                 None => match self.unused.get_mut(name) {
                     Some(count) => *count += 1,
                     None => drop(self.unused.insert(name.to_owned(), 1)),
@@ -156,6 +160,7 @@ impl<'b> Reading<'b> {
             return Err("it holds no chunk".to_owned());
         }
         self.rows.finish(self.builder);
+        self.spans.finish(self.builder);
         for ((event, period), count) in self.weighed {
             let what = format!("each {event} is a look and counts as {}", Nanos(period));
             self.builder.lose(LossKind::MetricGuessed, count, &what);
@@ -211,6 +216,31 @@ impl One<'_, '_, '_> {
                 self.put(stack, Metric::Live, 1)
             }
         }
+    }
+
+    /// Adds a stretch of a thread's time; none when it is an instant or nobody's.
+    fn span(&mut self) -> Option<()> {
+        let time = self.event.time()?;
+        let duration = self.event.span("duration").filter(|duration| *duration > 0)?;
+        let end = time.checked_add(duration).filter(|end| end.cast_signed() > 0)?;
+        let thread = self.thread()?;
+        let name = self.span_name();
+        self.reading.spans.add(thread, (time, end), name);
+        Some(())
+    }
+
+    /// The traced method, what the program calls the span, or else the event's type.
+    fn span_name(&mut self) -> Text {
+        let event = self.event.name();
+        let named = match names_span(event) {
+            Some(NamedBy::Method(field)) => {
+                let key = self.event.key(field);
+                key.map(|key| self.names.function(self.reading.builder, self.chunk, key))
+            }
+            Some(NamedBy::Text(field)) => self.event.text(field).map(Text::from),
+            None => None,
+        };
+        named.filter(|name| !name.is_empty()).unwrap_or_else(|| Text::from(event))
     }
 
     fn running(&mut self) -> Option<()> {

@@ -29,7 +29,8 @@ pub(super) enum Kind {
     Stacks,
     SequencePoint,
     Threads,
-    /// Labels of events, threads that ended, what later versions add.
+    Labels,
+    /// Threads that ended, what later versions add.
     Other,
 }
 
@@ -158,6 +159,7 @@ impl<'a> Blocks<'a> {
             4 => Kind::SequencePoint,
             5 => Kind::Stacks,
             6 => Kind::Threads,
+            8 => Kind::Labels,
             _ => Kind::Other,
         };
         Ok(Some(Block { kind, body }))

@@ -27,7 +27,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Wrong> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Wrong> {
         self.take(N)?.try_into().map_err(|_| Wrong)
     }
 

@@ -16,8 +16,15 @@ pub(super) struct Event<'a> {
     pub(super) stack: u32,
     /// Ticks.
     pub(super) time: u64,
+    /// The activity that it belongs to, until version 5; zeros for none.
+    pub(super) activity: Guid,
+    /// Since then the number of its list of labels, of which that is one.
+    pub(super) labels: u32,
     pub(super) payload: &'a [u8],
 }
+
+/// Sixteen bytes that tell activities apart.
+pub(super) type Guid = [u8; 16];
 
 /// What is repeated.
 #[derive(Debug, Default)]
@@ -28,6 +35,8 @@ struct Before {
     thread: u64,
     stack: u32,
     time: u64,
+    activity: Guid,
+    labels: u32,
     size: u32,
 }
 
@@ -83,15 +92,21 @@ impl<'a> Events<'a> {
         self.event(size)
     }
 
-    /// What the event belongs to: until version 5 two activities, since then a list of labels.
+    /// What the event belongs to: until version 5 an activity and one that it is related to, since
+    /// then a list of labels.
     fn labels(&mut self, flags: u8) -> Result<(), Wrong> {
-        const ACTIVITY: usize = 16;
-        for bit in [16, 32].into_iter().filter(|bit| flags & bit != 0) {
-            if self.version < 6 {
-                self.cursor.take(ACTIVITY)?;
-            } else if bit == 16 {
-                self.cursor.varuint()?;
+        let (cursor, before) = (&mut self.cursor, &mut self.before);
+        if self.version >= 6 {
+            if flags & 16 != 0 {
+                before.labels = cursor.varuint32()?;
             }
+            return Ok(());
+        }
+        if flags & 16 != 0 {
+            before.activity = cursor.array()?;
+        }
+        if flags & 32 != 0 {
+            cursor.array::<16>()?;
         }
         Ok(())
     }
@@ -104,9 +119,16 @@ impl<'a> Events<'a> {
         let (sequence, thread, capture) = (cursor.u32()?, cursor.u64()?, cursor.u64()?);
         cursor.u32()?;
         let (stack, time) = (cursor.u32()?, cursor.u64()?);
-        cursor.take(if self.version < 6 { 32 } else { 4 })?;
+        let (mut activity, mut labels) = (Guid::default(), 0);
+        if self.version < 6 {
+            activity = cursor.array()?;
+            cursor.array::<16>()?;
+        } else {
+            labels = cursor.u32()?;
+        }
         let size = cursor.u32()?;
-        self.before = Before { kind, sequence, capture, thread, stack, time, size };
+        self.before =
+            Before { kind, sequence, capture, thread, stack, time, activity, labels, size };
         let event = self.event(size)?;
         if end < self.cursor.at {
             return Err(Wrong);
@@ -120,8 +142,9 @@ impl<'a> Events<'a> {
 
     fn event(&mut self, size: u32) -> Result<Event<'a>, Wrong> {
         let payload = self.cursor.take(usize::try_from(size).map_err(|_| Wrong)?)?;
-        let Before { kind, sequence, capture, thread, stack, time, .. } = self.before;
-        Ok(Event { kind, sequence, capture, thread, stack, time, payload })
+        let Before { kind, sequence, capture, thread, stack, time, activity, labels, .. } =
+            self.before;
+        Ok(Event { kind, sequence, capture, thread, stack, time, activity, labels, payload })
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use super::activities::Activities;
 use super::blocks::{Block, Kind, Trace};
 use super::bytes::{Cursor, Wrong};
 use super::code::Code;
 use super::events::{Event, Events};
+use super::labels::{Labels, lists};
 use super::meaning::{Meaning, meaning};
 use super::payload;
 use super::types::{Type, types};
@@ -50,10 +52,12 @@ pub(super) struct Gathered<'a> {
     pub(super) trace: Trace,
     types: FxHashMap<u32, (Type, Option<Meaning>)>,
     stacks: FxHashMap<u32, &'a [u8]>,
+    labels: FxHashMap<u32, Labels>,
     threads: FxHashMap<u64, Thread>,
     sequences: FxHashMap<u64, u32>,
     open: FxHashMap<(u32, u32), Open<'a>>,
     pub(super) samples: Vec<Sample<'a>>,
+    pub(super) activities: Activities,
     pub(super) code: Code,
     /// Names of processes and threads.
     pub(super) processes: BTreeMap<u32, String>,
@@ -73,10 +77,12 @@ impl<'a> Gathered<'a> {
             trace,
             types: FxHashMap::default(),
             stacks: FxHashMap::default(),
+            labels: FxHashMap::default(),
             threads: FxHashMap::default(),
             sequences: FxHashMap::default(),
             open: FxHashMap::default(),
             samples: Vec::new(),
+            activities: Activities::default(),
             code: Code::default(),
             processes: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -95,6 +101,7 @@ impl<'a> Gathered<'a> {
             Kind::Stacks => self.stacks(block.body),
             Kind::SequencePoint => self.sequence_point(block.body),
             Kind::Threads => self.threads(block.body),
+            Kind::Labels => lists(block.body, &mut self.labels),
             Kind::Trace | Kind::Other => Ok(()),
         };
         self.bad += u64::from(read.is_err());
@@ -104,6 +111,7 @@ impl<'a> Gathered<'a> {
         let (types, whole) = types(body, self.trace.version);
         for (number, of) in types {
             let meaning = meaning(&of);
+            self.activities.described(number, &of);
             self.types.insert(number, (of, meaning));
         }
         if whole { Ok(()) } else { Err(Wrong) }
@@ -148,9 +156,10 @@ impl<'a> Gathered<'a> {
         Ok(())
     }
 
-    /// From here on stacks are numbered anew; what each thread has counted until here is told.
+    /// From here on stacks and labels are numbered anew; what each thread has counted until here is told.
     fn sequence_point(&mut self, body: &[u8]) -> Result<(), Wrong> {
         self.stacks.clear();
+        self.labels.clear();
         let mut cursor = Cursor::new(body);
         cursor.u64()?;
         let new = self.trace.version >= 6;
@@ -195,11 +204,15 @@ impl<'a> Gathered<'a> {
         let (of, meaning) = self.types.get(&event.kind).ok_or(Wrong)?;
         let time = self.trace.time(event.time).ok_or(Wrong)?;
         self.end = self.end.max(time);
+        let thread = self.who(event.thread);
         let Some(meaning) = *meaning else {
-            *self.unused.entry(of.title()).or_default() += 1;
+            let Labels { activity, opcode } = self.labels(event);
+            let at = (thread.process, thread.number, time);
+            if !self.activities.take(event, (of, opcode, activity), at)? {
+                *self.unused.entry(of.title()).or_default() += 1;
+            }
             return Ok(());
         };
-        let thread = self.who(event.thread);
         match meaning {
             Meaning::Look
             | Meaning::Cpu
@@ -212,6 +225,12 @@ impl<'a> Gathered<'a> {
             Meaning::Nothing => Ok(()),
             _ => self.fact(event, meaning, thread.process),
         }
+    }
+
+    /// What an event belongs to.
+    fn labels(&self, event: &Event<'_>) -> Labels {
+        let known = self.labels.get(&event.labels).copied();
+        known.unwrap_or(Labels { activity: event.activity, opcode: None })
     }
 
     /// Whose an event is.

@@ -3,17 +3,21 @@
 //! `dotnet-trace collect-linux` version 6, with the events of `UniversalProviders.md`.
 //!
 //! ```text
-//! Blocks -> types, stacks, threads, Events -> Gathered -> Code (what is where) -> rows
+//! Blocks -> types, stacks, threads, labels, Events -> Gathered -> Code (what is where) -> rows
+//!                                                           -> Activities -> edges
 //! ```
 //!
 //! Which method is at an address is told at the end of most traces, so that samples are kept until
 //! then.
 
+mod activities;
 mod blocks;
 mod bytes;
 mod code;
 mod events;
 mod gather;
+mod guid;
+mod labels;
 mod meaning;
 mod payload;
 mod read;

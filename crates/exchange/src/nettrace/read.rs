@@ -29,7 +29,11 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     builder.recording().meta.start.realtime = trace.start;
     losses(builder, &gathered);
     people(builder, &gathered);
-    let Gathered { samples, code, .. } = gathered;
+    let Gathered { samples, activities, code, .. } = gathered;
+    activities.finish(builder, |builder, process, thread| {
+        let process = builder.process(process, "");
+        builder.thread(process, thread, "")
+    });
     let (stacks, rows) = (FxHashMap::default(), Rows::default());
     let writing = Writing { builder, trace, code, stacks, left: bytes.len(), cut: 0, rows };
     writing.finish(&samples);
@@ -54,8 +58,8 @@ fn losses(builder: &mut Builder, gathered: &Gathered<'_>) {
 fn people(builder: &mut Builder, gathered: &Gathered<'_>) {
     let words = gathered.command.split_whitespace().next().unwrap_or_default();
     let own = words.rsplit(['/', '\\']).next().unwrap_or_default();
-    for sample in &gathered.samples {
-        let Sample { process: pid, thread, .. } = *sample;
+    let sampled = gathered.samples.iter().map(|sample| (sample.process, sample.thread));
+    for (pid, thread) in sampled.chain(gathered.activities.threads()) {
         let name = match gathered.processes.get(&pid) {
             Some(name) => name.as_str(),
             None if pid == gathered.trace.process => own,

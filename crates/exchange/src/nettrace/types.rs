@@ -9,6 +9,9 @@ pub(super) struct Type {
     pub(super) provider: String,
     pub(super) id: u32,
     pub(super) name: String,
+    /// What it says of what it is about: 1 for a start, 2 for a stop; 0 where that is not told, as
+    /// in all of version 4.
+    pub(super) opcode: u8,
     /// Names of its fields, where the trace describes them.
     pub(super) fields: Vec<String>,
 }
@@ -39,12 +42,47 @@ fn objects(body: &[u8], types: &mut Vec<(u32, Type)>) -> Result<(), Wrong> {
     if events.whole { Ok(()) } else { Err(Wrong) }
 }
 
-/// Number, provider, id, name; keywords, version and level; then the fields.
+/// Number, provider, id, name; keywords, version and level; the fields; in version 5 tags.
 fn object(payload: &[u8]) -> Result<(u32, Type), Wrong> {
     let mut cursor = Cursor::new(payload);
     let (number, provider) = (cursor.u32()?, cursor.wide_text()?);
     let (id, name) = (cursor.u32()?, cursor.wide_text()?);
-    Ok((number, Type { provider, id, name, fields: Vec::new() }))
+    // A type whose end makes no sense still says which it is.
+    let opcode = tagged_opcode(&mut cursor).unwrap_or(0);
+    Ok((number, Type { provider, id, name, opcode, fields: Vec::new() }))
+}
+
+/// The opcode among the tags behind the fields; 0 without it.
+fn tagged_opcode(cursor: &mut Cursor<'_>) -> Result<u8, Wrong> {
+    const OPCODE: u8 = 1;
+    cursor.take(8 + 4 + 4)?;
+    skip_fields(cursor, 0)?;
+    while !cursor.is_done() {
+        let size = usize::try_from(cursor.u32()?).map_err(|_| Wrong)?;
+        let tag = cursor.u8()?;
+        let body = cursor.take(size)?;
+        if tag == OPCODE {
+            return Cursor::new(body).u8();
+        }
+    }
+    Ok(0)
+}
+
+/// How many fields, and each with its type and name; those of an object stand between these.
+fn skip_fields(cursor: &mut Cursor<'_>, depth: usize) -> Result<(), Wrong> {
+    /// Objects within objects; the runtime's events have three.
+    const DEEPEST: usize = 16;
+    const OBJECT: u32 = 1;
+    if depth > DEEPEST {
+        return Err(Wrong);
+    }
+    for _ in 0..cursor.u32()? {
+        if cursor.u32()? == OBJECT {
+            skip_fields(cursor, depth + 1)?;
+        }
+        cursor.wide_text()?;
+    }
+    Ok(())
 }
 
 fn rows(body: &[u8], types: &mut Vec<(u32, Type)>) -> Result<(), Wrong> {
@@ -67,5 +105,32 @@ fn row(row: &[u8]) -> Result<(u32, Type), Wrong> {
         let size = usize::from(cursor.u16()?);
         fields.push(Cursor::new(cursor.take(size)?).text()?);
     }
-    Ok((number, Type { provider, id, name, fields }))
+    let opcode = told_opcode(&mut cursor).unwrap_or(0);
+    Ok((number, Type { provider, id, name, opcode, fields }))
+}
+
+/// The opcode among the facts that a type may have besides; 0 without it.
+fn told_opcode(cursor: &mut Cursor<'_>) -> Result<u8, Wrong> {
+    let size = usize::from(cursor.u16()?);
+    let mut cursor = Cursor::new(cursor.take(size)?);
+    while !cursor.is_done() {
+        let length = match cursor.u8()? {
+            1 => return cursor.u8(),
+            // Keywords; a message, a description; an attribute; the provider's id; level, version.
+            3 => 8,
+            4 | 5 => {
+                cursor.text()?;
+                0
+            }
+            6 => {
+                drop((cursor.text()?, cursor.text()?));
+                0
+            }
+            7 => 16,
+            8 | 9 => 1,
+            _ => break,
+        };
+        cursor.take(length)?;
+    }
+    Ok(0)
 }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use culprit_exchange::{Error, Format, read, read_bytes};
-use culprit_model::{Cause, Cost, LossKind, Metric, Recording};
+use culprit_model::{Cause, Cost, EdgeKind, LossKind, Metric, Recording};
 
 use crate::blessed::blessed;
 use crate::jfr_file::{
-    Chunk, ENTER, IN_TLAB, JVM, LIVE, LOG, RECORDING, SAMPLE, SETTING, Values, WALL,
+    COMPILED, Chunk, ENTER, IN_TLAB, JVM, LIVE, LOG, OWN, RECORDING, SAMPLE, SETTING, SPAN, TRACED,
+    Values, WALL,
 };
+use crate::round_trip::edges;
 
 /// What 1 January 2024 is in nanoseconds since 1970.
 const START: u64 = 1_704_067_200_000_000_000;
@@ -115,6 +117,46 @@ fn chunk_of_samples() -> Chunk {
 }
 
 #[test]
+fn spans_of_programs_are_activities() {
+    let mut chunk = chunk();
+    let ms = 1_000_000;
+    // Events are written when they end: inner ones first.
+    chunk.event(ENTER, values(&[1030, 7 * ms, 31, 2, 1]));
+    chunk.event(TRACED, values(&[1020, 20 * ms, 31, 1, 2]));
+    chunk.event(SPAN, values(&[1010, 60 * ms, 31]).text("import"));
+    chunk.event(SPAN, values(&[1100, 5 * ms, 32]).text(""));
+    chunk.event(OWN, values(&[1080, 100 * ms, 31, 1]).text("/"));
+    chunk.event(OWN, values(&[1150, 90 * ms, 31, 1]).text("/late"));
+    // Instants, what is nobody's, and the virtual machine's own are none.
+    chunk.event(OWN, values(&[1300, 0, 31, 1]).text("/"));
+    chunk.event(OWN, values(&[1300, ms, 0, 1]).text("/"));
+    chunk.event(COMPILED, values(&[1300, 9 * ms, 31]));
+    let recording = read_bytes("x", chunk.bytes(START), None).expect("read").recording;
+    assert_eq!(
+        edges(&recording, 1_000_000),
+        [
+            "10 31 enter import",
+            "20 31 enter work.Main.parse\u{e9}",
+            "40 31 leave work.Main.parse\u{e9}",
+            "70 31 leave import",
+            "80 31 enter work.Request",
+            "100 32 enter profiler.Span",
+            "105 32 leave profiler.Span",
+            "150 31 start work.Request 5",
+            "180 31 leave work.Request",
+            "240 31 stop work.Request 5",
+        ]
+    );
+    assert_eq!(sum(&recording, |cost| cost.cause == Some(Cause::Lock)), 7_000_000);
+    assert_eq!(recording.costs.len(), 1, "{:?}", recording.costs);
+    let left = |name: &str| {
+        let of = |loss: &&culprit_model::Loss| loss.detail.starts_with(name);
+        recording.losses.iter().find(of).map(|loss| loss.count)
+    };
+    assert_eq!((left("work.Request"), left("jdk.Compilation")), (Some(2), Some(1)));
+}
+
+#[test]
 fn a_chunk_under_writing_is_read_as_far_as_it_goes() {
     let mut bytes = chunk_of_samples().bytes(START);
     bytes[8..32].fill(0);
@@ -143,7 +185,7 @@ fn older_versions_are_refused() {
 }
 
 /// How many events of each kind the JDK's own tool counts.
-fn summary(file: &Path) -> Option<impl Fn(&str) -> u64> {
+fn summary(file: &Path) -> Option<impl Fn(&str) -> u64 + use<>> {
     let output = run(program("jfr").arg("summary").arg(file))?;
     Some(move |event: &str| {
         let line = output.lines().find(|line| line.split_whitespace().next() == Some(event));
@@ -163,8 +205,9 @@ fn run(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-#[test]
-fn a_recording_made_now_holds_what_the_jdks_own_tool_counts() {
+/// What a program of `tests/java` leaves recorded, and how the JDK's own tool counts its events;
+/// none where there is no Java.
+fn recorded(program_name: &str) -> Option<(Recording, impl Fn(&str) -> u64 + use<>)> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("work.jfr");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
@@ -174,12 +217,18 @@ fn a_recording_made_now_holds_what_the_jdks_own_tool_counts() {
         file.display(),
         settings.display()
     );
-    let made = run(program("java").arg(option).arg(source.join("Work.java")));
-    let Some(count) = made.and_then(|_| summary(&file)) else {
+    let made = run(program("java").arg(option).arg(source.join(program_name)));
+    let count = made.and_then(|_| summary(&file))?;
+    let recording = read(&file, None, &mut |_, _| ()).expect("read").recording;
+    Some((recording, count))
+}
+
+#[test]
+fn a_recording_made_now_holds_what_the_jdks_own_tool_counts() {
+    let Some((recording, count)) = recorded("Work.java") else {
         println!("skipped: a recording made now: java with a compiler, and the tool jfr");
         return;
     };
-    let recording = read(&file, None, &mut |_, _| ()).expect("read").recording;
     let rows =
         |cause| recording.costs.iter().filter(|cost| cost.cause == Some(cause)).count() as u64;
     let events = |names: &[&str]| names.iter().map(|name| count(name)).sum::<u64>();
@@ -200,4 +249,40 @@ fn a_recording_made_now_holds_what_the_jdks_own_tool_counts() {
     let serves = |function: &str| function == "Work.serve";
     let serving = recording.frames.iter().find(|frame| serves(frame.function.as_str()));
     assert!(serving.is_some_and(|frame| frame.line.is_some()), "{:?}", recording.frames);
+}
+
+/// Holds what `Spans.java` tells: four requests of three steps each, one of which sleeps.
+fn check_spans(recording: &Recording) {
+    let entered = |name: &str| {
+        let entered = recording.activity_edges.iter().filter(|edge| edge.kind == EdgeKind::Enter);
+        entered.filter(|edge| edge.name.as_str() == name).count()
+    };
+    assert_eq!((entered("Spans$Request"), entered("Spans$Step")), (4, 12));
+    let mut depths = std::collections::BTreeMap::new();
+    for edge in &recording.activity_edges {
+        let depth: &mut usize = depths.entry(edge.thread).or_default();
+        let inside = usize::from(edge.name.as_str() == "Spans$Step");
+        match edge.kind {
+            EdgeKind::Enter => {
+                assert_eq!(*depth, inside, "{edge:?}");
+                *depth += 1;
+            }
+            _ => *depth -= 1,
+        }
+    }
+    assert_eq!(depths.len(), 2, "two threads handle them");
+    assert!(sum(recording, |cost| cost.cause == Some(Cause::Sleep)) >= 4 * 5_000_000);
+}
+
+#[test]
+fn spans_of_a_program_recorded_now_are_activities_and_its_waits_are_waits() {
+    check_spans(&read(&fixture("spans.jfr.gz"), None, &mut |_, _| ()).expect("read").recording);
+    let Some((recording, count)) = recorded("Spans.java") else {
+        println!("skipped: spans recorded now: java with a compiler, and the tool jfr");
+        return;
+    };
+    check_spans(&recording);
+    assert_eq!((count("Spans$Request"), count("Spans$Step")), (4, 12));
+    let sleeps = recording.costs.iter().filter(|cost| cost.cause == Some(Cause::Sleep)).count();
+    assert_eq!(sleeps as u64, count("jdk.ThreadSleep"));
 }

@@ -28,8 +28,13 @@ pub(crate) const JVM: u64 = 106;
 pub(crate) const LIVE: u64 = 107;
 pub(crate) const LOG: u64 = 108;
 pub(crate) const RECORDING: u64 = 109;
+pub(crate) const SPAN: u64 = 110;
+pub(crate) const TRACED: u64 = 111;
+pub(crate) const OWN: u64 = 112;
+pub(crate) const COMPILED: u64 = 113;
 
 const AT: Field = ("startTime", LONG, "");
+const FOR: Field = ("duration", LONG, "n");
 const BY: Field = ("eventThread", THREAD, "c");
 const STACK: Field = ("stackTrace", TRACE, "c");
 
@@ -110,6 +115,10 @@ const CLASSES: &[(u64, &str, &[Field])] = &[
     ),
     (LOG, "profiler.Log", &[AT, ("message", TEXT, "")]),
     (RECORDING, "jdk.ActiveRecording", &[AT]),
+    (SPAN, "profiler.Span", &[AT, FOR, BY, ("tag", TEXT, "")]),
+    (TRACED, "jdk.MethodTrace", &[AT, FOR, BY, STACK, ("method", METHOD, "c")]),
+    (OWN, "work.Request", &[AT, FOR, BY, STACK, ("path", TEXT, "")]),
+    (COMPILED, "jdk.Compilation", &[AT, FOR, BY]),
 ];
 
 /// Values one after the other, as in an event.

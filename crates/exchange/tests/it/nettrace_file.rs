@@ -13,8 +13,11 @@ pub(crate) struct Event {
     pub(crate) stack: u32,
     pub(crate) time: u64,
     pub(crate) payload: Vec<u8>,
-    /// Whether it has activities, or labels.
-    pub(crate) labelled: bool,
+    /// The activity that it belongs to and one that this is related to, until version 5.
+    pub(crate) activity: [u8; 16],
+    pub(crate) related: [u8; 16],
+    /// The number of its list of labels, since version 6.
+    pub(crate) labels: u32,
 }
 
 /// A trace under writing.
@@ -23,6 +26,9 @@ pub(crate) struct Trace {
     pub(crate) bytes: Vec<u8>,
     version: u32,
     sequences: BTreeMap<u64, u32>,
+    opcodes: BTreeMap<u32, u8>,
+    /// Headers are written in full in every version.
+    pub(crate) plain: bool,
 }
 
 /// 29 February 2024, 12:00:00.005 as the eight parts of a Windows `SYSTEMTIME`.
@@ -31,7 +37,13 @@ const DATE: [u16; 8] = [2024, 2, 4, 29, 12, 0, 0, 5];
 impl Trace {
     /// Of a clock that stands at 1,000,000 and ticks a million times in a second.
     pub(crate) fn new(version: u32) -> Self {
-        let mut trace = Self { bytes: b"Nettrace".to_vec(), version, sequences: BTreeMap::new() };
+        let mut trace = Self {
+            bytes: b"Nettrace".to_vec(),
+            version,
+            sequences: BTreeMap::new(),
+            opcodes: BTreeMap::new(),
+            plain: false,
+        };
         let mut body: Vec<u8> = DATE.iter().flat_map(|part| part.to_le_bytes()).collect();
         body.extend([1_000_000_u64, 1_000_000].iter().flat_map(|number| number.to_le_bytes()));
         body.extend(words(&[8]));
@@ -71,6 +83,11 @@ impl Trace {
         self.bytes.push(6);
     }
 
+    /// The opcode of a type that is described later; version 4 has no room for it.
+    pub(crate) fn opcode(&mut self, kind: u32, opcode: u8) {
+        self.opcodes.insert(kind, opcode);
+    }
+
     /// Types: number, provider, id, name, fields.
     pub(crate) fn types(&mut self, types: &[(u32, &str, u32, &str, &[&str])]) {
         if self.version >= 6 {
@@ -83,21 +100,39 @@ impl Trace {
                     let field = [text(field), vec![21]].concat();
                     row.extend(sized(&field));
                 }
-                row.extend([0, 0]);
+                let facts = match self.opcodes.get(number) {
+                    // A text of the message, keywords, and behind them the opcode.
+                    Some(opcode) => {
+                        [vec![4], text("done"), vec![3], vec![0; 8], vec![1, *opcode]].concat()
+                    }
+                    None => vec![],
+                };
+                row.extend(sized(&facts));
                 body.extend(sized(&row));
             }
             return self.block("MetadataBlock", 3, &body);
         }
-        let rows = types.iter().map(|(number, provider, id, name, _)| {
+        let rows = types.iter().map(|(number, provider, id, name, fields)| {
             let mut payload = words(&[*number]);
             payload.extend(wide(provider));
             payload.extend(words(&[*id]));
             payload.extend(wide(name));
             payload.extend([0; 8]);
-            payload.extend(words(&[0, 4, 0]));
+            payload.extend(words(&[0, 4, u32::try_from(fields.len()).expect("few")]));
+            for field in *fields {
+                // Whole numbers; an object, of one of these, has its fields before its name.
+                let object = [words(&[1, 1, 10]), wide("Part")].concat();
+                payload.extend(if *field == "Object" { object } else { words(&[10]) });
+                payload.extend(wide(field));
+            }
             if self.version == 5 {
-                // A tag: the operation's code.
-                payload.extend([1, 0, 0, 0, 1, 0]);
+                // Tags: fields of a second kind, the opcode.
+                if let Some(opcode) = self.opcodes.get(number) {
+                    payload.extend([words(&[4]), vec![2], words(&[0])].concat());
+                    payload.extend([words(&[1]), vec![1, *opcode]].concat());
+                } else {
+                    payload.extend([1, 0, 0, 0, 1, 0]);
+                }
             }
             Event { payload, ..Event::default() }
         });
@@ -129,6 +164,19 @@ impl Trace {
             body.extend(sized(&row));
         }
         self.block("", 6, &body);
+    }
+
+    /// Lists of labels from a number on, each label as it is written but for the bit of the last.
+    pub(crate) fn labels(&mut self, first: u32, lists: &[&[Vec<u8>]]) {
+        let mut body = words(&[first, u32::try_from(lists.len()).expect("few")]);
+        for list in lists {
+            for (at, label) in list.iter().enumerate() {
+                let mut label = label.clone();
+                label[0] |= if at + 1 == list.len() { 0x80 } else { 0 };
+                body.extend(label);
+            }
+        }
+        self.block("", 8, &body);
     }
 
     pub(crate) fn events(&mut self, events: &[Event]) {
@@ -166,8 +214,8 @@ impl Trace {
     }
 
     fn events_body(&mut self, events: &[Event]) -> Vec<u8> {
-        // Version 4 is written without compressed headers.
-        let compressed = self.version != 4;
+        // Version 4 is written without compressed headers, and others where that is asked for.
+        let compressed = self.version != 4 && !self.plain;
         let mut body = [20, u16::from(compressed)].map(u16::to_le_bytes).concat();
         body.extend([0; 16]);
         let mut before = Event::default();
@@ -193,10 +241,16 @@ impl Trace {
         body.extend([event.thread, event.capture].iter().flat_map(|number| number.to_le_bytes()));
         body.extend(words(&[1, event.stack]));
         body.extend(event.time.to_le_bytes());
-        body.extend(vec![u8::from(event.labelled); 32]);
+        if self.version < 6 {
+            body.extend([event.activity, event.related].concat());
+        } else {
+            body.extend(words(&[event.labels]));
+        }
         body.extend(words(&[u32::try_from(event.payload.len()).expect("small")]));
         body.extend(&event.payload);
-        body.resize(body.len().next_multiple_of(4), 0);
+        if self.version < 6 {
+            body.resize(body.len().next_multiple_of(4), 0);
+        }
         [words(&[u32::try_from(body.len()).expect("small")]), body].concat()
     }
 
@@ -222,12 +276,17 @@ impl Trace {
             body.extend(number_of(event.stack.into()));
         }
         body.extend(number_of(event.time.wrapping_sub(before.time)));
-        if event.labelled && self.version < 6 {
-            flags |= 48;
-            body.extend([7; 32]);
-        } else if event.labelled {
+        if event.activity != before.activity && self.version < 6 {
             flags |= 16;
-            body.extend(number_of(1));
+            body.extend(event.activity);
+        }
+        if event.related != before.related && self.version < 6 {
+            flags |= 32;
+            body.extend(event.related);
+        }
+        if event.labels != before.labels && self.version >= 6 {
+            flags |= 16;
+            body.extend(number_of(event.labels.into()));
         }
         if event.payload.len() != before.payload.len() {
             flags |= 128;

@@ -42,6 +42,16 @@ pub(crate) fn sums(recording: &Recording) -> BTreeMap<(Metric, String), u64> {
     sums
 }
 
+/// Ends of activities as `TIME THREAD KIND NAME KEY`, the time in units of so many nanoseconds.
+pub(crate) fn edges(recording: &Recording, unit: u64) -> Vec<String> {
+    let edge = |edge: &culprit_model::ActivityEdge| {
+        let tid = recording.thread(edge.thread).tid.0;
+        let key = edge.key.as_ref().map_or(String::new(), |key| format!(" {key}"));
+        format!("{} {tid} {} {}{key}", edge.time.0 / unit, edge.kind, edge.name)
+    };
+    recording.activity_edges.iter().map(edge).collect()
+}
+
 /// All costs of a metric as they are, without any filter.
 fn profile(recording: &Recording, metric: Metric) -> Profile<'_> {
     let mut tree = Tree::default();
