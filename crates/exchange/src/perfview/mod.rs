@@ -10,7 +10,7 @@ mod json;
 mod write;
 mod xml;
 
-use culprit_model::{Cause, LossKind, Metric, StackId};
+use culprit_model::{Cause, LossKind, Metric, Nanos, StackId};
 
 use crate::builder::{Amount, Builder};
 use crate::format::Spec;
@@ -64,17 +64,34 @@ fn whole(value: f64) -> Option<u64> {
     (0.0..MOST).contains(&value).then_some(value as u64)
 }
 
+/// What could not be taken of a file's samples.
+#[derive(Debug, Default)]
+struct Left {
+    /// Times or amounts that are no numbers, and times before the start.
+    odd: u64,
+    /// Amounts with a fraction, where they count something.
+    fractions: u64,
+    /// Amounts below zero, and what they add up to without the sign.
+    negative: u64,
+    taken_back: u64,
+}
+
 /// Adds the samples of a file.
 fn add(builder: &mut Builder, samples: &[Sample], scaling: Scaling) {
     builder.starts_at(0);
-    let (mut odd, mut fractions) = (0, 0);
+    let mut left = Left::default();
+    let amount = |metric: f64| match scaling {
+        Scaling::Time => nanoseconds(metric),
+        Scaling::Data => whole(metric),
+    };
     for sample in samples {
-        let value = match scaling {
-            Scaling::Time => nanoseconds(sample.metric),
-            Scaling::Data => whole(sample.metric),
-        };
-        let (Some(time), Some(value)) = (nanoseconds(sample.time), value) else {
-            odd += 1;
+        if let Some(taken) = amount(-sample.metric).filter(|taken| *taken > 0) {
+            left.negative += 1;
+            left.taken_back = left.taken_back.saturating_add(taken);
+            continue;
+        }
+        let (Some(time), Some(value)) = (nanoseconds(sample.time), amount(sample.metric)) else {
+            left.odd += 1;
             continue;
         };
         let of = match scaling {
@@ -83,19 +100,32 @@ fn add(builder: &mut Builder, samples: &[Sample], scaling: Scaling) {
                 Amount { duration: value, cause, ..Amount::at(sample.stack, Metric::Wall, value) }
             }
             Scaling::Data => {
-                fractions += u64::from(sample.metric.fract() != 0.0);
+                left.fractions += u64::from(sample.metric.fract() != 0.0);
                 Amount::at(sample.stack, Metric::Amount, value)
             }
         };
         builder.add(Amount { time, ..of });
     }
-    if odd > 0 {
-        let what = "samples whose time or amount is negative or no number";
-        builder.lose(LossKind::RecordsMalformed, odd, what);
-    }
-    if fractions > 0 {
-        let what = "amounts with a fraction, rounded to whole ones";
-        builder.lose(LossKind::RecordsMalformed, fractions, what);
+    lose(builder, &left, scaling);
+}
+
+fn lose(builder: &mut Builder, left: &Left, scaling: Scaling) {
+    let taken_back = match scaling {
+        Scaling::Time => Nanos(left.taken_back).to_string(),
+        Scaling::Data => left.taken_back.to_string(),
+    };
+    let negative = format!(
+        "samples with a negative amount, together -{taken_back}: a saved view of a difference or of \
+         net memory; amounts of a recording have no sign, and `culprit diff` compares two"
+    );
+    for (count, what) in [
+        (left.odd, "samples whose time or amount is no number, or whose time is negative"),
+        (left.negative, &*negative),
+        (left.fractions, "amounts with a fraction, rounded to whole ones"),
+    ] {
+        if count > 0 {
+            builder.lose(LossKind::RecordsMalformed, count, what);
+        }
     }
 }
 
@@ -133,5 +163,24 @@ mod tests {
         assert_eq!(nanoseconds(f64::NAN), None);
         assert_eq!(nanoseconds(f64::INFINITY), None);
         assert_eq!(whole(-0.0), Some(0));
+    }
+
+    #[test]
+    fn negative_amounts_are_told_with_their_sum() {
+        let losses = |metrics: &[f64], scaling| {
+            let mut builder = Builder::default();
+            let sample = |metric: &f64| Sample { time: 1.0, metric: *metric, stack: None };
+            add(&mut builder, &metrics.iter().map(sample).collect::<Vec<_>>(), scaling);
+            let kept: u64 = builder.recording().costs.iter().map(|cost| cost.value).sum();
+            let of = |row: &culprit_model::Loss| (row.count, row.detail.to_string());
+            (kept, builder.recording().losses.iter().map(of).collect::<Vec<_>>())
+        };
+        let (kept, lost) = losses(&[2.0, -1.5, -0.5, 1.0], Scaling::Time);
+        assert_eq!((kept, lost.len(), lost[0].0), (3_000_000, 1, 2));
+        assert!(lost[0].1.contains("together -2.00 ms:"), "{lost:?}");
+        let (kept, lost) = losses(&[7.0, -3.0, f64::NAN, -0.0], Scaling::Data);
+        assert_eq!((kept, lost[0].0, lost[1].0), (7, 1, 1));
+        assert!(lost[1].1.contains("together -3:"), "{lost:?}");
+        assert_eq!(losses(&[1.0], Scaling::Data), (1, vec![]));
     }
 }
