@@ -31,13 +31,33 @@ const LINES_LOOKED_AT: usize = 50;
 /// Text of which each whole line is a stack, and one of them at least has two names: any other text
 /// with a number at its end would do otherwise.
 fn detect(head: &[u8]) -> bool {
+    depth(head) == Some(Depth::Stacks)
+}
+
+/// Whether text may be stacks of one name each, or anything else with a number at each line's end.
+pub(crate) fn is_flat(head: &[u8]) -> bool {
+    depth(head) == Some(Depth::Names)
+}
+
+/// What lines with a number at their end are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Each is one name.
+    Names,
+    /// One of them at least has several.
+    Stacks,
+}
+
+/// None for text of other lines, or of none.
+fn depth(head: &[u8]) -> Option<Depth> {
     let text = String::from_utf8_lossy(whole_lines(head));
-    let mut deep = false;
-    let mut lines = text.lines().filter(|line| !is_comment(line)).take(LINES_LOOKED_AT);
-    lines.all(|line| {
-        deep |= line.contains(';');
-        parse(line).is_some_and(|(stack, _)| !stack.contains('\0'))
-    }) && deep
+    let mut depth = None;
+    for line in text.lines().filter(|line| !is_comment(line)).take(LINES_LOOKED_AT) {
+        parse(line).filter(|(stack, _)| !stack.contains('\0'))?;
+        let deep = depth == Some(Depth::Stacks) || line.contains(';');
+        depth = Some(if deep { Depth::Stacks } else { Depth::Names });
+    }
+    depth
 }
 
 fn is_comment(line: &str) -> bool {
@@ -126,5 +146,7 @@ mod tests {
         assert!(!detect(b"key;value\n"));
         assert!(!detect(b""));
         assert!(!detect(b"\x7fELF;a 1\nx"));
+        assert!(is_flat(b"main 5\n") && is_flat(b"Chapter 1\nverse 2\n"));
+        assert!(!is_flat(b"main;a 5\n") && !is_flat(b"Chapter\n") && !is_flat(b""));
     }
 }

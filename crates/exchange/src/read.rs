@@ -6,6 +6,7 @@ use std::path::Path;
 use culprit_model::{Label as _, LossKind, Recording};
 
 use crate::builder::Builder;
+use crate::collapsed;
 use crate::error::Error;
 use crate::format::Format;
 use crate::input::{Input, Progress};
@@ -106,6 +107,10 @@ fn looks_like(head: &[u8]) -> &'static str {
         [] => "it is empty",
         [0x7f, b'E', b'L', b'F', ..] => "it is a program or a library, no profile",
         [b'P', b'K', 3, 4, ..] => "it is a zip without a profile of a known format",
+        _ if collapsed::is_flat(head) => {
+            "each line is a name and a number: `--format collapsed` takes them for stacks of one \
+             frame each, but other text looks like that too"
+        }
         _ if text => "it is text of no known format",
         _ => "its bytes are of no known format",
     }
