@@ -113,7 +113,7 @@ fn add(builder: &mut Builder, stack: &str, value: u64) {
 fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut lines = Vec::new();
     for (leaf, value) in profile.sums() {
-        let names = profile.tree.stack(leaf).map(|node| node.name.replace([';', '\n'], ":"));
+        let names = profile.selection.stack(leaf).map(|step| step.name.replace([';', '\n'], ":"));
         let mut names: Vec<String> = names.collect();
         names.reverse();
         lines.push((names.join(";"), value));

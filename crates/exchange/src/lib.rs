@@ -47,5 +47,5 @@ pub use builder::{Amount, Builder};
 pub use error::Error;
 pub use format::Format;
 pub use input::{Input, Progress};
-pub use profile::{Node, NodeId, NodeKind, Profile, Row, Tree};
+pub use profile::Profile;
 pub use read::{Imported, detect, format_of, read, read_bytes, write};

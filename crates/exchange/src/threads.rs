@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Recording, ThreadId};
+use culprit_model::{Recording, SelectedRow, Source, Step, ThreadId};
 
 use crate::builder::Builder;
-use crate::profile::{Node, NodeKind, Profile, Row};
+use crate::profile::Profile;
 
 /// A thread as formats without a place for it have it in a name.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,39 +41,40 @@ pub(crate) fn parse(name: &str) -> Option<Named<'_>> {
 }
 
 /// The rows of each thread, in the order of time; those of no thread first.
-pub(crate) fn split(profile: &Profile<'_>) -> Vec<(Option<ThreadId>, Vec<Row>)> {
-    let mut rows = profile.rows.clone();
+pub(crate) fn split(profile: &Profile<'_>) -> Vec<(Option<ThreadId>, Vec<SelectedRow>)> {
+    let mut rows = profile.selection.rows.clone();
     rows.sort_by_key(|row| (row.thread, row.time));
     let parts = rows.chunk_by(|a, b| a.thread == b.thread);
     parts.map(|part| (part[0].thread, part.to_vec())).collect()
 }
 
-/// The nodes of a row's stack, root first, without the process and thread that the row names.
-pub(crate) fn frames<'a>(profile: &'a Profile<'_>, row: &Row) -> Vec<&'a Node> {
-    let said = |node: &&Node| {
-        row.thread.is_some() && matches!(node.kind, NodeKind::Process(_) | NodeKind::Thread(_))
+/// The steps of a row's stack, root first, without the process and thread that the row names.
+pub(crate) fn frames<'a>(profile: &'a Profile<'_>, row: &SelectedRow) -> Vec<&'a Step> {
+    let said = |step: &&Step| {
+        row.thread.is_some() && matches!(step.source, Source::Process(_) | Source::Thread(_))
     };
-    let mut nodes: Vec<&Node> = profile.tree.stack(row.leaf).filter(|node| !said(node)).collect();
-    nodes.reverse();
-    nodes
+    let stack = profile.selection.stack(row.leaf);
+    let mut steps: Vec<&Step> = stack.filter(|step| !said(step)).collect();
+    steps.reverse();
+    steps
 }
 
-/// File and line of a node, where it is a frame that has them.
-pub(crate) fn source<'a>(profile: &Profile<'a>, node: &Node) -> (Option<&'a str>, Option<u32>) {
-    let NodeKind::Frame(id) = node.kind else { return (None, None) };
+/// File and line of a step, where it is a frame that has them.
+pub(crate) fn source<'a>(profile: &Profile<'a>, step: &Step) -> (Option<&'a str>, Option<u32>) {
+    let Source::Frame(id) = step.source else { return (None, None) };
     let frame = profile.recording.frame(id);
     (frame.file.as_ref().map(|file| file.as_str()), frame.line)
 }
 
-/// Module's path and function of a node, where joining them again gives the node's name; else no
+/// Module's path and function of a step, where joining them again gives the step's name; else no
 /// module and the whole name.
-pub(crate) fn place<'a>(profile: &Profile<'a>, node: &'a Node) -> (Option<&'a str>, &'a str) {
-    let whole = (None, node.name.as_str());
-    let NodeKind::Frame(id) = node.kind else { return whole };
+pub(crate) fn place<'a>(profile: &Profile<'a>, step: &'a Step) -> (Option<&'a str>, &'a str) {
+    let whole = (None, step.name.as_str());
+    let Source::Frame(id) = step.source else { return whole };
     let frame = profile.recording.frame(id);
     let Some(module) = frame.module.map(|id| profile.recording.module(id)) else { return whole };
     let named =
-        node.name.strip_prefix(module.name.as_str()).and_then(|rest| rest.strip_prefix('!'));
+        step.name.strip_prefix(module.name.as_str()).and_then(|rest| rest.strip_prefix('!'));
     let again = module.path.trim_end_matches('/').rsplit('/').next() == Some(module.name.as_str());
     match named {
         Some(function) if again && function == frame.function.as_str() => {

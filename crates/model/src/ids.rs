@@ -67,6 +67,8 @@ number!(/// A row of the `stacks` table: the node of a prefix tree, so it names 
     StackId, "row of stacks");
 number!(/// A row of the `activities` table.
     ActivityId, "row of activities");
+number!(/// A step of a selection: the node of a prefix tree, so it names a whole stack.
+    StepId, "step");
 number!(/// A process number as the kernel printed it to the recorder.
     Pid, "kernel pid");
 number!(/// A thread number as the kernel printed it to the recorder.

@@ -19,6 +19,7 @@ mod loss;
 mod meta;
 mod metric;
 mod recording;
+mod selection;
 mod tables;
 mod text;
 mod time;
@@ -32,12 +33,13 @@ pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
 pub use filter::{Drill, Filter, Root};
 pub use finding::{Evidence, Finding, Severity, Where};
-pub use ids::{ActivityId, FrameId, ModuleId, Pid, ProcessId, StackId, ThreadId, Tid};
+pub use ids::{ActivityId, FrameId, ModuleId, Pid, ProcessId, StackId, StepId, ThreadId, Tid};
 pub use label::{Label, UnknownLabel};
 pub use loss::{LossKind, LossOrigin, LossSeverity};
 pub use meta::{ClockPair, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES, main_metric};
+pub use selection::{SelectedRow, Selection, Source, Step};
 pub use tables::{
     Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,
     EdgeKind, Fault, FaultKind, Frame, Interval, IntervalColumns, Loss, Mapping, Mark, MarkKind,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-use culprit_engine::calls::{NodeId, Selection, Source, select};
-use culprit_exchange::{Format, NodeKind, Profile, Row, Tree};
-use culprit_model::{Drill, Metric, Recording};
+use culprit_engine::calls::{NodeId, select};
+use culprit_exchange::{Format, Profile};
+use culprit_model::{Drill, Metric};
 use serde::Serialize;
 
 use crate::args::{ExportArgs, Target};
@@ -58,12 +58,13 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     load::query(&filter)?;
     let recording = load::recording(&args.recording.recording, output)?;
     let query = load::query_for(&recording, &filter)?;
-    let profile = profile(&recording, query.metric(), &select(&recording, &query));
-    if profile.rows.is_empty() {
+    let selection = select(&recording, &query);
+    let profile = Profile { recording: &recording, metric: query.metric(), selection: &selection };
+    if selection.rows.is_empty() {
         output.say("nothing is left to export: `culprit top` with the same options says why");
     }
-    let total = profile.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.value));
-    let (rows, stacks) = (profile.rows.len() as u64, profile.sums().len());
+    let total = selection.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.value));
+    let (rows, stacks) = (selection.rows.len() as u64, profile.sums().len());
     let counts = Counts { metric: profile.metric, total, rows, stacks };
     write(args, &counts, output, |out| {
         culprit_exchange::write(&profile, format, out).map_err(io::Error::other)
@@ -100,35 +101,6 @@ fn write(
     }
     output.say(&format!("{}: {} rows as {}", path.display(), counts.rows, args.to));
     Ok(())
-}
-
-fn profile<'a>(recording: &'a Recording, metric: Metric, selection: &Selection) -> Profile<'a> {
-    let mut tree = Tree::default();
-    let mut nodes = Vec::with_capacity(selection.steps.len());
-    for step in &selection.steps {
-        let parent = step.parent.and_then(|at| nodes.get(at as usize).copied());
-        nodes.push(tree.child(parent, &step.name, kind(step.source)));
-    }
-    let rows = selection.rows.iter().map(|row| Row {
-        time: row.time,
-        duration: row.duration,
-        thread: row.thread,
-        leaf: row.leaf.and_then(|at| nodes.get(at as usize).copied()),
-        value: row.value,
-        count: row.count,
-    });
-    let rows = rows.collect();
-    Profile { recording, metric, tree, rows }
-}
-
-fn kind(source: Source) -> NodeKind {
-    match source {
-        Source::Process(id) => NodeKind::Process(id),
-        Source::Thread(id) => NodeKind::Thread(id),
-        Source::Frame(id) => NodeKind::Frame(id),
-        Source::Cause(cause) => NodeKind::Cause(cause),
-        Source::Activities(_) | Source::Activity(_) | Source::Other => NodeKind::Other,
-    }
 }
 
 /// What came of it, for programs.

@@ -42,7 +42,7 @@ pub use pattern::{Pattern, Patterns, quoted};
 pub use presets::{MY_APP, Preset, my_app, stock_presets};
 pub use query::Query;
 pub use reshape::{Butterfly, Neighbour};
-pub use select::{SelectedRow, Selection, Source, Step, select};
+pub use select::select;
 pub use source::{LineValue, Lines};
 pub use tree::{CallTree, Node, NodeId, Own, ROOT, Unmet};
 pub use when::{BUCKETS, When};

@@ -5,8 +5,8 @@
 //! stands for. Folding by percentage needs a whole tree and does not apply.
 
 use culprit_model::{
-    ActivityId, Cause, FrameId, Label as _, Metric, Nanos, ProcessId, Recording, Root, StackId,
-    Text, ThreadId, Time,
+    ActivityId, Cause, Label as _, Metric, Nanos, Recording, Root, SelectedRow, Selection, Source,
+    StackId, Step, StepId, Text, ThreadId, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,62 +15,6 @@ use super::index::STACK_LOST;
 use super::names::{NameId, Names};
 use super::query::Query;
 use crate::activities::Owners;
-
-/// What a name in a stack stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// A process at the root end.
-    Process(ProcessId),
-    /// What threads did for activities, or for none, below it.
-    Activities(bool),
-    /// An activity's name, given by the first of that name.
-    Activity(ActivityId),
-    /// A thread below it.
-    Thread(ThreadId),
-    /// A place in code.
-    Frame(FrameId),
-    /// The cause at the leaf end of thread time.
-    Cause(Cause),
-    /// What grouping made of one of these, or a stack that was lost.
-    Other,
-}
-
-/// A name called by the names above it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The caller's position in [`Selection::steps`], before this one; none at the root end.
-    pub parent: Option<u32>,
-    /// The name, as views show it.
-    pub name: Text,
-    /// What it stands for.
-    pub source: Source,
-}
-
-/// One row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SelectedRow {
-    /// When, or from when.
-    pub time: Time,
-    /// How long; 0 for an instant.
-    pub duration: Nanos,
-    /// Whose; none where process and thread are steps like others.
-    pub thread: Option<ThreadId>,
-    /// The last step's position in [`Selection::steps`]; none for an empty stack.
-    pub leaf: Option<u32>,
-    /// How much, in the query's metric.
-    pub value: u64,
-    /// How many samples it stands for.
-    pub count: u64,
-}
-
-/// The rows that a filter keeps.
-#[derive(Debug, Clone, Default)]
-pub struct Selection {
-    /// Stacks as a prefix tree.
-    pub steps: Vec<Step>,
-    /// The rows, ordered by time.
-    pub rows: Vec<SelectedRow>,
-}
 
 /// How many activities around one are written out: what is further out, only a damaged file has.
 const DEEPEST: usize = 1_000;
@@ -89,7 +33,7 @@ pub fn select(recording: &Recording, query: &Query) -> Selection {
         steps: Vec::new(),
         known: FxHashMap::default(),
     };
-    let mut leaves: FxHashMap<Key, Option<Option<u32>>> = FxHashMap::default();
+    let mut leaves: FxHashMap<Key, Option<Option<StepId>>> = FxHashMap::default();
     let mut rows = Vec::new();
     kept(recording, query, |key, mut row| {
         if let Some(leaf) = *leaves.entry(key).or_insert_with(|| selector.leaf(key)) {
@@ -193,7 +137,7 @@ struct Selector<'a> {
     judged: FxHashMap<Source, Judged>,
     names: Names,
     steps: Vec<Step>,
-    known: FxHashMap<(Option<u32>, NameId, Source), u32>,
+    known: FxHashMap<(Option<StepId>, NameId, Source), StepId>,
 }
 
 impl Selector<'_> {
@@ -284,8 +228,8 @@ impl Selector<'_> {
     }
 
     /// The last step of what is left of a stack; none when the stack is dropped.
-    fn leaf(&mut self, key: Key) -> Option<Option<u32>> {
-        let mut at: Option<u32> = None;
+    fn leaf(&mut self, key: Key) -> Option<Option<StepId>> {
+        let mut at: Option<StepId> = None;
         let (mut included, mut inside) = (0_u64, None);
         for source in self.sources(key) {
             let judged = self.judge(source);
@@ -298,7 +242,7 @@ impl Selector<'_> {
             }
             included |= judged.included;
             inside = judged.entry;
-            let same = |at: u32| self.steps[at as usize].name == *self.names.text(judged.name);
+            let same = |at: StepId| self.steps[at.index()].name == *self.names.text(judged.name);
             if judged.grouped && at.is_some_and(same) {
                 continue;
             }
@@ -312,11 +256,11 @@ impl Selector<'_> {
         (included == all).then_some(at)
     }
 
-    fn step(&mut self, parent: Option<u32>, name: NameId, source: Source) -> u32 {
+    fn step(&mut self, parent: Option<StepId>, name: NameId, source: Source) -> StepId {
         let steps = &mut self.steps;
         *self.known.entry((parent, name, source)).or_insert_with(|| {
             steps.push(Step { parent, name: self.names.text(name).clone(), source });
-            u32::try_from(steps.len() - 1).unwrap_or(u32::MAX)
+            StepId::from_index(steps.len() - 1)
         })
     }
 }

@@ -6,13 +6,13 @@
 
 use std::io::{self, Write};
 
-use culprit_model::{Label as _, ThreadId};
+use culprit_model::{Label as _, SelectedRow, Step, ThreadId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::trace::METRIC;
 use crate::json::decimal;
-use crate::profile::{Node, Profile, Row};
+use crate::profile::Profile;
 use crate::threads;
 
 #[derive(Serialize)]
@@ -96,31 +96,31 @@ impl<'a> Events<'a, '_> {
 
     /// The spans of a thread's rows. A row that starts before the one in front of it has ended
     /// starts at that end.
-    fn rows(&mut self, rows: &[Row]) -> io::Result<()> {
-        let mut open: Vec<(&'a Node, u64)> = Vec::new();
+    fn rows(&mut self, rows: &[SelectedRow]) -> io::Result<()> {
+        let mut open: Vec<(&'a Step, u64)> = Vec::new();
         let mut now = 0;
         for row in rows.iter().filter(|row| row.value > 0) {
             let stack = threads::frames(self.profile, row);
             let start = row.time.0.max(now);
-            let same = |(open, node): &(&(&'a Node, u64), &&'a Node)| std::ptr::eq(open.0, **node);
+            let same = |(open, step): &(&(&'a Step, u64), &&'a Step)| std::ptr::eq(open.0, **step);
             let shared = match start == now {
                 true => open.iter().zip(&stack).take_while(same).count(),
                 false => 0,
             };
             self.close(&mut open, shared, now)?;
-            open.extend(stack[shared..].iter().map(|node| (*node, start)));
+            open.extend(stack[shared..].iter().map(|step| (*step, start)));
             now = start.saturating_add(row.value);
         }
         self.close(&mut open, 0, now)
     }
 
     /// Ends all but the outermost open spans, outer ones first, as readers expect equal ones.
-    fn close(&mut self, open: &mut Vec<(&'a Node, u64)>, left: usize, now: u64) -> io::Result<()> {
-        for (node, start) in open.drain(left..) {
-            let (file, line) = threads::source(self.profile, node);
+    fn close(&mut self, open: &mut Vec<(&'a Step, u64)>, left: usize, now: u64) -> io::Result<()> {
+        for (step, start) in open.drain(left..) {
+            let (file, line) = threads::source(self.profile, step);
             self.event(&Span {
                 ph: "X",
-                name: &node.name,
+                name: &step.name,
                 cat: "culprit",
                 pid: self.pid,
                 tid: self.tid,

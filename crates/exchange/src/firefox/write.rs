@@ -3,13 +3,13 @@
 
 use std::io::{self, Write};
 
-use culprit_model::{Label as _, ThreadId};
+use culprit_model::{Label as _, SelectedRow, Step, ThreadId};
 use rustc_hash::FxHashMap;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::json::decimal;
-use crate::profile::{Node, Profile, Row};
+use crate::profile::Profile;
 use crate::threads;
 
 pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -96,7 +96,7 @@ impl<'a> Tables<'a> {
     fn samples(
         &mut self,
         profile: &'a Profile<'_>,
-        rows: &[Row],
+        rows: &[SelectedRow],
         libs: &mut Libs,
     ) -> io::Result<String> {
         let (places, weight_type) = match profile.metric.unit() {
@@ -107,8 +107,8 @@ impl<'a> Tables<'a> {
         let (mut stacks, mut times, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows.iter().filter(|row| row.value > 0) {
             let mut stack = None;
-            for node in threads::frames(profile, row) {
-                let frame = self.frame(profile, node, libs);
+            for step in threads::frames(profile, row) {
+                let frame = self.frame(profile, step, libs);
                 stack = Some(self.stack(stack, frame));
             }
             stacks.push(stack);
@@ -132,12 +132,12 @@ impl<'a> Tables<'a> {
         })
     }
 
-    fn frame(&mut self, profile: &Profile<'a>, node: &'a Node, libs: &mut Libs) -> usize {
-        let (file, line) = threads::source(profile, node);
-        if let Some(known) = self.frame_of.get(&(node.name.as_str(), file, line)) {
+    fn frame(&mut self, profile: &Profile<'a>, step: &'a Step, libs: &mut Libs) -> usize {
+        let (file, line) = threads::source(profile, step);
+        if let Some(known) = self.frame_of.get(&(step.name.as_str(), file, line)) {
             return *known;
         }
-        let (module, name) = threads::place(profile, node);
+        let (module, name) = threads::place(profile, step);
         let name = self.string(name);
         let file_name = file.map(|file| self.string(file));
         let resource = module.map(|path| self.resource(path, libs));
@@ -146,7 +146,7 @@ impl<'a> Tables<'a> {
         self.function_file.push(file_name);
         self.frame_function.push(self.function_name.len() - 1);
         self.frame_line.push(line);
-        self.frame_of.insert((&node.name, file, line), self.frame_line.len() - 1);
+        self.frame_of.insert((&step.name, file, line), self.frame_line.len() - 1);
         self.frame_line.len() - 1
     }
 

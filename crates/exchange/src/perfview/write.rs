@@ -13,8 +13,8 @@ pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()
     let time = profile.metric.is_time();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n <StackSource>")?;
     stacks(profile, &mut out)?;
-    writeln!(out, "  <Samples Count=\"{}\">", profile.rows.len())?;
-    for (id, row) in profile.rows.iter().enumerate() {
+    writeln!(out, "  <Samples Count=\"{}\">", profile.selection.rows.len())?;
+    for (id, row) in profile.selection.rows.iter().enumerate() {
         let stack = row.leaf.map_or_else(|| "-1".to_owned(), |leaf| leaf.index().to_string());
         let metric = if time { milliseconds(row.value) } else { row.value.to_string() };
         let at = milliseconds(row.time.0);
@@ -33,12 +33,12 @@ pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()
 fn stacks(profile: &Profile<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut frames = Vec::new();
     let mut known = FxHashMap::default();
-    let nodes = profile.tree.nodes();
-    let of_node: Vec<usize> = nodes
+    let steps = &profile.selection.steps;
+    let of_step: Vec<usize> = steps
         .iter()
-        .map(|node| {
-            *known.entry(&node.name).or_insert_with(|| {
-                frames.push(&node.name);
+        .map(|step| {
+            *known.entry(&step.name).or_insert_with(|| {
+                frames.push(&step.name);
                 frames.len() - 1
             })
         })
@@ -47,9 +47,9 @@ fn stacks(profile: &Profile<'_>, out: &mut impl Write) -> io::Result<()> {
     for (id, name) in frames.iter().enumerate() {
         writeln!(out, "   <Frame ID=\"{id}\">{}</Frame>", escaped(name))?;
     }
-    writeln!(out, "  </Frames>\n  <Stacks Count=\"{}\">", nodes.len())?;
-    for (id, (node, frame)) in nodes.iter().zip(of_node).enumerate() {
-        let caller = node.parent.map_or_else(|| "-1".to_owned(), |at| at.index().to_string());
+    writeln!(out, "  </Frames>\n  <Stacks Count=\"{}\">", steps.len())?;
+    for (id, (step, frame)) in steps.iter().zip(of_step).enumerate() {
+        let caller = step.parent.map_or_else(|| "-1".to_owned(), |at| at.index().to_string());
         writeln!(out, "   <Stack ID=\"{id}\" CallerID=\"{caller}\" FrameID=\"{frame}\" />")?;
     }
     writeln!(out, "  </Stacks>")

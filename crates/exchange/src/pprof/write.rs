@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
+use culprit_model::Step;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustc_hash::FxHashMap;
 
 use super::types::written;
 use super::wire::Message;
-use crate::profile::{Node, Profile};
+use crate::profile::Profile;
 use crate::threads;
 
 pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -64,8 +65,8 @@ impl<'a> Writing<'a> {
             }
             for row in order {
                 let mut sample = Message::default();
-                for node in threads::frames(profile, &row).into_iter().rev() {
-                    let location = writing.location(profile, node);
+                for step in threads::frames(profile, &row).into_iter().rev() {
+                    let location = writing.location(profile, step);
                     sample.number(1, location);
                 }
                 sample.number(2, sums[&row.leaf].min(i64::MAX.unsigned_abs()));
@@ -105,9 +106,9 @@ impl<'a> Writing<'a> {
         sample.message(3, &message);
     }
 
-    fn location(&mut self, profile: &Profile<'a>, node: &'a Node) -> u64 {
-        let (module, function) = threads::place(profile, node);
-        let (file, line) = threads::source(profile, node);
+    fn location(&mut self, profile: &Profile<'a>, step: &'a Step) -> u64 {
+        let (module, function) = threads::place(profile, step);
+        let (file, line) = threads::source(profile, step);
         let mapping = module.map_or(0, |path| self.mapping(path));
         let function = self.function(function, file);
         let (number, new) = self.locations.number((mapping, function, line));

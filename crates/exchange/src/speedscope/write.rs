@@ -67,11 +67,11 @@ pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()
             weights: Vec::with_capacity(rows.len()),
         };
         for row in rows {
-            let nodes = threads::frames(profile, &row);
-            let indices = nodes.iter().map(|node| {
-                let (file, line) = threads::source(profile, node);
-                *known.entry((node.name.as_str(), file, line)).or_insert_with(|| {
-                    frames.push(Frame { name: &node.name, file, line });
+            let steps = threads::frames(profile, &row);
+            let indices = steps.iter().map(|step| {
+                let (file, line) = threads::source(profile, step);
+                *known.entry((step.name.as_str(), file, line)).or_insert_with(|| {
+                    frames.push(Frame { name: &step.name, file, line });
                     frames.len() - 1
                 })
             });

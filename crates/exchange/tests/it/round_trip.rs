@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use culprit_exchange::{Format, NodeKind, Profile, Row, Tree, read, read_bytes, write};
-use culprit_model::{Label as _, Metric, Recording};
+use culprit_exchange::{Format, Profile, read, read_bytes, write};
+use culprit_model::{
+    Label as _, Metric, Recording, SelectedRow, Selection, Source, Step, StepId, Text,
+};
 
 /// Every fixture, with the format that it is of.
 pub(crate) fn fixtures() -> Vec<(Format, PathBuf)> {
@@ -53,18 +55,25 @@ pub(crate) fn edges(recording: &Recording, unit: u64) -> Vec<String> {
 }
 
 /// All costs of a metric as they are, without any filter.
-fn profile(recording: &Recording, metric: Metric) -> Profile<'_> {
-    let mut tree = Tree::default();
+fn selection(recording: &Recording, metric: Metric) -> Selection {
+    let mut selection = Selection::default();
+    let mut known = rustc_hash::FxHashMap::default();
+    let mut child = |parent: Option<StepId>, name: Text, source: Source| {
+        let steps = &mut selection.steps;
+        Some(*known.entry((parent, name.clone(), source)).or_insert_with(|| {
+            steps.push(Step { parent, name, source });
+            StepId::from_index(steps.len() - 1)
+        }))
+    };
     let costs = recording.costs.iter().filter(|cost| cost.metric == metric);
     let rows = costs.map(|cost| {
         let mut frames: Vec<_> = cost.stack.into_iter().flat_map(|s| recording.stack(s)).collect();
         frames.reverse();
-        let lost = frames.is_empty().then(|| tree.child(None, &LOST.into(), NodeKind::Other));
+        let lost = if frames.is_empty() { child(None, LOST.into(), Source::Other) } else { None };
         let leaf = frames.into_iter().fold(lost, |at, frame| {
-            let name = recording.frame_name(frame).into();
-            Some(tree.child(at, &name, NodeKind::Frame(frame)))
+            child(at, recording.frame_name(frame).into(), Source::Frame(frame))
         });
-        Row {
+        SelectedRow {
             time: cost.time,
             duration: cost.duration,
             thread: cost.thread,
@@ -73,8 +82,8 @@ fn profile(recording: &Recording, metric: Metric) -> Profile<'_> {
             count: cost.count,
         }
     });
-    let rows = rows.collect();
-    Profile { recording, metric, tree, rows }
+    selection.rows = rows.collect();
+    selection
 }
 
 #[test]
@@ -94,7 +103,8 @@ fn files_are_told_apart_without_their_names() {
         std::fs::copy(&path, &nameless).expect("a copy");
         let unnamed = read(&nameless, None, &mut quiet()).expect("a fixture");
         assert_eq!(named.recording, unnamed.recording, "{}", path.display());
-        assert!(!named.recording.costs.is_empty() || !named.recording.switches.is_empty());
+        let Recording { costs, switches, activity_edges, .. } = named.recording;
+        assert!(!costs.is_empty() || !switches.is_empty() || !activity_edges.is_empty());
     }
 }
 
@@ -104,9 +114,11 @@ fn what_is_written_reads_back_to_the_same_sums() {
         let first = read(&path, None, &mut quiet()).expect("a fixture").recording;
         let metrics: std::collections::BTreeSet<_> = first.costs.iter().map(|c| c.metric).collect();
         for metric in metrics {
+            let selection = selection(&first, metric);
             for format in Format::ALL.iter().filter(|f| f.can_write() && f.can_read()) {
                 let mut bytes = Vec::new();
-                write(&profile(&first, metric), *format, &mut bytes).expect("written");
+                let profile = Profile { recording: &first, metric, selection: &selection };
+                write(&profile, *format, &mut bytes).expect("written");
                 // Stacks of one frame each are lines that could be any text: their format must be told.
                 let again = read_bytes("again", bytes.clone(), None)
                     .or_else(|_| read_bytes("again", bytes, Some(*format)))
