@@ -68,6 +68,8 @@ pub(crate) fn survives(format: Format, bytes: &[u8]) -> bool {
             cost.stack.is_none_or(|stack| stack.index() < recording.stacks.len())
                 && cost.thread.is_none_or(|thread| thread.index() < recording.threads.len())
         })
+        && recording.activity_edges.is_sorted_by_key(|edge| edge.time)
+        && recording.activity_edges.iter().all(|edge| edge.thread.index() < recording.threads.len())
         && recording.stacks.iter().enumerate().all(|(at, stack)| {
             stack.parent.is_none_or(|parent| parent.index() < at)
                 && stack.frame.index() < recording.frames.len()

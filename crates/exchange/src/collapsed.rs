@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use culprit_model::{LossKind, Metric};
+use culprit_model::{LossKind, Metric, Step, StepId};
 
 use crate::builder::{Amount, Builder};
 use crate::format::{Refusal, Spec};
@@ -110,19 +110,47 @@ fn add(builder: &mut Builder, stack: &str, value: u64) {
     builder.add(Amount { count: value, ..Amount::at(leaf, Metric::Samples, value) });
 }
 
+/// Stacks in the order of their names, callers before what they call.
 fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = Vec::new();
+    let steps = &profile.selection.steps;
+    let mut sums: Vec<Option<u64>> = vec![None; steps.len()];
     for (leaf, value) in profile.sums() {
-        let names = profile.selection.stack(leaf).map(|step| step.name.replace([';', '\n'], ":"));
-        let mut names: Vec<String> = names.collect();
-        names.reverse();
-        lines.push((names.join(";"), value));
+        match leaf {
+            Some(leaf) => sums[leaf.index()] = Some(value),
+            None => writeln!(out, " {value}")?,
+        }
     }
-    lines.sort();
-    for (stack, value) in lines {
-        writeln!(out, "{stack} {value}")?;
+    let called = called(steps);
+    let of = |caller: Option<StepId>| {
+        let from = called.partition_point(|id| steps[id.index()].parent < caller);
+        let to = called.partition_point(|id| steps[id.index()].parent <= caller);
+        called[from..to].iter().rev()
+    };
+    let mut line = String::new();
+    // Each with the length of the line that names its callers.
+    let mut left: Vec<(StepId, usize)> = of(None).map(|id| (*id, 0)).collect();
+    while let Some((id, length)) = left.pop() {
+        line.truncate(length);
+        if length > 0 {
+            line.push(';');
+        }
+        line.push_str(&steps[id.index()].name.replace([';', '\n'], ":"));
+        if let Some(value) = sums[id.index()] {
+            writeln!(out, "{line} {value}")?;
+        }
+        left.extend(of(Some(id)).map(|id| (*id, line.len())));
     }
     Ok(())
+}
+
+/// All steps by their callers, those of one caller by their names.
+fn called(steps: &[Step]) -> Vec<StepId> {
+    let mut called: Vec<StepId> = (0..steps.len()).map(StepId::from_index).collect();
+    called.sort_by(|a, b| {
+        let (a, b) = (&steps[a.index()], &steps[b.index()]);
+        a.parent.cmp(&b.parent).then_with(|| a.name.cmp(&b.name))
+    });
+    called
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The way in and the way out: find the format, read it, write it.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use culprit_model::{Label as _, LossKind, Recording};
@@ -62,7 +62,8 @@ pub fn read_bytes(
     import(Input::memory(path, bytes, known, &mut |_, _| ())?, path, format)
 }
 
-/// Writes what a filter kept of a recording.
+/// Writes what a filter kept of a recording, piece by piece: what is written is never in memory as a
+/// whole, except for the stacks of one thread as the Firefox Profiler's JSON.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for formats that are only read, [`Error::Write`] when the output refuses.
@@ -70,7 +71,13 @@ pub fn write(profile: &Profile<'_>, format: Format, out: &mut dyn Write) -> Resu
     let Some(write) = format.spec().write else {
         return Err(Error::Unsupported { format, verb: "written" });
     };
-    write(profile, out).map_err(|source| Error::Write { format, source })
+    let mut out = BufWriter::new(out);
+    let written = write(profile, &mut out).and_then(|()| out.flush());
+    if written.is_err() {
+        // Else what it still holds is written once more, to an output that refuses.
+        drop(out.into_parts());
+    }
+    written.map_err(|source| Error::Write { format, source })
 }
 
 fn known(head: &[u8]) -> bool {

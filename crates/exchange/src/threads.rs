@@ -41,11 +41,30 @@ pub(crate) fn parse(name: &str) -> Option<Named<'_>> {
 }
 
 /// The rows of each thread, in the order of time; those of no thread first.
-pub(crate) fn split(profile: &Profile<'_>) -> Vec<(Option<ThreadId>, Vec<SelectedRow>)> {
-    let mut rows = profile.selection.rows.clone();
-    rows.sort_by_key(|row| (row.thread, row.time));
-    let parts = rows.chunk_by(|a, b| a.thread == b.thread);
-    parts.map(|part| (part[0].thread, part.to_vec())).collect()
+#[derive(Debug)]
+pub(crate) struct Threads<'a> {
+    rows: &'a [SelectedRow],
+    /// Positions among the rows, thread by thread.
+    order: Vec<usize>,
+}
+
+impl<'a> Threads<'a> {
+    pub(crate) fn of(profile: &Profile<'a>) -> Self {
+        let rows = profile.selection.rows.as_slice();
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|at| (rows[*at].thread, rows[*at].time));
+        Self { rows, order }
+    }
+
+    /// Each thread with its rows.
+    pub(crate) fn iter(
+        &self,
+    ) -> impl Iterator<Item = (Option<ThreadId>, impl Iterator<Item = &'a SelectedRow> + Clone)>
+    {
+        let rows = self.rows;
+        let parts = self.order.chunk_by(|a, b| rows[*a].thread == rows[*b].thread);
+        parts.map(move |part| (rows[part[0]].thread, part.iter().map(move |at| &rows[*at])))
+    }
 }
 
 /// The steps of a row's stack, root first, without the process and thread that the row names.

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use culprit_engine::calls::{NodeId, select};
-use culprit_exchange::{Format, Profile};
+use culprit_exchange::{Error, Format, Profile};
 use culprit_model::{Drill, Metric};
 use serde::Serialize;
 
 use crate::args::{ExportArgs, Target};
-use crate::failure::{Failure, Outcome, chain};
+use crate::failure::{Failure, Outcome};
 use crate::json::SCHEMA;
 use crate::output::Output;
 use crate::{files, load, svg};
@@ -67,7 +67,11 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     let (rows, stacks) = (selection.rows.len() as u64, profile.sums().len());
     let counts = Counts { metric: profile.metric, total, rows, stacks };
     write(args, &counts, output, |out| {
-        culprit_exchange::write(&profile, format, out).map_err(io::Error::other)
+        culprit_exchange::write(&profile, format, out).map_err(|error| match error {
+            // As it is, so that a reader who went away is known for that.
+            Error::Write { source, .. } => source,
+            error => io::Error::other(error),
+        })
     })?;
     Ok(Outcome::Done)
 }
@@ -87,9 +91,7 @@ fn write(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let Some(path) = &args.output else {
-        let mut bytes = Vec::new();
-        write(&mut bytes).map_err(|error| Failure::refused(chain(&error)))?;
-        return output.print_bytes(&bytes);
+        return output.print_by(write);
     };
     let progress = output.progress();
     progress.doing(format!("writing {}", path.display()));

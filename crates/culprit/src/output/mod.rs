@@ -13,7 +13,7 @@ mod table;
 mod units;
 mod wrap;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 
 use serde::Serialize;
 
@@ -124,11 +124,22 @@ impl Output {
     /// # Errors
     /// As [`Output::print`].
     pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.print_by(|out| out.write_all(bytes))
+    }
+
+    /// Prints on stdout what is written piece by piece.
+    ///
+    /// # Errors
+    /// As [`Output::print`], and what `write` itself fails with.
+    pub(crate) fn print_by(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         if self.closed {
             return Ok(());
         }
         let mut stdout = io::stdout().lock();
-        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        match write(&mut stdout).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(())

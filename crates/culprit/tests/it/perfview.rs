@@ -167,6 +167,23 @@ fn an_export_reads_back_with_the_same_sums_under_filters() {
 }
 
 #[test]
+fn an_export_to_stdout_is_the_file_and_ends_quietly_where_nobody_reads() {
+    let lab = imported();
+    for format in ["collapsed", "perfview-xml", "chrome", "speedscope", "firefox", "pprof", "svg"] {
+        let export = ["export", "x.culprit", "--to", format];
+        let ran = lab.culprit().args(export).args(["-o", "x"]).output().expect("culprit runs");
+        assert!(ran.status.success(), "{}", stderr(&ran));
+        let file = std::fs::read(lab.path("x")).expect("a file");
+        let ran = lab.culprit().args(export).output().expect("culprit runs");
+        assert!(ran.status.success() && ran.stdout == file, "{format}: {}", stderr(&ran));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ran = lab.culprit().args(export).stdout(writer).output().expect("culprit runs");
+        assert_eq!((ran.status.code(), stderr(&ran).as_str()), (Some(0), ""), "{format}");
+    }
+}
+
+#[test]
 fn a_picture_is_exported_as_flame_draws_it() {
     let lab = imported();
     let run = |arguments: &[&str]| {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::trace::METRIC;
 use crate::json::decimal;
 use crate::profile::Profile;
-use crate::threads;
+use crate::threads::{self, Threads};
 
 #[derive(Serialize)]
 struct Span<'a> {
@@ -56,9 +56,9 @@ pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()
         env!("CARGO_PKG_VERSION")
     )?;
     let mut events = Events { profile, out, pid: 0, tid: 0, first: true };
-    for (thread, rows) in threads::split(profile) {
+    for (thread, rows) in Threads::of(profile).iter() {
         events.names(thread)?;
-        events.rows(&rows)?;
+        events.rows(rows)?;
     }
     events.out.write_all(b"\n]}\n")
 }
@@ -96,10 +96,10 @@ impl<'a> Events<'a, '_> {
 
     /// The spans of a thread's rows. A row that starts before the one in front of it has ended
     /// starts at that end.
-    fn rows(&mut self, rows: &[SelectedRow]) -> io::Result<()> {
+    fn rows<'r>(&mut self, rows: impl Iterator<Item = &'r SelectedRow>) -> io::Result<()> {
         let mut open: Vec<(&'a Step, u64)> = Vec::new();
         let mut now = 0;
-        for row in rows.iter().filter(|row| row.value > 0) {
+        for row in rows.filter(|row| row.value > 0) {
             let stack = threads::frames(self.profile, row);
             let start = row.time.0.max(now);
             let same = |(open, step): &(&(&'a Step, u64), &&'a Step)| std::ptr::eq(open.0, **step);

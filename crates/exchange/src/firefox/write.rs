@@ -5,21 +5,14 @@ use std::io::{self, Write};
 
 use culprit_model::{Label as _, SelectedRow, Step, ThreadId};
 use rustc_hash::FxHashMap;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::json::decimal;
 use crate::profile::Profile;
-use crate::threads;
+use crate::threads::{self, Threads};
 
 pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut libs = Libs::default();
-    let mut threads = Vec::new();
-    for (thread, rows) in threads::split(profile) {
-        let mut tables = Tables::default();
-        let samples = tables.samples(profile, &rows, &mut libs)?;
-        threads.push(RawValue::from_string(thread_json(profile, thread, &tables, &samples)?)?);
-    }
     let recording = profile.recording;
     let meta = json!({
         "version": 24,
@@ -46,9 +39,14 @@ pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()
         "{{\"meta\":{meta},\"startTime\":{}}},",
         decimal(recording.meta.start.realtime, 6)?
     )?;
-    write!(out, "\"libs\":{},\"threads\":", Value::Array(libs.rows))?;
-    serde_json::to_writer(&mut *out, &threads)?;
-    out.write_all(b"}")
+    out.write_all(b"\"threads\":[")?;
+    for (at, (thread, rows)) in Threads::of(profile).iter().enumerate() {
+        let mut tables = Tables::default();
+        let samples = tables.samples(profile, rows, &mut libs)?;
+        let comma = if at > 0 { "," } else { "" };
+        write!(out, "{comma}{}", thread_json(profile, thread, &tables, &samples)?)?;
+    }
+    write!(out, "],\"libs\":{}}}", Value::Array(libs.rows))
 }
 
 /// Libraries in the order of their first use.
@@ -93,10 +91,10 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn samples(
+    fn samples<'r>(
         &mut self,
         profile: &'a Profile<'_>,
-        rows: &[SelectedRow],
+        rows: impl Iterator<Item = &'r SelectedRow>,
         libs: &mut Libs,
     ) -> io::Result<String> {
         let (places, weight_type) = match profile.metric.unit() {
@@ -105,7 +103,7 @@ impl<'a> Tables<'a> {
             _ => (0, "samples"),
         };
         let (mut stacks, mut times, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        for row in rows.iter().filter(|row| row.value > 0) {
+        for row in rows.filter(|row| row.value > 0) {
             let mut stack = None;
             for step in threads::frames(profile, row) {
                 let frame = self.frame(profile, step, libs);

@@ -2,17 +2,16 @@
 //!
 //! Its readers take every `Metric` for milliseconds unless the scaling says otherwise.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 
 use crate::profile::Profile;
 
 pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut out = BufWriter::new(out);
     let time = profile.metric.is_time();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<StackWindow>\n <StackSource>")?;
-    stacks(profile, &mut out)?;
+    stacks(profile, out)?;
     writeln!(out, "  <Samples Count=\"{}\">", profile.selection.rows.len())?;
     for (id, row) in profile.selection.rows.iter().enumerate() {
         let stack = row.leaf.map_or_else(|| "-1".to_owned(), |leaf| leaf.index().to_string());
@@ -26,11 +25,10 @@ pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()
     let scaling = if time { "TimeMetric" } else { "ScaleToData" };
     writeln!(out, "  </Samples>\n </StackSource>\n <StackWindowGuiState>")?;
     writeln!(out, "  <ScalingPolicy>{scaling}</ScalingPolicy>\n </StackWindowGuiState>")?;
-    writeln!(out, "</StackWindow>")?;
-    out.flush()
+    writeln!(out, "</StackWindow>")
 }
 
-fn stacks(profile: &Profile<'_>, out: &mut impl Write) -> io::Result<()> {
+fn stacks(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut frames = Vec::new();
     let mut known = FxHashMap::default();
     let steps = &profile.selection.steps;

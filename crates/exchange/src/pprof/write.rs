@@ -10,12 +10,11 @@ use rustc_hash::FxHashMap;
 use super::types::written;
 use super::wire::Message;
 use crate::profile::Profile;
-use crate::threads;
+use crate::threads::{self, Threads};
 
 pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let message = Writing::of(profile);
     let mut packed = GzEncoder::new(out, Compression::default());
-    packed.write_all(&message)?;
+    Writing::default().write(profile, &mut packed)?;
     packed.finish()?;
     Ok(())
 }
@@ -46,14 +45,15 @@ struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    fn of(profile: &'a Profile<'_>) -> Vec<u8> {
-        let mut writing = Self::default();
+    /// A message may be written in pieces, its fields in any order.
+    fn write(mut self, profile: &'a Profile<'_>, out: &mut impl Write) -> io::Result<()> {
+        let writing = &mut self;
         writing.string("");
         let (word, unit) = written(profile.metric);
         let mut kind = Message::default();
         kind.number(1, writing.string(word)).number(2, writing.string(unit));
         writing.message.message(1, &kind);
-        for (thread, rows) in threads::split(profile) {
+        for (thread, rows) in Threads::of(profile).iter() {
             let mut sums = FxHashMap::default();
             let mut order = Vec::new();
             for row in rows {
@@ -65,7 +65,7 @@ impl<'a> Writing<'a> {
             }
             for row in order {
                 let mut sample = Message::default();
-                for step in threads::frames(profile, &row).into_iter().rev() {
+                for step in threads::frames(profile, row).into_iter().rev() {
                     let location = writing.location(profile, step);
                     sample.number(1, location);
                 }
@@ -77,6 +77,8 @@ impl<'a> Writing<'a> {
                     writing.label(&mut sample, "thread", &thread.name, thread.tid.0);
                 }
                 writing.message.message(2, &sample);
+                out.write_all(&writing.message.0)?;
+                writing.message.0.clear();
             }
         }
         let meta = &profile.recording.meta;
@@ -84,7 +86,7 @@ impl<'a> Writing<'a> {
         for text in std::mem::take(&mut writing.strings) {
             writing.message.bytes(6, text.as_bytes());
         }
-        writing.message.0
+        out.write_all(&writing.message.0)
     }
 
     fn string(&mut self, text: &'a str) -> u64 {

@@ -1,34 +1,20 @@
 //! From a profile to one sampled speedscope profile a thread.
 //!
-//! Samples stand in the order of their times, end to end: the format has no gaps.
+//! Samples stand in the order of their times, end to end: the format has no gaps. They are written
+//! as they come, and what their numbers stand for behind them.
 
 use std::io::{self, Write};
 
-use culprit_model::Label as _;
+use culprit_model::{Label as _, SelectedRow, Step, ThreadId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::profile::Profile;
-use crate::threads;
+use crate::threads::{self, Threads};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct File<'a> {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    exporter: String,
-    name: String,
-    active_profile_index: u32,
-    shared: Shared<'a>,
-    profiles: Vec<Sampled>,
-}
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-#[derive(Serialize)]
-struct Shared<'a> {
-    frames: Vec<Frame<'a>>,
-}
-
-#[derive(Serialize)]
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Hash)]
 struct Frame<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,59 +23,69 @@ struct Frame<'a> {
     line: Option<u32>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Sampled {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    name: String,
-    unit: &'static str,
-    metric: &'static str,
-    start_value: u64,
-    end_value: u64,
-    samples: Vec<Vec<usize>>,
-    weights: Vec<u64>,
+pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let name = serde_json::to_string(&profile.recording.meta.command.join(" "))?;
+    let version = env!("CARGO_PKG_VERSION");
+    write!(out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"culprit@{version}\",\"name\":{name},")?;
+    out.write_all(b"\"activeProfileIndex\":0,\"profiles\":[")?;
+    let mut frames = Frames::default();
+    for (at, (thread, rows)) in Threads::of(profile).iter().enumerate() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        sampled(profile, out, (thread, rows), &mut frames)?;
+    }
+    out.write_all(b"],\"shared\":{\"frames\":")?;
+    serde_json::to_writer(&mut *out, &frames.list)?;
+    out.write_all(b"}}")
 }
 
-pub(super) fn write(profile: &Profile<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut frames = Vec::new();
-    let mut known = FxHashMap::default();
-    let mut profiles = Vec::new();
-    for (thread, rows) in threads::split(profile) {
-        let mut sampled = Sampled {
-            kind: "sampled",
-            name: threads::name(profile.recording, thread),
-            unit: unit(profile),
-            metric: profile.metric.word(),
-            start_value: 0,
-            end_value: 0,
-            samples: Vec::with_capacity(rows.len()),
-            weights: Vec::with_capacity(rows.len()),
-        };
-        for row in rows {
-            let steps = threads::frames(profile, &row);
-            let indices = steps.iter().map(|step| {
-                let (file, line) = threads::source(profile, step);
-                *known.entry((step.name.as_str(), file, line)).or_insert_with(|| {
-                    frames.push(Frame { name: &step.name, file, line });
-                    frames.len() - 1
-                })
-            });
-            sampled.samples.push(indices.collect());
-            sampled.weights.push(row.value);
-            sampled.end_value = sampled.end_value.saturating_add(row.value);
+/// One thread's profile.
+fn sampled<'a, 'r>(
+    profile: &'a Profile<'_>,
+    out: &mut dyn Write,
+    (thread, rows): (Option<ThreadId>, impl Iterator<Item = &'r SelectedRow> + Clone),
+    frames: &mut Frames<'a>,
+) -> io::Result<()> {
+    let name = serde_json::to_string(&threads::name(profile.recording, thread))?;
+    let (unit, metric) = (unit(profile), profile.metric.word());
+    let end = rows.clone().fold(0_u64, |sum, row| sum.saturating_add(row.value));
+    write!(
+        out,
+        "{{\"type\":\"sampled\",\"name\":{name},\"unit\":\"{unit}\",\"metric\":\"{metric}\","
+    )?;
+    write!(out, "\"startValue\":0,\"endValue\":{end},\"samples\":[")?;
+    let comma = |at: usize| if at > 0 { "," } else { "" };
+    for (at, row) in rows.clone().enumerate() {
+        write!(out, "{}[", comma(at))?;
+        for (at, step) in threads::frames(profile, row).into_iter().enumerate() {
+            write!(out, "{}{}", comma(at), frames.number(profile, step))?;
         }
-        profiles.push(sampled);
+        out.write_all(b"]")?;
     }
-    let file = File {
-        schema: "https://www.speedscope.app/file-format-schema.json",
-        exporter: format!("culprit@{}", env!("CARGO_PKG_VERSION")),
-        name: profile.recording.meta.command.join(" "),
-        active_profile_index: 0,
-        shared: Shared { frames },
-        profiles,
-    };
-    serde_json::to_writer(out, &file).map_err(io::Error::from)
+    out.write_all(b"],\"weights\":[")?;
+    for (at, row) in rows.enumerate() {
+        write!(out, "{}{}", comma(at), row.value)?;
+    }
+    out.write_all(b"]}")
+}
+
+/// Frames in the order of their first use.
+#[derive(Default)]
+struct Frames<'a> {
+    list: Vec<Frame<'a>>,
+    known: FxHashMap<Frame<'a>, usize>,
+}
+
+impl<'a> Frames<'a> {
+    fn number(&mut self, profile: &Profile<'a>, step: &'a Step) -> usize {
+        let (file, line) = threads::source(profile, step);
+        let frame = Frame { name: &step.name, file, line };
+        *self.known.entry(frame).or_insert_with(|| {
+            self.list.push(frame);
+            self.list.len() - 1
+        })
+    }
 }
 
 fn unit(profile: &Profile<'_>) -> &'static str {
