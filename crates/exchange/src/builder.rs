@@ -80,6 +80,8 @@ pub struct Builder {
     depths: Vec<u32>,
     /// Frames beyond [`DEEPEST`].
     cut: u64,
+    /// Where each loss is: a damaged file may tell of any number of types of events.
+    losses: FxHashMap<(LossKind, Text), usize>,
     processes: FxHashMap<u32, ProcessId>,
     threads: FxHashMap<(ProcessId, u32), ThreadId>,
 }
@@ -256,12 +258,12 @@ impl Builder {
     /// Notes that something could not be read; equal details are one row.
     pub fn lose(&mut self, kind: LossKind, count: u64, detail: &str) {
         let losses = &mut self.recording.losses;
-        let same = |loss: &&mut Loss| loss.kind == kind && loss.detail.as_str() == detail;
-        if let Some(known) = losses.iter_mut().find(same) {
-            known.count = known.count.saturating_add(count);
-            return;
-        }
-        losses.push(Loss { kind, count, from: None, to: None, detail: Text::from(detail) });
+        let detail = Text::from(detail);
+        let at = *self.losses.entry((kind, detail.clone())).or_insert_with(|| {
+            losses.push(Loss { kind, count: 0, from: None, to: None, detail });
+            losses.len() - 1
+        });
+        losses[at].count = losses[at].count.saturating_add(count);
     }
 
     /// The recording: times from its start, tables in their order.
