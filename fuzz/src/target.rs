@@ -63,7 +63,7 @@ pub(crate) fn survives(format: Format, bytes: &[u8]) -> bool {
     let Ok(read) = read else { return false };
     let Ok(imported) = read else { return true };
     let recording = imported.recording;
-    recording.costs.is_sorted_by_key(|cost| cost.time)
+    recording.costs.is_sorted_by_key(|cost| (cost.thread, cost.time))
         && recording.costs.iter().all(|cost| {
             cost.stack.is_none_or(|stack| stack.index() < recording.stacks.len())
                 && cost.thread.is_none_or(|thread| thread.index() < recording.threads.len())
