@@ -125,7 +125,8 @@ pub fn disturbances(seen: &Conditions) -> Vec<(Disturbance, f64)> {
 const CPU_BOUND: f64 = 0.8;
 
 /// Whether CPU time says more than wall time: more than half of the rounds were contended, and the
-/// command does little but compute. `cpu_share` is its CPU time over its wall time.
+/// command does little but compute. `cpu_share` is its CPU time over its wall time in its least disturbed
+/// run.
 #[must_use]
 pub fn prefers_cpu_time(contended: usize, rounds: usize, cpu_share: f64) -> bool {
     2 * contended > rounds && cpu_share >= CPU_BOUND

@@ -173,18 +173,18 @@ fn more_rounds(rounds: usize, value: f64, interval: Interval, bands: Bands) -> O
     let (same, different) = bands.edges();
     let half_width = ((interval.high - interval.low) / 2.0).max(same / 10.0);
     let value = value.abs();
-    let mut room = (value - same).abs();
+    let mut narrower = half_width / (value - same).abs();
     if value > same && different > same {
-        // A band of noise is twice such a half width, and the interval needs another one.
-        room = room.min(value / 3.0);
+        // The noise must shrink too, until it and the interval leave the value alone.
+        narrower = narrower.max((half_width + different) / value);
     }
-    let wanted = (rounds as f64 * (half_width / room).powi(2)).ceil();
+    let wanted = (rounds as f64 * narrower.powi(2)).ceil();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "positive and at most 1000"
     )]
-    let wanted = (room > 0.0 && wanted <= 1000.0).then_some(wanted as usize)?;
+    let wanted = (wanted <= 1000.0).then_some(wanted as usize)?;
     // Below six rounds no interval is sure at all.
     Some(wanted.max(6).saturating_sub(rounds).max(1))
 }
@@ -242,10 +242,12 @@ mod tests {
         let bands = Bands { same: 0.05, different: 0.3 };
         let verdict = |factor| {
             let ratio = compare_paired(&[1.0; 9], &[factor; 9], bands).expect("rounds");
-            (ratio.verdict, ratio.more_rounds.is_some())
+            (ratio.verdict, ratio.more_rounds)
         };
-        assert_eq!(verdict(1.4), (Verdict::Slower, false));
-        assert_eq!(verdict(1.2), (Verdict::Unclear, true));
-        assert_eq!(verdict(1.01), (Verdict::Same, false));
+        assert_eq!(verdict(1.4), (Verdict::Slower, None));
+        let (unclear, more) = verdict(1.2);
+        assert_eq!(unclear, Verdict::Unclear);
+        assert!(more.is_some_and(|more| more > 9), "the noise must be half as much: {more:?}");
+        assert_eq!(verdict(1.01), (Verdict::Same, None));
     }
 }
