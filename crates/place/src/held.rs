@@ -32,6 +32,23 @@ pub(crate) trait LiveProcess: Send + Sync + fmt::Debug {
     fn wait_at_most(&self, limit: Option<Duration>) -> Result<Option<Exit>>;
     /// Sends a signal to the process; the end of the process is no error.
     fn signal(&self, signal: Signal) -> Result<()>;
+    /// What it used, once it has ended, where we are its parent.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+}
+
+/// What a command used, as the kernel tells its parent at its end: the command itself and those of
+/// its children that it waited for (`getrusage(2)`, RUSAGE_CHILDREN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// CPU time in user space.
+    pub user: Duration,
+    /// CPU time in the kernel.
+    pub system: Duration,
+    /// The most memory that one of its processes held, bytes. Before it became its command the
+    /// process was a copy of ours, so this is never less than what we held then.
+    pub peak_memory_bytes: u64,
 }
 
 /// Our ends of the pipes that a command asked for.
@@ -88,6 +105,12 @@ impl Running {
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         self.process.pid()
+    }
+
+    /// What the command used, once it has ended. None where it is an engine's child and not ours.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.process.usage()
     }
 
     /// Waits for the end. May be called again, and gives the same answer.

@@ -38,7 +38,7 @@ pub use culprit_model::{Pid, Tid};
 pub use engine::{RunningContainer, running_container};
 pub use error::{Error, Result};
 pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
-pub use held::{Held, Running};
+pub use held::{Held, Running, Usage};
 pub use mounts::{Mount, mount_of, mounts};
 pub use place::{Place, Settings, open};
 pub use replace::replace_with;

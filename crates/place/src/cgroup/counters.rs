@@ -32,6 +32,10 @@ pub struct Counters {
 pub struct CpuCounters {
     /// CPU time used, ns.
     pub usage_ns: Option<u64>,
+    /// Of it, in user space, ns: where the kernel counts by ticks, an estimate.
+    pub user_ns: Option<u64>,
+    /// Of it, in the kernel, ns.
+    pub system_ns: Option<u64>,
     /// Enforcement periods that have begun while there was something to run.
     pub periods: Option<u64>,
     /// Periods in which the quota ran out.
@@ -44,11 +48,21 @@ pub struct CpuCounters {
     pub period_ns: Option<u64>,
 }
 
+impl CpuCounters {
+    /// What was used here, and what another cgroup says of quota.
+    const fn with_quota_of(self, other: Self) -> Self {
+        let Self { usage_ns, user_ns, system_ns, .. } = self;
+        Self { usage_ns, user_ns, system_ns, ..other }
+    }
+}
+
 /// Memory of a cgroup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryCounters {
     /// In use, page cache included, bytes.
     pub usage_bytes: Option<u64>,
+    /// The most that was ever in use, bytes.
+    pub peak_bytes: Option<u64>,
     /// The limit, bytes; none without one.
     pub limit_bytes: Option<u64>,
     /// How often the limit was hit and memory had to be reclaimed.
@@ -267,7 +281,7 @@ impl CounterReader {
     fn cpu_with_quota(&self) -> CpuCounters {
         let own = self.cpu();
         if self.above_container && self.has_nobody() {
-            return CpuCounters { usage_ns: own.usage_ns, ..CpuCounters::default() };
+            return own.with_quota_of(CpuCounters::default());
         }
         let members = self.quota.as_ref().map(|cpu| Self {
             cpu: Some(cpu.clone()),
@@ -278,7 +292,7 @@ impl CounterReader {
         while let Some(here) = reader {
             let cpu = here.cpu();
             if cpu.quota_ns.is_some() {
-                return CpuCounters { usage_ns: own.usage_ns, ..cpu };
+                return own.with_quota_of(cpu);
             }
             reader = here.above();
         }
@@ -293,6 +307,8 @@ impl CounterReader {
                 v2.word("cpu.max").map_or((None, None), |line| quota(&line));
             return CpuCounters {
                 usage_ns: v2.keyed("cpu.stat", "usage_usec").map(micros),
+                user_ns: v2.keyed("cpu.stat", "user_usec").map(micros),
+                system_ns: v2.keyed("cpu.stat", "system_usec").map(micros),
                 periods: v2.keyed("cpu.stat", "nr_periods"),
                 throttled_periods: v2.keyed("cpu.stat", "nr_throttled"),
                 throttled_ns: v2.keyed("cpu.stat", "throttled_usec").map(micros),
@@ -300,8 +316,11 @@ impl CounterReader {
                 period_ns,
             };
         }
+        let used = Folder(self.cpuacct.as_deref());
         CpuCounters {
-            usage_ns: Folder(self.cpuacct.as_deref()).number("cpuacct.usage"),
+            usage_ns: used.number("cpuacct.usage"),
+            user_ns: used.number("cpuacct.usage_user"),
+            system_ns: used.number("cpuacct.usage_sys"),
             periods: v1.keyed("cpu.stat", "nr_periods"),
             throttled_periods: v1.keyed("cpu.stat", "nr_throttled"),
             throttled_ns: v1.keyed("cpu.stat", "throttled_time"),
@@ -317,6 +336,7 @@ impl CounterReader {
         if self.memory.is_none() {
             return MemoryCounters {
                 usage_bytes: v2.number("memory.current"),
+                peak_bytes: v2.number("memory.peak"),
                 limit_bytes: v2.number("memory.max"),
                 limit_hits: v2.keyed("memory.events", "max"),
                 oom_kills: v2.keyed("memory.events", "oom_kill"),
@@ -324,6 +344,7 @@ impl CounterReader {
         }
         MemoryCounters {
             usage_bytes: v1.number("memory.usage_in_bytes"),
+            peak_bytes: v1.number("memory.max_usage_in_bytes"),
             limit_bytes: v1.number("memory.limit_in_bytes").filter(|bytes| *bytes < V1_UNLIMITED),
             limit_hits: v1.number("memory.failcnt"),
             oom_kills: v1.keyed("memory.oom_control", "oom_kill"),
@@ -459,9 +480,13 @@ mod tests {
         write(
             dir.path(),
             &[
-                ("cpu.stat", "usage_usec 7\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\n"),
+                (
+                    "cpu.stat",
+                    "usage_usec 7\nuser_usec 5\nsystem_usec 2\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\n",
+                ),
                 ("cpu.max", "50000 100000\n"),
                 ("memory.current", "4096\n"),
+                ("memory.peak", "8192\n"),
                 ("memory.max", "max\n"),
                 ("memory.events", "low 0\nmax 9\noom 1\noom_kill 1\n"),
                 (
@@ -473,6 +498,8 @@ mod tests {
         );
         let read = CounterReader { v2: Some(dir.path().into()), ..CounterReader::default() }.read();
         assert_eq!((read.cpu.usage_ns, read.cpu.throttled_ns), (Some(7_000), Some(5_000)));
+        assert_eq!((read.cpu.user_ns, read.cpu.system_ns), (Some(5_000), Some(2_000)));
+        assert_eq!(read.memory.peak_bytes, Some(8192));
         assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (Some(50_000_000), Some(100_000_000)));
         assert_eq!((read.memory.usage_bytes, read.memory.limit_bytes), (Some(4096), None));
         assert_eq!((read.memory.limit_hits, read.memory.oom_kills), (Some(9), Some(1)));
@@ -490,7 +517,10 @@ mod tests {
                 ("cpu.cfs_quota_us", "-1\n"),
                 ("cpu.cfs_period_us", "100000\n"),
                 ("cpuacct.usage", "70\n"),
+                ("cpuacct.usage_user", "50\n"),
+                ("cpuacct.usage_sys", "20\n"),
                 ("memory.usage_in_bytes", "4096\n"),
+                ("memory.max_usage_in_bytes", "8192\n"),
                 ("memory.limit_in_bytes", "9223372036854771712\n"),
                 ("memory.failcnt", "9\n"),
                 ("memory.oom_control", "under_oom 0\noom_kill 1\n"),
@@ -505,6 +535,8 @@ mod tests {
         };
         let read = reader.read();
         assert_eq!((read.cpu.usage_ns, read.cpu.throttled_ns), (Some(70), Some(5)));
+        assert_eq!((read.cpu.user_ns, read.cpu.system_ns), (Some(50), Some(20)));
+        assert_eq!(read.memory.peak_bytes, Some(8192));
         assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (None, Some(100_000_000)));
         assert_eq!((read.memory.limit_bytes, read.memory.limit_hits), (None, Some(9)));
         assert_eq!(read.io.read_bytes, None);

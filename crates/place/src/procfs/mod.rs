@@ -4,6 +4,7 @@
 //! end between two calls, so every answer may be [`Error::NoProcess`]; lists leave out what ended
 //! while they were made.
 
+mod machine;
 mod maps;
 mod root;
 mod stat;
@@ -15,6 +16,7 @@ use culprit_model::{Pid, Tid};
 
 use crate::error::{Error, Result};
 
+pub use machine::{Machine, machine};
 pub use maps::{Mapping, maps};
 pub use root::{open_in_root, root_of};
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};

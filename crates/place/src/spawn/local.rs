@@ -1,8 +1,10 @@
-//! A child process of ours while it lives: its end, and signals to it.
+//! A child process of ours while it lives: its end, what it used, and signals to it.
 //!
 //! It is held by a pidfd, so that its number cannot be taken by another process between two calls
-//! (`pidfd_open(2)`), and its status is kept, so that it can be asked for more than once.
+//! (`pidfd_open(2)`), and its status is kept, so that it can be asked for more than once. Only the
+//! call that takes note of its end tells what it used (`wait4(2)`).
 
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,25 +12,25 @@ use std::time::Duration;
 use culprit_model::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use super::{child, raw};
 use crate::command::{Exit, Signal};
 use crate::error::{Error, Result};
-use crate::held::LiveProcess;
+use crate::held::{LiveProcess, Usage};
 
 /// A child of ours.
 #[derive(Debug)]
 pub(crate) struct LocalChild {
     pid: Pid,
     pidfd: OwnedFd,
-    exit: Mutex<Option<Exit>>,
+    ended: Mutex<Option<(Exit, Usage)>>,
 }
 
 impl LocalChild {
     /// Takes over a process that is a child of ours and was not waited for.
     pub(super) fn adopt(pid: Pid) -> rustix::io::Result<Self> {
-        Ok(Self { pid, pidfd: open_pidfd(pid)?, exit: Mutex::new(None) })
+        Ok(Self { pid, pidfd: open_pidfd(pid)?, ended: Mutex::new(None) })
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -40,16 +42,11 @@ impl LocalChild {
     }
 
     fn try_reap(&self) -> Result<Option<Exit>> {
-        let mut exit = self.exit.lock().unwrap_or_else(PoisonError::into_inner);
-        if exit.is_none() {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-            let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options);
-            *exit = status.map_err(|e| self.wait_error(e))?.and_then(|s| {
-                let signal = || s.terminating_signal().map(|n| Exit::Signal(Signal(n)));
-                s.exit_status().map(Exit::Code).or_else(signal)
-            });
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.is_none() {
+            *ended = look(self.pid).map_err(|e| self.wait_error(e))?;
         }
-        Ok(*exit)
+        Ok(ended.map(|(exit, _)| exit))
     }
 
     /// Waits at most `limit` (`None`: for ever), less when a signal of ours comes in.
@@ -88,6 +85,45 @@ impl LocalChild {
     }
 }
 
+/// How a child ended and what it used, once it has. It must not have been waited for: its number is
+/// its own until then.
+fn look(pid: Pid) -> rustix::io::Result<Option<(Exit, Usage)>> {
+    let number = i32::try_from(pid.0).map_err(|_| Errno::CHILD)?;
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both places are ours and of the types that the call writes.
+    let found = unsafe { libc::wait4(number, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+    if found < 0 {
+        return Err(child::last_error());
+    }
+    if found == 0 {
+        return Ok(None);
+    }
+    // SAFETY: all zeroes are a valid value of this plain structure, whether it was written or not.
+    let usage = unsafe { usage.assume_init() };
+    let exit = if libc::WIFEXITED(status) {
+        Exit::Code(libc::WEXITSTATUS(status))
+    } else {
+        Exit::Signal(Signal(libc::WTERMSIG(status)))
+    };
+    Ok(Some((exit, Usage::from(&usage))))
+}
+
+impl From<&libc::rusage> for Usage {
+    fn from(usage: &libc::rusage) -> Self {
+        let length = |time: libc::timeval| {
+            Duration::from_secs(time.tv_sec.unsigned_abs())
+                + Duration::from_micros(time.tv_usec.unsigned_abs())
+        };
+        Self {
+            user: length(usage.ru_utime),
+            system: length(usage.ru_stime),
+            // Told in KiB.
+            peak_memory_bytes: usage.ru_maxrss.unsigned_abs().saturating_mul(1024),
+        }
+    }
+}
+
 impl AsFd for LocalChild {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
@@ -109,6 +145,10 @@ impl LiveProcess for LocalProcess {
 
     fn signal(&self, signal: Signal) -> Result<()> {
         self.0.signal_now(signal)
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, usage)| usage)
     }
 }
 
