@@ -43,6 +43,16 @@ impl RunSummary {
             place: recording.meta.place.clone(),
         }
     }
+
+    /// All findings of the run, also those of little cost.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        &self.report.findings
+    }
+
+    /// The wall time of the run.
+    pub(crate) fn wall(&self) -> Nanos {
+        self.report.wall
+    }
 }
 
 /// What two sets of runs tell.

@@ -5,12 +5,14 @@
 //! the measured thing's time was spent on, followed through whoever ended each wait); `rules` claim
 //! parts of the chain; `settle` gives each part to the most specific claim, so that no cost counts
 //! twice; `doubt` lowers confidence by what is missing from the evidence. [`find_difference`] does so
-//! for two sets of runs and keeps what costs more in one.
+//! for two sets of runs and keeps what costs more in one; [`find_changes`] says which findings a change
+//! of the program made go away or come.
 //!
 //! Pure: no files, clocks, environment or printing. Rules know mechanisms by the kernel's and the
 //! common libraries' own functions, never programs by their names.
 
 mod catalogue;
+mod change;
 mod difference;
 mod doubt;
 mod evidence;
@@ -28,6 +30,7 @@ mod tally;
 mod tests;
 
 pub use catalogue::{UnknownFinding, catalogue, explain};
+pub use change::{Change, FindingChange, find_changes};
 pub use difference::{DifferenceReport, RunSummary, SAME_BAND, find_difference};
 pub use report::{Options, Report, find};
 pub use rule::{Group, RuleDoc, Specificity, Threshold};
