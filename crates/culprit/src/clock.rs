@@ -13,8 +13,19 @@ impl Moment {
         Self(Instant::now())
     }
 
+    /// How long before a later point it was; no time when that is earlier.
+    pub(crate) fn until(self, later: Self) -> Duration {
+        later.0.saturating_duration_since(self.0)
+    }
+
+    /// The point so much later.
+    #[cfg(test)]
+    pub(crate) fn after(self, length: Duration) -> Self {
+        Self(self.0 + length)
+    }
+
     /// How long ago it was.
     pub(crate) fn elapsed(self) -> Duration {
-        Self::now().0.saturating_duration_since(self.0)
+        self.until(Self::now())
     }
 }

@@ -133,6 +133,53 @@ fn is_recording(path: &Path) -> bool {
     culprit_recording::peek(path).is_ok()
 }
 
+/// The page in the folder of an answer.
+pub(crate) const PAGE: &str = "report.html";
+
+/// Makes the folder of an answer, which `option` names. The files of an earlier answer go: one folder
+/// holds one answer.
+///
+/// # Errors
+/// When it cannot be made or written into, or holds anything else.
+pub(crate) fn make_folder(folder: &Path, option: &str) -> Result<(), Failure> {
+    let what = || format!("write into the folder `{}`", folder.display());
+    let elsewhere = |failure: Failure| failure.hint(format!("`{option}` names another folder"));
+    std::fs::create_dir_all(folder).or_refused(what).map_err(elsewhere)?;
+    let mut earlier = Vec::new();
+    for entry in std::fs::read_dir(folder).or_refused(what).map_err(elsewhere)? {
+        let entry = entry.or_refused(what)?;
+        let name = entry.file_name();
+        if !is_of_an_answer(&name.to_string_lossy()) {
+            return Err(elsewhere(Failure::bad_input(format!(
+                "{}: it holds `{}`, which is of no earlier answer",
+                what(),
+                name.to_string_lossy()
+            ))));
+        }
+        earlier.push(entry.path());
+    }
+    let removed = earlier.into_iter().try_for_each(std::fs::remove_file);
+    removed.or_refused(what).map_err(elsewhere)?;
+    // Found out now, not after the first run.
+    let probe = folder.join(PAGE);
+    std::fs::File::create_new(&probe)
+        .and_then(|_| std::fs::remove_file(&probe))
+        .or_refused(what)
+        .map_err(elsewhere)
+}
+
+/// Whether a file is one that an answer writes: the page, or `NUMBER-PLACE-ROUND` with the ending of
+/// a recording or a log.
+fn is_of_an_answer(name: &str) -> bool {
+    let stem = name.strip_suffix(".culprit").or_else(|| name.strip_suffix(".log"));
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let numbered = |stem: &str| {
+        stem.split_once('-').is_some_and(|(arm, _)| number(arm))
+            && stem.rsplit_once('-').is_some_and(|(_, round)| number(round))
+    };
+    name == PAGE || stem.is_some_and(numbered)
+}
+
 /// The first of `STEM-1ENDING`, `STEM-2ENDING`, ... that does not exist yet.
 pub(crate) fn unused(stem: &str, ending: &str) -> PathBuf {
     let mut names = (1u32..).map(|n| PathBuf::from(format!("{stem}-{n}{ending}")));

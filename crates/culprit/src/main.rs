@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 mod args;
+mod bench;
 mod clock;
 mod commands;
 mod digest;
@@ -20,6 +21,7 @@ mod load;
 mod output;
 mod places;
 mod presets;
+mod rounds;
 mod session;
 mod settings;
 mod svg;

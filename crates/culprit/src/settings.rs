@@ -9,6 +9,8 @@
 //! color = "never"
 //! [record]
 //! frequency = 499
+//! [bench.cmd]
+//! warmup = 3
 //! ```
 
 use std::ffi::OsString;
@@ -208,7 +210,10 @@ fn apply_table(
     };
     let mut sub = sub.clone();
     for (key, value) in options {
-        sub = apply_option(sub, path, key, value)?;
+        sub = match value {
+            toml::Value::Table(options) => apply_table(sub, path, key, options)?,
+            value => apply_option(sub, path, key, value)?,
+        };
     }
     Ok(command.mut_subcommand(name, |_| sub))
 }
@@ -273,6 +278,17 @@ mod tests {
         let settings = settings("[record]\nfrequency = 499\n");
         assert_eq!(record(&settings, &["--", "ls"]).frequency, 499);
         assert_eq!(record(&settings, &["-F", "7", "--", "ls"]).frequency, 7);
+    }
+
+    #[test]
+    fn a_subcommand_of_a_subcommand_has_a_table_in_its_table() {
+        let settings = settings("[bench.cmd]\nwarmup = 4\n");
+        let line = ["culprit", "bench", "cmd", "true"].map(OsString::from);
+        let Ok(Cli { command: Command::Bench(bench), .. }) = parse(&settings, line) else {
+            panic!("not parsed")
+        };
+        let crate::args::Probe::Cmd(cmd) = bench.probe;
+        assert_eq!(cmd.measure.warmup, 4);
     }
 
     #[test]

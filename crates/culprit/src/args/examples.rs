@@ -23,6 +23,45 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "bench",
+        &[
+            ("culprit bench cmd 'sort a.txt' 'sort -u a.txt'", "two commands"),
+            ("culprit bench cmd --help", "all options of a probe"),
+        ],
+    ),
+    (
+        "bench cmd",
+        &[
+            ("culprit bench cmd 'sort a.txt' 'sort -u a.txt'", "is the second slower?"),
+            (
+                "culprit bench cmd --place host --place sandbox 'make -B'",
+                "one command in two places",
+            ),
+            (
+                "culprit bench cmd -L threads 1,2,4 'make -B -j{threads}' --export-markdown -",
+                "one command with several parameters",
+            ),
+            (
+                "culprit bench cmd --prepare 'rm -f out.db' './load old' './load new' --record r",
+                "each run from the same start, and what differs",
+            ),
+        ],
+    ),
+    (
+        "verify",
+        &[
+            ("culprit verify --before ./app-old --after ./app-new", "is it faster now?"),
+            (
+                "culprit verify --before 'sh guilty.sh 8' --after 'sh fixed.sh 8' --place sandbox",
+                "in the place where it was slow",
+            ),
+            (
+                "culprit verify --before ./a --after ./b --no-record --fail-on slower,unclear",
+                "a gate: exit with 1 unless it is as fast",
+            ),
+        ],
+    ),
+    (
         "record",
         &[
             ("culprit record -- make -j4", "a command from its start to its end"),
@@ -255,11 +294,25 @@ fn text(examples: &[Example]) -> String {
 pub(super) fn add(command: clap::Command) -> clap::Command {
     const TEMPLATE: &str =
         "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
-    EXAMPLES.iter().fold(command, |command, (name, examples)| {
-        command.mut_subcommand(*name, |sub| {
+    EXAMPLES.iter().fold(command, |command, (path, examples)| {
+        at(command, path, &|sub| {
             sub.before_help(text(examples))
                 .help_template(TEMPLATE)
                 .mut_args(|option| option.hide_env_values(true))
         })
     })
+}
+
+/// Changes the subcommand at a path of names: `bench cmd` is the subcommand `cmd` of `bench`.
+fn at(
+    command: clap::Command,
+    path: &str,
+    change: &dyn Fn(clap::Command) -> clap::Command,
+) -> clap::Command {
+    let (name, rest) = path.split_once(' ').unwrap_or((path, ""));
+    let name = name.to_owned();
+    command.mut_subcommand(
+        name,
+        |sub| if rest.is_empty() { change(sub) } else { at(sub, rest, change) },
+    )
 }

@@ -9,6 +9,7 @@ mod activity;
 mod examples;
 mod exchange;
 mod filter;
+mod measure;
 mod parse;
 mod places;
 mod record;
@@ -28,6 +29,7 @@ use crate::settings::{Settings, variables as named};
 pub(crate) use activity::ActivityArg;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
+pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
 pub(crate) use parse::Work;
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
@@ -82,6 +84,10 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Run a command in several places, say how much slower it is where, and why
     Why(WhyArgs),
+    /// Measure commands and places by standard work, in paired rounds
+    Bench(BenchArgs),
+    /// Is the fix real: time two command lines against each other, and say which findings went away
+    Verify(VerifyArgs),
     /// Record where every thread's wall-clock time goes
     Record(RecordArgs),
     /// One screen, or one HTML page, that says where the time of a recording went

@@ -9,11 +9,18 @@ use clap::{Arg, ArgAction, Command};
 
 /// Gives a variable to every option that has none, and lets flags be set by `1` as well as `true`.
 pub(super) fn add(command: Command) -> Command {
-    let command = command.mut_args(flag);
+    below(command.mut_args(flag), "")
+}
+
+/// The same for the subcommands of a command, and theirs.
+fn below(command: Command, path: &str) -> Command {
     let names: Vec<String> =
         command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
     names.iter().fold(command, |command, name| {
-        command.mut_subcommand(name, |sub| sub.mut_args(|option| flag(named(option, name))))
+        let path = if path.is_empty() { name.clone() } else { format!("{path}_{name}") };
+        command.mut_subcommand(name, |sub| {
+            below(sub.mut_args(|option| flag(named(option, &path))), &path)
+        })
     })
 }
 

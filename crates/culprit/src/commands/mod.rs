@@ -1,6 +1,7 @@
 //! One file a subcommand: its arguments become a plan, the plan is carried out, the result printed.
 
 mod activities;
+mod bench;
 mod butterfly;
 mod callees;
 mod callers;
@@ -22,6 +23,7 @@ mod source;
 mod sql;
 mod top;
 mod tree;
+mod verify;
 mod wakers;
 mod why;
 
@@ -41,6 +43,8 @@ pub(crate) fn run(
 ) -> Result<Outcome, Failure> {
     match command {
         Command::Why(args) => why::run(&args, output),
+        Command::Bench(args) => bench::run(&args, output),
+        Command::Verify(args) => verify::run(&args, output),
         Command::Record(args) => record::run(&args, output),
         Command::Report(args) => report::run(&args, output),
         Command::Findings(args) => findings::run(&args, output),

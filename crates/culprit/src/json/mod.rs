@@ -5,6 +5,7 @@
 //! ns from the recording's start. A change here is a breaking change and raises [`SCHEMA`].
 
 mod activities;
+mod bench;
 mod diff;
 mod error;
 mod findings;
@@ -16,6 +17,7 @@ mod wakers;
 mod why;
 
 pub(crate) use activities::ActivitiesDocument;
+pub(crate) use bench::{BenchDocument, VerifyDocument};
 pub(crate) use diff::DiffDocument;
 pub(crate) use error::ErrorDocument;
 pub(crate) use findings::Document as FindingsDocument;

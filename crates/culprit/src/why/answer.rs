@@ -8,10 +8,10 @@ use culprit_findings::{DifferenceReport, Options, RunSummary, find_difference};
 use culprit_model::{Finding, Nanos};
 
 use super::plan::{Plan, Variant};
-use super::rounds::{Rounds, Run};
 use crate::args::Work;
 use crate::output::{number, percent};
-use crate::text::culprit;
+use crate::rounds::{Recorded, Rounds};
+use crate::text::{Sides, compared, culprit};
 
 /// The answer to "why is it slower there?".
 #[derive(Debug)]
@@ -64,8 +64,8 @@ pub(crate) struct Against {
 }
 
 impl PlaceRuns {
-    fn new(plan: &Plan, index: usize, runs: &[&Run], problem: Option<String>) -> Self {
-        let mut by_wall: Vec<&&Run> = runs.iter().collect();
+    fn new(plan: &Plan, index: usize, runs: &[&Recorded], problem: Option<String>) -> Self {
+        let mut by_wall: Vec<&&Recorded> = runs.iter().collect();
         by_wall.sort_by_key(|run| run.wall);
         Self {
             spec: plan.places[index].to_string(),
@@ -108,7 +108,12 @@ impl Against {
 
 impl Answer {
     /// What the rounds tell.
-    pub(crate) fn new(plan: &Plan, rounds: &Rounds, all: bool) -> Self {
+    pub(crate) fn new(plan: &Plan, rounds: &Rounds<Recorded>, all: bool) -> Self {
+        let arms = plan.arms();
+        let runs = |index: usize, variant: Variant| -> Vec<(u32, &Recorded)> {
+            let arm = arms.iter().position(|arm| *arm == (index, variant));
+            arm.map(|arm| rounds.of(arm)).unwrap_or_default()
+        };
         let problem = |index: usize| {
             let of_place = rounds.problems.iter().find(|(place, _)| *place == index);
             of_place.map(|(_, failure)| failure.to_string())
@@ -116,17 +121,20 @@ impl Answer {
         let runs_of = |variant: Variant| -> Vec<PlaceRuns> {
             (0..plan.places.len())
                 .map(|index| {
-                    PlaceRuns::new(plan, index, &rounds.of(index, variant), problem(index))
+                    let runs: Vec<&Recorded> =
+                        runs(index, variant).into_iter().map(|(_, run)| run).collect();
+                    PlaceRuns::new(plan, index, &runs, problem(index))
                 })
                 .collect()
         };
         let options = Options { all, ..Options::default() };
         // Where the first place failed, the others are still worth comparing.
-        let ran = |index: &usize| !rounds.of(*index, Variant::Command).is_empty();
+        let ran = |index: &usize| !runs(*index, Variant::Command).is_empty();
         let baseline = (0..plan.places.len()).find(ran).unwrap_or(0);
         let against = (baseline + 1..plan.places.len())
             .filter_map(|index| {
-                let (baseline, candidate) = paired(rounds, baseline, index);
+                let runs = |index| runs(index, Variant::Command);
+                let (baseline, candidate) = paired(&runs(baseline), &runs(index));
                 let report = find_difference(&baseline, &candidate, &options)?;
                 Some(Against { place: plan.label(index), report })
             })
@@ -139,7 +147,7 @@ impl Answer {
             baseline,
             against,
             instead: instead.map(|line| (line.clone(), runs_of(Variant::Instead))),
-            rounds: (rounds.finished(plan), plan.runs),
+            rounds: (rounds.finished(&plan.arm_places(), plan.runs), plan.runs),
             interrupted: rounds.interrupted,
             folder: plan.folder.clone(),
         }
@@ -188,39 +196,10 @@ impl Answer {
         let (Some(ratio), Some(before)) = (against.ratio(), baseline.median()) else {
             return "No round was finished in two places.".to_owned();
         };
-        let range = format!("{} to {}", number(ratio.interval.low), number(ratio.interval.high));
-        let (here, there) = (&against.place, &baseline.place);
-        let after = self.places.iter().find(|runs| &runs.place == here).and_then(PlaceRuns::median);
-        let times =
-            format!("{} against {}", self.told(after.unwrap_or_default()), self.told(before));
-        match ratio.verdict {
-            Verdict::Slower => {
-                format!(
-                    "{here} takes {} times as long as {there} ({range}): {times}.",
-                    number(ratio.value)
-                )
-            }
-            Verdict::Faster => format!(
-                "{here} is {} times as fast as {there} ({} to {}): {times}.",
-                number(1.0 / ratio.value),
-                number(1.0 / ratio.interval.high),
-                number(1.0 / ratio.interval.low)
-            ),
-            Verdict::Same => {
-                format!("{here} and {there} take the same time (ratio {range}): {times}.")
-            }
-            Verdict::Unclear => {
-                let more = ratio.more_rounds.map_or_else(String::new, |more| {
-                    format!(
-                        " About {more} more rounds (`--runs {}`) would tell.",
-                        ratio.rounds + more
-                    )
-                });
-                format!(
-                    "Whether {here} is slower than {there} is unclear (ratio {range}): {times}.{more}"
-                )
-            }
-        }
+        let (here, there) = (against.place.as_str(), baseline.place.as_str());
+        let after = self.places.iter().find(|runs| runs.place == here).and_then(PlaceRuns::median);
+        let told = (self.told(after.unwrap_or_default()), self.told(before));
+        compared(&Sides { here, there, told, option: "--runs", cpu_time: false }, ratio)
     }
 
     /// What the extra time is spent on, in one sentence, where there is extra time and a reason.
@@ -259,12 +238,13 @@ impl Answer {
 }
 
 /// The baseline's and a place's runs of the rounds that both have.
-fn paired(rounds: &Rounds, baseline: usize, place: usize) -> (Vec<RunSummary>, Vec<RunSummary>) {
-    let baseline = rounds.of(baseline, Variant::Command);
-    let candidate = rounds.of(place, Variant::Command);
+fn paired(
+    baseline: &[(u32, &Recorded)],
+    candidate: &[(u32, &Recorded)],
+) -> (Vec<RunSummary>, Vec<RunSummary>) {
     let mut pairs = (Vec::new(), Vec::new());
-    for run in candidate {
-        if let Some(other) = baseline.iter().find(|other| other.step.round == run.step.round) {
+    for (round, run) in candidate {
+        if let Some((_, other)) = baseline.iter().find(|(other, _)| other == round) {
             pairs.0.push(other.summary.clone());
             pairs.1.push(run.summary.clone());
         }

@@ -7,12 +7,10 @@ use culprit_place::PlaceSpec;
 use culprit_record::Extras;
 
 use crate::args::{WhyArgs, Work};
-use crate::failure::{Context as _, Failure};
+use crate::failure::Failure;
+use crate::rounds::Step;
 use crate::session::Settings;
 use crate::{files, places};
-
-/// The page's file.
-const PAGE: &str = "report.html";
 
 /// Which of the command lines a run is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +40,6 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// Where everything is written.
     pub(crate) folder: PathBuf,
-}
-
-/// One run to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    /// Position in the plan's places.
-    pub(crate) place: usize,
-    /// Which command line.
-    pub(crate) variant: Variant,
-    /// Counted from 0.
-    pub(crate) round: u32,
 }
 
 impl Plan {
@@ -102,45 +89,35 @@ impl Plan {
         })
     }
 
-    /// Every run, in order: rounds alternate their direction (AB BA), so that a machine that gets
-    /// slower or faster meanwhile treats all places alike.
-    pub(crate) fn steps(&self) -> Vec<Step> {
+    /// What runs in every round: each command line in each place, by the position of the place.
+    pub(crate) fn arms(&self) -> Vec<(usize, Variant)> {
         let variants = match self.instead {
             Some(_) => &[Variant::Command, Variant::Instead][..],
             None => &[Variant::Command],
         };
-        let mut steps = Vec::new();
-        for round in 0..self.runs {
-            let all = (0..self.places.len()).flat_map(|place| {
-                variants.iter().map(move |variant| Step { place, variant: *variant, round })
-            });
-            let mut all: Vec<Step> = all.collect();
-            if round % 2 == 1 {
-                all.reverse();
-            }
-            steps.extend(all);
-        }
-        steps
+        let places = 0..self.places.len();
+        places.flat_map(|place| variants.iter().map(move |variant| (place, *variant))).collect()
     }
 
-    /// What a place is called in prose: its name without options, where that tells it apart.
+    /// The place of each arm.
+    pub(crate) fn arm_places(&self) -> Vec<usize> {
+        self.arms().into_iter().map(|(place, _)| place).collect()
+    }
+
+    /// Which command line an arm is of.
+    pub(crate) fn variant(&self, arm: usize) -> Variant {
+        if self.instead.is_some() && arm % 2 == 1 { Variant::Instead } else { Variant::Command }
+    }
+
+    /// What a place is called in prose.
     pub(crate) fn label(&self, place: usize) -> String {
-        let bare = |spec: &PlaceSpec| {
-            let name = spec.to_string();
-            name.split(',').next().unwrap_or(&name).to_owned()
-        };
-        let own = bare(&self.places[place]);
-        if self.places.iter().filter(|other| bare(other) == own).count() == 1 {
-            own
-        } else {
-            self.places[place].to_string()
-        }
+        places::label(&self.places, place)
     }
 
     /// The recording of a run, and what it printed.
     pub(crate) fn files(&self, step: Step) -> (PathBuf, PathBuf) {
         let place = files::stem(&self.label(step.place));
-        let instead = if step.variant == Variant::Instead { "-instead" } else { "" };
+        let instead = if self.variant(step.arm) == Variant::Instead { "-instead" } else { "" };
         // The number tells places apart whose names differ only in signs that files cannot have.
         let name = format!("{}-{place}{instead}-{}", step.place + 1, step.round + 1);
         (self.folder.join(format!("{name}.culprit")), self.folder.join(format!("{name}.log")))
@@ -148,58 +125,15 @@ impl Plan {
 
     /// The page.
     pub(crate) fn page(&self) -> PathBuf {
-        self.folder.join(PAGE)
+        self.folder.join(files::PAGE)
     }
-
-    /// Makes the folder. The files of an earlier answer go: one folder holds one answer.
-    ///
-    /// # Errors
-    /// When it cannot be made or written into, or holds anything else.
-    pub(crate) fn make_folder(&self) -> Result<(), Failure> {
-        let folder = self.folder.display();
-        let elsewhere = |failure: Failure| failure.hint("`-o` names another folder");
-        let what = || format!("write into the folder `{folder}`");
-        std::fs::create_dir_all(&self.folder).or_refused(what).map_err(elsewhere)?;
-        let mut earlier = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).or_refused(what).map_err(elsewhere)? {
-            let entry = entry.or_refused(what)?;
-            let name = entry.file_name();
-            if !is_of_an_answer(&name.to_string_lossy()) {
-                return Err(elsewhere(Failure::bad_input(format!(
-                    "{}: it holds `{}`, which is of no earlier answer",
-                    what(),
-                    name.to_string_lossy()
-                ))));
-            }
-            earlier.push(entry.path());
-        }
-        let removed = earlier.into_iter().try_for_each(std::fs::remove_file);
-        removed.or_refused(what).map_err(elsewhere)?;
-        // Found out now, not after the first run.
-        let probe = self.page();
-        std::fs::File::create_new(&probe)
-            .and_then(|_| std::fs::remove_file(&probe))
-            .or_refused(what)
-            .map_err(elsewhere)
-    }
-}
-
-/// Whether a file is one that an answer writes: the page, or `NUMBER-PLACE-ROUND` with the ending of
-/// a recording or a log.
-fn is_of_an_answer(name: &str) -> bool {
-    let stem = name.strip_suffix(".culprit").or_else(|| name.strip_suffix(".log"));
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let numbered = |stem: &str| {
-        stem.split_once('-').is_some_and(|(place, _)| number(place))
-            && stem.rsplit_once('-').is_some_and(|(_, round)| number(round))
-    };
-    name == PAGE || stem.is_some_and(numbered)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::Stacks;
+    use crate::rounds::steps_of;
 
     fn plan(places: usize, runs: u32, instead: bool) -> Plan {
         let all = ["host", "sandbox", "host:/tmp"].map(|text| text.parse().unwrap());
@@ -220,26 +154,29 @@ mod tests {
         }
     }
 
+    fn steps(plan: &Plan) -> Vec<Step> {
+        (0..plan.runs).flat_map(|round| steps_of(&plan.arm_places(), round)).collect()
+    }
+
     #[test]
     fn rounds_alternate_their_direction() {
-        let order: Vec<usize> = plan(2, 3, false).steps().iter().map(|step| step.place).collect();
+        let order: Vec<usize> = steps(&plan(2, 3, false)).iter().map(|step| step.place).collect();
         assert_eq!(order, [0, 1, 1, 0, 0, 1]);
     }
 
     #[test]
-    fn places_are_called_by_as_little_as_tells_them_apart() {
-        let mut plan = plan(2, 1, false);
-        plan.places = ["host", "docker:x,cpus=1", "docker:y,cpus=1", "docker:y,cpus=2"]
-            .map(|text| text.parse().unwrap())
-            .to_vec();
-        let labels: Vec<String> = (0..4).map(|place| plan.label(place)).collect();
-        assert_eq!(labels, ["host", "docker:x", "docker:y,cpus=1", "docker:y,cpus=2"]);
+    fn arms_are_command_lines_in_places() {
+        let plan = plan(3, 1, true);
+        for (arm, (_, variant)) in plan.arms().into_iter().enumerate() {
+            assert_eq!(plan.variant(arm), variant);
+        }
+        assert_eq!(plan.arm_places(), [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]
     fn every_run_has_files_of_its_own() {
         let plan = plan(3, 4, true);
-        let steps = plan.steps();
+        let steps = steps(&plan);
         let files: std::collections::BTreeSet<_> =
             steps.iter().map(|step| plan.files(*step)).collect();
         assert_eq!((steps.len(), files.len()), (24, 24));
@@ -250,19 +187,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut plan = plan(2, 1, true);
         plan.folder = folder.path().join("w");
-        plan.make_folder().unwrap();
-        for step in plan.steps() {
+        files::make_folder(&plan.folder, "-o").unwrap();
+        for step in steps(&plan) {
             let (recording, log) = plan.files(step);
             std::fs::write(recording, "").unwrap();
             std::fs::write(log, "").unwrap();
         }
         std::fs::write(plan.page(), "").unwrap();
-        plan.make_folder().unwrap();
+        files::make_folder(&plan.folder, "-o").unwrap();
         assert_eq!(std::fs::read_dir(&plan.folder).unwrap().count(), 0);
         for other in ["notes.txt", "x.culprit", "1-host.log"] {
             let other = plan.folder.join(other);
             std::fs::write(&other, "mine").unwrap();
-            let refused = plan.make_folder().unwrap_err();
+            let refused = files::make_folder(&plan.folder, "-o").unwrap_err();
             assert!(refused.to_string().contains("no earlier answer"), "{refused}");
             std::fs::remove_file(&other).unwrap();
         }

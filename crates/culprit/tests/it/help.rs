@@ -4,8 +4,11 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 22] = [
+const SUBCOMMANDS: [&str; 25] = [
     "why",
+    "bench",
+    "bench cmd",
+    "verify",
     "record",
     "report",
     "findings",
@@ -29,11 +32,16 @@ const SUBCOMMANDS: [&str; 22] = [
     "completions",
 ];
 
+/// The help of a subcommand, or of a subcommand of one.
+fn help(lab: &Lab, subcommand: &str) -> std::process::Output {
+    lab.culprit().args(subcommand.split(' ')).arg("--help").output().unwrap()
+}
+
 #[test]
 fn every_help_opens_with_what_it_does_and_examples() {
     let lab = Lab::new();
     for subcommand in SUBCOMMANDS {
-        let output = lab.culprit().args([subcommand, "--help"]).output().unwrap();
+        let output = help(&lab, subcommand);
         let text = stdout(&output);
         assert!(output.status.success() && output.stderr.is_empty(), "{subcommand}");
         let (examples, usage) = (text.find("Examples:"), text.find("Usage:"));
@@ -46,15 +54,15 @@ fn every_help_opens_with_what_it_does_and_examples() {
 fn help_is_as_it_was_read_last() {
     let lab = Lab::new();
     for subcommand in SUBCOMMANDS {
-        let text = stdout(&lab.culprit().args([subcommand, "--help"]).output().unwrap());
-        insta::assert_snapshot!(subcommand, text);
+        let text = stdout(&help(&lab, subcommand));
+        insta::assert_snapshot!(subcommand.replace(' ', "-"), text);
     }
 }
 
 #[test]
 fn the_list_of_subcommands_has_them_all() {
     let text = stdout(&Lab::new().culprit().arg("--help").output().unwrap());
-    for subcommand in SUBCOMMANDS {
+    for subcommand in SUBCOMMANDS.iter().filter(|subcommand| !subcommand.contains(' ')) {
         assert!(text.contains(&format!("\n  {subcommand} ")), "{subcommand}: {text}");
     }
 }
@@ -63,12 +71,12 @@ fn the_list_of_subcommands_has_them_all() {
 fn every_option_has_a_variable_and_help_is_a_command_too() {
     let lab = Lab::new();
     for subcommand in SUBCOMMANDS {
-        let text = stdout(&lab.culprit().args([subcommand, "--help"]).output().unwrap());
+        let text = stdout(&help(&lab, subcommand));
         let options = text.lines().filter(|line| line.trim_start().starts_with('-'));
         let options = options.filter(|line| line.contains("--") && !line.contains("--help"));
         let variables = text.lines().filter(|line| line.contains("[env: CULPRIT_")).count();
         assert_eq!(options.count(), variables, "{subcommand}: {text}");
-        let help = lab.culprit().args(["help", subcommand]).output().unwrap();
+        let help = lab.culprit().arg("help").args(subcommand.split(' ')).output().unwrap();
         assert_eq!(stdout(&help), text);
     }
 }
@@ -112,6 +120,7 @@ fn completions_and_manual_pages_come_from_the_same_declarations() {
     assert!(output.status.success(), "{}", stderr(&output));
     let page = std::fs::read_to_string(lab.path("man/culprit-why.1")).unwrap();
     assert!(page.contains("\\-\\-place"), "{page}");
+    assert!(lab.path("man/culprit-bench-cmd.1").exists());
 }
 
 #[test]

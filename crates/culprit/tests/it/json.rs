@@ -228,6 +228,34 @@ fn record_and_why_print_the_documented_keys() {
 }
 
 #[test]
+fn bench_and_verify_print_the_documented_keys() {
+    let lab = Lab::new();
+    let bench =
+        lab.json(&["bench", "cmd", "-r", "3", "-L", "n", "1,2", "sleep 0.0{n}", "sleep 0.01"]);
+    let without = |document, section, missing: &[&str]| {
+        for key in undocumented(section, &[document]) {
+            assert!(missing.iter().any(|optional| key.starts_with(optional)), "{section}: {key}");
+        }
+    };
+    // A quiet machine disturbs nothing; only recorded rounds say what is inside.
+    let disturbed = ["contended_rounds[]", "disturbances[]"];
+    without(bench, "bench-cmd", &[&disturbed[..], &["inside[]"]].concat());
+    let verify = ["verify", "-r", "3", "--no-record", "--before", "sleep 0.01", "--after", "true"];
+    let verify = lab.json(&verify);
+    without(verify, "verify", &[&disturbed[..], &["findings[]"]].concat());
+    if !all_rights() {
+        return skip("json of recorded rounds", "recording without polling needs root");
+    }
+    let arguments = ["-r", "2", "--record", "r", "--record-rounds", "1", "true", "sleep 0.05"];
+    let recorded = lab.json(&[&["bench", "cmd"][..], &arguments].concat());
+    assert_eq!(recorded["recordings"], "r");
+    // What the findings of so short a command are is the machine's to say.
+    let optional =
+        [&disturbed[..], &["inside[].findings[]", "inside[].changes[]", "places[].parameters"]];
+    without(recorded, "bench-cmd", &optional.concat());
+}
+
+#[test]
 fn a_failure_is_one_document_too() {
     let lab = Lab::new();
     std::fs::write(lab.path("broken.toml"), "x").unwrap();

@@ -11,6 +11,7 @@
 
 mod activities;
 mod bad_input;
+mod bench;
 mod causes;
 mod compare;
 mod containers;

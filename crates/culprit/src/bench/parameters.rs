@@ -1,0 +1,104 @@
+//! Values that command lines are run with: `--parameter-scan` and `--parameter-list`.
+
+use crate::args::CmdArgs;
+use crate::failure::Failure;
+
+/// Names and values that go into a command line together.
+pub(crate) type Parameters = Vec<(String, String)>;
+
+/// More combinations than this are a slip of the hand: each one runs in every round.
+const MOST: usize = 1000;
+
+/// Every combination of values, the first list's varying slowest; one without any where no parameters
+/// are given.
+///
+/// # Errors
+/// When a scan's numbers are none, or there are too many combinations.
+pub(crate) fn combinations(args: &CmdArgs) -> Result<Vec<Parameters>, Failure> {
+    let mut lists: Vec<(String, Vec<String>)> = Vec::new();
+    for scan in args.parameter_scan.chunks(3) {
+        if let [name, from, to] = scan {
+            lists.push((name.clone(), steps(from, to, &args.parameter_step_size)?));
+        }
+    }
+    for list in args.parameter_list.chunks(2) {
+        if let [name, values] = list {
+            let values = values.split(',').map(str::to_owned).collect();
+            lists.push((name.clone(), values));
+        }
+    }
+    for (at, (name, _)) in lists.iter().enumerate() {
+        if lists[..at].iter().any(|(other, _)| other == name) {
+            return Err(Failure::bad_input(format!(
+                "read the parameters: `{name}` is given twice"
+            ))
+            .hint("give each parameter one list of values"));
+        }
+    }
+    let mut all: Vec<Parameters> = vec![Vec::new()];
+    for (name, values) in lists {
+        let with = |row: &Parameters, value: &String| {
+            let mut row = row.clone();
+            row.push((name.clone(), value.clone()));
+            row
+        };
+        all = all.iter().flat_map(|row| values.iter().map(|value| with(row, value))).collect();
+        if all.len() > MOST {
+            return Err(too_many());
+        }
+    }
+    Ok(all)
+}
+
+fn too_many() -> Failure {
+    Failure::bad_input(format!("read the parameters: they give more than {MOST} combinations"))
+        .hint("`--parameter-step-size` makes a scan coarser")
+}
+
+/// The numbers from one to another, with as many decimals as the finest of the three has.
+fn steps(from: &str, to: &str, step: &str) -> Result<Vec<String>, Failure> {
+    let number = |text: &str| {
+        let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+        value.ok_or_else(|| {
+            Failure::bad_input(format!("read `--parameter-scan`: `{text}` is no number"))
+                .hint("write it as in `--parameter-scan n 1 8`")
+        })
+    };
+    let (first, last, width) = (number(from)?, number(to)?, number(step)?);
+    if width <= 0.0 || last < first {
+        return Err(Failure::bad_input(format!(
+            "read `--parameter-scan`: from {from} to {to} in steps of {step} there is nothing"
+        ))
+        .hint("MIN comes first, and the step is positive"));
+    }
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let decimals = [from, to, step].into_iter().map(decimals).max().unwrap_or(0);
+    let mut values = Vec::new();
+    for at in 0..=u32::try_from(MOST).unwrap_or(u32::MAX) {
+        // Multiplied and not added up, so that errors do not add up either.
+        let value = first + f64::from(at) * width;
+        if value > last + width * 1e-6 {
+            return Ok(values);
+        }
+        values.push(format!("{value:.decimals$}"));
+    }
+    Err(too_many())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scans_count_in_steps_and_keep_their_decimals() {
+        assert_eq!(steps("1", "4", "1").unwrap(), ["1", "2", "3", "4"]);
+        assert_eq!(steps("0", "0.3", "0.1").unwrap(), ["0.0", "0.1", "0.2", "0.3"]);
+        assert_eq!(steps("-1", "1", "1.5").unwrap(), ["-1.0", "0.5"]);
+        for (from, to, step) in
+            [("x", "1", "1"), ("2", "1", "1"), ("1", "2", "0"), ("1", "2", "nan")]
+        {
+            assert!(steps(from, to, step).is_err(), "{from} {to} {step}");
+        }
+        assert!(steps("0", "1000000", "1").is_err());
+    }
+}

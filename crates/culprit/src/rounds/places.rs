@@ -1,0 +1,42 @@
+//! The places of a comparison: opened when they are needed, removed together.
+
+use culprit_place::{Place, PlaceSpec};
+
+use crate::failure::Failure;
+use crate::places;
+
+/// Places by their position.
+#[derive(Debug)]
+pub(crate) struct Places {
+    specs: Vec<PlaceSpec>,
+    open: Vec<Option<Box<dyn Place>>>,
+}
+
+impl Places {
+    /// None is opened yet. What runs that were killed have left behind is swept first.
+    pub(crate) fn new(specs: Vec<PlaceSpec>) -> Self {
+        places::sweep();
+        let open = specs.iter().map(|_| None).collect();
+        Self { specs, open }
+    }
+
+    /// The place, ready for commands.
+    ///
+    /// # Errors
+    /// When it cannot be had here.
+    pub(crate) fn get(&mut self, at: usize) -> Result<&dyn Place, Failure> {
+        let place = match &mut self.open[at] {
+            Some(place) => place,
+            none => none.insert(places::open(&self.specs[at])?),
+        };
+        Ok(&**place)
+    }
+
+    /// Removes everything that was made for them; what could not be, by position.
+    pub(crate) fn remove(self) -> Vec<(usize, Failure)> {
+        let open = self.open.into_iter().enumerate();
+        open.filter_map(|(at, place)| Some((at, place?.remove().err()?)))
+            .map(|(at, error)| (at, places::failure(&error)))
+            .collect()
+    }
+}

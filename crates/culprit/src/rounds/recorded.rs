@@ -1,0 +1,105 @@
+//! A run that is recorded and summarised.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use culprit_findings::RunSummary;
+use culprit_model::Nanos;
+use culprit_place::{Command, Exit, Place, Stdio};
+use culprit_record::Target;
+
+use crate::failure::{Context as _, Failure};
+use crate::session::{CommandRun, Control, Settings, run_command};
+
+/// A recorded run.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    /// Wall time of the command.
+    pub(crate) wall: Nanos,
+    /// Its exit code.
+    pub(crate) exit_code: i32,
+    /// Its recording.
+    pub(crate) recording: PathBuf,
+    /// What findings need of it.
+    pub(crate) summary: RunSummary,
+}
+
+/// A run to be recorded.
+#[derive(Debug)]
+pub(crate) struct RecordedRun<'a> {
+    /// The command and its arguments.
+    pub(crate) argv: &'a [String],
+    /// The recording, and what the command printed.
+    pub(crate) files: (PathBuf, PathBuf),
+    /// How it is recorded.
+    pub(crate) settings: &'a Settings,
+    /// It is ended after this time.
+    pub(crate) limit: Option<Duration>,
+    /// What findings call the side that it is of.
+    pub(crate) label: &'a str,
+}
+
+/// Records a run; none when Ctrl-C cut it, for a run that was cut says nothing about how long the
+/// command takes.
+///
+/// # Errors
+/// When it cannot be run, recorded or written, or a program of it is not there.
+pub(crate) fn record_run(
+    run: RecordedRun<'_>,
+    place: &dyn Place,
+    control: &Control,
+) -> Result<Option<Recorded>, Failure> {
+    let (recording, log) = run.files;
+    let command = command(run.argv, &log)?;
+    let session = CommandRun {
+        place,
+        command: &command,
+        target: Target::Command,
+        settings: run.settings,
+        output: &recording,
+        limit: run.limit,
+    };
+    let control = control.next();
+    let mut ran = run_command(&session, &control, &mut |_| {})?;
+    if control.interrupted() {
+        let _ = std::fs::remove_file(&recording);
+        return Ok(None);
+    }
+    if let Some(problem) = ran.problem {
+        return Err(Failure::refused(format!("write `{}`: {problem}", recording.display())));
+    }
+    fail_when_not_started(ran.exit, &log)?;
+    let (from, to) = ran.recording.meta.command_span.unwrap_or_default();
+    let wall = if to > from { to.since(from) } else { ran.recording.meta.wall };
+    // The file keeps the place's full name.
+    run.label.clone_into(&mut ran.recording.meta.place);
+    let summary = RunSummary::of(&ran.recording);
+    Ok(Some(Recorded { wall, exit_code: ran.exit.shell_code(), recording, summary }))
+}
+
+/// A shell or engine that could not find the program ends with 126 or 127 (POSIX XCU 2.8.2): such
+/// runs are no measurement.
+fn fail_when_not_started(exit: Exit, log: &Path) -> Result<(), Failure> {
+    match exit.shell_code() {
+        code @ (126 | 127) => {
+            let said = std::fs::read_to_string(log).unwrap_or_default();
+            let said = said.lines().last().unwrap_or("it printed nothing").to_owned();
+            Err(Failure::bad_input(format!("run the command: it ended with {code}: {said}"))
+                .hint("is every program that it uses there in this place?"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn command(argv: &[String], log: &Path) -> Result<Command, Failure> {
+    let file = File::create(log).or_refused(|| format!("write `{}`", log.display()))?;
+    let file = Stdio::File(Arc::new(file));
+    Ok(Command {
+        stdin: Stdio::Null,
+        stdout: file.clone(),
+        stderr: file,
+        ..Command::new(argv.iter())
+    })
+}

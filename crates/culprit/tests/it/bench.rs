@@ -1,0 +1,300 @@
+//! `culprit bench cmd` and `culprit verify` on real commands: what is timed, in which order, and what is
+//! said of it.
+
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Lab, all_rights, number, program, skip, stderr, stdout};
+
+/// Counts to a number: work that is twice as much is twice as long, whoever else is there.
+fn count(to: u32) -> String {
+    format!("i=0; while [ $i -lt {to} ]; do i=$((i+1)); done")
+}
+
+fn bench(lab: &Lab, arguments: &[&str]) -> Output {
+    lab.culprit().args(["bench", "cmd"]).args(arguments).output().unwrap()
+}
+
+fn document(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).expect("one JSON document")
+}
+
+fn lines(lab: &Lab, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(lab.path(name)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
+    let lab = Lab::new();
+    let answer = document(&bench(
+        &lab,
+        &["--json", "--max", "15", "-n", "few", "-n", "many", &count(20_000), &count(80_000)],
+    ));
+    let wall = &answer["compare"][0];
+    assert_eq!(
+        (&wall["a"], &wall["b"], &wall["metric"]),
+        (&"few".into(), &"many".into(), &"wall".into())
+    );
+    assert_eq!(wall["verdict"], "slower", "{answer}");
+    let cpu =
+        answer["compare"].as_array().unwrap().iter().find(|row| row["metric"] == "cpu").unwrap();
+    assert!(number(&cpu["ratio"]) > 2.0, "{cpu}");
+    assert!(
+        number(&wall["low"]) <= number(&wall["ratio"])
+            && number(&wall["ratio"]) <= number(&wall["high"])
+    );
+    let places = answer["places"].as_array().unwrap();
+    let control: Vec<bool> = places.iter().map(|arm| arm["control"] == true).collect();
+    assert_eq!(control, [false, false, true]);
+    for arm in places {
+        let runs = arm["runs"].as_array().unwrap();
+        assert_eq!(Some(runs.len() as u64), answer["rounds"].as_u64());
+        for run in runs {
+            assert!(number(&run["cpu_ns"]) > 0.0 && number(&run["wall_ns"]) > 0.0, "{run}");
+            assert!(number(&run["peak_memory_bytes"]) > 100_000.0, "{run}");
+        }
+    }
+}
+
+#[test]
+fn rounds_take_turns_and_what_stands_around_runs_is_run_around_them() {
+    let lab = Lab::new();
+    let output = bench(
+        &lab,
+        &[
+            "-r",
+            "3",
+            "-w",
+            "1",
+            "--setup",
+            "echo setup >> log",
+            "--prepare",
+            "echo p >> log",
+            "--conclude",
+            "echo c >> log",
+            "--cleanup",
+            "echo cleanup >> log",
+            "echo a >> log",
+            "echo b >> log",
+        ],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let log = lines(&lab, "log");
+    assert_eq!(log[..2], ["setup", "setup"]);
+    assert_eq!(log[log.len() - 2..], ["cleanup", "cleanup"]);
+    let runs: Vec<_> = log[2..log.len() - 2].chunks(3).collect();
+    // A warm-up of two arms, then three rounds of two arms and the control.
+    assert_eq!(runs.len(), 2 + 9);
+    assert!(runs.iter().all(|run| run[0] == "p" && run[2] == "c"), "{log:?}");
+    let of = |round: usize| -> Vec<&str> {
+        runs[2 + 3 * round..][..3].iter().map(|run| run[1].as_str()).collect()
+    };
+    for round in 0..3 {
+        assert_eq!(of(round).iter().filter(|name| **name == "a").count(), 2, "{log:?}");
+    }
+    let positions: Vec<_> =
+        (0..3).filter_map(|round| of(round).iter().position(|name| *name == "b")).collect();
+    assert_eq!(positions.iter().sum::<usize>(), 3, "each position once: {log:?}");
+}
+
+#[test]
+fn parameters_names_and_exports_are_as_in_hyperfine() {
+    let lab = Lab::new();
+    let output = bench(
+        &lab,
+        &[
+            "-r",
+            "2",
+            "-w",
+            "0",
+            "--no-control",
+            "-L",
+            "what",
+            "x,\"y\"",
+            "-P",
+            "n",
+            "1",
+            "2",
+            "-n",
+            "say {what} {n}",
+            "--export-json",
+            "h.json",
+            "--export-csv",
+            "h.csv",
+            "--export-markdown",
+            "-",
+            "echo {what} {n} >> said",
+        ],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut said = lines(&lab, "said");
+    said.sort();
+    said.dedup();
+    assert_eq!(said, ["x 1", "x 2", "y 1", "y 2"]);
+    let json: Value =
+        serde_json::from_str(&std::fs::read_to_string(lab.path("h.json")).unwrap()).unwrap();
+    let results = json["results"].as_array().unwrap();
+    assert_eq!(results.len(), 4);
+    for result in results {
+        assert_eq!(result["times"].as_array().unwrap().len(), 2);
+        let mean = results_mean(result);
+        assert!((number(&result["mean"]) - mean).abs() < 1e-9, "{result}");
+        for key in ["stddev", "median", "user", "system", "min", "max"] {
+            assert!(result[key].is_number(), "{key}: {result}");
+        }
+        assert_eq!(result["exit_codes"], serde_json::json!([0, 0]));
+    }
+    assert_eq!(results[0]["command"], "say x 1");
+    assert_eq!(results[3]["parameters"], serde_json::json!({"what": "\"y\"", "n": "2"}));
+    let csv = lines(&lab, "h.csv");
+    assert_eq!(csv.len(), 5);
+    assert!(csv[0].starts_with("command,mean,stddev,median,user,system,min,max,"), "{csv:?}");
+    assert!(csv[0].ends_with(",parameter_n,parameter_what"), "{csv:?}");
+    assert!(csv[4].ends_with(",2,\"\"\"y\"\"\""), "{csv:?}");
+    let table = stdout(&output);
+    assert!(table.starts_with("| Command |") && table.lines().count() == 6, "{table}");
+}
+
+fn results_mean(result: &Value) -> f64 {
+    let times: Vec<f64> = result["times"].as_array().unwrap().iter().map(number).collect();
+    times.iter().sum::<f64>() / times.len() as f64
+}
+
+#[test]
+fn a_command_that_fails_is_named_and_measured_only_on_request() {
+    let lab = Lab::new();
+    let output = bench(&lab, &["-r", "2", "true", "exit 3"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("`exit 3`: exit status 3"), "{}", stderr(&output));
+    let answer = document(&bench(&lab, &["-r", "2", "-i", "--json", "true", "exit 3"]));
+    assert_eq!(answer["places"][1]["runs"][0]["exit_code"], 3);
+    let output = bench(&lab, &["-r", "2", "-i", "-N", "no-such-program"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let output = bench(&lab, &["-r", "2", "--prepare", "false", "true"]);
+    assert!(stderr(&output).contains("the preparation `false`"), "{}", stderr(&output));
+}
+
+#[test]
+fn commands_read_and_write_where_they_are_told_to() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("in"), "from the file\n").unwrap();
+    let quick = ["-r", "1", "-w", "0", "--no-control"];
+    let run = |more: &[&str]| {
+        let output = bench(&lab, &[&quick[..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        output
+    };
+    run(&["--input", "in", "--output", "out", "-N", "cat"]);
+    assert_eq!(lines(&lab, "out"), ["from the file"]);
+    let shown = run(&["--input", "in", "--output", "inherit", "cat"]);
+    assert!(stderr(&shown).contains("from the file") && !stdout(&shown).contains("from the file"));
+    // More than a pipe holds: who does not read it would wait for ever.
+    run(&["--output", "pipe", "head -c 1000000 /dev/zero"]);
+    run(&["--output", "null", "test -c /dev/stdout || test -c /proc/self/fd/1"]);
+}
+
+#[test]
+fn ctrl_c_keeps_the_rounds_that_were_finished_and_cleans_up() {
+    let lab = Lab::new();
+    let mut child = lab
+        .culprit()
+        .args(["bench", "cmd", "--json", "-w", "0", "--rounds", "500", "--no-control"])
+        .args(["--cleanup", "echo clean >> cleaned", "echo a >> ran; sleep 0.1", "sleep 0.1"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while lines(&lab, "ran").len() < 4 {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    let pid = child.id().to_string();
+    assert!(program("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["stopped"], "interrupted");
+    let rounds = usize::try_from(answer["rounds"].as_u64().unwrap()).unwrap();
+    assert!((2..500).contains(&rounds), "{answer}");
+    for arm in answer["places"].as_array().unwrap() {
+        assert_eq!(arm["runs"].as_array().map(Vec::len), Some(rounds));
+    }
+    assert_eq!(lines(&lab, "cleaned"), ["clean", "clean"]);
+}
+
+#[test]
+fn one_command_in_two_places_is_named_by_its_place() {
+    let lab = Lab::new();
+    let arguments = ["--json", "-r", "2", "--place", "host", "--place", "host:/tmp", "pwd"];
+    let answer = document(&bench(&lab, &arguments));
+    let names: Vec<_> =
+        answer["places"].as_array().unwrap().iter().map(|arm| &arm["name"]).collect();
+    assert_eq!(names, ["host", "host:/tmp", "host (control)"]);
+    let output =
+        bench(&lab, &["-r", "1", "--place", "host", "--place", "docker:no-such-image", "true"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stdout(&output).contains("host"), "what the host gave is shown: {}", stdout(&output));
+}
+
+#[test]
+fn verify_finds_less_work_faster_and_fails_on_request() {
+    let lab = Lab::new();
+    let (many, few) = (count(80_000), count(20_000));
+    let verify = |before: &str, after: &str, more: &[&str]| {
+        lab.culprit()
+            .args(["verify", "--no-record", "--max", "15", "--before", before, "--after", after])
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let answer = document(&verify(&many, &few, &["--json"]));
+    assert_eq!(answer["verdict"], "faster", "{answer}");
+    assert!(answer["findings"].as_array().unwrap().is_empty());
+    let output = verify(&few, &many, &["--fail-on", "slower,unclear"]);
+    assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("after takes"), "{}", stdout(&output));
+}
+
+#[test]
+fn verify_says_which_finding_went_away() {
+    if !all_rights() {
+        return skip("verify", "recording kernel stacks needs root");
+    }
+    let lab = Lab::new();
+    // Looks every 50 ms for what is there at once, and then waits for it instead.
+    let polls =
+        "( sleep 0.3; : > there ) & until [ -e there ]; do sleep 0.05; done; wait; rm there";
+    let waits = "( sleep 0.3; : > there ) & wait; rm there";
+    let answer = lab.json(&[
+        "verify",
+        "--rounds",
+        "3",
+        "--record-rounds",
+        "2",
+        "--record",
+        "r",
+        "--before",
+        &format!("for i in 1 2 3; do {polls}; done"),
+        "--after",
+        waits,
+    ]);
+    assert_eq!(answer["recordings"], "r");
+    let recordings = std::fs::read_dir(lab.path("r")).unwrap().filter(|entry| {
+        entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "culprit"))
+    });
+    assert_eq!(recordings.count(), 4);
+    let changes = answer["findings"].as_array().unwrap();
+    assert!(!changes.is_empty(), "{answer}");
+    for change in changes {
+        let (before, after) = (number(&change["before_ns"]), number(&change["after_ns"]));
+        match change["change"].as_str().unwrap() {
+            "gone" => assert!(before > after, "{change}"),
+            "came" => assert!(after > before, "{change}"),
+            word => assert_eq!(word, "stayed"),
+        }
+    }
+}
