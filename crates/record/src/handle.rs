@@ -23,7 +23,7 @@ use crate::fault_files::FaultFiles;
 use crate::instants::Instants;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
-use crate::probes::{Moment, Probe, ProbeId};
+use crate::probes::{Hits, Moment, Probe, ProbeId};
 use crate::resolve::{Resolver, chain_word};
 use crate::sockets::{Connections, SocketActivity, SocketFields, Way};
 use crate::space::{CodeMap, SpaceId, Spaces};
@@ -73,7 +73,7 @@ pub(crate) struct Handler {
     /// Of twins, the one that counts in each space.
     pub(crate) probe_owners: FxHashMap<(SpaceId, ProbeId), ProbeId>,
     /// Hits of probes so far, counted or not.
-    pub(crate) hits: u64,
+    pub(crate) hits: Hits,
     pub(crate) connections: Connections,
     unwinder: Unwinder,
     pub(crate) unwound: Vec<CodeAddress>,
@@ -102,7 +102,7 @@ impl Handler {
             probes: Vec::new(),
             twins: FxHashSet::default(),
             probe_owners: FxHashMap::default(),
-            hits: 0,
+            hits: Hits::default(),
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             interrupts: FxHashMap::default(),

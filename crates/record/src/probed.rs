@@ -39,7 +39,7 @@ impl Handler {
             return; // somebody else's
         }
         let Some(probe) = self.probes.get(id.0 as usize).cloned() else { return };
-        self.hits += 1;
+        self.hits.count(probe.trap);
         let thread = self.seen(sample.task, time);
         let space = self.tracker.space(thread);
         if self.is_twin(space, &probe) {

@@ -483,8 +483,10 @@ impl Remains {
 
     /// Says what the hits of probes have cost the recorded programs, as measured on this machine.
     pub(crate) fn tell_toll(&mut self, what: &str, toll: Toll) {
-        let hits = self.handler.hits + self.handler.ledger.count(LossKind::ProbeHitsLost);
-        let (sum, each) = (toll.of(hits), toll.0);
+        let lost = self.handler.ledger.count(LossKind::ProbeHitsLost);
+        let hits = self.handler.hits.with_lost(lost);
+        let sum = toll.of(hits);
+        let (hits, each) = (hits.sum(), Nanos(sum.0 / hits.sum().max(1)));
         let words = format!("{what} added about {sum} of CPU, {each} a hit");
         self.handler.ledger.whole(LossKind::ProbesCost, &words, hits);
     }

@@ -43,7 +43,7 @@ pub(crate) use allocators::AllocCall;
 pub(crate) use definitions::Definitions;
 pub(crate) use pmu::{UprobePmu, refusal};
 pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
-pub(crate) use toll::Toll;
+pub(crate) use toll::{Hits, Toll, Trap};
 
 /// What is to be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +112,8 @@ pub(crate) struct Probe {
     /// The first probe of the same function, where the same file may have been met by two names: an
     /// overlay and what lies below it look like two files and are one, whose hits come twice.
     pub(crate) twin: Option<ProbeId>,
+    /// How the kernel gets past it.
+    pub(crate) trap: Trap,
 }
 
 /// The general registers that a hit has, as `PERF_REG_` bits: arguments, result, stack pointer,

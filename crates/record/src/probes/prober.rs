@@ -16,10 +16,11 @@
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::File;
+
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -28,7 +29,7 @@ use culprit_place::procfs;
 
 use super::programs::{C_LIBRARIES, open_in, programs};
 use super::{
-    Definitions, Moment, PROBE_REGISTERS, Probe, ProbeId, STACK_TOP, Site, UprobePmu, Wish,
+    Definitions, Moment, PROBE_REGISTERS, Probe, ProbeId, STACK_TOP, Site, Trap, UprobePmu, Wish,
 };
 use crate::attr::{
     AttrOptions, EventSpec, Features, Fields, ProbePoint, Rate, Role, Source, UNWIND_REGISTERS,
@@ -259,8 +260,9 @@ impl Prober {
         }
         let alike = |probe: &&Probe| probe.site == site;
         let twin = self.placed.iter().find(alike).map(|probe| probe.twin.unwrap_or(probe.id));
+        let trap = trap(file, &site);
         let file = u32::try_from(self.files.len()).unwrap_or(u32::MAX);
-        let probe = Probe { id, file, site, family: Arc::clone(family), twin };
+        let probe = Probe { id, file, site, family: Arc::clone(family), twin, trap };
         self.placed.push(probe.clone());
         self.events.extend(opened);
         news.shapes.extend(shapes);
@@ -279,6 +281,18 @@ impl Prober {
         redirect(fd.as_fd(), anchor.as_fd())?;
         let id = event_id(fd.as_fd())?;
         Ok((fd, id))
+    }
+}
+
+/// How the kernel gets past a probe; what cannot be read counts as stepped over, the dearer.
+fn trap(file: &File, site: &Site) -> Trap {
+    let mut code = [0; 4];
+    match site.moment {
+        Moment::Return => Trap::Light,
+        Moment::Entry => match file.read_exact_at(&mut code, site.place.offset.0) {
+            Ok(()) => Trap::of(code),
+            Err(_) => Trap::Stepped,
+        },
     }
 }
 
