@@ -122,7 +122,8 @@ pub(super) fn tracefs(system: &System) -> Check {
 /// Probes in programs.
 pub(super) fn uprobes(system: &System) -> Check {
     const ID: &str = "uprobes";
-    const WITHOUT: &str = "allocations of memory (`record --alloc`), activities (`--activity`)";
+    const WITHOUT: &str =
+        "allocations of memory (`record --alloc`), activities of functions (`--activity`)";
     if !system.readable("/sys/bus/event_source/devices/uprobe/type") {
         let lift = "boot a kernel with CONFIG_UPROBE_EVENTS";
         return Check::not(State::Degraded, ID, "not in this kernel", WITHOUT, lift);
