@@ -74,6 +74,8 @@ pub(crate) struct Handler {
     pub(crate) probe_owners: FxHashMap<(SpaceId, ProbeId), ProbeId>,
     /// Hits of probes so far, counted or not.
     pub(crate) hits: Hits,
+    /// And were hit without a record of it.
+    pub(crate) hits_lost: u64,
     pub(crate) connections: Connections,
     unwinder: Unwinder,
     pub(crate) unwound: Vec<CodeAddress>,
@@ -103,6 +105,7 @@ impl Handler {
             twins: FxHashSet::default(),
             probe_owners: FxHashMap::default(),
             hits: Hits::default(),
+            hits_lost: 0,
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             interrupts: FxHashMap::default(),

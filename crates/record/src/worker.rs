@@ -276,6 +276,8 @@ impl Worker {
         if discarded.samples > 0 {
             self.handler.wakers_lost = to;
         }
+        // Whether of probes or of other events on their ring, nobody has looked.
+        self.handler.hits_lost += discarded.hits;
         let ledger = &mut self.handler.ledger;
         ledger.between(LossKind::SamplesLost, subject, discarded.samples, from, to);
         ledger.between(LossKind::ProbeHitsLost, subject, discarded.hits, from, to);
@@ -302,7 +304,8 @@ impl Worker {
                 }
             }
             let dropped = news.dropped.iter().filter(|drop| matches!(drop.role, Role::Probe(_)));
-            let dropped = dropped.map(|drop| drop.count).sum();
+            let dropped = dropped.map(|drop| drop.count).sum::<u64>();
+            handler.hits_lost += dropped;
             handler.ledger.at_least(LossKind::ProbeHitsLost, "counted by the kernel", dropped);
         }
     }
@@ -483,8 +486,7 @@ impl Remains {
 
     /// Says what the hits of probes have cost the recorded programs, as measured on this machine.
     pub(crate) fn tell_toll(&mut self, what: &str, toll: Toll) {
-        let lost = self.handler.ledger.count(LossKind::ProbeHitsLost);
-        let hits = self.handler.hits.with_lost(lost);
+        let hits = self.handler.hits.with_lost(self.handler.hits_lost);
         let sum = toll.of(hits);
         let (hits, each) = (hits.sum(), Nanos(sum.0 / hits.sum().max(1)));
         let words = format!("{what} added about {sum} of CPU, {each} a hit");

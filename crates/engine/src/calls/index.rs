@@ -20,7 +20,7 @@ use culprit_model::{
 };
 
 use super::activity::ActivityPaths;
-use super::layout::Layout;
+use super::layout::{Layout, Sharing};
 use super::names::Names;
 use super::query::Query;
 use super::rows::{Leaf, Rows};
@@ -116,8 +116,18 @@ impl Index {
         costs: CostColumns,
         root: Root,
     ) -> Arc<Self> {
+        Self::shared(recording, (intervals, costs), root, Sharing::of_machine())
+    }
+
+    /// As [`Index::of_columns`], laid out in so many shares, which makes no difference.
+    pub(super) fn shared(
+        recording: &Recording,
+        (intervals, costs): (IntervalColumns, CostColumns),
+        root: Root,
+        sharing: Sharing,
+    ) -> Arc<Self> {
         let activities = ActivityPaths::of(recording);
-        let layout = Layout::of(recording, intervals, costs, (root, &activities));
+        let layout = Layout::of(recording, intervals, costs, (root, &activities), sharing);
         let mut texts = Names::default();
         texts.intern(&ROOT.into());
         layout.names.iter().for_each(|name| {

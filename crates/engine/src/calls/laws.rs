@@ -1,9 +1,13 @@
 //! Laws that every tree keeps, on random recordings.
 
 use culprit_model::notation::parse;
-use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Recording, Time};
+use culprit_model::{
+    Cost, CostColumns, Drill, Filter, IntervalColumns, Label as _, Metric, Nanos, Recording, Root,
+    StackId, ThreadId, Time,
+};
 use proptest::prelude::*;
 
+use super::layout::Sharing;
 use super::{CallTree, Diff, Index, NodeId, Query, Side, by_name};
 
 /// A recording of one to three threads over a small alphabet of stacks, some recursive.
@@ -55,7 +59,58 @@ fn content(tree: &CallTree) -> Vec<(Vec<String>, u64)> {
     content
 }
 
+/// Threads of two processes, some with nearly all of the rows, and amounts of theirs and of nobody.
+fn many_threads() -> impl Strategy<Value = Recording> {
+    let strip = prop_oneof!["[abce]{1,3}", "[abcehUl]{30,90}"];
+    let threads = proptest::collection::vec((strip, any::<bool>()), 1..7);
+    let amounts = proptest::collection::vec((0..9_u32, 0..5_u32, 0..50_u64), 0..40);
+    (threads, amounts).prop_map(|(threads, amounts)| {
+        const STACKS: &str = "stack a cpu.user main;f;g\nstack b cpu.user main;g;f;g
+            stack c blocked.lock main;f;f;[kernel]!futex_wait\nstack e cpu.kernel main;lib!h
+            stack h runnable main;lib!h;lib!i;g\n";
+        let line = |(at, (strip, second)): (usize, &(String, bool))| {
+            let process = if *second { "other(2)" } else { "app(1)" };
+            format!("{process}/t{at}({at}) {strip}\n")
+        };
+        let lines: String = threads.iter().enumerate().map(line).collect();
+        let mut recording = parse(&format!("{STACKS}{lines}")).expect("a drawing");
+        let (threads, stacks) = (recording.threads.len(), recording.stacks.len());
+        let within = |at: u32, rows: usize| (at as usize).checked_rem(rows + 1);
+        recording.costs = amounts
+            .into_iter()
+            .map(|(thread, stack, time)| Cost {
+                thread: within(thread, threads)
+                    .filter(|at| *at < threads)
+                    .map(ThreadId::from_index),
+                time: Time(time),
+                duration: Nanos(0),
+                stack: within(stack, stacks).filter(|at| *at < stacks).map(StackId::from_index),
+                metric: if stack == 1 { Metric::Allocs } else { Metric::AllocBytes },
+                cause: None,
+                value: time + 1,
+                count: 1,
+            })
+            .collect();
+        recording.costs.sort_by_key(|row| (row.thread, row.time));
+        recording
+    })
+}
+
 proptest! {
+    #[test]
+    fn an_index_is_the_same_in_however_many_shares(recording in many_threads()) {
+        let index = |most| {
+            let columns =
+                (IntervalColumns::of(&recording.intervals), CostColumns::of(&recording.costs));
+            let sharing = Sharing { most, rows: 1 };
+            format!("{:?}", Index::shared(&recording, columns, Root::Threads, sharing))
+        };
+        let one = index(1);
+        for most in 2..6 {
+            prop_assert_eq!(&index(most), &one);
+        }
+    }
+
     #[test]
     fn a_tree_sums_to_the_threads_time(recording in recordings()) {
         let sum = tree(&recording, &Filter::default()).total();

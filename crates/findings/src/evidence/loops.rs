@@ -165,7 +165,8 @@ fn without_other_interrupts(
     };
     let median = quantile(&lengths, 0.5);
     // What ends a receive may be a packet as well, and those may come at an even pace.
-    let even = cause != Cause::Net && spread(&lengths) <= ALIKE;
+    let many = lengths.len() >= 2 * MIN_ROUNDS;
+    let even = cause != Cause::Net && many && spread(&lengths) <= ALIKE;
     let alike = |id: &IntervalId| {
         let apart = row(id).duration.0.abs_diff(median.0);
         (even || !known.is_empty()) && Nanos(apart).share_of(median) <= ALIKE

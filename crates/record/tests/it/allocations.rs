@@ -79,7 +79,7 @@ fn allocations_are_counted_exactly_by_the_functions_that_make_them() {
     // Each of the 150 aligned ones and of the first hundred grown ones is two hits.
     assert!(cost.count >= 10_000 + 200 + 200 + 150 + 300, "{cost:?}");
     assert!(cost.detail.contains("probes added about"), "{cost:?}");
-    assert!(recording.costs.is_sorted_by_key(|row| row.time));
+    assert!(recording.costs.is_sorted_by_key(|row| (row.thread, row.time)));
 }
 
 #[test]

@@ -24,6 +24,7 @@ use culprit_model::{
 
 use self::groups::{Groups, Tops, Works};
 use self::press::{Press, Tag};
+pub(super) use self::shares::Sharing;
 use self::shares::{Laid, Share, shares};
 use super::activity::ActivityPaths;
 use super::index::{NONE, RawName, RowKind, STACK_LOST};
@@ -48,6 +49,7 @@ impl Layout {
         mut intervals: IntervalColumns,
         mut costs: CostColumns,
         (root, paths): (Root, &ActivityPaths),
+        sharing: Sharing,
     ) -> Self {
         let mut names = RawNames::default();
         let works = Works { owners: Owners::of(recording), paths };
@@ -66,7 +68,7 @@ impl Layout {
             [time_weights(&mut intervals), fault_weights(faults), cost_weights(&mut costs)];
         let tables = Tables { weights, intervals, faults, costs };
         let shared = Shared { trie, groups, tops, tables, works, lost, causes };
-        let Laid { parent, name, leaves, whole, .. } = shared.lay(&mut places);
+        let Laid { parent, name, leaves, whole, .. } = shared.lay(sharing, &mut places);
         let [time, fault, cost] = shared.tables.weights;
         let [time_leaves, fault_leaves, cost_leaves] = leaves;
         let [time_whole, fault_whole, cost_whole] = whole;
@@ -169,8 +171,9 @@ struct Shared<'r> {
 
 impl Shared<'_> {
     /// Lays out all groups. `places` has the stacks of each table's rows and is left with their leaves.
-    fn lay(&self, places: &mut [Vec<u32>; 3]) -> Laid<'_> {
-        let mut shares = shares(&self.groups, &self.tables, self.tops.root, places).into_iter();
+    fn lay(&self, sharing: Sharing, places: &mut [Vec<u32>; 3]) -> Laid<'_> {
+        let how = (self.tops.root, sharing);
+        let mut shares = shares(&self.groups, &self.tables, how, places).into_iter();
         std::thread::scope(|scope| {
             let mine = shares.next();
             let others: Vec<_> =

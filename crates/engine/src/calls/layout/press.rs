@@ -134,7 +134,10 @@ impl<'s> Press<'s> {
     #[inline]
     pub(super) fn draft(&mut self, stack: u32, tag: Tag) -> u32 {
         // Groups whose number has no room are looked up each time.
-        let key = self.group.checked_mul(Tag::COUNT).map(|group| group + tag.number());
+        let key = self
+            .group
+            .checked_mul(Tag::COUNT)
+            .and_then(|group| group.checked_add(tag.number()).filter(|key| *key != NONE));
         match self.last.get(stack as usize) {
             Some((known, of)) if Some(*of) == key && self.is_of(*known, tag) => *known,
             _ => self.look_up(stack, tag, key.unwrap_or(NONE)),

@@ -7,11 +7,25 @@ use super::groups::Groups;
 use crate::calls::index::{NONE, RowKind};
 use crate::calls::rows::{Leaf, Sum};
 
-/// CPUs that a layout uses at most: what they do is mostly waiting for memory, which they share.
-const MOST_SHARES: usize = 4;
-/// Rows below which another share gains nothing: the tables of a [`Press`](super::Press) are set up
-/// for each.
-const SHARE_ROWS: usize = 1 << 18;
+/// In how many shares rows are laid out. The layout is the same whatever this is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::calls) struct Sharing {
+    /// At most so many, each on a thread of its own.
+    pub(in crate::calls) most: usize,
+    /// Rows of a share at least.
+    pub(in crate::calls) rows: usize,
+}
+
+impl Sharing {
+    /// What this machine gains from. More CPUs than four gain little: what they do is mostly waiting
+    /// for memory, which they share. Of fewer rows neither: a [`Press`](super::Press) sets up its
+    /// tables for each share.
+    pub(in crate::calls) fn of_machine() -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { most: cpus.min(4), rows: 1 << 18 }
+    }
+}
+
 /// Stands for the node of the last process of the share before.
 pub(super) const CARRIED: u32 = NONE - 1;
 
@@ -46,7 +60,7 @@ impl Share<'_> {
 pub(super) fn shares<'p>(
     groups: &Groups<'_>,
     tables: &Tables<'_>,
-    root: Root,
+    (root, sharing): (Root, Sharing),
     places: &'p mut [Vec<u32>; 3],
 ) -> Vec<Share<'p>> {
     let mut rows = vec![0; groups.list.len()];
@@ -58,9 +72,8 @@ pub(super) fn shares<'p>(
         stretches
     });
     let total: usize = rows.iter().sum();
-    let most = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_SHARES);
     let count = match root {
-        Root::Threads => (total / SHARE_ROWS).clamp(1, most),
+        Root::Threads => (total / sharing.rows).clamp(1, sharing.most),
         // Groups have more than processes in common.
         Root::Activities => 1,
     };
@@ -85,6 +98,8 @@ pub(super) fn shares<'p>(
             shares[share_of[stretch.group as usize]].stretches[kind].push(stretch);
         }
     }
+    // A thread with most of the rows leaves some without any.
+    shares.retain(|share| share.group_at([0; 3]).is_some());
     shares
 }
 
@@ -147,7 +162,7 @@ impl<'p> Laid<'p> {
         for (whole, later) in self.whole.iter_mut().zip(later.whole) {
             whole.extend(later);
         }
-        self.process = later.process.map(number);
+        self.process = later.process.map(number).or(self.process);
     }
 }
 
