@@ -16,6 +16,7 @@
 //! the rules in words and the table.
 
 mod bootstrap;
+mod coins;
 mod judge;
 mod noise;
 mod normal;

@@ -4,6 +4,8 @@
 //! from with probability `1 - 2 P(X < k)`, X binomial(n, 1/2), whatever the distribution. Source:
 //! H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, section 7.1.
 
+use super::coins::heads;
+
 /// Two values that enclose a median, and how sure that is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
@@ -31,27 +33,24 @@ pub fn median(values: &[f64]) -> Option<f64> {
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let sorted = sorted(values);
     let n = sorted.len();
-    let wide_enough = |k: &usize| coverage(n, *k) >= confidence;
-    let k = (1..=n.div_ceil(2)).take_while(wide_enough).last().unwrap_or(1);
-    Some(Interval {
-        low: *sorted.get(k - 1)?,
-        high: *sorted.get(n.checked_sub(k)?)?,
-        coverage: coverage(n, k),
-    })
+    let (k, coverage) = rank(n, confidence);
+    Some(Interval { low: *sorted.get(k - 1)?, high: *sorted.get(n.checked_sub(k)?)?, coverage })
 }
 
-/// How sure the k-th smallest and the k-th largest of n values enclose the median.
-fn coverage(n: usize, k: usize) -> f64 {
-    // P(X = i + 1) = P(X = i) (n - i) / (i + 1), from P(X = 0) = 2^-n.
-    let mut each = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
+/// The innermost rank whose interval encloses the median of `n` values so surely, and how surely it
+/// does; the outermost where none does.
+fn rank(n: usize, confidence: f64) -> (usize, f64) {
+    let mut found = (1, 0.0);
     let mut below = 0.0;
-    for i in 0..k {
+    for (k, each) in (1..=n.div_ceil(2)).zip(heads(n)) {
         below += each;
-        #[expect(clippy::cast_precision_loss, reason = "counts of runs are small")]
-        let step = (n - i) as f64 / (i + 1) as f64;
-        each *= step;
+        let coverage = (1.0 - 2.0 * below).max(0.0);
+        if k > 1 && coverage < confidence {
+            break;
+        }
+        found = (k, coverage);
     }
-    (1.0 - 2.0 * below).max(0.0)
+    found
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
@@ -79,6 +78,18 @@ mod tests {
         let interval = median_interval(&[3.0, 1.0, 2.0], 0.95).expect("values");
         assert_eq!((interval.low, interval.high, interval.coverage), (1.0, 3.0, 0.75));
         assert_eq!(median_interval(&[], 0.95), None);
+    }
+
+    #[test]
+    fn many_values_have_a_narrow_interval_that_is_as_sure_as_was_asked() {
+        for n in [1000_u32, 1074, 1075, 2000, 100_000] {
+            let values: Vec<f64> = (1..=n).map(f64::from).collect();
+            let interval = median_interval(&values, 0.95).expect("values");
+            assert!((0.95..0.955).contains(&interval.coverage), "{n}: {interval:?}");
+            // 1.96 standard deviations to either side, of coins that fall heads.
+            let width = 1.96 * f64::from(n).sqrt();
+            assert!((interval.high - interval.low - width).abs() < 3.0, "{n}: {interval:?}");
+        }
     }
 
     #[test]

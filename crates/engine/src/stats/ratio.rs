@@ -185,7 +185,7 @@ fn more_rounds(rounds: usize, value: f64, interval: Interval, bands: Bands) -> O
         reason = "positive and at most 1000"
     )]
     let wanted = (wanted <= 1000.0).then_some(wanted as usize)?;
-    // Below six rounds no interval is sure at all.
+    // Six rounds are the fewest whose range is as sure as an interval should be.
     Some(wanted.max(6).saturating_sub(rounds).max(1))
 }
 

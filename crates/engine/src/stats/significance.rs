@@ -5,6 +5,8 @@
 //! 3rd edition, sections 3.4 (sign test) and 5.7 (signed ranks); S. Holm, A simple sequentially
 //! rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
 
+use super::coins::at_least;
+
 /// Up to this many differences the distribution of rank sums is counted out; beyond, it is normal
 /// to four digits.
 const EXACT_RANKS: usize = 60;
@@ -16,19 +18,6 @@ pub fn sign_test(values: &[f64], edge: f64) -> f64 {
     let above = values.iter().filter(|value| **value > edge).count();
     let below = values.iter().filter(|value| **value < -edge).count();
     (2.0 * at_least(values.len(), above.max(below))).min(1.0)
-}
-
-/// How often at least `k` of `n` fair coins fall heads.
-fn at_least(n: usize, k: usize) -> f64 {
-    let mut each = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
-    let mut sum = if k == 0 { each } else { 0.0 };
-    for heads in 1..=n {
-        each *= (n + 1 - heads) as f64 / heads as f64;
-        if heads >= k {
-            sum += each;
-        }
-    }
-    sum.min(1.0)
 }
 
 /// The two-sided p-value of Wilcoxon's signed ranks: whether paired differences lie evenly around 0.
@@ -101,6 +90,20 @@ mod tests {
 
     fn close(a: f64, b: f64) {
         assert!((a - b).abs() < 1e-6, "{a} is not {b}");
+    }
+
+    #[test]
+    fn many_signs_surprise_only_when_they_lie_to_one_side() {
+        for n in [1000_usize, 2000, 100_000] {
+            let mut values = vec![1.0; n];
+            values[..n / 2].fill(-1.0);
+            assert!(sign_test(&values, 0.0) > 0.99, "{n}");
+            // Two standard deviations more on one side: 4.6 %.
+            let more = n.isqrt();
+            values[..more].fill(1.0);
+            let p = sign_test(&values, 0.0);
+            assert!((0.03..0.06).contains(&p), "{n}: {p}");
+        }
     }
 
     #[test]

@@ -80,9 +80,11 @@ impl Stopping {
         out_of_time.then_some(Stop::Time)
     }
 
-    /// Where the interval lies plays no part below an effect of a fifth or so.
+    /// Where the interval lies plays no part below an effect of a fifth or so. Rounds that were begun
+    /// and do not count make nothing precise: the interval of a single one has no width.
     fn is_precise(&self, ratio: &Ratio) -> bool {
-        ratio.half_width() <= self.target.max(SHARE_OF_EFFECT * ratio.value.ln().abs())
+        let enough = u32::try_from(ratio.rounds).is_ok_and(|rounds| rounds >= self.least);
+        enough && ratio.half_width() <= self.target.max(SHARE_OF_EFFECT * ratio.value.ln().abs())
     }
 }
 
@@ -108,6 +110,7 @@ mod tests {
         assert_eq!(rule.decide(9, true, || ratios(0.2, 9)), Some(Stop::Time));
         assert_eq!(rule.decide(60, false, || ratios(0.2, 60)), Some(Stop::Rounds));
         assert_eq!(rule.decide(9, false, Vec::new), None);
+        assert_eq!(rule.decide(9, false, || ratios(0.0, 1)), None, "eight rounds do not count");
     }
 
     #[test]
