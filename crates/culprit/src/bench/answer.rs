@@ -12,7 +12,7 @@ use culprit_findings::{
 use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
 
-use super::conduct::{Session, judged, whole_rounds};
+use super::conduct::{Session, counted_runs, judged};
 use super::machine::Gate;
 use super::plan::Plan;
 use crate::args::FailOnVerdict;
@@ -294,7 +294,7 @@ fn arms(plan: &Plan, session: &Session) -> Vec<ArmRuns> {
             let arm = if control { &plan.arms[0] } else { &plan.arms[at] };
             let own = if control { 0 } else { at };
             let named = |name: String| if control { format!("{name} (control)") } else { name };
-            let runs: Vec<Timed> = whole_rounds(plan, &session.timed, session.begun, at)
+            let runs: Vec<Timed> = counted_runs(plan, &session.timed, session.begun, at)
                 .into_iter()
                 .cloned()
                 .collect();
@@ -352,7 +352,7 @@ fn comparisons(plan: &Plan, session: &Session) -> (Vec<Comparison>, Vec<(Metric,
 
 /// The logarithms of an arm's ratios, round by round.
 fn logs(plan: &Plan, session: &Session, arm: usize, metric: Metric) -> Vec<f64> {
-    let values = |arm: usize| whole_rounds(plan, &session.timed, session.begun, arm);
+    let values = |arm: usize| counted_runs(plan, &session.timed, session.begun, arm);
     let (before, after) = (values(0), values(arm));
     let pairs = before.iter().zip(&after);
     pairs

@@ -166,7 +166,8 @@ fn timed_rounds(
         });
     }
     watch.look();
-    session.gate = watch.gate();
+    let whole = whole_rounds(plan, rounds, session.begun);
+    session.gate = watch.gate(&|round| whole.get(round as usize) == Some(&true));
 }
 
 fn recorded_rounds(
@@ -280,7 +281,7 @@ pub(crate) fn judged(
     metric: &dyn Fn(&Timed) -> Option<Nanos>,
 ) -> Judged {
     let values = |arm: usize| -> Vec<f64> {
-        let runs = whole_rounds(plan, rounds, begun, arm);
+        let runs = counted_runs(plan, rounds, begun, arm);
         let values: Vec<f64> =
             runs.iter().filter_map(|run| metric(run)).map(Nanos::seconds).collect();
         // A metric that some runs lack cannot be paired.
@@ -291,25 +292,47 @@ pub(crate) fn judged(
     judge(&values(0), again.as_deref(), &candidates, plan.band)
 }
 
-/// An arm's runs in the rounds that were finished: those that have a run of every arm that has any.
-pub(crate) fn whole_rounds<'a>(
+/// An arm's runs in the rounds that were finished; none of an arm whose place never worked.
+pub(crate) fn counted_runs<'a>(
     plan: &Plan,
     rounds: &'a Rounds<Timed>,
     begun: u32,
     arm: usize,
 ) -> Vec<&'a Timed> {
+    if !counted_arms(plan, rounds).get(arm).is_some_and(|counts| *counts) {
+        return Vec::new();
+    }
+    let whole = whole_rounds(plan, rounds, begun);
+    let runs = rounds.of(arm).into_iter();
+    runs.filter(|(round, _)| whole.get(*round as usize) == Some(&true))
+        .map(|(_, run)| run)
+        .collect()
+}
+
+/// Whether each round that was begun has a run of every arm that counts.
+fn whole_rounds(plan: &Plan, rounds: &Rounds<Timed>, begun: u32) -> Vec<bool> {
+    let counted = counted_arms(plan, rounds);
+    let wanted = counted.iter().filter(|counts| **counts).count();
     let mut runs_of_round = vec![0_usize; begun as usize];
-    let mut has_runs = vec![false; plan.round_places().len()];
-    for (step, _) in &rounds.runs {
-        has_runs[step.arm] = true;
+    for (step, _) in rounds.runs.iter().filter(|(step, _)| counted[step.arm]) {
         if let Some(runs) = runs_of_round.get_mut(step.round as usize) {
             *runs += 1;
         }
     }
-    let arms = has_runs.iter().filter(|has| **has).count();
-    let is_whole = |round: u32| runs_of_round.get(round as usize) == Some(&arms);
-    let runs = rounds.of(arm).into_iter();
-    runs.filter(|(round, _)| is_whole(*round)).map(|(_, run)| run).collect()
+    runs_of_round.into_iter().map(|runs| wanted > 0 && runs == wanted).collect()
+}
+
+/// Whether each arm counts: every arm of its place has a run of the first round. A place that failed
+/// before that was done left the others to be timed without it; one that failed later ended the rounds.
+fn counted_arms(plan: &Plan, rounds: &Rounds<Timed>) -> Vec<bool> {
+    let places = plan.round_places();
+    let mut began = vec![false; places.len()];
+    for (step, _) in rounds.runs.iter().filter(|(step, _)| step.round == 0) {
+        began[step.arm] = true;
+    }
+    let worked =
+        |place: &usize| places.iter().zip(&began).all(|(other, began)| other != place || *began);
+    places.iter().map(worked).collect()
 }
 
 fn told(plan: &Plan, step: Step) -> String {
@@ -337,5 +360,65 @@ fn time_left(plan: &Plan, done: u32, started: Moment) -> String {
         format!(", {} left", shown(most))
     } else {
         format!(", {} to {} left", shown(least), shown(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_place::Exit;
+
+    use super::super::plan::tests::plan;
+    use super::*;
+
+    /// A and B on the host and elsewhere, and A once more: arms 0 to 4, places 0, 0, 1, 1, 0.
+    fn two_places() -> Plan {
+        plan(&["--place", "host", "--place", "host:/tmp", "a", "b"]).unwrap()
+    }
+
+    fn rounds(runs: impl IntoIterator<Item = (usize, u32)>) -> Rounds<Timed> {
+        let places = two_places().round_places();
+        let run = |(arm, round)| {
+            let timed = Timed {
+                wall: Nanos(1_000_000 + u64::from(round)),
+                exit: Exit::Code(0),
+                cpu: None,
+                user: None,
+                system: None,
+                peak_memory_bytes: None,
+            };
+            (Step { arm, place: places[arm], round }, timed)
+        };
+        Rounds { runs: runs.into_iter().map(run).collect(), ..Rounds::default() }
+    }
+
+    fn of_arms(arms: &[usize], number: u32) -> Vec<(usize, u32)> {
+        (0..number).flat_map(|round| arms.iter().map(move |arm| (*arm, round))).collect()
+    }
+
+    fn counts(rounds: &Rounds<Timed>, begun: u32) -> Vec<usize> {
+        let plan = two_places();
+        (0..5).map(|arm| counted_runs(&plan, rounds, begun, arm).len()).collect()
+    }
+
+    #[test]
+    fn a_place_that_fails_in_the_first_round_costs_the_others_no_round() {
+        let mut runs = of_arms(&[0, 1, 4], 9);
+        // The third arm ran before the fourth failed in the same place.
+        runs.push((2, 0));
+        let rounds = rounds(runs);
+        assert_eq!(counts(&rounds, 9), [9, 9, 0, 0, 9]);
+        let judged = judged(&two_places(), &rounds, 9, &|run| Some(run.wall));
+        assert!(judged.all_ratios().iter().all(|ratio| ratio.rounds == 9), "{judged:?}");
+        assert_eq!(judged.ratios.iter().flatten().count(), 1);
+    }
+
+    #[test]
+    fn a_round_that_is_not_finished_does_not_count() {
+        let mut runs = of_arms(&[0, 1, 2, 3, 4], 4);
+        runs.extend([(0, 4), (2, 4)]);
+        let cut = rounds(runs);
+        assert_eq!(counts(&cut, 5), [4; 5]);
+        assert_eq!(whole_rounds(&two_places(), &cut, 5), [true, true, true, true, false]);
+        assert_eq!(counts(&rounds([(0, 0), (4, 0)]), 1), [0; 5]);
     }
 }

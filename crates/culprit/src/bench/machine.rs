@@ -46,8 +46,8 @@ impl Watch {
         self.own_cpu_ns.push(cpu_ns);
     }
 
-    /// The gate's word on all rounds.
-    pub(crate) fn gate(&self) -> Gate {
+    /// The gate's word on the rounds that count.
+    pub(crate) fn gate(&self, counts: &dyn Fn(u32) -> bool) -> Gate {
         let mut gate = Gate::default();
         let mut seen: BTreeMap<Disturbance, (usize, f64)> = BTreeMap::new();
         let mut note = |kind: Disturbance, rounds: usize, share: f64| {
@@ -60,10 +60,11 @@ impl Watch {
                 note(kind, 0, share);
             }
         }
-        for round in 0..self.own_cpu_ns.len().min(self.looks.len().saturating_sub(1)) {
+        let seen_to_end = self.own_cpu_ns.len().min(self.looks.len().saturating_sub(1));
+        for (number, round) in (0..).zip(0..seen_to_end).filter(|(number, _)| counts(*number)) {
             let found = self.of_round(round);
             if !found.is_empty() {
-                gate.contended.push(u32::try_from(round).unwrap_or(u32::MAX));
+                gate.contended.push(number);
             }
             for (kind, share) in found {
                 note(kind, 1, share);
@@ -188,12 +189,12 @@ mod tests {
 
     #[test]
     fn only_the_rounds_that_were_disturbed_are_contended() {
-        let quiet = watch(&[(0, 10); 8]).gate();
+        let quiet = watch(&[(0, 10); 8]).gate(&|_| true);
         assert_eq!(quiet, Gate::default());
-        let stolen = watch(&[(0, 10), (200, 10), (0, 10), (0, 10)]).gate();
+        let stolen = watch(&[(0, 10), (200, 10), (0, 10), (0, 10)]).gate(&|_| true);
         assert_eq!(stolen.contended, [1]);
         assert_eq!(stolen.disturbances, [(Disturbance::Steal, 1, 0.1)]);
-        let waited = watch(&[(0, 0), (0, 0), (0, 0), (0, 600)]).gate();
+        let waited = watch(&[(0, 0), (0, 0), (0, 0), (0, 600)]).gate(&|_| true);
         assert_eq!(waited.contended, [3]);
         assert_eq!(waited.disturbances[0].0, Disturbance::RunQueue);
     }
@@ -204,7 +205,7 @@ mod tests {
         for (_, machine) in &mut busy.looks {
             (machine.ran_ns, machine.waited_ns) = (None, None);
         }
-        let gate = busy.gate();
+        let gate = busy.gate(&|_| true);
         assert_eq!(gate.contended, [3, 4, 5], "four seconds are over after the fourth round");
         assert_eq!(gate.disturbances[0].0, Disturbance::CpuPressure);
     }
@@ -213,7 +214,12 @@ mod tests {
     fn a_session_cut_short_is_judged_as_far_as_it_went() {
         let mut cut = watch(&[(200, 0); 3]);
         cut.own_cpu_ns.pop();
-        assert_eq!(cut.gate().contended, [0, 1]);
-        assert_eq!(Watch::default().gate(), Gate::default());
+        assert_eq!(cut.gate(&|_| true).contended, [0, 1]);
+        let kept = cut.gate(&|round| round == 0);
+        assert_eq!(
+            (kept.contended, kept.disturbances),
+            (vec![0], vec![(Disturbance::Steal, 1, 0.1)])
+        );
+        assert_eq!(Watch::default().gate(&|_| true), Gate::default());
     }
 }

@@ -303,12 +303,12 @@ fn streams(args: &MeasureArgs) -> Streams {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::args::{Cli, Command, Probe, parse};
     use crate::settings;
 
-    fn plan(line: &[&str]) -> Result<Plan, Failure> {
+    pub(in super::super) fn plan(line: &[&str]) -> Result<Plan, Failure> {
         let line = ["culprit", "bench", "cmd"].iter().chain(line);
         let Ok(Cli { command: Command::Bench(bench), .. }) =
             parse(&settings::Settings::none(), line)
