@@ -16,7 +16,7 @@ pub(crate) struct MeasureArgs {
     /// Run exactly so many rounds; by default they end when the intervals are narrow enough
     #[arg(long, short, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
-    /// Run at least so many rounds; below 9 only large effects are believed
+    /// Run at least so many rounds; with fewer than 5 only large effects are believed
     #[arg(long, short, alias = "min-runs", value_name = "N", default_value = "9", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub min: u32,
     /// Run at most so many rounds
@@ -60,7 +60,7 @@ pub(crate) struct MeasureArgs {
     /// What commands read: `null`, or a file
     #[arg(long, value_name = "WHERE", default_value = "null")]
     pub input: String,
-    /// Where the output of commands goes: `null`, `pipe`, `inherit` (to stderr), or a file
+    /// Where the output of commands goes: `null`, `pipe`, `inherit` (to stderr), or a file that each run writes anew
     #[arg(long, value_name = "WHERE", default_value = "null")]
     pub output: String,
     /// Exit with 1 when a verdict is one of these

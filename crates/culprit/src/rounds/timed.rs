@@ -61,7 +61,8 @@ pub(crate) enum Sink {
     Pipe,
     /// To our stderr.
     Shown,
-    /// Into a file, which each run writes anew.
+    /// Into a file, which each run of a command writes anew; what stands around the runs leaves it
+    /// alone.
     File(PathBuf),
 }
 
@@ -96,6 +97,14 @@ impl Streams {
             }
         };
         Ok(Command { stdin, stdout, stderr, ..Command::new(argv.iter()) })
+    }
+
+    /// These for a command around the timed ones: a conclusion may look at the file that a run wrote.
+    fn around(&self) -> Self {
+        match &self.output {
+            Sink::File(_) => Self { output: Sink::Null, ..self.clone() },
+            _ => self.clone(),
+        }
     }
 }
 
@@ -192,7 +201,7 @@ pub(crate) fn run_untimed(
     place: &dyn Place,
     control: &Control,
 ) -> Result<Option<Timed>, Failure> {
-    let command = run.streams.command(run.argv)?;
+    let command = run.streams.around().command(run.argv)?;
     match run_timed(place, &command, control)? {
         None => Ok(None),
         Some(ran) if ran.exit.success() => Ok(Some(ran)),

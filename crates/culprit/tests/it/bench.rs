@@ -27,6 +27,11 @@ fn lines(lab: &Lab, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// The comparison by CPU time.
+fn by_cpu(answer: &Value) -> &Value {
+    answer["compare"].as_array().unwrap().iter().find(|row| row["metric"] == "cpu").unwrap()
+}
+
 #[test]
 fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
     let lab = Lab::new();
@@ -39,9 +44,10 @@ fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
         (&wall["a"], &wall["b"], &wall["metric"]),
         (&"few".into(), &"many".into(), &"wall".into())
     );
-    assert_eq!(wall["verdict"], "slower", "{answer}");
-    let cpu =
-        answer["compare"].as_array().unwrap().iter().find(|row| row["metric"] == "cpu").unwrap();
+    // Who waits for a CPU that others use cannot tell by the clock.
+    assert!(["slower", "unclear"].contains(&wall["verdict"].as_str().unwrap()), "{answer}");
+    let cpu = by_cpu(&answer);
+    assert_eq!(cpu["verdict"], "slower", "{answer}");
     assert!(number(&cpu["ratio"]) > 2.0, "{cpu}");
     assert!(
         number(&wall["low"]) <= number(&wall["ratio"])
@@ -194,6 +200,13 @@ fn commands_read_and_write_where_they_are_told_to() {
     assert!(stderr(&shown).contains("from the file") && !stdout(&shown).contains("from the file"));
     // More than a pipe holds: who does not read it would wait for ever.
     run(&["--output", "pipe", "head -c 1000000 /dev/zero"]);
+    // What stands around the runs leaves the file alone.
+    let around = ["--prepare", "echo before", "--conclude", "cat out >> seen"];
+    run(&[&around[..], &["--output", "out", "echo said"]].concat());
+    assert_eq!(
+        (lines(&lab, "seen"), lines(&lab, "out")),
+        (vec!["said".to_owned()], vec!["said".to_owned()])
+    );
     run(&["--output", "null", "test -c /dev/stdout || test -c /proc/self/fd/1"]);
 }
 
@@ -241,6 +254,25 @@ fn one_command_in_two_places_is_named_by_its_place() {
 }
 
 #[test]
+fn a_command_that_fails_in_one_place_costs_the_other_no_round() {
+    let lab = Lab::new();
+    let fails = "[ \"$(pwd)\" != / ]";
+    let places = ["--place", "host", "--place", "host:/"];
+    let run = ["--json", "-w", "0", "-r", "5", "true", fails];
+    let output = bench(&lab, &[&places[..], &run].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["rounds"], 5, "{answer}");
+    let runs: Vec<_> = answer["places"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arm| arm["runs"].as_array().unwrap().len())
+        .collect();
+    assert_eq!(runs, [5, 5, 0, 0, 5], "{answer}");
+}
+
+#[test]
 fn verify_finds_less_work_faster_and_fails_on_request() {
     let lab = Lab::new();
     let (many, few) = (count(80_000), count(20_000));
@@ -252,7 +284,8 @@ fn verify_finds_less_work_faster_and_fails_on_request() {
             .unwrap()
     };
     let answer = document(&verify(&many, &few, &["--json"]));
-    assert_eq!(answer["verdict"], "faster", "{answer}");
+    assert!(["faster", "unclear"].contains(&answer["verdict"].as_str().unwrap()), "{answer}");
+    assert_eq!(by_cpu(&answer)["verdict"], "faster", "{answer}");
     assert!(answer["findings"].as_array().unwrap().is_empty());
     let output = verify(&few, &many, &["--fail-on", "slower,unclear"]);
     assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
@@ -269,27 +302,30 @@ fn verify_says_which_finding_went_away() {
     let polls =
         "( sleep 0.3; : > there ) & until [ -e there ]; do sleep 0.05; done; wait; rm there";
     let waits = "( sleep 0.3; : > there ) & wait; rm there";
-    let answer = lab.json(&[
-        "verify",
-        "--rounds",
-        "3",
-        "--record-rounds",
-        "2",
-        "--record",
-        "r",
-        "--before",
-        &format!("for i in 1 2 3; do {polls}; done"),
-        "--after",
-        waits,
-    ]);
+    let verify = |folder: &str| {
+        let before = format!("for i in 1 2 3; do {polls}; done");
+        let rounds = ["verify", "--rounds", "3", "--record-rounds", "2", "--record", folder];
+        lab.json(&[&rounds[..], &["--before", &before, "--after", waits]].concat())
+    };
+    let is_gone =
+        |change: &Value| change["change"] == "gone" && change["finding"]["id"] == "poll-sleep-loop";
+    let found = |answer: &Value| answer["findings"].as_array().unwrap().iter().any(is_gone);
+    let disturbed = |answer: &Value| !answer["contended_rounds"].as_array().unwrap().is_empty();
+    let mut answer = verify("r");
+    for _ in 0..2 {
+        if found(&answer) || !disturbed(&answer) {
+            break;
+        }
+        std::fs::remove_dir_all(lab.path("r")).unwrap();
+        answer = verify("r");
+    }
+    assert!(found(&answer), "{answer}");
     assert_eq!(answer["recordings"], "r");
     let recordings = std::fs::read_dir(lab.path("r")).unwrap().filter(|entry| {
         entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "culprit"))
     });
     assert_eq!(recordings.count(), 4);
-    let changes = answer["findings"].as_array().unwrap();
-    assert!(!changes.is_empty(), "{answer}");
-    for change in changes {
+    for change in answer["findings"].as_array().unwrap() {
         let (before, after) = (number(&change["before_ns"]), number(&change["after_ns"]));
         match change["change"].as_str().unwrap() {
             "gone" => assert!(before > after, "{change}"),
