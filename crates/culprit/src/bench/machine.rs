@@ -107,8 +107,9 @@ impl Watch {
 
     /// The shortest stretch that ends with this round and is so long.
     fn long_enough(&self, round: usize, length: Duration) -> Option<Stretch<'_>> {
-        let stretches = (0..=round).rev().map(|from| self.stretch(from, round));
-        stretches.into_iter().find(|stretch| stretch.length >= length)
+        let (ended, _) = self.looks[round + 1];
+        let begins = |from: &usize| self.looks[*from].0.until(ended) >= length;
+        (0..=round).rev().find(begins).map(|from| self.stretch(from, round))
     }
 }
 
