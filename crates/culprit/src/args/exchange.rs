@@ -31,7 +31,7 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub recording: RecordingArg,
     /// As what
-    #[arg(long, value_name = "FMT", value_parser = targets())]
+    #[arg(id = "target", long = "to", value_name = "FMT", value_parser = targets())]
     pub to: Target,
     /// The file to write; else it goes to stdout
     #[arg(long, short, value_name = "FILE")]

@@ -9,6 +9,10 @@ use clap::{Arg, ArgAction, Command};
 
 /// Gives a variable to every option that has none, and lets flags be set by `1` as well as `true`.
 pub(super) fn add(command: Command) -> Command {
+    // What the others call `--to` has another name where that says as what.
+    let command = command.mut_subcommand("export", |export| {
+        export.mut_arg("to", |to| to.long("until").env("CULPRIT_TO"))
+    });
     below(command.mut_args(flag), "")
 }
 

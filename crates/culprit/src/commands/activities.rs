@@ -2,7 +2,7 @@
 
 use culprit_engine::activities::Survey;
 use culprit_engine::calls::Patterns;
-use culprit_model::{Activity, ActivityId, Recording};
+use culprit_model::{Activity, ActivityId, LossKind, Recording};
 
 use crate::args::ActivitiesArgs;
 use crate::failure::{Context as _, Failure, Outcome};
@@ -49,11 +49,14 @@ pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome,
     Ok(Outcome::Done)
 }
 
-fn why_empty(recording: &Recording) -> &'static str {
-    if recording.activities.is_empty() {
-        "the recording has no activities; `culprit record --activity NAME=serve:PORT` or `NAME=FUNCTION` records some"
-    } else {
-        "none of the recording's activities matches"
+fn why_empty(recording: &Recording) -> String {
+    let refused = recording.losses.iter().find(|loss| loss.kind == LossKind::ProbesRefused);
+    match refused {
+        _ if !recording.activities.is_empty() => {
+            "none of the recording's activities matches".to_owned()
+        }
+        Some(loss) => format!("the recording has no activities: {}", loss.detail),
+        None => "the recording has no activities; `culprit record --activity NAME=serve:PORT` or `NAME=FUNCTION` records some".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `culprit critical-path REC`: what a thread's time was really spent on, followed through wakers.
 
 use culprit_engine::causes::Causes;
-use culprit_engine::wakers::{Lives, Scope, critical_path};
+use culprit_engine::wakers::{Lives, Scope, selected_path};
 use culprit_model::{Recording, ThreadId, Time};
 
 use crate::args::PathArgs;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
     let recording = load::recording(&args.recording.recording, output)?;
     let (thread, range) = whose(args, &recording)?;
     let lives = Lives::of(&recording);
-    let path = critical_path(&recording, &lives, thread, range);
+    let path = selected_path(&recording, &lives, thread, range);
     let causes = Causes::of(&recording);
     let view = PathView::new(&recording, &causes, thread, range, &path);
     if output.wants_json() {

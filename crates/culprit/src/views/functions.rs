@@ -214,7 +214,11 @@ pub(crate) fn top_text(
     let rows = functions(tree);
     let metric = tree.metric();
     let whole = tree.total();
-    let functions: Vec<_> = rows.iter().filter(|row| row.kind == Kind::Function).collect();
+    let mut functions: Vec<_> = rows.iter().filter(|row| row.kind == Kind::Function).collect();
+    if functions.is_empty() {
+        // Where last frames stand alone, those of thread time are causes.
+        functions = rows.iter().collect();
+    }
     let shown = if limit == 0 { functions.len() } else { limit.min(functions.len()) };
     let mut headings = vec![
         ("own", Align::Right),

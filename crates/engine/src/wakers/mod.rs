@@ -18,7 +18,7 @@ mod relevance;
 
 pub use chain::{Ended, Link, chain, ended};
 pub use lives::Lives;
-pub use path::{CriticalPath, PathWait, Segment, critical_path};
+pub use path::{CriticalPath, PathWait, Segment, critical_path, selected_path};
 pub use relevance::{Relevance, Scope};
 
 #[cfg(test)]

@@ -83,6 +83,21 @@ struct Walk {
     now: Time,
     /// The wait that is explained.
     under: Option<usize>,
+    /// True where a user's range ends, and not a wait: what goes on beyond it is followed, too.
+    goes_on: bool,
+}
+
+/// The critical path of a thread in a range that somebody selected: as [`critical_path`], but a wait
+/// that lasts beyond the range is followed to the thread that ended it later, because until then that
+/// one was waited for.
+#[must_use]
+pub fn selected_path(
+    recording: &Recording,
+    lives: &Lives,
+    thread: ThreadId,
+    range: (Time, Time),
+) -> CriticalPath {
+    walked(recording, lives, (thread, true), range)
 }
 
 /// The critical path of a thread between two instants. Linear in the rows that it passes, times the
@@ -92,11 +107,20 @@ pub fn critical_path(
     recording: &Recording,
     lives: &Lives,
     thread: ThreadId,
+    range: (Time, Time),
+) -> CriticalPath {
+    walked(recording, lives, (thread, false), range)
+}
+
+fn walked(
+    recording: &Recording,
+    lives: &Lives,
+    (thread, goes_on): (ThreadId, bool),
     (from, to): (Time, Time),
 ) -> CriticalPath {
     let mut path = CriticalPath::default();
     let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
-    let mut open = vec![Walk { thread, from, now: to.max(from), under: None }];
+    let mut open = vec![Walk { thread, from, now: to.max(from), under: None, goes_on }];
     while let Some(walk) = open.last_mut() {
         if walk.now <= walk.from {
             open.pop();
@@ -117,8 +141,10 @@ pub fn critical_path(
             under: walk.under,
             residue: false,
         };
-        let over = row.cause.is_blocked() && end(row) <= stop;
-        let ended = if over { ended(recording, row) } else { Ended::Unknown };
+        let beyond = end(row) > stop;
+        let goes_on = walk.goes_on && beyond;
+        let known = row.cause.is_blocked() && (!beyond || goes_on);
+        let ended = if known { ended(recording, row) } else { Ended::Unknown };
         let under = walk.under;
         let follows = ended
             .thread()
@@ -129,11 +155,12 @@ pub fn critical_path(
         };
         path.waits.push(PathWait { interval: at, from: start, to: stop, ended, under });
         let under = Some(path.waits.len() - 1);
-        let now = last_active(recording, lives, other, stop).clamp(start, stop);
+        let now = if goes_on { stop } else { last_active(recording, lives, other, stop) };
+        let now = now.clamp(start, stop);
         if now < stop {
             path.segments.push(Segment { from: now, residue: true, ..own });
         }
-        open.push(Walk { thread: other, from: start, now, under });
+        open.push(Walk { thread: other, from: start, now, under, goes_on });
     }
     path.segments.reverse();
     path

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 
 use super::lives::Lives;
-use super::path::{CriticalPath, Segment, critical_path};
+use super::path::{CriticalPath, Segment, critical_path, selected_path};
 use crate::causes::Causes;
 
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
@@ -85,7 +85,7 @@ impl Relevance {
     #[must_use]
     pub fn of_range(recording: &Recording, thread: ThreadId, range: (Time, Time)) -> Self {
         let lives = Lives::of(recording);
-        let path = critical_path(recording, &lives, thread, range);
+        let path = selected_path(recording, &lives, thread, range);
         let scope = Scope::Command { thread, from: range.0, to: range.1 };
         Self::charge(recording, &lives, scope, range.1.since(range.0), path)
     }

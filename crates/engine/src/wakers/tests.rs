@@ -1,7 +1,7 @@
 use culprit_model::notation::parse;
 use culprit_model::{Nanos, Recording, ThreadId, Time};
 
-use super::{Ended, Lives, Relevance, Scope, chain, critical_path};
+use super::{Ended, Lives, Relevance, Scope, Segment, chain, critical_path, selected_path};
 
 /// Draws the critical path: per tick the first letter of the charged thread's name, `?` for nobody.
 fn drawn(recording: &Recording, relevance: &Relevance) -> String {
@@ -142,4 +142,29 @@ fn a_range_of_one_thread_can_be_asked_for() {
     let lengths: Vec<u64> = path.segments.iter().map(|s| s.length().0 / 1_000_000).collect();
     assert_eq!(lengths, [1, 2, 2, 3]);
     assert_eq!(path.segments.last().and_then(|segment| segment.interval), None);
+}
+
+#[test]
+fn a_selected_range_that_ends_inside_of_waits_follows_them_all_the_same() {
+    // Main joins a worker; the range ends while that one waits for a lock that the other holds.
+    let recording = parse(
+        "app(1)/main(1)    UllllllllllU|
+         app(1)/worker(2)  .UUUUllllUU|
+         app(1)/holder(3)  ...UUUUUUUU
+         wake 9 holder > worker
+         wake 11 worker > main",
+    )
+    .expect("parses");
+    let lives = Lives::of(&recording);
+    let range = (Time(0), Time(7_000_000));
+    let path = selected_path(&recording, &lives, ThreadId(0), range);
+    let whose = |segment: &Segment| {
+        let row = &recording.intervals[segment.interval.expect("a row")];
+        (row.thread.0, segment.length().0 / 1_000_000, segment.residue)
+    };
+    let found: Vec<_> = path.segments.iter().map(whose).collect();
+    assert_eq!(found, [(0, 1, false), (1, 4, false), (2, 2, false)]);
+    // As long as nobody selected the range, what ends a wait later explains nothing of it.
+    let path = critical_path(&recording, &lives, ThreadId(0), range);
+    assert_eq!(path.segments.iter().map(whose).collect::<Vec<_>>(), [(0, 1, false), (0, 6, false)]);
 }

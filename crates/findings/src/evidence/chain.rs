@@ -19,7 +19,7 @@
 //! For a service (nothing ended, or it was told to) every thread's time counts but its idle waits;
 //! its other waits are followed in the same way, and no interval counts for more than its length.
 
-use culprit_engine::wakers::{CriticalPath, Lives, Relevance, Scope, critical_path};
+use culprit_engine::wakers::{CriticalPath, Lives, Relevance, Scope, critical_path, selected_path};
 use culprit_model::{Nanos, Recording, ThreadId, Time};
 
 use super::idle::Idle;
@@ -140,7 +140,8 @@ impl Chain {
                 } else if range == whole {
                     builder.add(&relevance.path, None);
                 } else {
-                    builder.follow(thread, range, None);
+                    let path = selected_path(source.recording, source.lives, thread, range);
+                    builder.add(&path, None);
                 }
             }
             _ => builder.service(),
