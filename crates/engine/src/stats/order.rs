@@ -85,7 +85,8 @@ mod tests {
         for n in [1000_u32, 1074, 1075, 2000, 100_000] {
             let values: Vec<f64> = (1..=n).map(f64::from).collect();
             let interval = median_interval(&values, 0.95).expect("values");
-            assert!((0.95..0.955).contains(&interval.coverage), "{n}: {interval:?}");
+            // One rank less at both ends would be 0.7 % at 1000 values.
+            assert!((0.95..0.958).contains(&interval.coverage), "{n}: {interval:?}");
             // 1.96 standard deviations to either side, of coins that fall heads.
             let width = 1.96 * f64::from(n).sqrt();
             assert!((interval.high - interval.low - width).abs() < 3.0, "{n}: {interval:?}");
