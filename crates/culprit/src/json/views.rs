@@ -187,7 +187,7 @@ struct NeighbourRow {
     name: String,
     value: u64,
     share: f64,
-    count: u64,
+    count: f64,
 }
 
 impl ButterflyDocument {

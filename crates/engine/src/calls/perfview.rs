@@ -170,6 +170,8 @@ fn recursion_in_all_views() {
                     |n: &&super::Neighbour| tree.names().text(n.name).as_str() == row["name"];
                 let ours = ours.iter().find(same).unwrap_or_else(|| panic!("no row {row}"));
                 assert!(near(ours.value, &row["inc"]), "{name}: {row}");
+                let count = row["incCt"].as_f64().expect("a count");
+                assert!((ours.count - count).abs() <= count / 1e3, "{name}: {} {row}", ours.count);
             }
         }
         check_tree(&tree.callers(id), NodeId::at(1), &focus["callersTree"], false);

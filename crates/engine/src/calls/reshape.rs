@@ -170,18 +170,18 @@ impl CallTree {
 }
 
 /// One name next to the one in focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
     /// Its name.
     pub name: NameId,
     /// The value that passes between the two.
     pub value: u64,
-    /// Rows that pass between the two.
-    pub count: u64,
+    /// Rows that pass between the two; of one that passes the focus several times, a part.
+    pub count: f64,
 }
 
 /// One name, who calls it and what it calls.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Butterfly {
     /// The name's inclusive value: the sum over its callers.
     pub total: u64,
@@ -211,8 +211,8 @@ impl CallTree {
                 None => None,
             });
         }
-        let mut callers = vec![(0, 0); self.names.len()];
-        let mut callees = vec![(0, 0); self.names.len()];
+        let mut callers = vec![(0, 0.0); self.names.len()];
+        let mut callees = vec![(0, 0.0); self.names.len()];
         for end in &self.ends {
             let Some(innermost) = inside[end.node.index()] else { continue };
             let outer = |at: &NodeId| self.nodes[at.index()].parent.and_then(|a| inside[a.index()]);
@@ -221,8 +221,7 @@ impl CallTree {
             // From the leaf out: the callee of an occurrence is known where the inner one ends.
             let mut below = callee[end.node.index()];
             for (nth, at) in (0..parts).rev().zip(std::iter::successors(Some(innermost), outer)) {
-                let part = |whole: u64| part_of(whole, nth, parts);
-                let share = (part(sum.value), part(sum.count));
+                let share = (part_of(sum.value, nth, parts), sum.count as f64 / parts as f64);
                 found.total += share.0;
                 let caller = self.nodes[at.index()].parent;
                 if let Some(caller) = caller {
@@ -242,8 +241,8 @@ impl CallTree {
     }
 
     /// The names through which something passes, by falling value, then by name.
-    fn neighbours(&self, sums: &[(u64, u64)]) -> Vec<Neighbour> {
-        let passed = self.names.ids().zip(sums).filter(|(_, sum)| **sum != (0, 0));
+    fn neighbours(&self, sums: &[(u64, f64)]) -> Vec<Neighbour> {
+        let passed = self.names.ids().zip(sums).filter(|(_, sum)| sum.0 > 0 || sum.1 > 0.0);
         let mut side: Vec<Neighbour> = passed
             .map(|(name, (value, count))| Neighbour { name, value: *value, count: *count })
             .collect();
@@ -255,7 +254,7 @@ impl CallTree {
     }
 }
 
-fn add(sum: &mut (u64, u64), (value, count): (u64, u64)) {
+fn add(sum: &mut (u64, f64), (value, count): (u64, f64)) {
     sum.0 += value;
     sum.1 += count;
 }
