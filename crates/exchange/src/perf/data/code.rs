@@ -313,11 +313,7 @@ fn open(
         vdso_image().ok().filter(|image| build_id.is_some() && image.build_id() == build_id)
     } else if is_file {
         let file = File::open(path).ok();
-        let mut image = file.and_then(|file| ModuleImage::open(file, path, build_id).ok());
-        if let Some(image) = &mut image {
-            image.attach_debug_files(&mut |path| File::open(path).ok());
-        }
-        image
+        file.and_then(|file| ModuleImage::open(file, path, build_id).ok())
     } else {
         None
     };
