@@ -18,12 +18,6 @@ impl Moment {
         later.0.saturating_duration_since(self.0)
     }
 
-    /// The point so much later.
-    #[cfg(test)]
-    pub(crate) fn after(self, length: Duration) -> Self {
-        Self(self.0 + length)
-    }
-
     /// How long ago it was.
     pub(crate) fn elapsed(self) -> Duration {
         self.until(Self::now())

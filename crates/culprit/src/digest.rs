@@ -20,6 +20,8 @@ const TILING_TOLERANCE: f64 = 0.001;
 /// A finding below this share is no answer to where the time went; it is the threshold below which
 /// a finding's severity is low.
 const DOMINATES: f64 = culprit_findings::MEDIUM_SHARE;
+/// A finding that is less sure is more likely wrong than right: the answer calls it a guess.
+const GUESS: f64 = 0.5;
 
 /// One recording and what there is to say about it.
 #[derive(Debug)]
@@ -163,14 +165,24 @@ impl Digest {
         };
         let culprit = self.report.findings.iter().find(|finding| finding.cost > Nanos::ZERO);
         match culprit {
-            Some(finding) if finding.share >= DOMINATES => {
-                format!("{wall}, {} of {whole} because {}", percent(finding.share), finding.title)
-            }
+            Some(finding) if finding.confidence < GUESS => format!(
+                "{wall}, and nothing sure stands out: {}; a guess ({} sure) is that {}",
+                self.mostly(),
+                percent(finding.confidence),
+                finding.title
+            ),
+            Some(finding) if finding.share >= DOMINATES => format!(
+                "{wall}, {} of {whole} because {} ({} sure)",
+                percent(finding.share),
+                finding.title,
+                percent(finding.confidence)
+            ),
             Some(finding) => format!(
-                "{wall}, and nothing dominates: {}; the costliest finding is {} of {whole}: {}",
+                "{wall}, and nothing dominates: {}; the costliest finding is {} of {whole}: {} ({} sure)",
                 self.mostly(),
                 percent(finding.share),
-                finding.title
+                finding.title,
+                percent(finding.confidence)
             ),
             None => format!("{wall}, and nothing stands out: {}", self.mostly()),
         }

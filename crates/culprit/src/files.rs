@@ -15,6 +15,43 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     write_by(path, |file| file.write_all(bytes))
 }
 
+/// Writes a document as JSON that people can read, too.
+///
+/// # Errors
+/// As [`write_whole`].
+pub(crate) fn write_json(path: &Path, document: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document);
+    let text = text.or_refused(|| "write the JSON".to_owned())? + "\n";
+    write_whole(path, text.as_bytes())
+}
+
+/// The name beside a file under which it is written until it is whole.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Whether a result could be written there: long work that ends in nowhere is better not begun.
+///
+/// # Errors
+/// When there is no such folder, or it takes no files.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
+    }
+    let what = || format!("write `{}`", path.display());
+    let elsewhere = |failure: Failure| failure.hint("name a file in a folder that takes files");
+    if path.is_dir() {
+        return Err(elsewhere(Failure::bad_input(format!("{}: it is a folder", what()))));
+    }
+    let trial = temporary(path);
+    std::fs::File::create(&trial)
+        .and_then(|_| std::fs::remove_file(&trial))
+        .or_bad_input(what)
+        .map_err(elsewhere)
+}
+
 /// As [`write_whole`], for what is written piece by piece.
 ///
 /// # Errors
@@ -35,9 +72,7 @@ pub(crate) fn write_by(
     }
     // Through a link, so that it stays one.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
+    let temporary = temporary(path);
     let written = std::fs::File::create(&temporary)
         .and_then(|mut file| write(&mut file))
         .and_then(|()| std::fs::rename(&temporary, path));

@@ -1,8 +1,9 @@
 //! Places as the user names them, and their errors with the way out.
 
-use culprit_place::{Place, PlaceSpec, Settings};
+use culprit_place::{Place, PlaceSpec};
 
 use crate::failure::{Failure, chain};
+use crate::settings::of_places;
 
 /// The place that a text names.
 ///
@@ -32,13 +33,13 @@ pub(crate) fn label(all: &[PlaceSpec], at: usize) -> String {
 /// # Errors
 /// When it cannot be had here.
 pub(crate) fn open(spec: &PlaceSpec) -> Result<Box<dyn Place>, Failure> {
-    culprit_place::open(spec, &Settings::default()).map_err(|error| failure(&error))
+    culprit_place::open(spec, &of_places()).map_err(|error| failure(&error))
 }
 
 /// Removes what runs that were killed have left behind. What cannot be removed now does not keep
 /// this run from its work; the next one tries again.
 pub(crate) fn sweep() {
-    let _later = culprit_place::sweep(&Settings::default());
+    let _later = culprit_place::sweep(&of_places());
 }
 
 /// A place's error as users see it: its sentence, its hints, the exit code of its kind.

@@ -55,6 +55,22 @@ pub(crate) mod variables {
 /// Colour is unwanted, by the convention of no-color.org: any value that is not empty.
 const NO_COLOR: &str = "NO_COLOR";
 
+/// How places are made here: engines are asked at the sockets that their own programs use.
+/// `DOCKER_HOST` and `CONTAINER_HOST` name another; only a local socket will do, for what runs elsewhere
+/// cannot be measured from here.
+pub(crate) fn of_places() -> culprit_place::Settings {
+    let named = |name: &str| {
+        let value = variable(name).filter(|value| !value.is_empty())?.into_string().ok()?;
+        Some(vec![PathBuf::from(value.strip_prefix("unix://").unwrap_or(&value))])
+    };
+    let usual = culprit_place::Settings::default();
+    culprit_place::Settings {
+        docker_sockets: named("DOCKER_HOST").unwrap_or(usual.docker_sockets),
+        podman_sockets: named("CONTAINER_HOST").unwrap_or(usual.podman_sockets),
+        ..usual
+    }
+}
+
 /// What one settings file says.
 #[derive(Debug, Clone)]
 struct File {
@@ -287,7 +303,7 @@ mod tests {
         let Ok(Cli { command: Command::Bench(bench), .. }) = parse(&settings, line) else {
             panic!("not parsed")
         };
-        let crate::args::Probe::Cmd(cmd) = bench.probe;
+        let crate::args::Probe::Cmd(cmd) = bench.probe else { panic!("another probe") };
         assert_eq!(cmd.measure.warmup, 4);
     }
 

@@ -3,17 +3,19 @@
 use thiserror::Error;
 
 use crate::rule::{Rule, RuleDoc};
-use crate::rules;
+use crate::{probes, rules};
 
-/// Lists the rules once: the rules themselves and their pages.
+/// Lists the rules once: those of recordings and their pages, then the pages of those that read
+/// probes' answers alone.
 macro_rules! rules {
-    ($($module:ident::$rule:ident,)+) => {
+    (recordings: $($module:ident::$rule:ident,)+; probes: $($doc:ident,)+) => {
         /// Every rule.
         pub(crate) static RULES: &[&dyn Rule] = &[$(&rules::$module::$rule,)+];
-        static DOCS: &[RuleDoc] = &[$(rules::$module::DOC,)+];
+        static DOCS: &[RuleDoc] = &[$(rules::$module::DOC,)+ $(probes::$doc,)+];
     };
 }
 rules! {
+    recordings:
     poll_sleep_loop::PollSleepLoop,
     lock_contention::LockContention,
     wait_on_thread::WaitOnThread,
@@ -36,6 +38,9 @@ rules! {
     stacks_truncated::StacksTruncated,
     symbols_missing::SymbolsMissing,
     rights_missing::RightsMissing,
+    ;
+    probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, LOG_DRIVER_BACKPRESSURE, NOTIFY_BLIND,
+    OVERLAY_COPY_UP, PUBLISH_PROXY, SECCOMP_COST, SHARED_FOLDER_FS,
 }
 
 /// Every rule's page, in the order of the catalogue.

@@ -6,7 +6,8 @@
 //! parts of the chain; `settle` gives each part to the most specific claim, so that no cost counts
 //! twice; `doubt` lowers confidence by what is missing from the evidence. [`find_difference`] does so
 //! for two sets of runs and keeps what costs more in one; [`find_changes`] says which findings a change
-//! of the program made go away or come.
+//! of the program made go away or come. [`find_measured`] reads no recording but a probe's answer, and
+//! names what makes a place dearer.
 //!
 //! Pure: no files, clocks, environment or printing. Rules know mechanisms by the kernel's and the
 //! common libraries' own functions, never programs by their names.
@@ -18,6 +19,7 @@ mod doubt;
 mod evidence;
 mod habits;
 mod losses;
+mod probes;
 mod report;
 mod rule;
 mod rules;
@@ -32,6 +34,10 @@ mod tests;
 pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};
 pub use difference::{DifferenceReport, RunSummary, SAME_BAND, find_difference};
+pub use probes::{
+    Measured, MeasuredArm, MeasuredFindings, MeasuredMetric, MeasuredRatio, PlaceKind,
+    find_measured,
+};
 pub use report::{Options, Report, find};
 pub use rule::{Group, RuleDoc, Specificity, Threshold};
 pub use settle::{HIGH_SHARE, MEDIUM_SHARE, MIN_SHARE, severity_of};

@@ -20,6 +20,8 @@ pub enum Group {
     Cpu,
     /// Limits of a container.
     Container,
+    /// The way between processes.
+    Network,
     /// Two places compared.
     Comparison,
     /// Limits of the evidence itself.
@@ -35,6 +37,7 @@ impl Group {
             Self::Storage => "Storage",
             Self::Cpu => "CPU",
             Self::Container => "Container",
+            Self::Network => "Network",
             Self::Comparison => "Comparison",
             Self::Quality => "Quality of the evidence",
         }

@@ -60,16 +60,13 @@ fn work<'e>(
     held.iter().map(|s| evidence.chain.segment(*s)).map(|s| (s.interval, s.length))
 }
 
-/// The waits that a set of segments fills: the innermost around each, or its own.
+/// The waits that make a set of segments depend on something.
 fn waits<'e>(
     evidence: &'e Evidence<'_>,
     held: &'e [SegmentId],
 ) -> impl Iterator<Item = (IntervalId, Nanos)> + 'e {
-    held.iter().map(|s| evidence.chain.segment(*s)).map(|s| {
-        let own = evidence.of_segment(s).cause.is_blocked();
-        let link = evidence.chain.links(s).next().filter(|_| !own);
-        (link.map_or(s.interval, |l| l.wait), s.length)
-    })
+    let segments = held.iter().map(|s| evidence.chain.segment(*s));
+    segments.map(|s| (evidence.dependent_wait(s).unwrap_or(s.interval), s.length))
 }
 
 fn ranked(evidence: &Evidence<'_>, costs: impl Iterator<Item = (IntervalId, Nanos)>) -> Vec<Where> {

@@ -183,6 +183,28 @@ pub enum Error {
         state: String,
     },
 
+    /// A program could not be put into a container that exists.
+    #[error("cannot put our program into container `{container}`: {why}")]
+    Put {
+        /// The container's name.
+        container: String,
+        /// The image that it was made from.
+        image: String,
+        /// Whose it is.
+        engine: EngineKind,
+        /// What the engine said.
+        why: String,
+    },
+
+    /// What was put into a container is still there, and we may not remove it.
+    #[error("cannot remove `{}` from container `{container}`: its files are not ours to change", path.display())]
+    Left {
+        /// The container's name.
+        container: String,
+        /// The folder as the container names it.
+        path: PathBuf,
+    },
+
     /// A place cannot do what was asked of it.
     #[error("{place} cannot {what}")]
     Unsupported {
@@ -247,6 +269,14 @@ impl Error {
             ],
             Self::ImageMissing { engine, local, .. } => image_hints(*engine, local),
             Self::ContainerStopped { name, .. } => vec![format!("start it first: `docker start {name}`")],
+            Self::Put { image, engine, .. } => vec![
+                "root can put it into the memory of its `/dev`, also where its files are read-only".into(),
+                format!("a new container of its image needs nothing put there: `--place {engine}:{image}`"),
+            ],
+            Self::Left { container, path } => vec![format!(
+                "the next run as root removes it, and so does `docker exec -u 0 {container} rm -r {}`",
+                path.display()
+            )],
             _ => Vec::new(),
         }
     }

@@ -40,11 +40,12 @@ pub use error::{Error, Result};
 pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 pub use held::{Held, Running, Usage};
 pub use mounts::{Mount, mount_of, mounts};
+pub use owner::{fresh_name, maker_lives};
 pub use place::{Place, Settings, open};
 pub use replace::replace_with;
 pub use spawn::Stage;
 pub use spec::{
-    ContainerOptions, EngineKind, Image, Memory, NanoCpus, Network, PlaceSpec, Publish, SpecError,
-    Volume,
+    ContainerOptions, EngineKind, Filter, Image, LogDriver, LowerFile, Memory, NanoCpus, Network,
+    PlaceSpec, Publish, SpecError, Volume,
 };
 pub use sweep::{Swept, sweep};

@@ -57,6 +57,21 @@ impl Owner {
     }
 }
 
+/// A name for a thing of this process that outlives a crash, which nothing else has.
+///
+/// # Errors
+/// When `/proc` does not tell who we are.
+pub fn fresh_name() -> Result<String> {
+    Ok(Owner::ours()?.fresh_name())
+}
+
+/// Whether the maker of the thing with this name may still need it; `None` when it is no name of
+/// ours.
+#[must_use]
+pub fn maker_lives(name: &str) -> Option<bool> {
+    Owner::of_name(name).map(Owner::is_alive)
+}
+
 fn pid_namespace() -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let path = "/proc/self/ns/pid";

@@ -1,12 +1,12 @@
 //! What every place can do, whatever it is made of.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cgroup::Cgroup;
 use crate::command::Command;
 use crate::engine::{Container, Existing};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::host::Host;
@@ -51,6 +51,19 @@ pub trait Place: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the place cannot take the command as it is.
     fn hold(&self, command: &Command, cgroup: Option<&Cgroup>) -> Result<Held>;
+
+    /// Copies a program of this machine to where commands of the place can run it, into a folder of
+    /// its own, and returns its path there. That folder belongs to the user of the commands: a program
+    /// that removes its own file and folder as it begins leaves nothing, however we end.
+    ///
+    /// # Errors
+    /// [`Error::Put`] when the place has no room for it; [`Error::Unsupported`] in a place that does
+    /// not need it, because it has this machine's files or is made with what it is to have.
+    fn put_program(&self, program: &Path) -> Result<PathBuf> {
+        let _not_copied = program;
+        let what = "take a program while it stands";
+        Err(Error::Unsupported { place: self.spec().to_string(), what })
+    }
 
     /// Removes everything that was made for the place. Dropping it does the same without telling.
     ///

@@ -17,6 +17,8 @@ pub struct Swept {
     pub containers: usize,
     /// Images of ours.
     pub images: usize,
+    /// Programs of ours in containers of others, where we may look into those.
+    pub programs: usize,
     /// Sandboxes.
     pub sandboxes: usize,
     /// Cgroups, each tree counted for itself.
@@ -29,7 +31,7 @@ impl Swept {
     /// Whether nothing was left, and nothing went wrong.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
-        self.containers + self.images + self.sandboxes + self.cgroups == 0
+        self.containers + self.images + self.programs + self.sandboxes + self.cgroups == 0
             && self.problems.is_empty()
     }
 
@@ -44,7 +46,7 @@ impl Swept {
 pub fn sweep(settings: &Settings) -> Swept {
     let mut swept = Swept::default();
     // Cgroups last: a process that has ended need not be moved out.
-    (swept.containers, swept.images) = engine::sweep(settings, &mut swept.problems);
+    (swept.containers, swept.images, swept.programs) = engine::sweep(settings, &mut swept.problems);
     swept.sandboxes = swept.noting(sandbox::sweep(&settings.scratch));
     swept.cgroups = swept.noting(cgroup::sweep());
     swept

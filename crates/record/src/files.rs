@@ -6,6 +6,7 @@
 //! read later. A file is opened once per build id, not once per process.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -33,14 +34,36 @@ pub(crate) struct OpenedFile {
 pub(crate) struct FileOpener {
     by_build_id: FxHashSet<Box<[u8]>>,
     by_process: FxHashSet<(i32, Box<[u8]>)>,
-    fallback_roots: Vec<i32>,
+    roots: Vec<Root>,
 }
 
+/// The root of a process that may have ended since: its descriptor keeps the file system reachable.
+#[derive(Debug)]
+struct Root {
+    fd: OwnedFd,
+    /// Device and number, by which roots are told apart.
+    identity: (u64, u64),
+}
+
+/// Roots that are kept: one a container, and a recording has few.
+const MOST_ROOTS: usize = 16;
+
 impl FileOpener {
-    /// Processes through whose roots a file is looked for when its own process is gone: those that
-    /// live as long as the recording.
-    pub(crate) fn with_fallback_roots(pids: Vec<i32>) -> Self {
-        Self { fallback_roots: pids, ..Self::default() }
+    /// Keeps the roots of these processes, which live now: files are looked for there when the
+    /// process that mapped them is gone.
+    pub(crate) fn keeping_roots_of(pids: &[i32]) -> Self {
+        let mut opener = Self::default();
+        pids.iter().filter_map(|pid| root_of(*pid).ok()).for_each(|root| opener.keep(root));
+        opener
+    }
+
+    fn keep(&mut self, fd: OwnedFd) {
+        let Ok(stat) = rustix::fs::fstat(&fd) else { return };
+        let identity = (stat.st_dev, stat.st_ino);
+        let known = self.roots.iter().any(|root| root.identity == identity);
+        if !known && self.roots.len() < MOST_ROOTS {
+            self.roots.push(Root { fd, identity });
+        }
     }
 
     /// A process mapped a file: opens it unless that has been done. None for what is no file.
@@ -70,15 +93,24 @@ impl FileOpener {
         Some(OpenedFile { pid, path, build_id: build_id.to_vec(), file })
     }
 
-    /// Tries the process itself, then the others: the build id tells later whether it is the same
-    /// file, so without one only the process's own root will do.
-    fn open(&self, pid: i32, build_id: &[u8], path: &Path) -> Result<File, culprit_place::Error> {
-        let own = open_through(pid, path);
+    /// Tries the process itself, then the roots that are kept: the build id tells later whether it
+    /// is the same file, so without one only the process's own root will do.
+    fn open(
+        &mut self,
+        pid: i32,
+        build_id: &[u8],
+        path: &Path,
+    ) -> Result<File, culprit_place::Error> {
+        let own = root_of(pid).and_then(|root| {
+            let file = procfs::open_in_root(&root, path);
+            self.keep(root);
+            file
+        });
         if own.is_ok() || build_id.is_empty() {
             return own;
         }
-        let others = self.fallback_roots.iter().map(|other| open_through(*other, path));
-        others.filter_map(Result::ok).next().ok_or(()).or(own)
+        let kept = self.roots.iter().map(|root| procfs::open_in_root(&root.fd, path));
+        kept.filter_map(Result::ok).next().ok_or(()).or(own)
     }
 }
 
@@ -101,9 +133,8 @@ fn program_in_memory(pid: i32, path: &str) -> Option<File> {
     (&magic == b"\x7fELF").then_some(file)
 }
 
-fn open_through(pid: i32, path: &Path) -> Result<File, culprit_place::Error> {
-    let root = procfs::root_of(Pid(u32::try_from(pid).unwrap_or(0)))?;
-    procfs::open_in_root(root, path)
+fn root_of(pid: i32) -> Result<OwnedFd, culprit_place::Error> {
+    procfs::root_of(Pid(u32::try_from(pid).unwrap_or(0)))
 }
 
 /// Opens a file that a process which lives has mapped. None for what is no file.
@@ -114,6 +145,20 @@ pub(crate) fn open_now(pid: i32, path: &str) -> Option<OpenedFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_a_process_that_is_gone_is_found_through_a_root_that_is_kept() {
+        let ours = i32::try_from(std::process::id()).expect("a number");
+        let mut opener = FileOpener::keeping_roots_of(&[ours]);
+        let program = std::env::current_exe().expect("a path");
+        let program = program.to_str().expect("UTF-8").as_bytes();
+        // No process has this number.
+        let found = opener.see(i32::MAX, &[1, 2], program).expect("a path");
+        assert!(found.file.is_ok(), "the build id decides later");
+        // Without one nothing tells whether it is the same file.
+        let unknown = opener.see(i32::MAX, &[], program).expect("a path");
+        assert!(unknown.file.is_err());
+    }
 
     /// A program of a file in memory is opened, generated code in one is none.
     #[test]

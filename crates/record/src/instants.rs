@@ -83,6 +83,8 @@ pub(crate) struct Came {
     pub(crate) at: Time,
     /// Whether the switch was traced.
     pub(crate) traced: bool,
+    /// Whether a traced switch out of the idle loop brought it.
+    pub(crate) ended_idle: bool,
     /// What must have happened on that CPU before.
     pub(crate) before: Before,
 }
@@ -216,10 +218,12 @@ impl Instants {
         let traced = cpu.come.take_if(|(next, _)| *next == tid);
         if let Some((_, instant)) = traced {
             cpu.runs = Some(tid);
-            if let Some(switched) = cpu.out_of_idle.take() {
+            let ended_idle = cpu.out_of_idle.take();
+            if let Some(switched) = ended_idle {
                 self.to_record.learn(time.since(switched).0);
             }
-            return Came { at: instant, traced: true, before: Before::default() };
+            let (traced, ended_idle) = (true, ended_idle.is_some());
+            return Came { at: instant, traced, ended_idle, before: Before::default() };
         }
         let lag = self.to_switch.least() + self.to_record.least();
         let time = Time(time.0.saturating_sub(lag)).max(cpu.floor);
@@ -229,7 +233,7 @@ impl Instants {
         cpu.floor = cpu.floor.max(time);
         let before = cpu.before(tid, time);
         cpu.runs = Some(tid);
-        Came { at: time, traced: false, before }
+        Came { at: time, traced: false, ended_idle: false, before }
     }
 
     /// The time of something that `tid` did on `cpu`: not after it left.
@@ -302,7 +306,8 @@ mod tests {
         assert_eq!(instants.switched(0, switch(A, B, 'S'), Time(100)), [None; 3]);
         assert_eq!(instants.until_left(0, A, Time(120)), Time(100));
         assert_eq!(instants.left(0, A, Time(3_000)), (Time(100), Some('S')));
-        let came = Came { at: Time(100), traced: true, before: [None; 3] };
+        let (at, before) = (Time(100), [None; 3]);
+        let came = Came { at, traced: true, ended_idle: false, before };
         assert_eq!(instants.came(0, B, Time(3_500)), came);
     }
 
@@ -368,7 +373,10 @@ mod tests {
     #[test]
     fn without_a_trace_the_records_tell() {
         let mut instants = Instants::default();
-        let came = |at| Came { at: Time(at), traced: false, before: [None; 3] };
+        let came = |at| {
+            let (at, before) = (Time(at), [None; 3]);
+            Came { at, traced: false, ended_idle: false, before }
+        };
         assert_eq!(instants.came(0, A, Time(50)), came(50));
         assert_eq!(instants.left(0, A, Time(90)), (Time(90), None));
         assert_eq!(instants.came(0, B, Time(95)), came(95));
@@ -410,7 +418,8 @@ mod tests {
         let mut instants = Instants::default();
         instants.came(0, A, Time(50));
         let before = [None, None, Some(Half::Gone(A, Time(70)))];
-        assert_eq!(instants.came(0, B, Time(70)), Came { at: Time(70), traced: false, before });
+        let came = Came { at: Time(70), traced: false, ended_idle: false, before };
+        assert_eq!(instants.came(0, B, Time(70)), came);
         // And one on whose CPU a switch of others is traced; that is told once.
         let gone = Some(Half::Gone(B, Time(90)));
         assert_eq!(instants.switched(0, switch(0, A, 'R'), Time(90)), [None, None, gone]);

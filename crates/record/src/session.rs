@@ -137,7 +137,7 @@ impl Plan {
         let subjects = Subjects::find(&self.options.target, waiting)?;
         let paced = !matches!(subjects.kind, SubjectKind::Processes(_));
         let events = self.events(paced);
-        let opener = FileOpener::with_fallback_roots(subjects.pids());
+        let opener = FileOpener::keeping_roots_of(&subjects.pids());
         let mut source = self.open(&events, &subjects)?;
         let list_below = if source.is_none() { subjects.roots.clone() } else { Vec::new() };
         let start = pair();

@@ -5,7 +5,7 @@ use culprit_model::{LossKind, Nanos, SwitchKind, ThreadId, Time, WakeSource, Wak
 use crate::attr::Role;
 use crate::decode::{Sample, Task};
 use crate::handle::{Handler, real};
-use crate::instants::{Half, Queued, Switched, Woken, letter};
+use crate::instants::{Came, Half, Queued, Switched, Woken, letter};
 use crate::ladder::WakerPoints;
 use crate::resolve::Resolver;
 use crate::space::KERNEL;
@@ -123,7 +123,7 @@ impl Handler {
         self.halves(cpu, came.before);
         let thread = self.seen(task, time);
         if self.context.points.is_some() {
-            self.tell_end(thread, came.at, came.traced);
+            self.tell_end(thread, came);
         }
         self.come(thread, cpu, came.at);
     }
@@ -145,21 +145,22 @@ impl Handler {
     /// So a wait without a waker was ended by such an interrupt, at the latest when that CPU's idle
     /// time ended. A thread that was woken but not seen to be put on a queue got onto that of an
     /// idle CPU, which takes it at once. One that was seen to be put on a queue waited there, also
-    /// where an idle CPU took it from a busy one's.
-    fn tell_end(&mut self, thread: ThreadId, time: Time, traced: bool) {
+    /// where an idle CPU took it from a busy one's. Within these bounds the kernel's account of the
+    /// thread decides, when the intervals are built.
+    fn tell_end(&mut self, thread: ThreadId, came: Came) {
         let lost = self.wakers_lost;
-        let unseen = self.instants.blind_until(time);
+        let (time, unseen) = (came.at, self.instants.blind_until(came.at));
         let state = self.tracker.state(thread);
         let known = state.waits && state.switched > lost;
-        let (kind, time) = match (state.woken, traced) {
+        let (kind, time) = match (state.woken, came.traced) {
             _ if state.queued.is_some() => return,
             (Some(_), true) => return,
             (Some(_), false) => (WakeupKind::Wakeup, time),
-            (None, _) if unseen < state.switched => (WakeupKind::Waking, time),
+            (None, _) if came.ended_idle || unseen < state.switched => (WakeupKind::Waking, time),
             (None, _) => (WakeupKind::Waking, unseen),
         };
         if known {
-            let source = WakeSource::Interrupt;
+            let source = WakeSource::Unseen;
             let (waker, stack) = (None, None);
             self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
         }
@@ -386,6 +387,24 @@ mod tests {
         let unseen = handler.ledger.rows();
         let counts: Vec<_> = unseen.iter().map(|row| (row.detail.as_str(), row.count)).collect();
         assert_eq!(counts, [(UNSEEN, 2)]);
+    }
+
+    #[test]
+    fn an_idle_cpu_takes_at_once_what_an_untraced_interrupt_woke() {
+        let mut handler = Handler::new(Context::default());
+        // B came to CPU 1 out of an idle loop that traced nothing, and went again.
+        handler.switch_in(B, 1, Time(500));
+        handler.instants.switched(1, Switched { prev: B.tid, next: 0, state: 'S' }, Time(600));
+        handler.switch_out(B, false, 1, Time(600));
+        handler.switch_in(A, 0, Time(100));
+        handler.switch_out(A, false, 0, Time(200));
+        // A timer that nobody saw wakes A; the switch out of the idle loop is traced.
+        handler.instants.switched(1, Switched { prev: 0, next: A.tid, state: 'R' }, Time(9_000));
+        let thread = handler.tracker.recorded(A.tid).unwrap();
+        let came = handler.instants.came(1, A.tid, Time(9_010));
+        handler.tell_end(thread, came);
+        let told: Vec<_> = handler.rows.wakeups.iter().map(|row| (row.time, row.source)).collect();
+        assert_eq!(told, [(Time(9_000), WakeSource::Unseen)], "not when B's idle time ended");
     }
 
     #[test]

@@ -35,6 +35,10 @@ use crate::tables::{Growing, Written};
 /// Longest time between two flushes: what a killed recorder loses at most.
 const FLUSH_EVERY: u64 = 1_000_000_000;
 
+/// Time to the first flush. Each next one comes after twice as long, up to [`FLUSH_EVERY`]: a
+/// recording that is killed soon has lost no more than half of its time.
+const FIRST_FLUSH: u64 = 50_000_000;
+
 /// Counts for whoever watches the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -80,6 +84,7 @@ pub(crate) struct Worker {
     written: Written,
     wires: Wires,
     next_flush: u64,
+    flush_after: u64,
     roster_at: u64,
     failure: Option<WriteError>,
     last_time: u64,
@@ -112,7 +117,8 @@ impl Worker {
             spool,
             written: Written::default(),
             wires,
-            next_flush: monotonic_ns() + FLUSH_EVERY,
+            next_flush: monotonic_ns() + FIRST_FLUSH,
+            flush_after: FIRST_FLUSH,
             roster_at: u64::MAX,
             failure: None,
             last_time: 0,
@@ -378,7 +384,8 @@ impl Worker {
     }
 
     fn flush(&mut self) {
-        self.next_flush = monotonic_ns() + FLUSH_EVERY;
+        self.flush_after = (2 * self.flush_after).min(FLUSH_EVERY);
+        self.next_flush = monotonic_ns() + self.flush_after;
         let handler = &mut self.handler;
         handler.rows.mappings = handler.tracker.take_mappings();
         handler.rows.marks = handler.tracker.take_marks();

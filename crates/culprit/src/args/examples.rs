@@ -26,8 +26,118 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "bench",
         &[
             ("culprit bench cmd 'sort a.txt' 'sort -u a.txt'", "two commands"),
+            ("culprit bench syscall --place host --place sandbox", "a property of two places"),
             ("culprit bench cmd --help", "all options of a probe"),
         ],
+    ),
+    (
+        "bench disk",
+        &[
+            ("culprit bench disk", "4 KiB reads from the page cache, host against sandbox"),
+            (
+                "culprit bench disk --cache direct --depth 16 --size 256m --place host --place docker:@host",
+                "random reads of the disk, 16 in flight",
+            ),
+            (
+                "culprit bench disk --diskspd '-c2G -b128K -d120 -t4 -o16 -r -w60' --claim 'random reads' --explain",
+                "what a line of diskspd really does",
+            ),
+        ],
+    ),
+    (
+        "bench compare",
+        &[(
+            "culprit bench compare monday.json today.json",
+            "what changed between two results kept with --save",
+        )],
+    ),
+    (
+        "bench syscall",
+        &[
+            ("culprit bench syscall", "host against sandbox"),
+            (
+                "culprit bench syscall --place host --place docker:@host",
+                "what Docker's filter on system calls costs",
+            ),
+        ],
+    ),
+    (
+        "bench files",
+        &[
+            ("culprit bench files", "host against sandbox"),
+            (
+                "culprit bench files --place host --place docker:@host --at layer --at volume",
+                "a container's layer and a volume",
+            ),
+        ],
+    ),
+    (
+        "bench copy-up",
+        &[
+            ("culprit bench copy-up", "host against sandbox"),
+            (
+                "culprit bench copy-up --place host --place docker:@host --size 1g --rounds 3",
+                "a large file of an image",
+            ),
+        ],
+    ),
+    (
+        "bench notify",
+        &[
+            ("culprit bench notify", "host against sandbox"),
+            (
+                "culprit bench notify --reader tail-F,cat-fifo --place host --place docker:@host",
+                "the place's own programs",
+            ),
+        ],
+    ),
+    (
+        "bench net",
+        &[
+            ("culprit bench net --place host --place docker:@host", "every way to a container"),
+            (
+                "culprit bench net --place docker:@host,net=host --place docker:@host,net=bridge",
+                "two ways",
+            ),
+        ],
+    ),
+    (
+        "bench start",
+        &[(
+            "culprit bench start --place host --place sandbox --place docker:@host",
+            "a process, a sandbox, a container",
+        )],
+    ),
+    (
+        "bench memory",
+        &[
+            ("culprit bench memory", "host against sandbox"),
+            ("culprit bench memory --size 256m", "more of it"),
+        ],
+    ),
+    (
+        "bench pressure",
+        &[(
+            "culprit bench pressure --place host --place docker:@host",
+            "128 MiB read again, also with 64 MiB of memory",
+        )],
+    ),
+    (
+        "bench quota",
+        &[
+            (
+                "culprit bench quota --place host --place docker:@host",
+                "without and with half a CPU",
+            ),
+            (
+                "culprit bench quota --place host --place docker:@host,cpus=1.5",
+                "a quota of your own",
+            ),
+        ],
+    ),
+    (
+        "bench log",
+        &[("culprit bench log --place host --place docker:@host", "each log driver of Docker")],
     ),
     (
         "bench cmd",

@@ -9,6 +9,7 @@ use culprit_exchange::Format;
 use culprit_model::Label as _;
 
 use super::filter::{FilterArgs, RecordingArg};
+use super::parse;
 
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
@@ -17,7 +18,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// The recording to write; else one in this folder, named after FILE
-    #[arg(long, short, value_name = "REC")]
+    #[arg(long, short, value_name = "REC", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// Read it as this; else its bytes tell what it is
     #[arg(long, value_name = "F", value_parser = formats(Format::can_read))]
@@ -34,7 +35,7 @@ pub(crate) struct ExportArgs {
     #[arg(id = "target", long = "to", value_name = "FMT", value_parser = targets())]
     pub to: Target,
     /// The file to write; else it goes to stdout
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// What to keep of it.
     #[command(flatten)]

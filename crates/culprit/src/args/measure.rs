@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use culprit_model::Nanos;
 
+use super::disk::DiskArgs;
 use super::parse;
+use super::probes::{
+    BenchCompareArgs, CopyUpArgs, FilesArgs, LogArgs, MemoryArgs, NetArgs, NotifyArgs,
+    PressureArgs, QuotaArgs, StartArgs, SyscallArgs,
+};
 
 /// Options of timed rounds.
 #[derive(Debug, Clone, Args)]
@@ -87,6 +92,18 @@ pub(crate) enum FailOnVerdict {
     Unclear,
 }
 
+impl From<culprit_engine::stats::Verdict> for FailOnVerdict {
+    fn from(verdict: culprit_engine::stats::Verdict) -> Self {
+        use culprit_engine::stats::Verdict;
+        match verdict {
+            Verdict::Slower => Self::Slower,
+            Verdict::Same => Self::Same,
+            Verdict::Faster => Self::Faster,
+            Verdict::Unclear => Self::Unclear,
+        }
+    }
+}
+
 /// Arguments of `bench`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BenchArgs {
@@ -99,7 +116,31 @@ pub(crate) struct BenchArgs {
 #[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum Probe {
     /// Time commands against each other, in one place or several
-    Cmd(CmdArgs),
+    Cmd(Box<CmdArgs>),
+    /// Reads and writes of one file by diskspd's model: requests a second, latencies, CPU time
+    Disk(Box<DiskArgs>),
+    /// What entering the kernel costs, and what a container's filter on system calls adds
+    Syscall(Box<SyscallArgs>),
+    /// What many small files cost: create, stat, list, read, rename, remove, and a batch with one fsync
+    Files(Box<FilesArgs>),
+    /// What the first change of a file costs that lies in a lower layer
+    CopyUp(Box<CopyUpArgs>),
+    /// How soon a reader learns that a file has grown, and whether it hears of the host's writes
+    Notify(Box<NotifyArgs>),
+    /// What the way to a server in a place costs: bridge, published port, the host's network
+    Net(Box<NetArgs>),
+    /// What it takes to begin a child, a program, a place
+    Start(Box<StartArgs>),
+    /// What a page costs when it is first touched: new memory, cached files, files from the disk
+    Memory(Box<MemoryArgs>),
+    /// What a limit on memory does to a file that is read again and again
+    Pressure(Box<PressureArgs>),
+    /// What a limit on CPU time does, with the kernel's counters
+    Quota(Box<QuotaArgs>),
+    /// What a printed line costs, and what the engine's log driver adds
+    Log(Box<LogArgs>),
+    /// What changed between results that `--save` has kept
+    Compare(BenchCompareArgs),
 }
 
 /// Arguments of `bench cmd`.
@@ -131,6 +172,9 @@ pub(crate) struct CmdArgs {
     /// Record rounds of their own after the timed ones, into this folder, and say what differs
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
+    /// Keep the results as JSON, for `culprit bench compare`
+    #[arg(long, value_name = "F")]
+    pub save: Option<PathBuf>,
     /// Write the results as hyperfine's JSON; `-` is stdout
     #[arg(long, value_name = "F")]
     pub export_json: Option<PathBuf>,
@@ -168,7 +212,7 @@ pub(crate) struct VerifyArgs {
 }
 
 /// A band, typed in percent.
-fn band(text: &str) -> Result<f64, String> {
+pub(super) fn band(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     match number {
         Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),

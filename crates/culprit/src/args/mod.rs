@@ -6,12 +6,14 @@
 //! every subcommand's help, `settings.rs` the variables and files that stand in for options.
 
 mod activity;
+mod disk;
 mod examples;
 mod exchange;
 mod filter;
 mod measure;
 mod parse;
 mod places;
+mod probes;
 mod record;
 mod sql;
 mod variables;
@@ -27,10 +29,12 @@ use crate::failure::Failure;
 use crate::settings::{Settings, variables as named};
 
 pub(crate) use activity::ActivityArg;
+pub(crate) use disk::DiskArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
 pub(crate) use parse::Work;
+pub(crate) use probes::{BenchCompareArgs, ProbeArgs};
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
 pub(crate) use views::{

@@ -1,5 +1,7 @@
 //! Values that need more than clap's own parsers: times with units, sizes, amounts of work.
 
+use std::path::PathBuf;
+
 use culprit_model::{Nanos, Time};
 
 /// `12.5ms`, `3s`, `2m`; a bare number is seconds.
@@ -45,6 +47,20 @@ pub(crate) fn limit(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A number of bytes: `1k`, `64m`, `2g`, binary; a bare number is bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is no size; write it as in `4k`, `64m` or `2g`");
+    let lower = text.trim().to_ascii_lowercase();
+    let (number, shift) = match lower.strip_suffix(['k', 'm', 'g']) {
+        Some(number) if lower.ends_with('k') => (number, 10),
+        Some(number) if lower.ends_with('m') => (number, 20),
+        Some(number) => (number, 30),
+        None => (lower.as_str(), 0),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
 /// A point in time, counted from the recording's start.
 pub(crate) fn time(text: &str) -> Result<Time, String> {
     duration(text).map(|length| Time(length.0))
@@ -77,6 +93,17 @@ pub(crate) fn work(text: &str) -> Result<Work, String> {
     Ok(Work { amount, unit: unit.to_owned() })
 }
 
+/// A file to write. `-` would make one of that name, which nobody means.
+pub(super) fn file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => {
+            Err("`-` is no file here; `/dev/stdout` is standard output, `./-` a file of that name"
+                .to_owned())
+        }
+        path => Ok(PathBuf::from(path)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +133,15 @@ mod tests {
         for text in ["", "fast", "3 parsecs", "-1s", "1e30", "nan"] {
             let error = duration(text).unwrap_err();
             assert!(error.contains('`') && error.len() > 20, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        let read = ["1k", "64M", "2g", "512"].map(|text| size(text).unwrap());
+        assert_eq!(read, [1 << 10, 64 << 20, 2 << 30, 512]);
+        for text in ["", "k", "1.5k", "-1", "1t", "99999999999g"] {
+            assert!(size(text).unwrap_err().contains(text), "{text}");
         }
     }
 

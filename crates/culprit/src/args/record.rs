@@ -25,7 +25,7 @@ pub(crate) enum Stacks {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RecordArgs {
     /// The recording to write; by default the command's name with a number, as in `make-1.culprit`
-    #[arg(long, short, value_name = "F")]
+    #[arg(long, short, value_name = "F", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// Replace what is at `--output` even if it is no recording
     #[arg(long)]

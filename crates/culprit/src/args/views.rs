@@ -83,7 +83,7 @@ pub(crate) struct DiffArgs {
     )]
     pub by: Vec<By>,
     /// Write a differential flame graph: `x.svg`
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// What to keep of both sides.
     #[command(flatten)]
@@ -196,7 +196,7 @@ pub(crate) struct FlameArgs {
     #[command(flatten)]
     pub recording: RecordingArg,
     /// Write a picture: `x.svg`, or an interactive page: `x.html`; else text on stdout
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// What to keep of it.
     #[command(flatten)]
@@ -207,7 +207,7 @@ pub(crate) struct FlameArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReportArgs {
     /// Write one self-contained HTML page instead of text
-    #[arg(long, short, value_name = "F.html")]
+    #[arg(long, short, value_name = "F.html", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// What to look at, and when to fail.
     #[command(flatten)]
@@ -242,9 +242,12 @@ pub(crate) struct ExplainArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also look at this place: host, sandbox, docker:IMAGE, container:NAME, ...
-    #[arg(long, value_name = "P", long_help = format!("Also look at this place\n\n{FORMS}"))]
+    /// Also look at this place, and measure against the host what is unusual in it: host, sandbox, docker:IMAGE, container:NAME, ...
+    #[arg(long, value_name = "P", long_help = format!("Also look at this place, and measure against the host what is unusual in it, which takes up to 20 seconds\n\n{FORMS}"))]
     pub place: Option<String>,
+    /// Only look, measure nothing
+    #[arg(long)]
+    pub no_probes: bool,
 }
 
 /// Arguments of `completions`.

@@ -13,13 +13,13 @@ use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
 
 use super::conduct::{Session, counted_runs, judged};
-use super::machine::Gate;
 use super::plan::Plan;
 use crate::args::FailOnVerdict;
 use crate::output::elide;
 use crate::places;
 use crate::rounds::{Recorded, Rounds, Timed};
 use crate::text::{Sides, compared};
+use culprit_probe::Gate;
 
 /// What is measured of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -262,12 +262,7 @@ impl Answer {
     pub(crate) fn fails_on(&self, asked: &[FailOnVerdict]) -> bool {
         let arms = self.arms.iter().enumerate().skip(1).filter(|(_, arm)| !arm.control);
         let verdict = |arm| self.main(arm).map_or(Verdict::Unclear, |row| row.ratio.verdict);
-        let mut verdicts = arms.map(|(arm, _)| match verdict(arm) {
-            Verdict::Slower => FailOnVerdict::Slower,
-            Verdict::Same => FailOnVerdict::Same,
-            Verdict::Faster => FailOnVerdict::Faster,
-            Verdict::Unclear => FailOnVerdict::Unclear,
-        });
+        let mut verdicts = arms.map(|(arm, _)| FailOnVerdict::from(verdict(arm)));
         verdicts.any(|verdict| asked.contains(&verdict))
     }
 }

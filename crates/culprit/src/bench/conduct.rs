@@ -5,7 +5,6 @@ use culprit_engine::stats::{Judged, Stop, judge};
 use culprit_model::Nanos;
 use culprit_place::{Command, Place};
 
-use super::machine::{Gate, Watch};
 use super::plan::{Arm, Plan, Recording};
 use crate::clock::Moment;
 use crate::failure::Failure;
@@ -16,6 +15,8 @@ use crate::rounds::{
     run_untimed, steps_of,
 };
 use crate::session::Control;
+use culprit_probe::inside::Clock;
+use culprit_probe::{Gate, Watch};
 
 /// Holds nothing but its length: where a program's stack begins depends on the size of its
 /// environment, and one start may be luckier than another. Source: T. Mytkowicz and others, Producing
@@ -145,7 +146,7 @@ fn timed_rounds(
     };
     while session.stop.is_none() && fine(rounds, problems, session.begun) {
         problems = rounds.problems.len();
-        watch.look();
+        watch.look(Clock::now());
         let mut used = Nanos::ZERO;
         let left = time_left(plan, session.begun, started);
         rounds.conduct(
@@ -165,7 +166,7 @@ fn timed_rounds(
             judged(plan, rounds, session.begun, &|run| Some(run.wall)).all_ratios()
         });
     }
-    watch.look();
+    watch.look(Clock::now());
     let whole = whole_rounds(plan, rounds, session.begun);
     session.gate = watch.gate(&|round| whole.get(round as usize) == Some(&true));
 }

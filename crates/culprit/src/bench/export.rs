@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::answer::{Answer, ArmRuns};
 use crate::output::number;
+use crate::tables::quoted;
 
 /// The document that hyperfine 1.19 writes, times in seconds: programs that read that read this.
 #[derive(Debug, Serialize)]
@@ -119,15 +120,6 @@ pub(crate) fn csv(answer: &Answer) -> String {
     text
 }
 
-/// A field as RFC 4180 has it.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
 /// A table to paste.
 pub(crate) fn markdown(answer: &Answer) -> String {
     let mut text = String::from(
@@ -155,15 +147,4 @@ pub(crate) fn markdown(answer: &Answer) -> String {
         );
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_with_separators_are_quoted() {
-        assert_eq!(quoted("a b"), "a b");
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
-    }
 }

@@ -12,7 +12,6 @@
 mod answer;
 mod conduct;
 mod export;
-mod machine;
 mod parameters;
 mod plan;
 mod words;

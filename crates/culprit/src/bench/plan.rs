@@ -315,7 +315,7 @@ pub(super) mod tests {
         else {
             panic!("not parsed")
         };
-        let Probe::Cmd(args) = bench.probe;
+        let Probe::Cmd(args) = bench.probe else { panic!("another probe") };
         Plan::of_bench(&args)
     }
 

@@ -1,7 +1,20 @@
-//! `culprit bench cmd CMD...`: commands timed against each other in paired rounds.
+//! `culprit bench`: commands timed against each other, and probes of places.
 
 use std::path::Path;
+use std::time::Duration;
 
+use culprit_probe::probes::copy_up::CopyUp;
+use culprit_probe::probes::files::Files;
+use culprit_probe::probes::log::Log;
+use culprit_probe::probes::memory::Memory;
+use culprit_probe::probes::net::Net;
+use culprit_probe::probes::notify::Notify;
+use culprit_probe::probes::pressure::Pressure;
+use culprit_probe::probes::quota::Quota;
+use culprit_probe::probes::start::Start;
+use culprit_probe::probes::syscall::Syscall;
+
+use super::{bench_compare, disk, probe};
 use crate::args::{BenchArgs, CmdArgs, Probe};
 use crate::bench::{Answer, Plan, conduct, csv, hyperfine, markdown, place_label};
 use crate::failure::{Context as _, Failure, Outcome};
@@ -19,6 +32,54 @@ use crate::text::bench_text;
 pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<Outcome, Failure> {
     match &args.probe {
         Probe::Cmd(args) => cmd(args, output),
+        Probe::Compare(args) => bench_compare::run(args, output),
+        Probe::Disk(args) => disk::run(args, output),
+        Probe::Syscall(args) => {
+            let probe = Syscall { calls: args.calls, batches: args.batches };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Files(args) => {
+            let probe = Files { count: args.files, bytes: args.size, records: args.records };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::CopyUp(args) => {
+            let probe = CopyUp { sizes: args.size.clone(), tree: args.tree };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Net(args) => {
+            let duration = Duration::from_nanos(args.duration.0);
+            let probe =
+                Net { trips: args.trips, connects: args.connects, duration, rate: args.rate };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Start(args) => {
+            let probe = Start { spawns: args.spawns, forks: args.forks };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Memory(args) => {
+            probe::run(Box::new(Memory { bytes: args.size }), &args.probe, output)
+        }
+        Probe::Pressure(args) => {
+            let limit = culprit_place::Memory(args.memory);
+            let probe = Pressure { bytes: args.size, passes: args.passes, limit };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Quota(args) => {
+            let probe = Quota { cpus: args.cpus, chunks: args.chunks };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Log(args) => {
+            let probe = Log { lines: args.lines, bytes: args.bytes };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
+        Probe::Notify(args) => {
+            let probe = Notify {
+                readers: args.reader.clone(),
+                think: Duration::from_nanos(args.think.0),
+                duration: Duration::from_nanos(args.duration.0),
+            };
+            probe::run(Box::new(probe), &args.probe, output)
+        }
     }
 }
 
@@ -31,6 +92,9 @@ fn cmd(args: &CmdArgs, output: &mut Output) -> Result<Outcome, Failure> {
         .hint("give the export a file"));
     }
     let show = |answer: &Answer, output: &mut Output| {
+        if let Some(path) = &args.save {
+            files::write_json(path, &BenchDocument::new(answer))?;
+        }
         export(args, answer, output)?;
         if output.wants_json() {
             output.document(&BenchDocument::new(answer))

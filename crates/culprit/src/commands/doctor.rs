@@ -3,12 +3,14 @@
 use culprit_place::{FileSystem, PlaceFacts, PlaceSpec};
 use serde::Serialize;
 
+use super::checkup::{Checkup, checkup};
 use crate::args::DoctorArgs;
 use crate::doctor::{Check, State, System, examine};
 use crate::failure::{Failure, Outcome};
-use crate::json::SCHEMA;
-use crate::output::{Output, wrap};
+use crate::json::{FindingJson, SCHEMA};
+use crate::output::{Output, clean, wrap};
 use crate::places;
+use crate::text::{Detail, findings_text};
 
 /// What the recorder answers.
 struct Rung {
@@ -25,10 +27,13 @@ pub(crate) fn run(args: &DoctorArgs, output: &mut Output) -> Result<Outcome, Fai
     let checks = examine(&System::this());
     let rung = rung();
     let facts = place.as_ref().map(facts).transpose()?;
+    let measured = place.as_ref().filter(|_| !args.no_probes);
+    let measured = measured.map(|place| checkup(place, output)).transpose()?;
     if output.wants_json() {
-        output.document(&Document::new(&checks, &rung, facts.as_ref()))?;
+        output.document(&Document::new(&checks, &rung, facts.as_ref(), measured.as_ref()))?;
     } else {
-        let text = text(&checks, &rung, facts.as_ref(), output);
+        let mut text = text(&checks, &rung, facts.as_ref(), output);
+        text.push_str(&measured.map_or_else(String::new, |told| checkup_text(&told, output)));
         output.print(&text)?;
     }
     Ok(Outcome::Done)
@@ -90,6 +95,35 @@ fn place_text(facts: &PlaceFacts) -> String {
     text
 }
 
+/// Says nothing that a few rounds should have told.
+const UNCLEAR: &str = "unclear";
+
+/// What is unusual there, as far as the cheap probes can tell.
+fn checkup_text(told: &Checkup, output: &Output) -> String {
+    if told.probes.is_empty() && told.left_out.is_empty() {
+        return String::new();
+    }
+    let (probes, took) = (told.probes.join(", "), told.took.as_secs_f64());
+    let mut text = if told.probes.is_empty() {
+        "\nNothing could be measured against the host:\n".to_owned()
+    } else {
+        format!("\nMeasured against the host in {took:.0} s: {probes}\n")
+    };
+    for place in told.places.iter().filter(|place| place.id != UNCLEAR) {
+        text.push_str(&wrap(&clean(&place.title), output.width(), "  "));
+    }
+    if !told.causes.is_empty() {
+        text.push_str(&findings_text(&told.causes, Detail::Titles, output));
+    } else if !told.probes.is_empty() {
+        text.push_str("  nothing unusual that these can tell\n");
+    }
+    for line in told.facts.iter().chain(&told.left_out) {
+        text.push_str(&wrap(&clean(line), output.width(), "  "));
+    }
+    text.push_str("  more: culprit bench --help\n");
+    text
+}
+
 /// A place's facts as names and values; also what a recording keeps of them.
 fn fact_rows(facts: &PlaceFacts) -> Vec<(&'static str, String)> {
     let system = |found: &FileSystem| {
@@ -119,6 +153,17 @@ struct Document {
     checks: Vec<CheckJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<PlaceJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<MeasuredJson>,
+}
+
+#[derive(Serialize)]
+struct MeasuredJson {
+    probes: Vec<&'static str>,
+    findings: Vec<FindingJson>,
+    facts: Vec<String>,
+    left_out: Vec<String>,
+    took_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -146,7 +191,12 @@ struct PlaceJson {
 }
 
 impl Document {
-    fn new(checks: &[Check], rung: &Rung, facts: Option<&PlaceFacts>) -> Self {
+    fn new(
+        checks: &[Check],
+        rung: &Rung,
+        facts: Option<&PlaceFacts>,
+        measured: Option<&Checkup>,
+    ) -> Self {
         let check = |check: &Check| CheckJson {
             id: check.id,
             value: check.value.clone(),
@@ -160,6 +210,20 @@ impl Document {
             degraded: rung.degraded.clone(),
             checks: checks.iter().map(check).collect(),
             place: facts.map(PlaceJson::from),
+            measured: measured.map(MeasuredJson::from),
+        }
+    }
+}
+
+impl From<&Checkup> for MeasuredJson {
+    fn from(told: &Checkup) -> Self {
+        let findings = told.places.iter().chain(&told.causes);
+        Self {
+            probes: told.probes.clone(),
+            findings: findings.map(FindingJson::from).collect(),
+            facts: told.facts.clone(),
+            left_out: told.left_out.clone(),
+            took_ns: u64::try_from(told.took.as_nanos()).unwrap_or(u64::MAX),
         }
     }
 }

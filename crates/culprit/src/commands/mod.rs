@@ -2,12 +2,15 @@
 
 mod activities;
 mod bench;
+mod bench_compare;
 mod butterfly;
 mod callees;
 mod callers;
+mod checkup;
 mod completions;
 mod critical_path;
 mod diff;
+mod disk;
 mod doctor;
 mod explain;
 mod export;
@@ -17,6 +20,7 @@ mod flame;
 mod import;
 mod man;
 mod presets;
+mod probe;
 mod record;
 mod report;
 mod source;

@@ -10,6 +10,7 @@ mod compare;
 mod data;
 mod findings;
 mod markup;
+mod probe;
 mod sections;
 
 use base64::Engine as _;
@@ -21,6 +22,7 @@ use data::{PageData, View};
 use markup::{Markup, script_json};
 
 pub(crate) use markup::escape;
+pub(crate) use probe::probe_page;
 
 const STYLE: &str = include_str!("page/page.css");
 /// In the order in which they use each other.
@@ -67,7 +69,7 @@ pub(crate) fn render(page: &Page<'_>) -> Result<String, serde_json::Error> {
         integrity(&scripts)
     );
     let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n");
-    out.push_str(&head(page, &policy));
+    out.push_str(&head(&page.what, &policy, STYLE));
     out.push_str(&body(page));
     out.push_str("\n<script type=\"application/json\" id=\"data\">");
     out.push_str(&script_json(&page_data(page))?);
@@ -77,7 +79,7 @@ pub(crate) fn render(page: &Page<'_>) -> Result<String, serde_json::Error> {
     Ok(out)
 }
 
-fn head(page: &Page<'_>, policy: &str) -> String {
+fn head(what: &str, policy: &str, style: &'static str) -> String {
     let mut head = Markup::default();
     head.element("head", &[], |head| {
         head.empty("meta", &[("charset", "utf-8")]);
@@ -87,8 +89,8 @@ fn head(page: &Page<'_>, policy: &str) -> String {
             &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")],
         );
         head.empty("meta", &[("name", "referrer"), ("content", "no-referrer")]);
-        head.leaf("title", &[], &format!("Culprit: {}", page.what));
-        head.element("style", &[], |style| style.fixed(STYLE));
+        head.leaf("title", &[], &format!("Culprit: {what}"));
+        head.element("style", &[], |inside| inside.fixed(style));
     });
     head.into_string()
 }

@@ -15,7 +15,9 @@ use crate::rounds::Timed;
 pub(crate) struct BenchDocument {
     schema: u32,
     probe: &'static str,
+    version: &'static str,
     workload: WorkloadJson,
+    environment: culprit_probe::Environment,
     #[serde(flatten)]
     measured: MeasuredJson,
     inside: Vec<InsideJson>,
@@ -155,6 +157,8 @@ impl BenchDocument {
         Self {
             schema: SCHEMA,
             probe: "cmd",
+            version: env!("CARGO_PKG_VERSION"),
+            environment: culprit_probe::environment_of_machine(),
             workload: WorkloadJson {
                 commands: answer.real_arms().map(|arm| arm.line.clone()).collect(),
                 shell: answer.shell.clone(),

@@ -6,11 +6,14 @@
 
 mod activities;
 mod bench;
+mod bench_compare;
 mod diff;
+mod disk;
 mod error;
 mod findings;
 mod missing;
 mod path;
+mod probe;
 mod report;
 mod views;
 mod wakers;
@@ -18,11 +21,14 @@ mod why;
 
 pub(crate) use activities::ActivitiesDocument;
 pub(crate) use bench::{BenchDocument, VerifyDocument};
+pub(crate) use bench_compare::BenchCompareDocument;
 pub(crate) use diff::DiffDocument;
+pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;
-pub(crate) use findings::Document as FindingsDocument;
+pub(crate) use findings::{Document as FindingsDocument, FindingJson};
 pub(crate) use missing::{MissingJson, OfRecording};
 pub(crate) use path::PathDocument;
+pub(crate) use probe::ProbeDocument;
 pub(crate) use report::ReportDocument;
 pub(crate) use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub(crate) use wakers::WakersDocument;

@@ -15,6 +15,8 @@ pub(crate) enum Align {
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     columns: Vec<(String, Align)>,
+    /// Whether names stay whole, though lines are longer than the width.
+    whole: bool,
     rows: Vec<Vec<String>>,
 }
 
@@ -22,7 +24,13 @@ impl Table {
     /// An empty table with these headings.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        Self { columns, rows: Vec::new() }
+        Self { columns, whole: false, rows: Vec::new() }
+    }
+
+    /// Cuts no cell: for names that say nothing in part, where the terminal may wrap instead.
+    pub(crate) const fn whole(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
     /// Adds a row; one cell a column.
@@ -56,7 +64,7 @@ impl Table {
         let widest = (0..widths.len())
             .filter(|i| self.columns[*i].1 == Align::Left)
             .max_by_key(|i| widths[*i]);
-        if let Some(widest) = widest {
+        if let Some(widest) = widest.filter(|_| !self.whole) {
             // Below 12 characters a name says nothing; the terminal may wrap instead.
             widths[widest] = widths[widest].saturating_sub(total.saturating_sub(width)).max(12);
         }
@@ -86,5 +94,6 @@ mod tests {
         table.row(["12 ms".to_owned(), "main".to_owned()]);
         let text = table.render(24);
         assert_eq!(text, "  exc  name\n1.5 s  libc.so.…anosleep\n12 ms  main\n");
+        assert!(table.whole().render(24).contains("libc.so.6!clock_nanosleep"));
     }
 }

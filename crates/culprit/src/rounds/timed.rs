@@ -122,7 +122,7 @@ pub(crate) fn run_timed(
     let cgroup = place.make_cgroup().ok();
     let counters = cgroup.as_ref().and_then(|cgroup| cgroup.counters().ok());
     let held = place.hold(command, cgroup.as_ref()).map_err(failed)?;
-    let before = counters.as_ref().map(CounterReader::read).unwrap_or_default();
+    let before = counters.as_ref().map(CounterReader::read_use).unwrap_or_default();
     let control = control.next();
     let started = Moment::now();
     let mut running = held.start().map_err(failed)?;
@@ -135,7 +135,7 @@ pub(crate) fn run_timed(
         running.end(&members, LAST_GRACE).map_err(failed)?;
         return Ok(None);
     };
-    let after = counters.as_ref().map(CounterReader::read).unwrap_or_default();
+    let after = counters.as_ref().map(CounterReader::read_use).unwrap_or_default();
     let own = cgroup.as_ref().is_some_and(Cgroup::is_ours);
     Ok(Some(timed(wall, exit, &running, (before, after, own))))
 }

@@ -3,6 +3,7 @@
 use culprit_engine::stats::{Disturbance, Stop, percentile};
 use culprit_findings::{Change, FindingChange};
 use culprit_model::Nanos;
+use culprit_probe::Gate;
 
 use super::findings::{Detail, findings_text};
 use crate::bench::{Answer, ArmRuns, Inside, Metric, Stopped, bands_of};
@@ -185,9 +186,21 @@ fn percentiles_fact(arm: &ArmRuns) -> Option<String> {
 }
 
 fn gate_facts(answer: &Answer) -> Vec<String> {
-    let mut facts = Vec::new();
+    let mut facts = disturbance_facts(&answer.gate, answer.rounds);
     let contended = answer.gate.contended.len();
-    for (kind, rounds, share) in &answer.gate.disturbances {
+    if answer.headline == Metric::Cpu {
+        facts.push(format!(
+            "{contended} of {} rounds were contended and the commands mostly compute: the verdict is about CPU time, which bears that.",
+            answer.rounds
+        ));
+    }
+    facts
+}
+
+/// What disturbed the rounds, a sentence each.
+pub(super) fn disturbance_facts(gate: &Gate, all: usize) -> Vec<String> {
+    let mut facts = Vec::new();
+    for (kind, rounds, share) in &gate.disturbances {
         let what = match kind {
             Disturbance::RunQueue => "threads were ready and waited for CPUs that others used",
             Disturbance::Steal => "the hypervisor took time of the CPUs",
@@ -197,15 +210,9 @@ fn gate_facts(answer: &Answer) -> Vec<String> {
         };
         let rounds = match rounds {
             0 => String::new(),
-            rounds => format!(" in {rounds} of {} rounds", answer.rounds),
+            rounds => format!(" in {rounds} of {all} rounds"),
         };
         facts.push(format!("Noise: {what}{rounds}, up to {} of the time.", percent(*share)));
-    }
-    if answer.headline == Metric::Cpu {
-        facts.push(format!(
-            "{contended} of {} rounds were contended and the commands mostly compute: the verdict is about CPU time, which bears that.",
-            answer.rounds
-        ));
     }
     facts
 }

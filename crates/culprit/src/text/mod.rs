@@ -1,13 +1,17 @@
 //! Reports as text for people: one screen, readable without colour.
 
 mod bench;
+mod bench_compare;
 mod findings;
+mod probe;
 mod ratio;
 mod report;
 mod why;
 
 pub(crate) use bench::{bench_text, verify_text};
+pub(crate) use bench_compare::bench_compare_text;
 pub(crate) use findings::{Detail, culprit, finding_page, findings_text};
+pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};
 pub(crate) use report::{report_text, summary_text};
 pub(crate) use why::why_text;

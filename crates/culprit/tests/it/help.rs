@@ -4,10 +4,22 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 25] = [
+const SUBCOMMANDS: [&str; 37] = [
     "why",
     "bench",
     "bench cmd",
+    "bench syscall",
+    "bench files",
+    "bench copy-up",
+    "bench notify",
+    "bench net",
+    "bench start",
+    "bench memory",
+    "bench quota",
+    "bench log",
+    "bench disk",
+    "bench pressure",
+    "bench compare",
     "verify",
     "record",
     "report",

@@ -171,8 +171,17 @@ fn explain_and_doctor_print_the_documented_keys() {
     assert!(undocumented("explain", &both).is_empty());
     // Reasons and notes are there only on machines that have any.
     let missing = undocumented("doctor", &[lab.json(&["doctor", "--place", "host"])]);
-    let optional = ["degraded[]", "place.notes[]"];
-    assert!(missing.iter().all(|key| optional.contains(&key.as_str())), "{missing:?}");
+    let optional = [
+        "degraded[]",
+        "place.notes[]",
+        // The host is not measured against itself.
+        "measured.probes[]",
+        "measured.findings[]",
+        "measured.facts[]",
+        "measured.left_out[]",
+    ];
+    let is_optional = |key: &String| optional.iter().any(|optional| key.starts_with(optional));
+    assert!(missing.iter().all(is_optional), "{missing:?}");
 }
 
 #[test]
@@ -253,6 +262,34 @@ fn bench_and_verify_print_the_documented_keys() {
     let optional =
         [&disturbed[..], &["inside[].findings[]", "inside[].changes[]", "places[].parameters"]];
     without(recorded, "bench-cmd", &optional.concat());
+}
+
+#[test]
+fn a_probe_prints_the_documented_keys() {
+    let document = Lab::new().json(&["bench", "syscall", "-r", "2", "--calls", "1000"]);
+    // What two rounds tell is the machine's to say.
+    let told = ["contended_rounds", "disturbances", "findings[]"];
+    let optional = [&told[..], &["places[].facts", "places[].latency_buckets"]].concat();
+    for key in undocumented("bench-probe", &[document]) {
+        assert!(optional.iter().any(|optional| key.starts_with(optional)), "{key}");
+    }
+}
+
+#[test]
+fn explained_and_compared_probes_print_the_documented_keys() {
+    let lab = Lab::new();
+    let explained = lab.json(&["bench", "disk", "--diskspd", "-b4K -w10", "--explain"]);
+    let undocumented_keys = undocumented("bench-disk---explain", &[explained]);
+    assert!(undocumented_keys.is_empty(), "{undocumented_keys:?}");
+    for file in ["a.json", "b.json"] {
+        lab.json(&["bench", "syscall", "-r", "2", "--calls", "1000", "--save", file]);
+    }
+    let compared = lab.json(&["bench", "compare", "a.json", "b.json"]);
+    // The same machine, a moment later.
+    let same = ["after[].environment", "after[].unmatched"];
+    for key in undocumented("bench-compare", &[compared]) {
+        assert!(same.iter().any(|optional| key.starts_with(optional)), "{key}");
+    }
 }
 
 #[test]

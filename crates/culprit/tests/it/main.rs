@@ -25,6 +25,7 @@ mod limits;
 mod pages;
 mod perfview;
 mod phases;
+mod probes;
 mod readme;
 mod requests;
 mod sql;

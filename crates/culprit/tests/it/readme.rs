@@ -64,18 +64,30 @@ fn the_readme_s_commands_run_in_their_order() {
     }
 }
 
-/// Every subcommand with its options.
+/// Every subcommand with its options; those of `bench` as `bench disk` and so on, too.
 fn options(lab: &Lab) -> BTreeMap<String, BTreeSet<String>> {
-    let list = stdout(&lab.culprit().arg("--help").output().unwrap());
-    let (_, list) = list.split_once("Commands:\n").unwrap();
-    let names = list.lines().take_while(|line| !line.is_empty());
-    let names = names.filter_map(|line| line.split_whitespace().next());
-    let of = |name: &str| {
-        let help = stdout(&lab.culprit().args([name, "--help"]).output().unwrap());
+    let mut known = BTreeMap::new();
+    let mut open = vec![String::new()];
+    while let Some(path) = open.pop() {
+        let words = path.split_whitespace().chain(["--help"]);
+        let help = stdout(&lab.culprit().args(words).output().unwrap());
+        if let Some((_, list)) = help.split_once("Commands:\n") {
+            let names = list.lines().take_while(|line| !line.is_empty());
+            let names = names.filter_map(|line| line.split_whitespace().next());
+            let names = names.filter(|name| *name != "help");
+            open.extend(names.map(|name| format!("{path} {name}").trim().to_owned()));
+        }
         let words = help.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | '='));
-        words.filter(|word| word.starts_with('-')).map(str::to_owned).collect()
-    };
-    names.filter(|name| *name != "help").map(|name| (name.to_owned(), of(name))).collect()
+        let options = words.filter(|word| word.starts_with('-')).map(str::to_owned).collect();
+        known.insert(path, options);
+    }
+    known
+}
+
+/// The words of a command that are not in quotes, where other programs' options stand.
+fn unquoted(command: &str) -> Vec<&str> {
+    let outside = command.split('\'').step_by(2);
+    outside.flat_map(str::split_whitespace).collect()
 }
 
 #[test]
@@ -90,9 +102,11 @@ fn every_subcommand_and_option_that_documents_name_exists() {
     }
     for path in paths {
         for command in commands(&document(&path)) {
-            let mut words = command.split_whitespace().skip(1).take_while(|word| *word != "--");
+            let words = unquoted(&command);
+            let mut words = words.into_iter().skip(1).take_while(|word| *word != "--").peekable();
             let Some(name) = words.next().filter(|word| !word.starts_with('-')) else { continue };
-            let Some(options) = known.get(name) else {
+            let below = words.peek().and_then(|word| known.get(&format!("{name} {word}")));
+            let Some(options) = below.or(known.get(name)) else {
                 assert_eq!(name, name.to_uppercase(), "{path}: `{command}`");
                 continue;
             };

@@ -28,6 +28,7 @@ mod ratio;
 mod schedule;
 mod significance;
 mod stopping;
+mod unpaired;
 
 #[cfg(test)]
 mod laws;
@@ -43,3 +44,4 @@ pub use ratio::{Bands, Ratio, Verdict, compare_paired, settle_family};
 pub use schedule::order;
 pub use significance::{holm, sign_test, signed_ranks};
 pub use stopping::{Stop, Stopping};
+pub use unpaired::{UnpairedRatio, compare_unpaired, settle_unpaired};

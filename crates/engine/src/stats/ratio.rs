@@ -115,17 +115,24 @@ impl Ratio {
     pub fn half_width(&self) -> f64 {
         (self.interval.high.ln() - self.interval.low.ln()) / 2.0
     }
+
+    /// Whether the whole interval is beyond what identical runs ever differ by.
+    fn is_large(&self) -> bool {
+        self.interval.low > LARGE_EFFECT || self.interval.high < 1.0 / LARGE_EFFECT
+    }
 }
 
 /// Settles a family of comparisons that one report makes: each has its chance of a false alarm, so a
 /// difference counts only if it is as surprising as the family's size asks (Holm, over the sign
-/// tests). What does not, becomes unclear. Returns the raised p-values, in the order of the input; a
+/// tests). What does not, becomes unclear, but for large effects: a sign test of few rounds cannot be
+/// that sure of anything, and identical runs do not differ so much. Returns the raised p-values, in the order of the input; a
 /// family of one stays as it is.
 pub fn settle_family(family: &mut [&mut Ratio]) -> Vec<f64> {
     let raised = holm(&family.iter().map(|ratio| ratio.p).collect::<Vec<_>>());
     if family.len() > 1 {
         for (ratio, p) in family.iter_mut().zip(&raised) {
-            if *p > FAMILY_ALPHA && matches!(ratio.verdict, Verdict::Slower | Verdict::Faster) {
+            let differs = matches!(ratio.verdict, Verdict::Slower | Verdict::Faster);
+            if *p > FAMILY_ALPHA && differs && !ratio.is_large() {
                 ratio.verdict = Verdict::Unclear;
                 ratio.more_rounds =
                     Some(rounds_for(*p / ratio.p.max(f64::MIN_POSITIVE), ratio.rounds));

@@ -4,6 +4,7 @@ use culprit_model::{Interval, LossKind, Recording, Switch, SwitchKind, ThreadId,
 
 use super::evidence::Evidence;
 use super::quota::Quota;
+use super::reconcile::reconcile;
 use super::timeline::Timeline;
 use crate::accounting::{Accounting, accounting};
 use crate::causes::Causes;
@@ -57,6 +58,7 @@ pub fn build(recording: &mut Recording) -> Accounting {
         let causes = Causes::of(recording);
         end_the_dead(recording, &causes);
         recording.intervals = intervals(recording, &causes);
+        reconcile(recording);
         recording.switches = Vec::new();
         crate::activities::build(recording);
         let sums = accounting(recording);

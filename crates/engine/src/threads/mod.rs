@@ -16,6 +16,7 @@ mod build;
 mod evidence;
 mod polled;
 mod quota;
+mod reconcile;
 mod state;
 mod timeline;
 

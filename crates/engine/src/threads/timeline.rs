@@ -2,7 +2,7 @@
 
 use culprit_model::{
     Basis, Cause, Interval, Observation, Recording, Sample, SampleKind, StackId, Switch,
-    SwitchKind, ThreadId, Time, UNKNOWN_CPU, WakeSource, Wakeup, WakeupKind,
+    SwitchKind, ThreadId, Time, UNKNOWN_CPU, Wakeup, WakeupKind,
 };
 
 use super::build::Holes;
@@ -187,7 +187,7 @@ impl<'a> Timeline<'a> {
             row.cpu = cpu;
             if let Some(Wake { by, .. }) = wake {
                 (row.waker, row.waker_stack) = (by.waker, by.waker_stack);
-                row.woken_by = Some(ended_by(cause, by.source));
+                row.woken_by = Some(by.source);
             }
             self.push(shared, row, away.guessed);
         }
@@ -292,15 +292,6 @@ impl<'a> Timeline<'a> {
             row.uncertain = guessed || shared.holes.touch(row.start, row.start + row.duration);
             self.rows.push(row);
         }
-    }
-}
-
-/// What ended a wait: a sleep that an interrupt ended was ended by its timer, also where the
-/// interrupt's own stack could not be recorded.
-fn ended_by(cause: Cause, source: WakeSource) -> WakeSource {
-    match (cause, source) {
-        (Cause::Sleep, WakeSource::Interrupt) => WakeSource::Timer,
-        _ => source,
     }
 }
 

@@ -5,7 +5,7 @@
 //! process for each round (`while ...; do sleep 0.1; done`), so groups of threads that waited less
 //! often than a loop must are joined by their process's name and parent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_engine::wakers::Lives;
 use culprit_model::{
@@ -13,7 +13,7 @@ use culprit_model::{
 };
 
 use super::chain::IntervalId;
-use super::stacks::Stacks;
+use super::stacks::{Stacks, WaitKind};
 
 /// Rounds that a loop has at least: with fewer, a near-constant period is chance. At 3 two equal
 /// time-outs of a start-up count, at 10 a loop of 1 s is missed in runs under 10 s.
@@ -35,6 +35,12 @@ const ALIKE: f64 = 0.02;
 
 /// Share of a round that the thread may work: above it the loop is paced work, not polling.
 pub(crate) const MAX_WORK: f64 = 0.5;
+
+/// Share of the rounds in which the thread may hold a lock that another one waits for: above it the
+/// sleep is what the critical section consists of, and the waiters' wait for the lock is the matter.
+/// Who polls under a lock by chance does so in single rounds; who sleeps in a contended critical
+/// section does so in nearly all.
+const MAX_HOLDING: f64 = 0.25;
 
 /// One polling loop.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,12 +92,17 @@ impl Loops {
                 by_thread.entry((interval.thread, interval.cause, function)).or_default().push(row);
             }
         }
+        let holds = Holds::of(recording, stacks);
         let mut found = Self::default();
         let mut few: BTreeMap<FamilyKey, Vec<IntervalId>> = BTreeMap::new();
+        let answered = answered_polls(recording, stacks);
+        by_thread.retain(|key, _| !answered.contains(key));
         for ((thread, cause, function), waits) in by_thread {
             let rounds = without_other_interrupts(recording, cause, waits);
             if rounds.len() >= MIN_ROUNDS {
-                found.add(measure(recording, lives, stacks, rounds, false));
+                if holds.share_of(recording, &rounds) <= MAX_HOLDING {
+                    found.add(measure(recording, lives, stacks, rounds, false));
+                }
             } else {
                 let process = recording.process(recording.thread(thread).process);
                 let family = (process.name.clone(), process.parent, cause, function);
@@ -135,6 +146,55 @@ impl Loops {
     /// True when a wait is a round of some loop.
     pub(crate) fn is_round(&self, interval: &Interval) -> bool {
         may_be_round(interval) && self.loop_of(interval).is_some()
+    }
+}
+
+/// The places at which something that was polled for came at least once. There a poll ends with the
+/// event that it is for, and its time limit delays nothing: the accept loop of a server looks like a
+/// polling loop until somebody calls.
+fn answered_polls(recording: &Recording, stacks: &Stacks) -> BTreeSet<ThreadKey> {
+    let answered = recording.intervals.iter().filter(|row| {
+        row.cause == Cause::Poll
+            && (row.waker.is_some() || row.woken_by == Some(WakeSource::Network))
+    });
+    answered
+        .map(|row| {
+            let function = stacks.focus(row.stack).map(|frame| function_key(recording, frame));
+            (row.thread, row.cause, function)
+        })
+        .collect()
+}
+
+/// When threads held a lock that another one waited for: whoever ends the wait for a mutex had it.
+#[derive(Debug, Default)]
+struct Holds(BTreeMap<ThreadId, Vec<(Time, Time)>>);
+
+impl Holds {
+    fn of(recording: &Recording, stacks: &Stacks) -> Self {
+        let mut spans: BTreeMap<ThreadId, Vec<(Time, Time)>> = BTreeMap::new();
+        for wait in recording.intervals.iter().filter(|row| row.cause == Cause::Lock) {
+            let holder = wait.waker.filter(|holder| *holder != wait.thread);
+            if let Some(holder) = holder
+                && stacks.wait_kind(wait.stack) == Some(WaitKind::Mutex)
+            {
+                spans.entry(holder).or_default().push((wait.start, wait.start + wait.duration));
+            }
+        }
+        spans.values_mut().for_each(|spans| spans.sort_unstable_by_key(|(_, end)| *end));
+        Self(spans)
+    }
+
+    /// The share of the rounds that ended while their thread held a lock. The wait for a lock ends
+    /// when it is let go, after the round.
+    fn share_of(&self, recording: &Recording, rounds: &[IntervalId]) -> f64 {
+        let held = rounds.iter().filter(|id| {
+            let round = &recording.intervals[id.index()];
+            let end = round.start + round.duration;
+            let spans = self.0.get(&round.thread).map_or(&[][..], Vec::as_slice);
+            let next = spans.partition_point(|(_, released)| *released < end);
+            spans.get(next).is_some_and(|(from, _)| *from < end)
+        });
+        held.count() as f64 / rounds.len().max(1) as f64
     }
 }
 

@@ -178,6 +178,27 @@ impl<'a> Evidence<'a> {
         frame.map_or_else(|| Text::from("?"), |f| self.names[f.index()].clone())
     }
 
+    /// The wait that makes a segment depend on something, as [`Evidence::relation`] has it: its own,
+    /// also while it is on the run queue after it, else the innermost one that it fills.
+    pub(crate) fn dependent_wait(&self, segment: &Segment) -> Option<IntervalId> {
+        let interval = self.of_segment(segment);
+        let own = if interval.cause.is_blocked() {
+            Some(segment.interval)
+        } else if self.is_handed_over(interval) {
+            // A thread's rows follow each other, and this one stands after its wait.
+            segment.interval.0.checked_sub(1).map(IntervalId)
+        } else {
+            None
+        };
+        let depends = |id: &IntervalId| {
+            let wait = self.interval(*id);
+            wait.thread == interval.thread
+                && wait.cause.is_blocked()
+                && Relation::of(self, wait, wait.waker, false) != Relation::Other
+        };
+        own.filter(depends).or_else(|| self.chain.links(segment).next().map(|link| link.wait))
+    }
+
     /// The waits of a set of segments, each counted once, in order of the intervals table: own
     /// waits and the innermost ones that others fill.
     pub(crate) fn waits(&self, segments: &[SegmentId]) -> Vec<IntervalId> {

@@ -9,7 +9,7 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 pub(crate) struct CpuQuotaThrottling;
 
 /// Share of enforcement periods from which throttling counts when the counters tell.
-const MIN_THROTTLED: f64 = 0.05;
+pub(crate) const MIN_THROTTLED: f64 = 0.05;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "cpu-quota-throttling",
@@ -17,7 +17,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Mechanism,
     claim: "Threads that could run are held back because their cgroup's CPU quota is used up.",
     signature: "Ready but stopped on the way back to user code by the quota, on the measured thing's \
-                path; the cgroup's counters say in how many periods.",
+                path; the cgroup's counters say in how many periods. `culprit bench quota` reads the \
+                same counters around work of a known CPU time.",
     why: "A quota of N CPUs allows N times 100 ms of CPU time in each 100 ms. Threads that run in \
           parallel use it up early and then all wait for the next period, so latencies grow by \
           steps of a period even when the average use is below the limit.",

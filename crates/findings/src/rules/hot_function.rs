@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Basis, FrameId, Nanos, Text};
+use culprit_model::{Basis, FrameId, LossKind, Nanos, Text};
 
 use crate::evidence::{Evidence, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -22,6 +22,25 @@ const MIN_INCLUSIVE: f64 = 0.50;
 
 /// Clock samples below which a share of them is a guess.
 const ENOUGH_SAMPLES: f64 = 100.0;
+
+/// Clock samples below which nothing is said, unless they stand for [`MIN_TIME`].
+const MIN_SAMPLES: f64 = 10.0;
+
+/// What [`MIN_SAMPLES`] stand for at the usual rate: with as much time, a few samples of a slower
+/// clock are worth telling.
+const MIN_TIME: Nanos = Nanos(10_000_000);
+
+/// Kernel functions in which a program is while a recorder's probe stops it: entered by nothing else
+/// in a program that nobody debugs (arch/x86/entry/entry_64.S, kernel/events/uprobes.c;
+/// arch/arm64/kernel/debug-monitors.c).
+const TRAPS: [&str; 6] = [
+    "asm_exc_int3",
+    "exc_int3",
+    "asm_exc_debug",
+    "uprobe_notify_resume",
+    "el0_brk64",
+    "brk_handler",
+];
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "hot-function",
@@ -60,6 +79,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      falls with the root of the count.",
             source: "binomial distribution",
         },
+        Threshold {
+            what: "clock samples below which nothing is said of less than 10 ms",
+            value: MIN_SAMPLES,
+            unit: "count",
+            reason: "The time of a function with 10 samples is known to a third (the root of the \
+                     count); one or two samples name whatever ran at that moment. At 20, programs \
+                     of 20 ms of CPU time have no hot function.",
+            source: "Poisson distribution",
+        },
     ],
 };
 
@@ -67,14 +95,16 @@ impl Rule for HotFunction {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let cpu = evidence.segments(|_, i| i.cause.is_cpu() && i.stack.is_some());
         let total = evidence.total(&cpu);
+        let probed = evidence.recording.losses.iter().any(|l| l.kind == LossKind::ProbesCost);
         let own = tally::by(evidence, &cpu, |s| {
             let function = evidence.function(evidence.of_segment(s))?;
-            is_named(evidence, function).then(|| evidence.name(Some(function)))
+            let own = !(probed && is_trap(evidence, function));
+            (own && is_named(evidence, function)).then(|| evidence.name(Some(function)))
         });
         let hot: Vec<_> = own
             .into_iter()
             .filter(|t| t.total.share_of(total) >= MIN_SELF)
-            .map(|t| told(evidence, &t.key, t.segments, total, ""))
+            .filter_map(|t| told(evidence, &t.key, t.segments, total, ""))
             .collect();
         if hot.is_empty() {
             common_caller(evidence, &cpu, total).into_iter().collect()
@@ -87,6 +117,11 @@ impl Rule for HotFunction {
 /// All code without a name in one module is no function; `symbols-missing` tells about it.
 fn is_named(evidence: &Evidence<'_>, function: FrameId) -> bool {
     evidence.recording.frame(function).function.as_str() != "?"
+}
+
+/// True for what the recorder's own probes make a program do; what they cost is told elsewhere.
+fn is_trap(evidence: &Evidence<'_>, function: FrameId) -> bool {
+    TRAPS.contains(&evidence.recording.frame(function).function.as_str())
 }
 
 /// A function's time with what it calls.
@@ -125,7 +160,7 @@ fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Op
         .min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))?;
     // That a program's work goes through one function says no more than who waited for whom.
     let specificity = Specificity::Relation;
-    let claim = told(evidence, &name, function.segments, total, " with what it calls");
+    let claim = told(evidence, &name, function.segments, total, " with what it calls")?;
     Some(Claim { specificity, ..claim })
 }
 
@@ -167,13 +202,16 @@ fn told(
     segments: Vec<SegmentId>,
     total: Nanos,
     with: &str,
-) -> Claim {
+) -> Option<Claim> {
     let own = evidence.total(&segments);
     let samples = segments
         .iter()
         .map(|s| evidence.of_segment(evidence.chain.segment(*s)))
         .filter(|i| i.basis == Basis::Sample)
         .count() as f64;
+    if samples < MIN_SAMPLES && own < MIN_TIME {
+        return None;
+    }
     let share = own.share_of(total);
     let title = format!("`{name}`{with} takes {own} of {total} on a CPU ({:.0} %)", share * 100.0);
     let mut claim = Claim::new(&DOC, title, segments)
@@ -184,13 +222,13 @@ fn told(
         let factor = (samples / ENOUGH_SAMPLES).sqrt().max(0.3);
         claim.confidence.lower(format!("only {samples:.0} clock samples"), factor);
     }
-    claim
+    Some(claim)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::scene::{Scene, first};
-    use culprit_model::{Cause, Recording};
+    use culprit_model::{Cause, Loss, LossKind, Recording};
 
     fn profile(stacks: &[(&str, u64)]) -> Recording {
         let mut scene = Scene::default();
@@ -241,11 +279,46 @@ mod tests {
     fn few_samples_lower_the_confidence() {
         let mut scene = Scene::default();
         let main = scene.program("program", None, 0);
-        for _ in 0..9 {
+        for _ in 0..12 {
             scene.run(main, 1, Cause::CpuUser, "main;hash");
         }
         let found = first(&scene.done(), "hot-function").expect("found");
-        assert!(found.confidence < 0.3, "{}", found.confidence);
-        assert!(found.evidence.iter().any(|e| e.what.contains("only 9 clock samples")));
+        assert!(found.confidence < 0.4, "{}", found.confidence);
+        assert!(found.evidence.iter().any(|e| e.what.contains("only 12 clock samples")));
+    }
+
+    #[test]
+    fn a_handful_of_samples_names_nobody() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..3 {
+            scene.run(main, 1, Cause::CpuUser, "main;hash");
+        }
+        assert!(first(&scene.done(), "hot-function").is_none());
+    }
+
+    #[test]
+    fn the_recorders_own_trap_is_not_the_programs_function() {
+        let trapped = |probed: bool| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            for _ in 0..30 {
+                scene.run(main, 2, Cause::CpuKernel, "main;malloc;k:asm_exc_int3;k:exc_int3");
+                scene.run(main, 1, Cause::CpuUser, "main;hash");
+            }
+            let mut recording = scene.done();
+            if probed {
+                recording.losses.push(Loss {
+                    kind: LossKind::ProbesCost,
+                    count: 30,
+                    from: None,
+                    to: None,
+                    detail: "probes".into(),
+                });
+            }
+            first(&recording, "hot-function").map(|found| found.title).unwrap_or_default()
+        };
+        assert!(trapped(false).contains("asm_exc_int3"), "{}", trapped(false));
+        assert!(trapped(true).starts_with("`program!hash` takes"), "{}", trapped(true));
     }
 }

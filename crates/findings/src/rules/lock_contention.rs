@@ -5,7 +5,7 @@
 
 use culprit_model::{Nanos, ProcessId};
 
-use crate::evidence::{Evidence, Relation, SegmentId};
+use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
 
@@ -44,7 +44,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for LockContention {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let segments = evidence.depending_on(Relation::Lock);
-        let process = |s: &_| Some(evidence.process(tally::waiter(evidence, s)));
+        let process = |s: &_| {
+            let wait = evidence.dependent_wait(s)?;
+            Some(evidence.process(evidence.interval(wait).thread))
+        };
         tally::by(evidence, &segments, process)
             .into_iter()
             .filter_map(|t| told(evidence, t.key, &t.segments))
@@ -53,7 +56,7 @@ impl Rule for LockContention {
 }
 
 fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> Option<Claim> {
-    let waits = evidence.waits(segments);
+    let waits = waits(evidence, segments);
     let waited: Nanos = waits.iter().map(|w| evidence.interval(*w).duration).sum();
     let mean = Nanos(waited.0 / (waits.len() as u64).max(1));
     if mean < MIN_MEAN_WAIT {
@@ -69,20 +72,34 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
         .collect();
     let known = holders.len() as f64 / waits.len() as f64;
     let title = format!(
-        "{} waits {} for locks, {} times {mean} on average; held by {}",
+        "{} waits {} for locks; {} waited {} times, {mean} on average; held by {}",
         evidence.recording.process_name(process),
         COST,
+        match waiters.len() {
+            1 => "one thread".to_owned(),
+            many => format!("{many} threads"),
+        },
         waits.len(),
         tally::named(holders),
     );
     let mut claim = Claim::new(&DOC, title, segments.to_vec())
         .at(Site::WaitThenWork)
-        .fact("waits for locks on the path", waits.len() as f64, "count")
+        .fact("waits for locks that the run depended on", waits.len() as f64, "count")
         .time("mean length of a wait", mean)
+        .time("these waits together, of which only a part held the run up", waited)
         .fact("threads that waited", waiters.len() as f64, "count")
         .facts(tally::done(evidence, segments, 3));
     claim.confidence.lower("the holder is known for a part of the waits only", 0.7 + 0.3 * known);
     Some(claim)
+}
+
+/// The waits for locks, each once; not those that wait for the waiters in turn.
+fn waits(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<IntervalId> {
+    let wait = |id: &SegmentId| evidence.dependent_wait(evidence.chain.segment(*id));
+    let mut waits: Vec<IntervalId> = segments.iter().filter_map(wait).collect();
+    waits.sort_unstable();
+    waits.dedup();
+    waits
 }
 
 #[cfg(test)]
@@ -115,12 +132,36 @@ mod tests {
         // The half of the run in which the joined thread holds the lock itself is its own work.
         assert_eq!(found.cost.0 / 1_000_000, 100);
         assert!(
-            found.title.contains("100 times 1.00 ms on average; held by a (1001)"),
+            found
+                .title
+                .contains("one thread waited 100 times, 1.00 ms on average; held by a (1001)"),
             "{}",
             found.title
         );
         assert_eq!(&*found.at[0].function, "update", "who waits comes first");
         assert_eq!(&*found.at[1].function, "grow", "then what the holder does");
+    }
+
+    /// Two threads that sleep while they have the lock.
+    #[test]
+    fn a_sleep_in_the_critical_section_is_the_locks_matter_and_no_polling() {
+        const NAP: &str = "clone3;update;libc.so.6!clock_nanosleep;k:do_nanosleep";
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        for _ in 0..50 {
+            scene.spend(a, 2_000_000, Cause::Sleep, NAP, End::Unknown);
+            scene.spend(b, 2_000_000, Cause::Lock, LOCK, End::By(a));
+            scene.spend(a, 2_000_000, Cause::Lock, LOCK, End::By(b));
+            scene.spend(b, 2_000_000, Cause::Sleep, NAP, End::Unknown);
+        }
+        scene.spend(main, 200_000_000, Cause::Lock, JOIN, End::By(b));
+        let recording = scene.done();
+        let found = first(&recording, "lock-contention").expect("found");
+        assert!(first(&recording, "poll-sleep-loop").is_none());
+        assert_eq!(&*found.at[0].function, "update", "not the join: {:?}", found.at);
+        assert!(found.title.contains("one thread waited 50 times, 2.00 ms"), "{}", found.title);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `no-difference`: two places are equally fast, within a stated bound.
 //!
-//! Told by `find_difference` only: one recording has nothing to compare with.
+//! Told by `find_difference` and `find_measured` only: one recording has nothing to compare with.
 
 use crate::evidence::Evidence;
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};
@@ -12,7 +12,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "no-difference",
     group: Group::Comparison,
     specificity: Specificity::Statement,
-    claim: "The command takes the same time in both places, within the stated bound.",
+    claim: "The command, or a probe's work, takes the same in both places, within the stated bound.",
     signature: "The interval of the ratio of wall times lies wholly inside the band in which runs \
                 count as equal. Not having shown a difference is not enough: that is `unclear`.",
     why: "Whatever the place adds is smaller than the bound for this command.",

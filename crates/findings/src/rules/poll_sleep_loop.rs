@@ -250,6 +250,30 @@ mod tests {
         assert!(found.evidence.iter().any(|e| (e.value - f64::from(0x794c_7630_u32)).abs() < 0.5));
     }
 
+    /// A server that looks every half second whether it shall end; sometimes somebody calls.
+    #[test]
+    fn an_accept_loop_with_a_time_limit_is_no_polling() {
+        const ACCEPT: &str = "main;serve;libc.so.6!poll;k:do_sys_poll";
+        let served = |calls: bool| {
+            let mut scene = Scene::default();
+            let server = scene.program("server", None, 0);
+            let caller = scene.program("caller", None, 0);
+            for round in 0..12 {
+                let end = if calls && round == 7 { End::By(caller) } else { End::Timer };
+                match round {
+                    // Somebody works during the last round.
+                    11 => scene.run(caller, 501, Cause::CpuUser, "main;work"),
+                    _ => scene.wait(caller, 501, Cause::Sleep, NAP, End::Unknown),
+                };
+                scene.wait(server, 500, Cause::Poll, ACCEPT, end);
+                scene.run(server, 1, Cause::CpuUser, "main;serve");
+            }
+            first(&scene.done(), "poll-sleep-loop").is_some()
+        };
+        assert!(served(false), "nothing ever came: only the timer ends it");
+        assert!(!served(true));
+    }
+
     #[test]
     fn while_the_awaited_work_is_done_the_work_is_the_reason() {
         let mut scene = Scene::default();

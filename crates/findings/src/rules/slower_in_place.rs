@@ -1,6 +1,6 @@
 //! `slower-in-place`: the same command takes longer in one place than in another.
 //!
-//! Told by `find_difference` only: one recording has nothing to compare with.
+//! Told by `find_difference` and `find_measured` only: one recording has nothing to compare with.
 
 use crate::evidence::Evidence;
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};
@@ -12,7 +12,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "slower-in-place",
     group: Group::Comparison,
     specificity: Specificity::Statement,
-    claim: "The command takes longer in this place than in the baseline place.",
+    claim: "The command, or a probe's work, takes longer in this place than in the baseline place.",
     signature: "Runs alternated between the places; the interval of the ratio of their wall times \
                 lies wholly above the band in which runs count as equal.",
     why: "The difference is real within the stated confidence. The other findings say what the extra \

@@ -1,6 +1,6 @@
 //! `unclear`: the runs differ too much among themselves to compare two places.
 //!
-//! Told by `find_difference` only: one recording has nothing to compare with.
+//! Told by `find_difference` and `find_measured` only: one recording has nothing to compare with.
 
 use crate::evidence::Evidence;
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};

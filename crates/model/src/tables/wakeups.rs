@@ -18,6 +18,9 @@ labels! {
         Network = "network",
         /// Another interrupt.
         Interrupt = "interrupt",
+        /// An interrupt that was not traced, as some are that end a CPU's idle time. The row's time
+        /// is the latest possible.
+        Unseen = "unseen",
     }
 }
 

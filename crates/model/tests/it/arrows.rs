@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("recording", &["model"]),
     ("place", &["model"]),
     ("symbols", &["model", "place"]),
+    ("probe", &["model", "engine", "place"]),
     ("findings", &["model", "engine"]),
     ("record", &["model", "place", "recording", "symbols"]),
     ("exchange", &["model", "recording", "symbols"]),
@@ -17,7 +18,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("data", &["model", "engine", "recording", "query"]),
     (
         "culprit",
-        &["model", "engine", "recording", "place", "symbols", "findings", "record", "exchange"],
+        &[
+            "model",
+            "engine",
+            "recording",
+            "place",
+            "symbols",
+            "probe",
+            "findings",
+            "record",
+            "exchange",
+        ],
     ),
 ];
 

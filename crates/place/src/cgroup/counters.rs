@@ -69,6 +69,9 @@ pub struct MemoryCounters {
     pub limit_hits: Option<u64>,
     /// Processes that were killed for want of memory.
     pub oom_kills: Option<u64>,
+    /// Pages of files that were read again soon after memory for others was wanted
+    /// (`workingset_refault_file`, Linux 5.9).
+    pub file_refaults: Option<u64>,
 }
 
 /// Block I/O of a cgroup, over all devices.
@@ -269,6 +272,13 @@ impl CounterReader {
         }
     }
 
+    /// Reads what the members have used, and nothing of limits, quotas, disks and pressure.
+    #[must_use]
+    pub fn read_use(&self) -> Counters {
+        let here = self.inhabited();
+        Counters { cpu: here.cpu(), memory: here.memory(), ..Counters::default() }
+    }
+
     /// Whether it is a container's parent itself, because the container is not made yet or is gone:
     /// periods of a quota are not counted there.
     fn has_nobody(&self) -> bool {
@@ -305,25 +315,27 @@ impl CounterReader {
         if self.cpu.is_none() {
             let (quota_ns, period_ns) =
                 v2.word("cpu.max").map_or((None, None), |line| quota(&line));
+            let stat = v2.keyed("cpu.stat");
             return CpuCounters {
-                usage_ns: v2.keyed("cpu.stat", "usage_usec").map(micros),
-                user_ns: v2.keyed("cpu.stat", "user_usec").map(micros),
-                system_ns: v2.keyed("cpu.stat", "system_usec").map(micros),
-                periods: v2.keyed("cpu.stat", "nr_periods"),
-                throttled_periods: v2.keyed("cpu.stat", "nr_throttled"),
-                throttled_ns: v2.keyed("cpu.stat", "throttled_usec").map(micros),
+                usage_ns: stat.number("usage_usec").map(micros),
+                user_ns: stat.number("user_usec").map(micros),
+                system_ns: stat.number("system_usec").map(micros),
+                periods: stat.number("nr_periods"),
+                throttled_periods: stat.number("nr_throttled"),
+                throttled_ns: stat.number("throttled_usec").map(micros),
                 quota_ns,
                 period_ns,
             };
         }
         let used = Folder(self.cpuacct.as_deref());
+        let stat = v1.keyed("cpu.stat");
         CpuCounters {
             usage_ns: used.number("cpuacct.usage"),
             user_ns: used.number("cpuacct.usage_user"),
             system_ns: used.number("cpuacct.usage_sys"),
-            periods: v1.keyed("cpu.stat", "nr_periods"),
-            throttled_periods: v1.keyed("cpu.stat", "nr_throttled"),
-            throttled_ns: v1.keyed("cpu.stat", "throttled_time"),
+            periods: stat.number("nr_periods"),
+            throttled_periods: stat.number("nr_throttled"),
+            throttled_ns: stat.number("throttled_time"),
             // -1, which is no number here, is no quota.
             quota_ns: v1.number("cpu.cfs_quota_us").map(micros),
             period_ns: v1.number("cpu.cfs_period_us").map(micros),
@@ -334,12 +346,14 @@ impl CounterReader {
         let v2 = Folder(self.v2.as_deref());
         let v1 = Folder(self.memory.as_deref());
         if self.memory.is_none() {
+            let events = v2.keyed("memory.events");
             return MemoryCounters {
                 usage_bytes: v2.number("memory.current"),
                 peak_bytes: v2.number("memory.peak"),
                 limit_bytes: v2.number("memory.max"),
-                limit_hits: v2.keyed("memory.events", "max"),
-                oom_kills: v2.keyed("memory.events", "oom_kill"),
+                limit_hits: events.number("max"),
+                oom_kills: events.number("oom_kill"),
+                file_refaults: v2.keyed("memory.stat").number("workingset_refault_file"),
             };
         }
         MemoryCounters {
@@ -347,7 +361,9 @@ impl CounterReader {
             peak_bytes: v1.number("memory.max_usage_in_bytes"),
             limit_bytes: v1.number("memory.limit_in_bytes").filter(|bytes| *bytes < V1_UNLIMITED),
             limit_hits: v1.number("memory.failcnt"),
-            oom_kills: v1.keyed("memory.oom_control", "oom_kill"),
+            oom_kills: v1.keyed("memory.oom_control").number("oom_kill"),
+            // With those below, as v2 counts.
+            file_refaults: v1.keyed("memory.stat").number("total_workingset_refault_file"),
         }
     }
 
@@ -355,7 +371,8 @@ impl CounterReader {
         let v1 = Folder(self.blkio.as_deref());
         if self.blkio.is_none() {
             let v2 = Folder(self.v2.as_deref());
-            let sum = |key| v2.text("io.stat").map(|text| sum_pairs(&text, key));
+            let stat = v2.text("io.stat");
+            let sum = |key| stat.as_ref().map(|text| sum_pairs(text, key));
             return IoCounters {
                 read_bytes: sum("rbytes"),
                 write_bytes: sum("wbytes"),
@@ -431,10 +448,19 @@ impl Folder<'_> {
         self.word(file)?.parse().ok()
     }
 
-    /// The number on the line `key number`.
-    fn keyed(self, file: &str, key: &str) -> Option<u64> {
-        let text = self.text(file)?;
-        text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+    /// A file of lines `key number`, read once for all of its numbers.
+    fn keyed(self, file: &str) -> Keyed {
+        Keyed(self.text(file).unwrap_or_default())
+    }
+}
+
+/// The text of a file of lines `key number`; empty where there is none.
+struct Keyed(String);
+
+impl Keyed {
+    fn number(&self, key: &str) -> Option<u64> {
+        let mut lines = self.0.lines();
+        lines.find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
     }
 }
 
@@ -489,6 +515,7 @@ mod tests {
                 ("memory.peak", "8192\n"),
                 ("memory.max", "max\n"),
                 ("memory.events", "low 0\nmax 9\noom 1\noom_kill 1\n"),
+                ("memory.stat", "file 1\nworkingset_refault_anon 2\nworkingset_refault_file 3\n"),
                 (
                     "io.stat",
                     "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n8:16 rbytes=10 wbytes=0 rios=1 wios=0\n",
@@ -503,6 +530,7 @@ mod tests {
         assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (Some(50_000_000), Some(100_000_000)));
         assert_eq!((read.memory.usage_bytes, read.memory.limit_bytes), (Some(4096), None));
         assert_eq!((read.memory.limit_hits, read.memory.oom_kills), (Some(9), Some(1)));
+        assert_eq!(read.memory.file_refaults, Some(3));
         assert_eq!((read.io.read_bytes, read.io.reads), (Some(11), Some(4)));
         assert_eq!((read.pressure.memory_full_ns, read.pressure.io_some_ns), (Some(12_000), None));
     }
@@ -524,6 +552,7 @@ mod tests {
                 ("memory.limit_in_bytes", "9223372036854771712\n"),
                 ("memory.failcnt", "9\n"),
                 ("memory.oom_control", "under_oom 0\noom_kill 1\n"),
+                ("memory.stat", "workingset_refault_file 3\ntotal_workingset_refault_file 4\n"),
             ],
         );
         let here = Some(dir.path().to_path_buf());
@@ -539,6 +568,7 @@ mod tests {
         assert_eq!(read.memory.peak_bytes, Some(8192));
         assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (None, Some(100_000_000)));
         assert_eq!((read.memory.limit_bytes, read.memory.limit_hits), (None, Some(9)));
+        assert_eq!(read.memory.file_refaults, Some(4));
         assert_eq!(read.io.read_bytes, None);
     }
 

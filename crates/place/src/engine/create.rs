@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use bollard::models::{
-    ContainerCreateBody, HostConfig, Mount, MountBindOptions, MountType, PortBinding,
+    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountBindOptions, MountType,
+    PortBinding,
 };
 
 use crate::command::{Command, Stdio};
 use crate::error::{Error, Result};
-use crate::spec::{ContainerOptions, Volume};
+use crate::spec::{ContainerOptions, Filter, LogDriver, Volume};
 
 /// Where a container works that is told to work on its own layer. The engine makes the folder.
 pub(super) const LAYER_DIR: &str = "/culprit";
@@ -76,8 +77,22 @@ impl Wish<'_> {
             nano_cpus: options.cpus.map(|c| number(c.0)),
             memory: options.memory.map(|m| number(m.0)),
             cgroup_parent: self.cgroup_parent.clone(),
+            tmpfs: Some(self.tmpfs()?),
+            security_opt: self.security_options(),
+            log_config: options.log.map(log_config),
             ..HostConfig::default()
         })
+    }
+
+    /// Programs may run from these folders, as they may from every other.
+    fn tmpfs(&self) -> Result<HashMap<String, String>> {
+        let folder = |path: &PathBuf| Ok((text(path.as_os_str())?, "rw,exec".to_owned()));
+        self.options.tmpfs.iter().map(folder).collect()
+    }
+
+    fn security_options(&self) -> Option<Vec<String>> {
+        let off = self.options.seccomp == Some(Filter::Off);
+        off.then(|| vec!["seccomp=unconfined".to_owned()])
     }
 
     fn port_bindings(&self) -> HashMap<String, Option<Vec<PortBinding>>> {
@@ -91,6 +106,10 @@ impl Wish<'_> {
         });
         bindings.collect()
     }
+}
+
+fn log_config(driver: LogDriver) -> HostConfigLogConfig {
+    HostConfigLogConfig { typ: Some(driver.as_str().to_owned()), config: None }
 }
 
 fn port(number: u16) -> String {
@@ -137,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_option_reaches_the_engine() {
-        let spec = "docker:i,volume=/a:/b:ro,net=none,publish=81:80,publish=9,cpus=0.5,memory=1m";
+        let spec = "docker:i,volume=/a:/b:ro,net=none,publish=81:80,publish=9,cpus=0.5,memory=1m,tmpfs=/t,seccomp=off,log=local";
         let options = options(spec);
         let wish = Wish {
             image: "i",
@@ -171,6 +190,9 @@ mod tests {
             .map(|m| (m.target.unwrap(), m.read_only.unwrap()))
             .collect();
         assert_eq!(mounts, [("/usr".to_owned(), true), ("/b".to_owned(), true)]);
+        assert_eq!(host.tmpfs.unwrap()["/t"], "rw,exec");
+        assert_eq!(host.security_opt.unwrap(), ["seccomp=unconfined"]);
+        assert_eq!(host.log_config.unwrap().typ.as_deref(), Some("local"));
         let ports = host.port_bindings.unwrap();
         assert_eq!(ports["80/tcp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
         assert_eq!(ports["9/tcp"].as_ref().unwrap()[0].host_port, None);

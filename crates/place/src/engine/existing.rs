@@ -1,10 +1,11 @@
 //! `container:NAME`: commands in a container that somebody else made.
 //!
 //! The engine's own way in is used (exec), so that a command gets the container's user, rights,
-//! filters and environment. Nothing of the container is changed, and nothing of it is removed.
+//! filters and environment. Nothing of the container is changed but for a program of ours that a
+//! caller asks for ([`super::program`]), and nothing of it is removed but that.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
@@ -15,6 +16,7 @@ use futures_util::StreamExt;
 use super::client::{Client, is_missing, runtime, words};
 use super::create::{text, variable};
 use super::place::exit;
+use super::program;
 use super::refusal;
 use super::session::{Calling, Files, Output, Subject, open};
 use super::stdin::Input;
@@ -23,6 +25,7 @@ use crate::command::{Command, Exit, Signal, Stdio};
 use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
+use crate::owner::Owner;
 use crate::place::{Place, Settings};
 use crate::spawn::{open_pidfd, send};
 use crate::spec::{EngineKind, PlaceSpec};
@@ -114,12 +117,15 @@ pub(crate) struct Existing {
     spec: PlaceSpec,
     client: Client,
     container: RunningContainer,
+    /// The folders of programs that were put there.
+    programs: Mutex<Vec<String>>,
 }
 
 impl Existing {
     pub(crate) fn new(name: &str, settings: &Settings) -> Result<Self> {
         let (client, container) = find(name, settings)?;
-        Ok(Self { spec: PlaceSpec::Container { name: name.to_owned() }, client, container })
+        let spec = PlaceSpec::Container { name: name.to_owned() };
+        Ok(Self { spec, client, container, programs: Mutex::default() })
     }
 
     fn request(&self, command: &Command) -> Result<CreateExecOptions<String>> {
@@ -175,8 +181,32 @@ impl Place for Existing {
         Ok(Held::new(Box::new(held), streams.into_our_ends()))
     }
 
-    fn remove(self: Box<Self>) -> Result<()> {
-        Ok(())
+    fn put_program(&self, program: &Path) -> Result<PathBuf> {
+        let name = Owner::ours()?.fresh_name();
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        program::put(&self.client, &self.container, program, &name)
+    }
+
+    fn remove(mut self: Box<Self>) -> Result<()> {
+        self.end()
+    }
+}
+
+impl Existing {
+    fn end(&mut self) -> Result<()> {
+        let programs = self.programs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let (client, container) = (&self.client, &self.container);
+        // One that cannot be removed is no reason to leave the others.
+        let removed: Vec<Result<()>> =
+            programs.drain(..).map(|name| program::remove(client, container, &name)).collect();
+        removed.into_iter().collect()
+    }
+}
+
+impl Drop for Existing {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `remove`; what stays here is swept by the next run.
+        let _swept_later = self.end();
     }
 }
 

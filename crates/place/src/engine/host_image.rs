@@ -74,17 +74,19 @@ impl HostRoot {
 }
 
 /// Size of everything in a tar archive.
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 
 #[derive(Clone, Copy)]
-enum Kind<'a> {
+pub(super) enum Kind<'a> {
+    /// With so many bytes.
+    File(u64),
     Folder,
     Link(&'a Path),
 }
 
 /// A header of the ustar format (POSIX pax, "ustar Interchange Format"). Names here are shorter
-/// than its 100 bytes; owner, size and time are zero, so that the same host gives the same bytes.
-fn header(name: &Path, mode: u32, kind: Kind<'_>) -> [u8; BLOCK] {
+/// than its 100 bytes; owner and time are zero, so that the same host gives the same bytes.
+pub(super) fn header(name: &Path, mode: u32, kind: Kind<'_>) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     let mut put = |at: usize, text: &[u8]| block[at..at + text.len()].copy_from_slice(text);
     put(0, name.as_os_str().as_bytes());
@@ -92,12 +94,13 @@ fn header(name: &Path, mode: u32, kind: Kind<'_>) -> [u8; BLOCK] {
     for number in [108, 116] {
         put(number, b"0000000");
     }
-    for number in [124, 136] {
-        put(number, b"00000000000");
-    }
+    let bytes = if let Kind::File(bytes) = kind { bytes } else { 0 };
+    put(124, format!("{bytes:011o}").as_bytes());
+    put(136, b"00000000000");
     // The sum is taken with its own field as spaces.
     put(148, b"        ");
     match kind {
+        Kind::File(_) => put(156, b"0"),
         Kind::Folder => put(156, b"5"),
         Kind::Link(to) => {
             put(156, b"2");

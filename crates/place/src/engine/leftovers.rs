@@ -1,24 +1,32 @@
-//! Containers and images that killed runs have left in the engines that answer.
+//! Containers, images and programs that killed runs have left in the engines that answer.
 
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder};
+
+use culprit_model::Pid;
 
 use super::client::Client;
 use super::create::OWNER_LABEL;
 use super::place::{remove_container, remove_image};
+use super::program;
 use crate::error::{Error, Result};
 use crate::owner::Owner;
 use crate::place::Settings;
 use crate::spec::EngineKind;
 
-/// Removes them. Returns how many containers and images; what went wrong is added to `problems`.
+/// Removes them. Returns how many containers, images and programs; what went wrong is added to `problems`.
 /// An engine that does not answer has nothing that could be removed now.
-pub(crate) fn sweep(settings: &Settings, problems: &mut Vec<Error>) -> (usize, usize) {
-    let mut removed = (0, 0);
+pub(crate) fn sweep(settings: &Settings, problems: &mut Vec<Error>) -> (usize, usize, usize) {
+    let mut removed = (0, 0, 0);
     for kind in [EngineKind::Docker, EngineKind::Podman] {
         let Ok(client) = Client::connect(kind, settings) else { continue };
         // Containers first: they hold their image.
         removed.0 += remove_all(containers(&client), |n| remove_container(&client, n), problems);
         removed.1 += remove_all(images(&client), |n| remove_image(&client, n), problems);
+        // Nobody else may look into containers.
+        if rustix::process::geteuid().is_root() {
+            let first = first_processes(&client);
+            removed.2 += first.unwrap_or_default().into_iter().map(program::sweep).sum::<usize>();
+        }
     }
     removed
 }
@@ -56,6 +64,17 @@ fn containers(client: &Client) -> Result<Vec<String>> {
         owner.filter(|owner| !owner.is_alive()).map(|_| name)
     });
     Ok(abandoned.collect())
+}
+
+/// The first process of each running container.
+fn first_processes(client: &Client) -> Result<Vec<Pid>> {
+    let running = client.call("list containers", |d| d.list_containers(None))?;
+    let ids = running.into_iter().filter_map(|c| c.id);
+    let first = |id: String| {
+        let found = client.call("look at a container", |d| d.inspect_container(&id, None)).ok()?;
+        found.state?.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0).map(Pid)
+    };
+    Ok(ids.filter_map(first).collect())
 }
 
 fn images(client: &Client) -> Result<Vec<String>> {

@@ -7,6 +7,7 @@
 //! ```text
 //!   create   options -> the engine's request        host_image  an image for `@host`
 //!   place    docker:IMAGE, podman:IMAGE             existing    container:NAME
+//!   lower    an image with files of ours            program     a program of ours in one of those
 //!   session  one command: streams, start, end       refusal     why it did not start
 //! ```
 //!
@@ -17,7 +18,9 @@ mod create;
 mod existing;
 mod host_image;
 mod leftovers;
+mod lower;
 mod place;
+mod program;
 mod refusal;
 mod session;
 mod stdin;

@@ -21,6 +21,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use super::client::{Client, is_conflict, is_missing, words};
 use super::create::{LAYER_DIR, Wish};
 use super::host_image::HostRoot;
+use super::lower;
 use super::refusal;
 use super::session::{Calling, Files, Output, Subject, open};
 use super::stdin::Input;
@@ -43,8 +44,8 @@ pub(crate) struct Container {
     client: Client,
     info: SystemInfo,
     image: String,
-    /// Whether the image is ours to remove.
-    made_image: bool,
+    /// Images that are ours to remove, the newest last.
+    made_images: Vec<String>,
     programs: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     work_dir: PathBuf,
@@ -68,7 +69,7 @@ impl Container {
             client,
             info,
             image: String::new(),
-            made_image: false,
+            made_images: Vec::new(),
             programs: Vec::new(),
             environment: Vec::new(),
             work_dir: PathBuf::from(LAYER_DIR),
@@ -77,6 +78,11 @@ impl Container {
         match image {
             Image::Named(name) => place.use_image(name)?,
             Image::Host => place.make_image()?,
+        }
+        if !options.lower.is_empty() {
+            let image = lower::add(&place.client, &place.image, &options.lower)?;
+            place.made_images.push(image.clone());
+            place.image = image;
         }
         if let Some(dir) = &options.workdir {
             place.work_dir.clone_from(dir);
@@ -119,7 +125,7 @@ impl Container {
             docker.create_image(Some(options.build()), Some(body), None).try_collect::<Vec<_>>()
         })?;
         self.image = format!("{name}:latest");
-        self.made_image = true;
+        self.made_images.push(self.image.clone());
         self.programs = root.mounts;
         self.environment = our_environment().collect();
         Ok(())
@@ -174,8 +180,9 @@ impl Container {
         for name in names.drain(..) {
             remove_container(&self.client, &name)?;
         }
-        if std::mem::take(&mut self.made_image) {
-            remove_image(&self.client, &self.image)?;
+        // One stands on the one before it.
+        while let Some(image) = self.made_images.pop() {
+            remove_image(&self.client, &image)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! other's inverse: what was parsed prints in one canonical form, and that form parses to the same
 //! value. An engine's options stand in [`options`].
 
+mod lower;
 mod options;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-pub use options::{ContainerOptions, Memory, NanoCpus, Network, Publish, Volume};
+pub use lower::LowerFile;
+pub use options::{
+    ContainerOptions, Filter, LogDriver, Memory, NanoCpus, Network, Publish, Volume,
+};
 
 /// Which container engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,10 +6,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use super::lower::LowerFile;
 use super::{SpecProblem, absolute};
 
 /// What a wrong option's hint says.
-pub(super) const KNOWN: &str = "options are volume=/src:/dst[:ro], net=host|bridge|none, publish=[HOSTPORT:]PORT, cpus=0.5, memory=512m, workdir=/dir, layer";
+pub(super) const KNOWN: &str = "options are volume=/src:/dst[:ro], net=host|bridge|none, publish=[HOSTPORT:]PORT, cpus=0.5, memory=512m, workdir=/dir, layer, tmpfs=/dir, lower=/file:SIZE[:COUNT], seccomp=default|off, log=none|json-file|local";
 
 /// How a container is made; every field may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -28,6 +29,34 @@ pub struct ContainerOptions {
     pub workdir: Option<PathBuf>,
     /// Work in a folder of its own on the container's writable layer, whatever the image says.
     pub layer: bool,
+    /// Folders of the container that lie in memory, in the order given.
+    pub tmpfs: Vec<PathBuf>,
+    /// Files that the container finds in a layer below its own, in the order given.
+    pub lower: Vec<LowerFile>,
+    /// The filter on system calls; `None` is the engine's default.
+    pub seccomp: Option<Filter>,
+    /// Where the engine puts what the container prints; `None` is the engine's default.
+    pub log: Option<LogDriver>,
+}
+
+/// The filter that a container's system calls pass through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Filter {
+    /// The engine's own.
+    Default,
+    /// None.
+    Off,
+}
+
+/// Where an engine puts what a container prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LogDriver {
+    /// Nowhere.
+    None,
+    /// A file of one JSON object a line; Docker's default.
+    JsonFile,
+    /// Compressed binary files.
+    Local,
 }
 
 /// A folder of the host that shows in the container.
@@ -91,6 +120,10 @@ impl ContainerOptions {
             "memory" => once("memory", &mut self.memory, Memory::parse(value)?)?,
             "workdir" => once("workdir", &mut self.workdir, absolute(value)?)?,
             "layer" if part == "layer" => self.layer = true,
+            "tmpfs" => self.tmpfs.push(absolute(value)?),
+            "lower" => self.lower.push(LowerFile::parse(value)?),
+            "seccomp" => once("seccomp", &mut self.seccomp, Filter::parse(value)?)?,
+            "log" => once("log", &mut self.log, LogDriver::parse(value)?)?,
             _ => return Err(SpecProblem::UnknownOption(part.to_owned())),
         }
         Ok(())
@@ -104,7 +137,7 @@ fn once<T>(option: &'static str, slot: &mut Option<T>, value: T) -> Result<(), S
     }
 }
 
-fn wrong(option: &'static str, value: &str, form: &'static str) -> SpecProblem {
+pub(super) fn wrong(option: &'static str, value: &str, form: &'static str) -> SpecProblem {
     SpecProblem::Value { option, value: value.to_owned(), form }
 }
 
@@ -128,7 +161,65 @@ impl fmt::Display for ContainerOptions {
         if let Some(workdir) = &self.workdir {
             write!(f, ",workdir={}", workdir.display())?;
         }
-        if self.layer { f.write_str(",layer") } else { Ok(()) }
+        if self.layer {
+            f.write_str(",layer")?;
+        }
+        for folder in &self.tmpfs {
+            write!(f, ",tmpfs={}", folder.display())?;
+        }
+        for file in &self.lower {
+            write!(f, ",lower={file}")?;
+        }
+        if let Some(filter) = self.seccomp {
+            write!(f, ",seccomp={filter}")?;
+        }
+        if let Some(driver) = self.log {
+            write!(f, ",log={driver}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Filter {
+    const ALL: [Self; 2] = [Self::Default, Self::Off];
+
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let found = Self::ALL.into_iter().find(|filter| filter.to_string() == text);
+        found.ok_or_else(|| wrong("seccomp", text, "seccomp=default or seccomp=off"))
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::Off => "off",
+        })
+    }
+}
+
+impl LogDriver {
+    const ALL: [Self; 3] = [Self::None, Self::JsonFile, Self::Local];
+
+    fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let found = Self::ALL.into_iter().find(|driver| driver.as_str() == text);
+        found.ok_or_else(|| wrong("log", text, "log=none, log=json-file or log=local"))
+    }
+
+    /// The engine's word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::JsonFile => "json-file",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl fmt::Display for LogDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -239,7 +330,7 @@ impl fmt::Display for NanoCpus {
 impl Memory {
     const UNITS: [(char, u64); 3] = [('g', 1 << 30), ('m', 1 << 20), ('k', 1 << 10)];
 
-    fn parse(text: &str) -> Result<Self, SpecProblem> {
+    pub(super) fn parse(text: &str) -> Result<Self, SpecProblem> {
         let unit = Self::UNITS
             .into_iter()
             .find(|(letter, _)| text.ends_with([*letter, letter.to_ascii_uppercase()]));

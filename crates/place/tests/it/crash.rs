@@ -2,7 +2,7 @@
 
 use crate::again::{again, on_host};
 use crate::contract::{shell, start};
-use culprit_place::{Command, Pid, Settings, Signal, Stdio, open, procfs, sweep};
+use culprit_place::{Command, Pid, PlaceSpec, Settings, Signal, Stdio, open, procfs, sweep};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -24,6 +24,10 @@ fn owner() {
     let place = open(&spec.to_str().unwrap().parse().unwrap(), &settings).unwrap();
     let cgroup = place.make_cgroup().unwrap();
     println!("at open");
+    if matches!(place.spec(), PlaceSpec::Container { .. }) {
+        place.put_program(Path::new("/proc/self/exe")).unwrap();
+        println!("at put");
+    }
     let held = place.hold(&shell("exec sleep 600"), Some(&cgroup)).unwrap();
     println!("at hold");
     let running = held.start().unwrap();
@@ -66,7 +70,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn may_make_cgroups(test: &str) -> bool {
-    let host = open(&culprit_place::PlaceSpec::HOST, &Settings::default()).unwrap();
+    let host = open(&PlaceSpec::HOST, &Settings::default()).unwrap();
     let made = host.make_cgroup();
     if let Err(e) = &made {
         println!("skipped: {test}: {e}");
@@ -174,4 +178,20 @@ fn a_container_and_its_image_are_swept() {
     assert!(found.containers >= 1 && found.images >= 1, "{found:?}");
     assert!(procfs::stat(pid).is_err());
     assert!(!Path::new(&cgroup).exists());
+}
+
+#[test]
+fn a_program_put_into_a_container_is_swept_and_the_container_stays() {
+    let name = "a_program_put_into_a_container_is_swept";
+    if !may_make_cgroups(name) {
+        return;
+    }
+    let Some(container) = crate::engine::Sleeping::run(name) else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let _alone = alone();
+    let spec = format!("container:{}", container.name());
+    crash_at("at put", &spec, scratch.path());
+    assert_eq!(container.list("/tmp").matches("culprit_").count(), 1);
+    assert!(swept(scratch.path()).programs >= 1);
+    assert_eq!(container.list("/tmp"), "");
 }

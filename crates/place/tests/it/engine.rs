@@ -50,6 +50,40 @@ impl Drop for Busybox {
     }
 }
 
+/// A container that sleeps, made and removed with the engine's own client.
+pub(crate) struct Sleeping {
+    name: String,
+    image: Busybox,
+}
+
+impl Sleeping {
+    pub(crate) fn run(test: &str) -> Option<Self> {
+        let image = Busybox::import(test)?;
+        let name = format!("culprit-test-{}-{test}", std::process::id());
+        let made =
+            docker(&format!("docker run -d --pull=never --name {name} {} sleep 600", image.name));
+        let container = Self { name, image };
+        assert!(made);
+        Some(container)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What lies in a folder of it.
+    pub(crate) fn list(&self, folder: &str) -> String {
+        let host = open(&PlaceSpec::HOST, &Settings::default()).unwrap();
+        output(&*host, &shell(&format!("docker exec {} ls {folder}", self.name))).0
+    }
+}
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        docker(&format!("docker rm -f {}", self.name));
+    }
+}
+
 /// The containers and images that a process of ours made, as the engine's own client shows them.
 pub(crate) fn things_of(maker: culprit_place::Pid) -> Vec<String> {
     let script = "docker ps -a --format '{{.Names}}'; docker images --format '{{.Repository}}'";
@@ -61,15 +95,6 @@ pub(crate) fn things_of(maker: culprit_place::Pid) -> Vec<String> {
         .filter(|l| l.starts_with("culprit_") && l.contains(&mark))
         .map(str::to_owned)
         .collect()
-}
-
-/// Removes a container of the engine's own client, also when a check fails.
-struct Removed<'a>(&'a str);
-
-impl Drop for Removed<'_> {
-    fn drop(&mut self) {
-        docker(&format!("docker rm -f {}", self.0));
-    }
 }
 
 /// Runs a script on the host.
@@ -110,27 +135,24 @@ fn the_hosts_programs_keep_the_contract() {
 #[test]
 fn an_existing_container_keeps_the_contract_and_stays() {
     let name = "an_existing_container_keeps_the_contract_and_stays";
-    let Some(image) = Busybox::import("existing") else { return };
-    let container = format!("culprit-test-{}", std::process::id());
-    let run = format!("docker run -d --pull=never --name {container} {} sleep 600", image.name);
-    assert!(docker(&run));
-    let _removed = Removed(&container);
+    let Some(made) = Sleeping::run("existing") else { return };
+    let (container, image) = (made.name(), &made.image.name);
     let Some(place) = place(name, &format!("container:{container}")) else { return };
     check(&*place, &EXPECTED);
     place.remove().unwrap();
-    let found = running_container(&container, &Settings::default()).unwrap();
-    assert_eq!((found.name.as_str(), found.engine), (container.as_str(), EngineKind::Docker));
-    assert_eq!(found.image, image.name);
+    let found = running_container(container, &Settings::default()).unwrap();
+    assert_eq!((found.name.as_str(), found.engine), (container, EngineKind::Docker));
+    assert_eq!(found.image, *image);
     assert!(found.cgroup().unwrap().members().unwrap().contains(&found.init));
 
     assert!(docker(&format!("docker kill {container}")));
-    let error = running_container(&container, &Settings::default()).unwrap_err();
+    let error = running_container(container, &Settings::default()).unwrap_err();
     assert!(
         matches!(&error, Error::ContainerStopped { state, .. } if state == "exited"),
         "{error}"
     );
     assert!(docker(&format!("docker rm {container}")));
-    let error = running_container(&container, &Settings::default()).unwrap_err();
+    let error = running_container(container, &Settings::default()).unwrap_err();
     assert!(matches!(error, Error::ContainerMissing { .. }), "{error}");
 }
 

@@ -5,49 +5,48 @@
 //! stretch of rounds that ends with the round in question and is long enough for it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use culprit_engine::stats::{Conditions, Disturbance, disturbances};
 use culprit_place::procfs::{self, Machine};
 
-use crate::clock::Moment;
-
 /// Fifty clock ticks a CPU: one tick more or less is then 2 %.
-const FOR_TICKS: Duration = Duration::from_millis(500);
+const FOR_TICKS: u64 = 500_000_000;
 /// Two updates of pressure.
-const FOR_PRESSURE: Duration = Duration::from_secs(4);
+const FOR_PRESSURE: u64 = 4_000_000_000;
 
 /// Looks at the machine, one before each round and one after the last.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
-    looks: Vec<(Moment, Machine)>,
+pub struct Watch {
+    /// When, ns of the monotonic clock, and what was seen.
+    looks: Vec<(u64, Machine)>,
     /// CPU time of what we ran in each round, ns.
     own_cpu_ns: Vec<u64>,
 }
 
 /// What the noise gate says of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Gate {
+pub struct Gate {
     /// The rounds that were contended, counted from 0.
-    pub(crate) contended: Vec<u32>,
+    pub contended: Vec<u32>,
     /// What disturbed: in how many rounds (0 for what was there before the first), and the largest
     /// share that was seen.
-    pub(crate) disturbances: Vec<(Disturbance, usize, f64)>,
+    pub disturbances: Vec<(Disturbance, usize, f64)>,
 }
 
 impl Watch {
-    /// A round begins, or the last has ended.
-    pub(crate) fn look(&mut self) {
-        self.looks.push((Moment::now(), procfs::machine()));
+    /// A round begins, or the last has ended; `now` is the monotonic clock, ns.
+    pub fn look(&mut self, now: u64) {
+        self.looks.push((now, procfs::machine()));
     }
 
     /// What was run in the round that has just ended used so much CPU time.
-    pub(crate) fn ran(&mut self, cpu_ns: u64) {
+    pub fn ran(&mut self, cpu_ns: u64) {
         self.own_cpu_ns.push(cpu_ns);
     }
 
     /// The gate's word on the rounds that count.
-    pub(crate) fn gate(&self, counts: &dyn Fn(u32) -> bool) -> Gate {
+    #[must_use]
+    pub fn gate(&self, counts: &dyn Fn(u32) -> bool) -> Gate {
         let mut gate = Gate::default();
         let mut seen: BTreeMap<Disturbance, (usize, f64)> = BTreeMap::new();
         let mut note = |kind: Disturbance, rounds: usize, share: f64| {
@@ -98,7 +97,7 @@ impl Watch {
     fn stretch(&self, from: usize, round: usize) -> Stretch<'_> {
         let ((begun, before), (ended, after)) = (&self.looks[from], &self.looks[round + 1]);
         Stretch {
-            length: begun.until(*ended),
+            length: ended.saturating_sub(*begun),
             before,
             after,
             own_cpu_ns: self.own_cpu_ns[from..=round].iter().sum(),
@@ -106,9 +105,9 @@ impl Watch {
     }
 
     /// The shortest stretch that ends with this round and is so long.
-    fn long_enough(&self, round: usize, length: Duration) -> Option<Stretch<'_>> {
+    fn long_enough(&self, round: usize, length: u64) -> Option<Stretch<'_>> {
         let (ended, _) = self.looks[round + 1];
-        let begins = |from: &usize| self.looks[*from].0.until(ended) >= length;
+        let begins = |from: &usize| ended.saturating_sub(self.looks[*from].0) >= length;
         (0..=round).rev().find(begins).map(|from| self.stretch(from, round))
     }
 }
@@ -124,7 +123,8 @@ fn before(first: &Machine) -> Conditions {
 /// Rounds one after the other.
 #[derive(Debug)]
 struct Stretch<'a> {
-    length: Duration,
+    /// ns.
+    length: u64,
     before: &'a Machine,
     after: &'a Machine,
     own_cpu_ns: u64,
@@ -143,7 +143,7 @@ impl Stretch<'_> {
     }
 
     fn pressed(&self) -> Vec<(Disturbance, f64)> {
-        let window_ns = u64::try_from(self.length.as_nanos()).unwrap_or(u64::MAX);
+        let window_ns = self.length;
         let waited = self.grown(|machine| machine.cpu_pressure_ns);
         disturbances(&Conditions {
             own_cpu_ns: self.own_cpu_ns,
@@ -163,7 +163,7 @@ mod tests {
 
     /// A round a second: what is stolen and waited for in each, of two CPUs.
     fn watch(rounds: &[(u64, u64)]) -> Watch {
-        let start = Moment::now();
+        let start = 0;
         let mut now = Machine {
             busy_ns: Some(0),
             total_ns: Some(0),
@@ -182,7 +182,7 @@ mod tests {
             add(&mut now.ran_ns, 900 + foreign);
             add(&mut now.waited_ns, *foreign);
             add(&mut now.cpu_pressure_ns, *foreign);
-            watch.looks.push((start.after(Duration::from_secs(at)), now));
+            watch.looks.push((start + at * 1_000_000_000, now));
             watch.ran(900_000_000);
         }
         watch

@@ -1,0 +1,263 @@
+//! Options that all probes share, and those of the small ones.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use culprit_model::Nanos;
+use culprit_place::NanoCpus;
+use culprit_probe::probes::copy_up::Size;
+use culprit_probe::probes::notify::Reader;
+
+use super::{FailOnVerdict, parse};
+
+/// Options of measuring places.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProbeArgs {
+    /// Measure this place; may be given several times, the first is what the others are compared with [default: host, and sandbox]
+    #[arg(long, value_name = "P", long_help = format!("Measure this place; may be given several times, the first is what the others are compared with [default: host, and sandbox]\n\n{}", super::places::FORMS), env = crate::settings::variables::PLACES, value_delimiter = ' ')]
+    pub place: Vec<String>,
+    /// Where in containers the work's files lie: `layer`, `volume`, `tmpfs`, each with `:/PATH` if you like; may be given several times [default: layer and volume]
+    #[arg(long, value_name = "WHERE", value_parser = location)]
+    pub at: Vec<culprit_probe::Location>,
+    /// Rounds that are run first and not counted
+    #[arg(long, short, value_name = "N", default_value = "1")]
+    pub warmup: u32,
+    /// Run exactly so many rounds; by default they end when the intervals are narrow enough
+    #[arg(long, short, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: Option<u32>,
+    /// Run at least so many rounds; with fewer than 5 only large effects are believed [default: 9, of probes whose rounds take long fewer]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub min: Option<u32>,
+    /// Run at most so many rounds
+    #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max: u32,
+    /// Start no round beyond the least number after this time: `30s`, `5m`
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse::limit)]
+    pub budget: Nanos,
+    /// What differs by less is the same: `5` is 5 %
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = super::measure::band)]
+    pub band: f64,
+    /// Leave out the arms that show the noise: the first place once more, and the host in a cgroup
+    #[arg(long)]
+    pub no_control: bool,
+    /// Exit with 1 when a verdict about a place is one of these
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
+    pub fail_on: Vec<FailOnVerdict>,
+    /// Keep the results as JSON, for `culprit bench compare`
+    #[arg(long, value_name = "F")]
+    pub save: Option<PathBuf>,
+    /// Write one HTML page with every round as a point, intervals and latency curves
+    #[arg(long, value_name = "F")]
+    pub html: Option<PathBuf>,
+    /// Write the values of all rounds as comma-separated values; `-` is stdout
+    #[arg(long, value_name = "F")]
+    pub export_csv: Option<PathBuf>,
+    /// Write the table as Markdown; `-` is stdout
+    #[arg(long, value_name = "F")]
+    pub export_markdown: Option<PathBuf>,
+}
+
+/// Arguments of `bench compare`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchCompareArgs {
+    /// Results that `culprit bench … --save` has kept
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// Later results of the same work; each is compared with the first
+    #[arg(value_name = "AFTER", required = true)]
+    pub after: Vec<PathBuf>,
+    /// What differs by less is the same: `5` is 5 %
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = super::measure::band)]
+    pub band: f64,
+    /// Exit with 1 when a verdict is one of these
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
+    pub fail_on: Vec<FailOnVerdict>,
+}
+
+/// Arguments of `bench syscall`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SyscallArgs {
+    /// Calls in a batch
+    #[arg(long, value_name = "N", default_value = "30000", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub calls: u32,
+    /// Batches of each call a round
+    #[arg(long, value_name = "N", default_value = "9", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub batches: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench files`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FilesArgs {
+    /// Files in a round's folder
+    #[arg(long, value_name = "N", default_value = "1500", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub files: u32,
+    /// Bytes in each file: `1k`, `64k`
+    #[arg(long, value_name = "SIZE", default_value = "1k", value_parser = file_size)]
+    pub size: u32,
+    /// Records in the batch that ends with one fsync
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub records: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench copy-up`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CopyUpArgs {
+    /// Sizes of the files: 64k, 1m, 64m, 1g
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64k,1m,64m", value_parser = copied_size)]
+    pub size: Vec<Size>,
+    /// Change the modes of so many small files, too, as `chmod -R` does; 0 for none
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub tree: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench notify`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NotifyArgs {
+    /// Ways in which a reader learns of rows: tail, tail-exhausted, inotify, poll-1ms, poll-10ms, poll-50ms, poll-1s, fifo, pipe; or programs of the place: tail-F, tail-f, busybox-tail, cat-fifo
+    #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "tail,inotify,fifo", value_parser = reader)]
+    pub reader: Vec<Reader>,
+    /// What the writer does between a row's arrival and the next row: `50ms`
+    #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = parse::limit)]
+    pub think: Nanos,
+    /// How long rows go to and fro in each round: `1.5s`
+    #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = parse::limit)]
+    pub duration: Nanos,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench net`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NetArgs {
+    /// Trips of one byte on one connection
+    #[arg(long, value_name = "N", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub trips: u32,
+    /// Connections, each with one byte there and back
+    #[arg(long, value_name = "N", default_value = "300", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub connects: u32,
+    /// How long bytes are sent, and how long pages are asked for
+    #[arg(long, value_name = "TIME", default_value = "400ms", value_parser = parse::limit)]
+    pub duration: Nanos,
+    /// Requests a second of the load at a fixed rate
+    #[arg(long, value_name = "N", default_value = "500", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rate: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench start`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StartArgs {
+    /// Programs started a round
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub spawns: u32,
+    /// Forks a round
+    #[arg(long, value_name = "N", default_value = "300", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub forks: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench memory`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MemoryArgs {
+    /// How much memory, and how large a file: `32m`
+    #[arg(long, value_name = "SIZE", default_value = "32m", value_parser = memory_size)]
+    pub size: u64,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench pressure`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PressureArgs {
+    /// Bytes of the file that is read again and again
+    #[arg(long, value_name = "SIZE", default_value = "128m", value_parser = memory_size)]
+    pub size: u64,
+    /// Times that it is read a round
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub passes: u32,
+    /// Measure containers that have no memory limit once more with this one
+    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = memory_size)]
+    pub memory: u64,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench quota`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct QuotaArgs {
+    /// Measure containers that have no quota once more with this one
+    #[arg(long, value_name = "CPUS", default_value = "0.5", value_parser = cpus)]
+    pub cpus: NanoCpus,
+    /// Chunks of 30 ms of CPU time a round
+    #[arg(long, value_name = "N", default_value = "25", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub chunks: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+/// Arguments of `bench log`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LogArgs {
+    /// Lines a round
+    #[arg(long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub lines: u32,
+    /// Bytes of a line, its end included
+    #[arg(long, value_name = "N", default_value = "40", value_parser = clap::value_parser!(u32).range(2..=65_536))]
+    pub bytes: u32,
+    #[command(flatten)]
+    pub probe: ProbeArgs,
+}
+
+fn memory_size(text: &str) -> Result<u64, String> {
+    match parse::size(text)? {
+        size @ 65_536..=1_099_511_627_776 => Ok(size),
+        _ => Err("at least `64k` and at most `1024g`".to_owned()),
+    }
+}
+
+fn cpus(text: &str) -> Result<NanoCpus, String> {
+    match text.parse::<f64>() {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the range was checked"
+        )]
+        Ok(cpus) if (0.01..=1024.0).contains(&cpus) => Ok(NanoCpus((cpus * 1e9) as u64)),
+        _ => Err(format!("`{text}` is no number of CPUs from 0.01 to 1024, as `0.5`")),
+    }
+}
+
+fn copied_size(text: &str) -> Result<Size, String> {
+    one_of(text, Size::ALL, Size::id)
+}
+
+fn reader(text: &str) -> Result<Reader, String> {
+    one_of(text, Reader::ALL, Reader::id)
+}
+
+/// The one whose id was typed.
+pub(super) fn one_of<T: Copy, const N: usize>(
+    text: &str,
+    all: [T; N],
+    id: impl Fn(T) -> &'static str,
+) -> Result<T, String> {
+    let known = || all.map(&id).join(", ");
+    all.into_iter().find(|one| id(*one) == text).ok_or_else(|| format!("known: {}", known()))
+}
+
+fn file_size(text: &str) -> Result<u32, String> {
+    let bytes = parse::size(text)?;
+    u32::try_from(bytes).map_err(|_| "a file of less than 4 GiB, as `1k`".to_owned())
+}
+
+fn location(text: &str) -> Result<culprit_probe::Location, String> {
+    text.parse()
+}

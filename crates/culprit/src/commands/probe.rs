@@ -1,0 +1,199 @@
+//! The way that all probes of `culprit bench` go: options to a plan, rounds, the answer in every form.
+
+use std::path::{Path, PathBuf};
+
+use culprit_engine::stats::Stopping;
+use culprit_place::PlaceSpec;
+use culprit_probe::{Answer, Asked, Error, Hooks, Plan, Probe, Role, Session, Workers, conduct};
+
+use crate::args::{FailOnVerdict, ProbeArgs};
+use crate::failure::{Context as _, Failure, Outcome, chain};
+use crate::html::probe_page;
+use crate::interrupt::Interrupts;
+use crate::json::ProbeDocument;
+use crate::output::Output;
+use crate::session::Control;
+use crate::settings::of_places;
+use crate::text::probe_text;
+use crate::{files, places, tables};
+
+/// Where an export goes that is meant for stdout.
+const STDOUT: &str = "-";
+
+/// Measures places by a probe.
+///
+/// # Errors
+/// When nothing could be measured, or not all places; what was measured is shown before.
+pub(super) fn run(
+    probe: Box<dyn Probe>,
+    args: &ProbeArgs,
+    output: &mut Output,
+) -> Result<Outcome, Failure> {
+    let plan = plan(probe, args)?;
+    if output.wants_json() && exports(args).iter().any(|path| is_stdout(*path)) {
+        return Err(Failure::bad_input(
+            "write the results: `--json` and an export both want stdout",
+        )
+        .hint("give the export a file"));
+    }
+    let files = [&args.save, &args.html, &args.export_csv, &args.export_markdown];
+    let mut files = files.into_iter().flatten().filter(|path| !is_stdout(Some(path)));
+    files.try_for_each(|path| files::check_writable(path))?;
+    let (session, left) = measure(&plan, output)?;
+    let answer = Answer::new(&plan, &session);
+    if answer.rounds == 0 {
+        return Err(nothing(session, &plan));
+    }
+    show(&answer, args, output)?;
+    outcome(&answer, &session, left, args, &plan)
+}
+
+fn plan(probe: Box<dyn Probe>, args: &ProbeArgs) -> Result<Plan, Failure> {
+    let places: Vec<PlaceSpec> = match args.place.as_slice() {
+        [] => vec![PlaceSpec::HOST, PlaceSpec::SANDBOX],
+        typed => typed.iter().map(|text| places::spec(text)).collect::<Result<_, _>>()?,
+    };
+    let host_dir = host_dir(places.first())?;
+    let asked = Asked { places, at: args.at.clone(), host_dir, control: !args.no_control };
+    let arms = probe.arms(&asked).map_err(|error| failure(&error))?;
+    let stopping = stopping(args, probe.least_rounds())?;
+    Ok(Plan {
+        probe,
+        arms,
+        warmup: args.warmup,
+        stopping,
+        budget_ns: args.budget.0,
+        band: args.band,
+    })
+}
+
+/// The folder of the first place where it is the host's and names one; else the current one.
+fn host_dir(first: Option<&PlaceSpec>) -> Result<PathBuf, Failure> {
+    match first {
+        Some(PlaceSpec::Host { dir: Some(dir) }) => Ok(dir.clone()),
+        _ => std::env::current_dir().or_refused(|| "find the current folder".to_owned()),
+    }
+}
+
+fn stopping(args: &ProbeArgs, least_of_probe: u32) -> Result<Stopping, Failure> {
+    if let Some(rounds) = args.rounds {
+        return Ok(Stopping { least: rounds, ..Stopping::for_band(args.band, rounds) });
+    }
+    let least = args.min.unwrap_or(least_of_probe.min(args.max));
+    if least > args.max {
+        return Err(Failure::bad_input(format!(
+            "count the rounds: at least {least} and at most {}",
+            args.max
+        ))
+        .hint("`--rounds` runs an exact number"));
+    }
+    Ok(Stopping { least, ..Stopping::for_band(args.band, args.max) })
+}
+
+/// Runs the rounds and removes everything that was made; what could not be removed comes along.
+///
+/// # Errors
+/// When signals cannot be watched, or our own program is not found.
+pub(super) fn measure(plan: &Plan, output: &Output) -> Result<(Session, Vec<Failure>), Failure> {
+    let control = Control::new();
+    let signalled = control.clone();
+    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    places::sweep();
+    let program = std::env::current_exe().or_refused(|| "find our own program".to_owned())?;
+    let mut workers = Workers::new(program, of_places());
+    let progress = output.progress();
+    let hooks = Hooks {
+        interrupted: &|| control.interrupted(),
+        doing: &|what| progress.doing(what.to_owned()),
+    };
+    let session = conduct(plan, &mut workers, &hooks);
+    let left = workers.remove().into_iter();
+    let left = left.map(|(place, error)| failure(&error).of(&place.to_string())).collect();
+    progress.clear();
+    drop(interrupts);
+    Ok((session, left))
+}
+
+fn nothing(session: Session, plan: &Plan) -> Failure {
+    match session.problems.into_iter().next() {
+        Some((arm, error)) => failure(&error).of(&plan.arms[arm].label),
+        None => Failure::interrupted("interrupted before a round was finished"),
+    }
+}
+
+fn outcome(
+    answer: &Answer,
+    session: &Session,
+    left: Vec<Failure>,
+    args: &ProbeArgs,
+    plan: &Plan,
+) -> Result<Outcome, Failure> {
+    let failed = session.problems.iter();
+    let failed = failed.map(|(arm, error)| failure(error).of(&plan.arms[*arm].label));
+    match failed.chain(left).next() {
+        // The rest was worth showing, but not all that was asked was done.
+        Some(failure) => Err(failure.into_refused()),
+        None if answer.stopped == culprit_probe::Stopped::Interrupted => Ok(Outcome::Interrupted),
+        None if fails(answer, &args.fail_on) => Ok(Outcome::Found),
+        None => Ok(Outcome::Done),
+    }
+}
+
+fn fails(answer: &Answer, on: &[FailOnVerdict]) -> bool {
+    let about_places = answer.comparisons.iter().filter(|row| {
+        answer.metrics[row.metric].is_judged() && answer.arms[row.arm].arm.role == Role::Candidate
+    });
+    about_places.map(|row| FailOnVerdict::from(row.verdict)).any(|verdict| on.contains(&verdict))
+}
+
+fn exports(args: &ProbeArgs) -> [Option<&Path>; 2] {
+    [&args.export_csv, &args.export_markdown].map(|path| path.as_deref())
+}
+
+fn is_stdout(path: Option<&Path>) -> bool {
+    path == Some(Path::new(STDOUT))
+}
+
+/// Shows the answer, also where a file could not be written.
+fn show(answer: &Answer, args: &ProbeArgs, output: &mut Output) -> Result<(), Failure> {
+    let written = write(answer, args, output);
+    if output.wants_json() {
+        output.document(&ProbeDocument::new(answer))?;
+    } else if exports(args).iter().any(|path| is_stdout(*path)) {
+        output.say_painted(&probe_text(answer, output));
+    } else {
+        let text = probe_text(answer, output);
+        output.print(&text)?;
+    }
+    written
+}
+
+fn write(answer: &Answer, args: &ProbeArgs, output: &mut Output) -> Result<(), Failure> {
+    if let Some(path) = &args.save {
+        files::write_json(path, &ProbeDocument::new(answer))?;
+    }
+    if let Some(path) = &args.html {
+        files::write_whole(path, probe_page(answer).as_bytes())?;
+        output.say(&format!("wrote {}", path.display()));
+    }
+    let forms: [&dyn Fn() -> String; 2] = [&|| tables::csv(answer), &|| tables::markdown(answer)];
+    for (path, form) in exports(args).into_iter().zip(forms) {
+        match path {
+            None => {}
+            path if is_stdout(path) => output.print(&form())?,
+            Some(path) => files::write_whole(path, form().as_bytes())?,
+        }
+    }
+    Ok(())
+}
+
+/// A probe's error as users see it.
+pub(super) fn failure(error: &Error) -> Failure {
+    let what = chain(error);
+    let failure = match error {
+        Error::Interrupted => Failure::interrupted(what),
+        error if error.is_refusal() => Failure::refused(what),
+        _ => Failure::bad_input(what),
+    };
+    failure.hints(error.hints())
+}

@@ -1,0 +1,172 @@
+//! The page of a probe: points of every round, ratios with their intervals, latency curves.
+//!
+//! All of it is HTML and SVG that is made here; the page has no script. Tables repeat what the
+//! pictures show. Whatever places and folders are called goes through `Markup`, as everywhere.
+
+mod axis;
+mod latency;
+mod numbers;
+mod panels;
+mod rounds;
+mod shapes;
+
+use culprit_engine::stats::{Interval, Verdict};
+use culprit_probe::{Answer, Better, Metric, Part};
+
+use super::markup::Markup;
+use super::{findings, head, integrity};
+use crate::measured;
+use crate::text::probe_verdicts;
+
+/// One style element, because the page's policy names it by its hash.
+const STYLE: &str = concat!(include_str!("../page/page.css"), include_str!("style.css"));
+/// So many colours does the style have; a further arm begins again, and has its name beside it.
+const COLOURS: usize = 8;
+const SECTIONS: [(&str, &str); 6] = [
+    ("metrics", "Places"),
+    ("rounds", "Rounds"),
+    ("latency", "Latencies"),
+    ("numbers", "Numbers"),
+    ("findings", "Findings"),
+    ("conditions", "Conditions"),
+];
+
+/// The page of an answer as one HTML document.
+pub(crate) fn probe_page(answer: &Answer) -> String {
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; base-uri 'none'; form-action 'none'",
+        integrity(STYLE)
+    );
+    let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n");
+    out.push_str(&head(&format!("bench {}", answer.probe), &policy, STYLE));
+    out.push_str(&body(answer));
+    out.push_str("\n</body>\n</html>\n");
+    out
+}
+
+fn body(answer: &Answer) -> String {
+    let content = content(answer);
+    let mut top = Markup::default();
+    top.fixed("\n<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n");
+    top.element("header", &[("class", "bar-top")], |bar| {
+        bar.leaf("span", &[("class", "brand")], "Culprit");
+        bar.element("nav", &[("aria-label", "Sections")], |nav| {
+            // Only what the answer has; no name can look like an `id`, because quotes are escaped.
+            let has = |id: &str| content.contains(&format!("<section id=\"{id}\">"));
+            for (id, name) in SECTIONS.into_iter().filter(|(id, _)| has(id)) {
+                nav.leaf("a", &[("href", &format!("#{id}"))], name);
+            }
+        });
+    });
+    top.into_string() + &content
+}
+
+fn content(answer: &Answer) -> String {
+    let causes = measured::findings(answer).causes;
+    let mut body = Markup::default();
+    body.fixed("\n<main id=\"main\">\n");
+    heading(&mut body, answer);
+    metrics(&mut body, answer);
+    rounds::section(&mut body, answer);
+    latency::section(&mut body, answer);
+    numbers::section(&mut body, answer);
+    if !causes.is_empty() {
+        findings::section(&mut body, &causes, "What makes places differ.");
+    }
+    numbers::conditions(&mut body, answer);
+    body.fixed("</main>\n<footer>");
+    body.text(&format!("Made by culprit {}", env!("CARGO_PKG_VERSION")));
+    body.fixed("</footer>");
+    body.into_string()
+}
+
+fn heading(body: &mut Markup, answer: &Answer) {
+    body.element("div", &[("class", "verdict")], |body| {
+        let version = env!("CARGO_PKG_VERSION");
+        body.leaf("div", &[("class", "what mono")], &format!("culprit {version}"));
+        body.leaf("h1", &[], &format!("Probe {}", answer.probe));
+        for sentence in probe_verdicts(answer) {
+            body.prose("p", &[("class", "sentence")], &sentence);
+        }
+    });
+}
+
+/// The plots of every metric that is shown and compared.
+fn metrics(body: &mut Markup, answer: &Answer) {
+    let shown = |metric: &Metric| metric.is_compared() && metric.part != Part::Detail;
+    if !answer.metrics.iter().any(shown) {
+        return;
+    }
+    let baseline = answer.arms.first().map_or("the baseline", |arm| arm.arm.label.as_str());
+    body.element("section", &[("id", "metrics")], |body| {
+        body.leaf("h2", &[], "Place against place");
+        body.leaf("p", &[("class", "lead")], &format!(
+            "Left: a point for every round, the median as a bar. Right: the ratio to {baseline}, round by round, with its interval, on a logarithmic axis; within the shaded band it counts as the same, and the paler band is what identical runs differ by."
+        ));
+        for (at, metric) in answer.metrics.iter().enumerate().filter(|(_, metric)| shown(metric)) {
+            body.element("figure", &[], |figure| {
+                figure.element("figcaption", &[], |caption| {
+                    caption.leaf("b", &[], metric.name);
+                    caption.text(&format!(" · {}", panels::better(metric)));
+                });
+                figure.element("div", &[("class", "panels")], |pair| {
+                    pair.element("div", &[("class", "scroll")], |left| {
+                        panels::values(left, answer, metric);
+                    });
+                    pair.element("div", &[("class", "scroll")], |right| {
+                        panels::ratios(right, answer, at);
+                    });
+                });
+            });
+        }
+    });
+}
+
+/// The arms by their colours.
+fn legend(body: &mut Markup, answer: &Answer, shown: impl Fn(usize) -> bool) {
+    body.element("ul", &[("class", "legend")], |list| {
+        for (at, arm) in answer.arms.iter().enumerate().filter(|(at, _)| shown(*at)) {
+            list.element("li", &[], |item| {
+                item.element("svg", &[("aria-hidden", "true")], |svg| {
+                    let class = format!("swatch {}", arm_class(at));
+                    svg.empty("rect", &[("class", &class), ("width", "10"), ("height", "10")]);
+                });
+                item.text(&arm.arm.label);
+            });
+        }
+    });
+}
+
+/// The class of an arm's colour.
+fn arm_class(at: usize) -> String {
+    format!("arm-{}", at % COLOURS)
+}
+
+const fn verdict_class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "said bad",
+        Verdict::Faster => "said good",
+        Verdict::Same => "said",
+        Verdict::Unclear => "note",
+    }
+}
+
+/// What the baseline differs from itself by. Floors are of times: of a rate it is turned over here,
+/// so that all ratios read alike.
+fn floor_ratio(answer: &Answer, metric: usize) -> Option<(f64, Interval)> {
+    let ratio = &answer.floor(metric)?.ratio;
+    let interval = ratio.interval;
+    if answer.metrics.get(metric)?.better != Better::Higher {
+        return Some((ratio.value, interval));
+    }
+    let turned = Interval { low: 1.0 / interval.high, high: 1.0 / interval.low, ..interval };
+    Some((1.0 / ratio.value, turned))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]
+const fn exactly(ns: u64) -> f64 {
+    ns as f64
+}
+
+#[cfg(test)]
+mod tests;

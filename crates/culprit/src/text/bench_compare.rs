@@ -1,0 +1,123 @@
+//! `bench compare` as text: what changed, and what else changed meanwhile.
+
+use culprit_engine::stats::Verdict;
+use culprit_probe::Unit;
+
+use super::probe::value;
+use crate::output::{Align, Output, Table, clean, number, wrap};
+use crate::saved::{Changes, Row, Saved};
+
+/// All files after the first against the first.
+pub(crate) fn bench_compare_text(
+    first: &Saved,
+    found: &[(&Saved, Changes)],
+    output: &Output,
+) -> String {
+    let parts = found.iter().map(|(after, changes)| one(first, after, changes, output));
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn one(before: &Saved, after: &Saved, changes: &Changes, output: &Output) -> String {
+    let (paint, width) = (output.paint(), output.width());
+    let files = format!("{} against {}", after.path.display(), before.path.display());
+    let mut text = format!("{}\n", paint.heading(&clean(&files)));
+    for verdict in verdicts(changes) {
+        text.push_str(&paint.strong(wrap(&clean(&verdict), width, "").trim_end()));
+        text.push('\n');
+    }
+    text.push('\n');
+    text.push_str(&table(changes).render(width));
+    text.push('\n');
+    for fact in facts(before, after, changes) {
+        text.push_str(&wrap(&clean(&fact), width, "  "));
+    }
+    text
+}
+
+/// Differences of judged metrics first, then how many are the same and how many unclear.
+fn verdicts(changes: &Changes) -> Vec<String> {
+    let judged: Vec<&Row> = changes.rows.iter().filter(|row| row.metric.judged).collect();
+    let of = |verdict: Verdict| judged.iter().filter(move |row| row.verdict == verdict);
+    let mut told: Vec<String> = [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")]
+        .into_iter()
+        .flat_map(|(verdict, word)| of(verdict).map(move |row| changed(row, word)))
+        .collect();
+    let counts = [(Verdict::Same, "the same"), (Verdict::Unclear, "unclear")]
+        .map(|(verdict, word)| (of(verdict).count(), word));
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} of {} judged {word}", judged.len()))
+        .collect();
+    if !counts.is_empty() {
+        told.push(format!("{}.", counts.join(", ")));
+    }
+    told
+}
+
+fn changed(row: &Row, word: &str) -> String {
+    let drift = match row.against_first {
+        Some((_, Verdict::Same)) => "; the first place changed as much: the machine, not the place",
+        _ => "",
+    };
+    format!(
+        "{} is {word}: {} x {} ({} to {}){drift}.",
+        row.arm,
+        row.metric.name,
+        number(row.ratio),
+        number(row.low),
+        number(row.high)
+    )
+}
+
+fn table(changes: &Changes) -> Table {
+    let mut table = Table::new(&[
+        ("place", Align::Left),
+        ("metric", Align::Left),
+        ("before", Align::Right),
+        ("after", Align::Right),
+        ("ratio", Align::Right),
+        ("95 % interval", Align::Right),
+        ("verdict", Align::Left),
+        ("against the first place", Align::Right),
+    ]);
+    for row in &changes.rows {
+        let told = |number| told(&row.metric.unit, number);
+        table.row([
+            clean(&row.arm).into_owned(),
+            clean(&row.metric.name).into_owned(),
+            told(row.before),
+            told(row.after),
+            number(row.ratio),
+            format!("{} to {}", number(row.low), number(row.high)),
+            if row.metric.judged { row.verdict.to_string() } else { String::new() },
+            row.against_first.map_or_else(String::new, |(ratio, _)| number(ratio)),
+        ]);
+    }
+    table
+}
+
+fn told(unit: &str, of: f64) -> String {
+    let units =
+        [Unit::Nanos, Unit::Bytes, Unit::BytesPerSecond, Unit::PerSecond, Unit::Count, Unit::Share];
+    let known = units.into_iter().find(|known| known.id() == unit);
+    known.map_or_else(|| number(of), |unit| value(unit, of))
+}
+
+fn facts(before: &Saved, after: &Saved, changes: &Changes) -> Vec<String> {
+    let mut facts = vec![format!(
+        "{} rounds before, {} after, not side by side: a drift of the machine is part of every ratio but those against the first place.",
+        before.rounds(),
+        after.rounds()
+    )];
+    let none = || "nothing".to_owned();
+    facts.extend(changes.environment.iter().map(|(fact, before, after)| {
+        let (before, after) = (before.clone().unwrap_or_else(none), after.clone());
+        format!("Not the same: {fact} was {before} and is {}.", after.unwrap_or_else(none))
+    }));
+    facts.extend(changes.unmatched.iter().map(|arm| format!("Only in one of the two: {arm}.")));
+    if before.rounds().min(after.rounds()) < 6 {
+        facts.push("Fewer than 6 rounds give no sure interval: measure more.".to_owned());
+    }
+    facts
+}

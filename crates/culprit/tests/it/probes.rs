@@ -1,0 +1,360 @@
+//! `culprit bench PROBE`: what it finds where containers can be made, and what it leaves behind when
+//! something goes wrong: nothing.
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Lab, all_rights, engine_answers, number, program, skip, stderr};
+
+fn ids(document: &Value) -> Vec<&str> {
+    let findings = document["findings"].as_array().expect("findings").iter();
+    findings.filter_map(|finding| finding["id"].as_str()).collect()
+}
+
+/// The comparison of an arm by a metric.
+fn row<'a>(document: &'a Value, arm: &str, metric: &str) -> &'a Value {
+    let mut rows = document["compare"].as_array().expect("compare").iter();
+    rows.find(|row| row["b"] == arm && row["metric"] == metric)
+        .unwrap_or_else(|| panic!("no {metric} of {arm}: {document}"))
+}
+
+/// `bench PROBE` of the host against a container of the host's programs.
+fn against_docker(probe: &[&str]) -> Value {
+    let places = ["--place", "host", "--place", "docker:@host", "--no-control"];
+    Lab::new().json(&[&["bench"], probe, &places[..]].concat())
+}
+
+fn engine_or_skip(test: &str) -> bool {
+    let answers = engine_answers() && all_rights();
+    if !answers {
+        skip(test, "no container engine answers");
+    }
+    answers
+}
+
+#[test]
+fn a_layer_costs_more_than_a_volume_by_cpu_time() {
+    if !engine_or_skip("bench files in a container") {
+        return;
+    }
+    let told = against_docker(&["files", "--files", "400", "--records", "100", "-r", "9"]);
+    // Not by creation: where many files were removed in the last minutes, ext4 without a journal
+    // searches past all of them, which hides everything else.
+    for metric in ["open_cpu_ns", "stat_cpu_ns"] {
+        let layer = row(&told, "docker:@host layer", metric);
+        assert!(number(&layer["ratio"]) > 1.15, "{layer}");
+    }
+    let volume = row(&told, "docker:@host volume", "open_cpu_ns");
+    assert!((0.8..1.25).contains(&number(&volume["ratio"])), "{volume}");
+    assert!(ids(&told).contains(&"container-layer-io"), "{:?}", ids(&told));
+}
+
+#[test]
+fn a_file_of_the_image_is_copied_when_it_is_opened() {
+    if !engine_or_skip("bench copy-up in a container") {
+        return;
+    }
+    let told = against_docker(&["copy-up", "--size", "64k,64m", "-r", "3"]);
+    let layer = row(&told, "docker:@host layer", "open_ns.64m");
+    assert!(number(&layer["low"]) > 50.0, "{layer}");
+    let found = told["findings"].as_array().expect("findings");
+    let copy_up: Vec<&Value> =
+        found.iter().filter(|finding| finding["id"] == "overlay-copy-up").collect();
+    let bytes = copy_up[0]["evidence"][0]["value"].clone();
+    assert!(copy_up.len() == 1 && number(&bytes) >= 67_108_864.0, "{copy_up:?}");
+}
+
+#[test]
+fn a_published_port_goes_through_a_busy_proxy() {
+    if !engine_or_skip("bench net in a container") {
+        return;
+    }
+    let smaller = ["--trips", "1000", "--connects", "100", "--duration", "200ms"];
+    let told = against_docker(&[&["net", "-r", "5"], &smaller[..]].concat());
+    let published = row(&told, "docker:@host published", "rtt_ns.p50");
+    assert!(number(&published["low"]) > 1.3, "{published}");
+    assert!(ids(&told).contains(&"publish-proxy"), "{:?}", ids(&told));
+    let arm = told["places"].as_array().expect("places");
+    let arm = arm.iter().find(|arm| arm["variant"] == "published").expect("an arm");
+    assert!(number(&arm["runs"][0]["proxy_cpu_ns_per_trip"]) > 1000.0, "{}", arm["runs"][0]);
+}
+
+#[test]
+fn a_quota_is_told_by_its_counters_and_a_filter_by_its_nanoseconds() {
+    if !engine_or_skip("bench quota and syscall in a container") {
+        return;
+    }
+    let told = against_docker(&["quota", "--chunks", "8", "-r", "3"]);
+    assert!(ids(&told).contains(&"cpu-quota-throttling"), "{:?}", ids(&told));
+    let told = against_docker(&["syscall", "--calls", "20000", "-r", "12"]);
+    let of = |arm: &str| number(&row(&told, arm, "personality_ns")["ratio"]);
+    assert!(of("docker:@host") > of("docker:@host without filter") * 1.1, "{told}");
+    assert!(ids(&told).contains(&"seccomp-cost"), "{:?}", ids(&told));
+}
+
+#[test]
+fn an_image_without_a_shell_is_measured_and_lines_are_logged() {
+    if !engine_or_skip("bench log in an empty image") {
+        return;
+    }
+    let lab = Lab::new();
+    let (empty, image) =
+        (lab.path("empty"), format!("culprit-test-empty-{}:1", std::process::id()));
+    std::fs::create_dir(&empty).unwrap();
+    let tar = lab.path("e.tar");
+    let packed = program("tar").arg("-cf").arg(&tar).arg("-C").args([&empty]).arg(".").status();
+    assert!(packed.unwrap().success());
+    let import =
+        program("docker").arg("import").arg(&tar).arg(&image).stdout(Stdio::null()).status();
+    assert!(import.unwrap().success());
+    let place = format!("docker:{image}");
+    let arguments = ["bench", "log", "--lines", "3000", "-r", "2", "--no-control"];
+    let places = ["--place", "host", "--place", &place, "--json"];
+    let output = lab.culprit().args(arguments).args(places).output().unwrap();
+    let removed = program("docker").args(["rmi", "-f", &image]).stdout(Stdio::null()).status();
+    assert!(removed.unwrap().success(), "the image is left");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let arms: Vec<&str> =
+        told["places"].as_array().unwrap().iter().filter_map(|a| a["variant"].as_str()).collect();
+    assert_eq!(arms, ["log-none", "log-local"]);
+    assert!(told["compare"].as_array().unwrap().iter().all(|row| number(&row["ratio"]) > 0.0));
+}
+
+/// Two places that can be measured and one that cannot: the two are told, and 3 is the exit code.
+fn with_a_bad_place(lab: &Lab, place: &str, arguments: &[&str]) -> (Output, Value) {
+    let places = ["--place", "host", "--place", "sandbox", "--place", place, "--no-control"];
+    let mut culprit = lab.culprit();
+    culprit.args(["bench"]).args(arguments).args(places).args(["-r", "2", "--json"]);
+    let output = culprit.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("what was measured");
+    assert_eq!(told["rounds"], 2, "{told}");
+    let good = told["compare"].as_array().unwrap().iter().filter(|row| row["b"] == "sandbox");
+    assert!(good.count() > 0, "{told}");
+    (output, told)
+}
+
+const SMALL: [&str; 5] = ["files", "--files", "20", "--records", "5"];
+
+#[test]
+fn a_folder_that_cannot_be_written_to_spoils_no_other_place() {
+    if !all_rights() {
+        return skip("bench in a read-only folder", "sandboxes beside it need root here");
+    }
+    let (output, told) = with_a_bad_place(&Lab::new(), "host:/proc", &SMALL);
+    let said = stderr(&output);
+    assert!(said.contains("/proc") && said.contains("--place host:/tmp"), "{said}");
+    let bad = told["places"].as_array().unwrap().iter().find(|arm| arm["place"] == "host:/proc");
+    assert!(bad.unwrap()["problem"].as_str().is_some_and(|why| why.contains("create")), "{told}");
+}
+
+#[test]
+fn a_full_disk_is_said_and_spoils_no_other_place() {
+    if !all_rights() {
+        return skip("bench on a full disk", "mounting a small file system needs root");
+    }
+    let lab = Lab::new();
+    let tiny = lab.path("tiny");
+    std::fs::create_dir(&tiny).unwrap();
+    let mount =
+        program("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(&tiny).status();
+    assert!(mount.unwrap().success());
+    let place = format!("host:{}", tiny.display());
+    let full = ["files", "--files", "50", "--size", "4k", "--records", "5"];
+    let tried = std::panic::catch_unwind(|| with_a_bad_place(&lab, &place, &full));
+    let left = std::fs::read_dir(&tiny).unwrap().count();
+    assert!(program("umount").arg(&tiny).status().unwrap().success());
+    let (output, _) = tried.unwrap();
+    assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));
+    assert_eq!(left, 0, "nothing is left on the full disk");
+}
+
+#[test]
+fn a_missing_engine_is_said_and_spoils_no_other_place() {
+    if !all_rights() {
+        return skip("bench with a missing engine", "sandboxes beside it need root here");
+    }
+    let podman = program("podman").arg("version").stdout(Stdio::null()).status();
+    if podman.is_ok_and(|status| status.success()) {
+        return skip("bench with a missing engine", "Podman is there");
+    }
+    let (output, _) = with_a_bad_place(&Lab::new(), "podman:x", &SMALL);
+    assert!(stderr(&output).contains("podman"), "{}", stderr(&output));
+}
+
+/// Everything that names us: containers, and folders below the lab.
+fn left_behind(lab: &Lab) -> Vec<String> {
+    let containers = program("docker").args(["ps", "-aq"]).output().unwrap();
+    let containers =
+        String::from_utf8_lossy(&containers.stdout).lines().map(str::to_owned).collect();
+    let folder = std::fs::read_dir(lab.path("")).unwrap().flatten();
+    let names = folder.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut all: Vec<String> = containers;
+    all.extend(names);
+    all
+}
+
+/// Begins a long measurement and sends it a signal after this time.
+fn ended_by(lab: &Lab, signal: Signal, after: Duration) -> std::process::ExitStatus {
+    let long = ["bench", "files", "--rounds", "100", "--place", "host", "--place", "docker:@host"];
+    let quiet = lab.culprit().args(long).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut child = quiet.unwrap();
+    std::thread::sleep(after);
+    assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait().unwrap()
+}
+
+#[test]
+fn ctrl_c_at_any_moment_leaves_nothing() {
+    if !engine_or_skip("Ctrl-C in bench") {
+        return;
+    }
+    let lab = Lab::new();
+    assert!(left_behind(&lab).is_empty(), "{:?}", left_behind(&lab));
+    for ms in [30, 300, 900, 2000, 5000] {
+        let status = ended_by(&lab, Signal::INT, Duration::from_millis(ms));
+        assert!(!status.success(), "{ms} ms: {status}");
+        assert!(left_behind(&lab).is_empty(), "{ms} ms: {:?}", left_behind(&lab));
+    }
+}
+
+#[test]
+fn what_a_killed_run_leaves_goes_by_itself_or_with_the_next_run() {
+    if !engine_or_skip("SIGKILL in bench") {
+        return;
+    }
+    let lab = Lab::new();
+    for ms in [900, 5000] {
+        ended_by(&lab, Signal::KILL, Duration::from_millis(ms));
+        // Workers notice that nobody asks any more, and remove their folders.
+        let mut left = 200;
+        while std::fs::read_dir(lab.path("")).unwrap().count() > 0 && left > 0 {
+            std::thread::sleep(Duration::from_millis(50));
+            left -= 1;
+        }
+        lab.json(&["bench", "syscall", "-r", "2", "--calls", "1000"]);
+        assert!(left_behind(&lab).is_empty(), "{ms} ms: {:?}", left_behind(&lab));
+    }
+}
+
+/// An engine's socket that can be closed: to its users the engine has stopped.
+struct Gate {
+    path: std::path::PathBuf,
+    open: std::sync::Arc<std::sync::Mutex<Option<Vec<std::os::unix::net::UnixStream>>>>,
+}
+
+impl Gate {
+    fn before(engine: &'static str, path: std::path::PathBuf) -> Self {
+        use std::os::unix::net::{UnixListener, UnixStream};
+        let listener = UnixListener::bind(&path).unwrap();
+        let open = std::sync::Arc::new(std::sync::Mutex::new(Some(Vec::new())));
+        let all = std::sync::Arc::clone(&open);
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = UnixStream::connect(engine) else { return };
+                let mut all = all.lock().unwrap();
+                let Some(open) = all.as_mut() else { return };
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(std::net::Shutdown::Write);
+                    });
+                }
+                open.extend([client, server]);
+            }
+        });
+        Self { path, open }
+    }
+
+    fn close(&self) {
+        for stream in self.open.lock().unwrap().take().into_iter().flatten() {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+        std::fs::remove_file(&self.path).unwrap();
+    }
+}
+
+#[test]
+fn an_engine_that_stops_in_the_middle_is_said_and_the_next_run_cleans_up() {
+    if !engine_or_skip("an engine that stops") {
+        return;
+    }
+    let lab = Lab::new();
+    let gate = Gate::before("/var/run/docker.sock", lab.path("engine.sock"));
+    let places = ["--place", "host", "--place", "sandbox", "--place", "docker:@host"];
+    let long = ["bench", "files", "--rounds", "60", "--files", "300", "--json", "--no-control"];
+    let mut culprit = lab.culprit();
+    culprit.env("DOCKER_HOST", format!("unix://{}", gate.path.display()));
+    culprit.args(long).args(places).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = culprit.spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    gate.close();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("docker:@host"), "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("what was measured elsewhere");
+    let sandbox = told["compare"].as_array().unwrap().iter().filter(|row| row["b"] == "sandbox");
+    assert!(sandbox.count() > 0, "the other places' results are kept");
+    lab.json(&["bench", "syscall", "-r", "2", "--calls", "1000"]);
+    assert!(left_behind(&lab).is_empty(), "{:?}", left_behind(&lab));
+}
+
+#[test]
+fn what_a_line_of_another_tool_does_is_said_in_words() {
+    let lab = Lab::new();
+    let line = "diskspd -c2G -b128K -d120 -t4 -o16 -r -w60 -W2 -C2 test.dat";
+    let explain = ["bench", "disk", "--diskspd", line, "--claim", "random reads", "--explain"];
+    let told = lab.json(&explain);
+    assert_eq!(told["workload"]["write_share"], 0.6);
+    let all = format!("{} {}", told["words"], told["remarks"]);
+    for part in ["60 % writes", "64 in flight", "page cache", "`random reads`", "test.dat"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    std::fs::write(lab.path("job.fio"), "[randread]\nrw=randwrite\nbs=8k\nsize=32m\n").unwrap();
+    let told = lab.json(&["bench", "disk", "--fio", "job.fio", "--explain", "--block", "16k"]);
+    assert_eq!(told["workload"]["block"], 16 << 10);
+    assert!(told["remarks"].to_string().contains("randread"), "{told}");
+    let bad = lab.culprit().args(["bench", "disk", "--diskspd", "-b4K -qq", "--explain"]).output();
+    let bad = bad.unwrap();
+    assert!(bad.status.code() == Some(2) && stderr(&bad).contains("-qq"), "{}", stderr(&bad));
+}
+
+#[test]
+fn a_file_is_measured_and_drawn() {
+    let lab = Lab::new();
+    let short = ["--size", "4m", "--ramp", "20ms", "--duration", "200ms", "-r", "3"];
+    let disk = ["bench", "disk", "--place", "host", "--place", "host", "--html", "page.html"];
+    let told = lab.json(&[&disk[..], &short].concat());
+    let run = &told["places"][0]["runs"][0];
+    for member in ["iops", "bytes_per_s", "cpu_ns_per_op", "in_flight"] {
+        assert!(number(&run[member]) > 0.0, "{member}: {run}");
+    }
+    assert!(number(&run["latency_ns"]["p50"]) <= number(&run["latency_ns"]["max"]));
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("<script"), "{}", &page[..500]);
+}
+
+#[test]
+fn kept_results_are_compared_and_other_work_is_not() {
+    let lab = Lab::new();
+    let bench = ["bench", "syscall", "-r", "7", "--no-control", "--place", "host"];
+    for (file, calls) in [("a.json", "2000"), ("b.json", "2000"), ("c.json", "3000")] {
+        lab.json(&[&bench[..], &["--calls", calls, "--save", file]].concat());
+    }
+    let told = lab.json(&["bench", "compare", "a.json", "b.json"]);
+    let rows = told["after"][0]["compare"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["metric"] == "getppid_ns"), "{told}");
+    assert!(rows.iter().all(|row| number(&row["low"]) <= number(&row["high"])), "{told}");
+    let other = lab.culprit().args(["bench", "compare", "a.json", "c.json"]).output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("calls"), "{}", stderr(&other));
+    std::fs::write(lab.path("d.json"), "{").unwrap();
+    let broken = lab.culprit().args(["bench", "compare", "a.json", "d.json"]).output().unwrap();
+    assert!(broken.status.code() == Some(2) && stderr(&broken).contains("--save"));
+}

@@ -1,0 +1,73 @@
+//! `bridge-network-cost`: what the bridge between the host and a container costs by itself.
+//!
+//! Told by the probe `net`: the container's address on the bridge against the host's network, without
+//! any proxy.
+
+use culprit_model::{Finding, Severity};
+
+use super::finding;
+use super::measured::{Measured, MeasuredArm, length};
+use crate::rule::{Group, RuleDoc, Specificity};
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "bridge-network-cost",
+    group: Group::Network,
+    specificity: Specificity::Mechanism,
+    claim: "Each packet to or from the container pays for the bridge, the pair of interfaces and the \
+            packet filter's tables.",
+    signature: "`culprit bench net`: the container's own address on the bridge against the same \
+                container on the host's network, round by round.",
+    why: "A packet crosses a veth pair and a bridge, and netfilter looks it up in the tables of \
+          connections and of address translation, in both directions.",
+    fix: "Keep chatty programs on one side (one pod, one network namespace), send fewer and larger \
+          messages, keep connections open, or use the host's network where isolation allows it.",
+    check: "culprit bench net --place host --place docker:IMAGE",
+    thresholds: &[],
+};
+
+const METRICS: [&str; 3] = ["rtt_ns.p50", "connect_ns.p50", "http_ns.p50"];
+
+pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
+    let bridges = measured.candidates().filter(|arm| arm.variant == Some("bridge"));
+    bridges.filter_map(|arm| told(measured, arm)).collect()
+}
+
+fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
+    let direct = measured
+        .candidates()
+        .find(|other| other.place == arm.place && other.variant == Some("hostnet"))?;
+    let (mut words, mut facts, mut sure) = (Vec::new(), Vec::new(), 1.0_f64);
+    for id in METRICS {
+        let Some(difference) = measured.worse(arm, direct, id) else { continue };
+        let metric = measured.metric(id)?;
+        let more = length(difference.more());
+        words.push(format!("{} {}, +{more}", metric.name, difference.times()));
+        facts.extend(difference.facts(metric, [direct.label, arm.label]));
+        sure = sure.min(difference.ratio.interval.coverage);
+    }
+    let title = format!("the bridge of {} costs: {}", arm.place, words.join("; "));
+    (!words.is_empty()).then(|| finding(&DOC, title, Severity::Low, sure, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{Arm, measured};
+    use super::*;
+
+    fn of(bridge: f64) -> Vec<String> {
+        let arms = [
+            Arm::host(&[("rtt_ns.p50", 13e3)]),
+            Arm::engine(&[("rtt_ns.p50", 14e3)]).variant("hostnet"),
+            Arm::engine(&[("rtt_ns.p50", bridge)]).variant("bridge"),
+        ];
+        measured("net", &arms, |measured| {
+            find(measured).into_iter().map(|finding| finding.title).collect()
+        })
+    }
+
+    #[test]
+    fn the_bridge_is_told_against_the_hosts_network() {
+        assert!(of(17e3)[0].starts_with("the bridge of docker:x costs: rtt_ns.p50 x 1.2"));
+        assert!(of(14.1e3).is_empty());
+    }
+}

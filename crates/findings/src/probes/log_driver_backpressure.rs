@@ -1,0 +1,71 @@
+//! `log-driver-backpressure`: printing waits for the engine's log driver.
+//!
+//! Told by the probe `log`: the same lines with the engine's own driver and with none.
+
+use culprit_model::{Finding, Severity};
+
+use super::finding;
+use super::measured::{Measured, MeasuredArm, length};
+use crate::rule::{Group, RuleDoc, Specificity};
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "log-driver-backpressure",
+    group: Group::Container,
+    specificity: Specificity::Mechanism,
+    claim: "What the program prints is taken away more slowly than it is printed, so printing waits.",
+    signature: "`culprit bench log`: lines to standard output with the engine's log driver against the \
+                same container without one, round by round.",
+    why: "Standard output of a container is a pipe to the engine, which formats and writes each line \
+          (json-file: one JSON object a line). When the pipe is full, the program's write blocks, and in \
+          most programs a lock of the logger with it.",
+    fix: "Print less, or to a file in a volume; let the engine buffer (`--log-opt mode=non-blocking \
+          --log-opt max-buffer-size=4m`, which drops lines when it is full), or choose another driver \
+          (`--log-driver local`).",
+    check: "culprit bench log --place docker:IMAGE,log=none --place docker:IMAGE",
+    thresholds: &[],
+};
+
+pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
+    let usual = measured.candidates().filter(|arm| arm.variant.is_none());
+    usual.filter_map(|arm| told(measured, arm)).collect()
+}
+
+fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
+    let none = measured
+        .candidates()
+        .find(|other| other.place == arm.place && other.variant == Some("log-none"))?;
+    let metric = measured.metric("line_ns")?;
+    let difference = measured.worse(arm, none, metric.id)?;
+    let title = format!(
+        "the log driver of {} makes a printed line take {} instead of {}: {}",
+        arm.place,
+        length(difference.worse),
+        length(difference.better),
+        difference.times()
+    );
+    let facts = difference.facts(metric, [none.label, arm.label]);
+    let sure = difference.ratio.interval.coverage;
+    Some(finding(&DOC, title, Severity::Medium, sure, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{Arm, measured};
+    use super::*;
+
+    fn of(driver: f64) -> Vec<String> {
+        let arms = [
+            Arm::host(&[("line_ns", 900.0)]),
+            Arm::engine(&[("line_ns", driver)]),
+            Arm::engine(&[("line_ns", 1700.0)]).variant("log-none"),
+        ];
+        measured("log", &arms, |measured| {
+            find(measured).into_iter().map(|finding| finding.title).collect()
+        })
+    }
+
+    #[test]
+    fn the_driver_is_told_against_none() {
+        assert!(of(4500.0)[0].contains("take 4.5") && of(1705.0).is_empty());
+    }
+}

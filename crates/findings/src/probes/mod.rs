@@ -1,0 +1,115 @@
+//! Findings from probes of places: what makes a place dearer, told by arms that differ in one thing.
+//!
+//! A recording shows where time went; a probe shows what the same work costs elsewhere. So a rule here
+//! looks for two arms that differ in one thing alone (the filter on system calls, the folder's storage,
+//! the way through the network), compares them round by round, and names that thing. What a whole place
+//! is against the baseline is a statement of its own, as for recordings.
+
+mod bridge_network_cost;
+mod container_layer_io;
+mod log_driver_backpressure;
+mod measured;
+mod notify_blind;
+mod overlay_copy_up;
+mod publish_proxy;
+mod quota_throttling;
+#[cfg(test)]
+mod scene;
+mod seccomp_cost;
+mod shared_folder_fs;
+mod statement;
+
+pub use measured::{Measured, MeasuredArm, MeasuredMetric, MeasuredRatio, PlaceKind};
+
+pub(crate) use bridge_network_cost::DOC as BRIDGE_NETWORK_COST;
+pub(crate) use container_layer_io::DOC as CONTAINER_LAYER_IO;
+pub(crate) use log_driver_backpressure::DOC as LOG_DRIVER_BACKPRESSURE;
+pub(crate) use notify_blind::DOC as NOTIFY_BLIND;
+pub(crate) use overlay_copy_up::DOC as OVERLAY_COPY_UP;
+pub(crate) use publish_proxy::DOC as PUBLISH_PROXY;
+pub(crate) use seccomp_cost::DOC as SECCOMP_COST;
+pub(crate) use shared_folder_fs::DOC as SHARED_FOLDER_FS;
+
+use culprit_model::{Evidence as Fact, Finding, Nanos, Severity};
+
+use crate::rule::RuleDoc;
+
+/// What a rule says about a probe's answer.
+type Rule = fn(&Measured<'_>) -> Vec<Finding>;
+
+const RULES: [Rule; 9] = [
+    seccomp_cost::find,
+    overlay_copy_up::find,
+    container_layer_io::find,
+    shared_folder_fs::find,
+    notify_blind::find,
+    publish_proxy::find,
+    bridge_network_cost::find,
+    log_driver_backpressure::find,
+    quota_throttling::find,
+];
+
+/// What a probe's answer says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MeasuredFindings {
+    /// A statement about each place: slower, the same, or not known.
+    pub places: Vec<Finding>,
+    /// What makes them dearer, the most severe first.
+    pub causes: Vec<Finding>,
+}
+
+/// The findings of a probe's answer.
+#[must_use]
+pub fn find_measured(measured: &Measured<'_>) -> MeasuredFindings {
+    let mut causes: Vec<Finding> = RULES.iter().flat_map(|find| find(measured)).collect();
+    causes.sort_by(|a, b| {
+        b.severity.cmp(&a.severity).then(a.id.cmp(b.id)).then_with(|| a.title.cmp(&b.title))
+    });
+    MeasuredFindings { places: statement::find(measured), causes }
+}
+
+/// From which ratio dearer storage is of medium severity: what half as much again costs is seen by users.
+const DEAR: f64 = 1.5;
+
+/// That work with files is dearer in one arm than in another, by every metric that shows it; none where
+/// none does.
+fn storage_finding(
+    doc: &RuleDoc,
+    title: &str,
+    measured: &Measured<'_>,
+    [better, worse]: [&MeasuredArm<'_>; 2],
+) -> Option<Finding> {
+    let all = measured.all_worse(worse, better);
+    let (_, worst) = all.first()?;
+    let words: Vec<String> =
+        all.iter().map(|(metric, d)| format!("{} {}", metric.name, d.times())).collect();
+    let low = worst.ratio.interval.low;
+    let severity = if low >= DEAR { Severity::Medium } else { Severity::Low };
+    let sure = worst.ratio.interval.coverage;
+    let facts = all.iter().flat_map(|(metric, d)| d.facts(metric, [better.label, worse.label]));
+    let title = format!("{title}: {}", words.join("; "));
+    Some(finding(doc, title, severity, sure, facts.collect()))
+}
+
+/// A finding that no recording is behind: it explains no time of anybody's, so it has no cost.
+fn finding(
+    doc: &RuleDoc,
+    title: String,
+    severity: Severity,
+    confidence: f64,
+    evidence: Vec<Fact>,
+) -> Finding {
+    Finding {
+        id: doc.id,
+        title,
+        severity,
+        confidence,
+        cost: Nanos::ZERO,
+        share: 0.0,
+        at: Vec::new(),
+        evidence,
+        why: doc.why.to_owned(),
+        fix: doc.fix.to_owned(),
+        check: doc.check.to_owned(),
+    }
+}

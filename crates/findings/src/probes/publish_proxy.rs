@@ -1,0 +1,95 @@
+//! `publish-proxy`: a published port is served by a process that copies every byte.
+//!
+//! Told by the probe `net`: the way through the published port against the host's network, and the CPU
+//! time of the process between.
+
+use culprit_model::{Finding, Severity};
+
+use super::finding;
+use super::measured::{Measured, MeasuredArm, length};
+use crate::rule::{Group, RuleDoc, Specificity, fact};
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "publish-proxy",
+    group: Group::Network,
+    specificity: Specificity::Mechanism,
+    claim: "Connections to a published port pass through a user-space proxy that copies every byte.",
+    signature: "`culprit bench net`: round trips and connections through a published port of a container \
+                against the same without a network of its own, and CPU time of the engine's proxy process \
+                meanwhile.",
+    why: "The rule that forwards a published port leaves out loopback (127.0.0.0/8), so a client on the \
+          same machine talks to docker-proxy, which opens a second connection into the container: two \
+          more switches of process for each message, and CPU time for each byte.",
+    fix: "Let clients on the same machine use the container's address, a shared network of containers, \
+          or the host's network (`--network host`); or switch the proxy off (`userland-proxy: false`), \
+          which forwards loopback in the kernel, too.",
+    check: "culprit bench net --place host --place docker:IMAGE",
+    thresholds: &[],
+};
+
+/// What a way through the proxy makes longer, and the proxy's CPU time for it.
+const PAIRS: [(&str, &str); 2] =
+    [("rtt_ns.p50", "proxy_cpu_ns_per_trip"), ("connect_ns.p50", "proxy_cpu_ns_per_connect")];
+
+pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
+    let published = measured.candidates().filter(|arm| arm.variant == Some("published"));
+    published.filter_map(|arm| told(measured, arm)).collect()
+}
+
+fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
+    let direct = measured
+        .candidates()
+        .find(|other| other.place == arm.place && other.variant == Some("hostnet"))
+        .or_else(|| measured.arms.first())?;
+    let (mut words, mut facts, mut sure) = (Vec::new(), Vec::new(), 1.0_f64);
+    for (id, proxy) in PAIRS {
+        let Some(difference) = measured.worse(arm, direct, id) else { continue };
+        // Without a process on the way the kernel forwards, which is no matter of a proxy.
+        let Some(cpu) = arm.median(proxy).filter(|cpu| *cpu > 0.0) else { continue };
+        let metric = measured.metric(id)?;
+        words.push(format!(
+            "{} {}, +{}, {} of CPU time in the proxy",
+            metric.name,
+            difference.times(),
+            length(difference.more()),
+            length(cpu)
+        ));
+        facts.push(fact(format!("{}, CPU time of the proxy", metric.name), cpu, "ns"));
+        facts.extend(difference.facts(metric, [direct.label, arm.label]));
+        sure = sure.min(difference.ratio.interval.coverage);
+    }
+    let title = format!("the published port goes through a proxy: {}", words.join("; "));
+    (!words.is_empty()).then(|| finding(&DOC, title, Severity::Medium, sure, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{Arm, measured};
+    use super::*;
+
+    fn of(cpu: f64, rtt: f64) -> Vec<String> {
+        let values = |rtt: f64, cpu: f64| [("rtt_ns.p50", rtt), ("proxy_cpu_ns_per_trip", cpu)];
+        let arms = [
+            Arm::host(&values(13e3, 0.0)),
+            Arm::engine(&values(14e3, 0.0)).variant("hostnet"),
+            Arm::engine(&values(rtt, cpu)).variant("published"),
+        ];
+        measured("net", &arms, |measured| {
+            find(measured).into_iter().map(|finding| finding.title).collect()
+        })
+    }
+
+    #[test]
+    fn a_slower_way_with_a_busy_proxy_is_told() {
+        let told = of(20e3, 55e3);
+        assert!(
+            told[0].contains("rtt_ns.p50 x 3.9") && told[0].contains("CPU time in"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn no_proxy_or_no_difference_is_no_finding() {
+        assert!(of(0.0, 55e3).is_empty() && of(20e3, 14.1e3).is_empty());
+    }
+}

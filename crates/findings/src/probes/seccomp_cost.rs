@@ -1,0 +1,82 @@
+//! `seccomp-cost`: what a container's filter on system calls adds to each.
+//!
+//! Told by the probe `syscall`: the same place with the filter and without it.
+
+use culprit_model::{Finding, Severity};
+
+use super::finding;
+use super::measured::{Measured, MeasuredArm, length};
+use crate::rule::{Group, RuleDoc, Specificity};
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "seccomp-cost",
+    group: Group::Container,
+    specificity: Specificity::Statement,
+    claim: "The container's filter on system calls (seccomp) adds time to each call.",
+    signature: "`culprit bench syscall`: batches of one call by CPU time, in the same place with its \
+                filter and without, round by round; a call without the kernel (vDSO) is the control.",
+    why: "Each system call first runs the filter's program. A call that is allowed whatever its \
+          arguments are is let through by a bitmap (Linux 5.11); one whose arguments are looked at \
+          runs the whole program.",
+    fix: "Nothing for most programs: some hundred thousand calls a second make it a few percent of a \
+          CPU. For programs that do little but call the kernel: fewer and larger calls (batching, \
+          io_uring, vDSO), or a profile of your own that allows the hot calls first.",
+    check: "culprit bench syscall --place docker:IMAGE --place docker:IMAGE,seccomp=off",
+    thresholds: &[],
+};
+
+/// Calls whose arguments filters look at, and calls that they let through at once.
+const CALLS: [&str; 3] = ["personality_ns", "clone3_ns", "getppid_ns"];
+
+pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
+    let filtered = measured.candidates().filter(|arm| arm.variant.is_none());
+    filtered.filter_map(|arm| told(measured, arm)).collect()
+}
+
+fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
+    let without = measured
+        .candidates()
+        .find(|other| other.place == arm.place && other.variant == Some("seccomp-off"))?;
+    let (mut words, mut facts, mut sure) = (Vec::new(), Vec::new(), 1.0_f64);
+    for id in CALLS {
+        let Some(difference) = measured.worse(arm, without, id) else { continue };
+        let metric = measured.metric(id)?;
+        let more = length(difference.more());
+        words.push(format!("{more} to {}, {}", metric.name, difference.times()));
+        facts.extend(difference.facts(metric, ["without filter", "with it"]));
+        sure = sure.min(difference.ratio.interval.coverage);
+    }
+    let title = format!("the filter on system calls of {} adds {}", arm.place, words.join("; "));
+    (!words.is_empty()).then(|| finding(&DOC, title, Severity::Info, sure, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{Arm, measured};
+    use super::*;
+
+    fn filtered(with: f64) -> Vec<String> {
+        let arms = [
+            Arm::host(&[("personality_ns", 200.0), ("getppid_ns", 100.0)]),
+            Arm::engine(&[("personality_ns", with), ("getppid_ns", 101.0)]),
+            Arm::engine(&[("personality_ns", 202.0), ("getppid_ns", 100.0)]).variant("seccomp-off"),
+        ];
+        measured("syscall", &arms, |measured| {
+            find(measured).into_iter().map(|finding| finding.title).collect()
+        })
+    }
+
+    #[test]
+    fn the_filter_is_told_from_the_rest_of_the_place() {
+        let title = &filtered(300.0)[0];
+        let expected =
+            "the filter on system calls of docker:x adds 98 ns to personality_ns, x 1.48";
+        assert!(title.starts_with(expected), "{title}");
+        assert!(!title.contains("getppid"), "{title}");
+    }
+
+    #[test]
+    fn a_filter_that_costs_nothing_is_no_finding() {
+        assert!(filtered(203.0).is_empty());
+    }
+}

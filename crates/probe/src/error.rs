@@ -1,0 +1,78 @@
+//! Why a probe could not measure.
+
+use crate::inside::Fault;
+
+/// What this crate's functions return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a probe could not measure.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The place could not be had, or went away.
+    #[error(transparent)]
+    Place(#[from] culprit_place::Error),
+
+    /// The work failed inside the place.
+    #[error(transparent)]
+    Inside(#[from] Fault),
+
+    /// The worker ended in the middle, or said what nobody understands.
+    #[error("the measuring program in {place} {what}")]
+    Worker {
+        /// The place's name.
+        place: String,
+        /// What it did.
+        what: String,
+    },
+
+    /// A file of ours on the host could not be used.
+    #[error("cannot {doing} `{path}`: {source}")]
+    File {
+        /// A verb such as `create`.
+        doing: &'static str,
+        /// The file.
+        path: String,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+
+    /// What was asked for makes no sense, or not in this place.
+    #[error("{what}")]
+    Asked {
+        /// The sentence.
+        what: String,
+        /// The way out.
+        hint: Option<String>,
+    },
+
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// Whether the machine is to blame and not the input.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Place(error) => error.is_refusal(),
+            Self::Asked { .. } => false,
+            Self::Inside(_) | Self::Worker { .. } | Self::File { .. } | Self::Interrupted => true,
+        }
+    }
+
+    /// Ways out.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Place(error) => error.hints(),
+            Self::Inside(fault) => fault.hint.iter().cloned().collect(),
+            Self::Asked { hint, .. } => hint.iter().cloned().collect(),
+            Self::Worker { .. } => vec![
+                "the other places' results hold; was the place stopped, or out of memory?"
+                    .to_owned(),
+            ],
+            Self::File { .. } | Self::Interrupted => Vec::new(),
+        }
+    }
+}

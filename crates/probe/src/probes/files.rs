@@ -1,0 +1,438 @@
+//! `files`: what working with many small files costs, operation by operation.
+//!
+//! Each round makes a folder of small files and does one kind of operation to all of them after the
+//! other: create, stat, look up what is not there, list, open and read, rename; then a batch of
+//! records under a lock with one fsync. CPU time is the headline: the same operations differ by a
+//! few percent from round to round in CPU time and by half in wall time on a busy machine.
+//!
+//! Files are removed in a second pass over all rounds, after the last file of any arm was created.
+//! An ext4 without a journal does not give out an inode that was freed in the last minutes, and
+//! searches past all of them instead (`recently_deleted` of `fs/ext4/ialloc.c`): removing files in
+//! one arm would make creating them slower in the next.
+//!
+//! Writes that wait for the disk come last in a round, and stand in `durable`; what
+//! many layers cost stands in `layers`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::histogram::Histogram;
+use crate::inside::{Clock, Fault, Here, Meter, Task, stopped, thread_cpu_ns};
+use crate::metric::{Metric, Part, Unit};
+use crate::probe::Probe;
+use crate::probes::durable::{self, Durable};
+use crate::probes::layers::{self, Layers};
+use crate::sample::Sample;
+use crate::stand::{Round, Stand};
+use culprit_engine::stats::median;
+use culprit_place::PlaceSpec;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Files {
+    /// Files in a round's folder.
+    pub count: u32,
+    /// Bytes in each.
+    pub bytes: u32,
+    /// Records in the batch.
+    pub records: u32,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self { count: 1500, bytes: 1024, records: 1000 }
+    }
+}
+
+/// One kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Operation {
+    Create,
+    Open,
+    Stat,
+    Rename,
+    Miss,
+    Readdir,
+    Batch,
+    Unlink,
+}
+
+const fn cpu(id: &'static str, name: &'static str) -> Metric {
+    Metric::lower(id, name, Unit::Nanos, Part::Headline)
+}
+
+const fn wall(id: &'static str, name: &'static str) -> Metric {
+    Metric::lower(id, name, Unit::Nanos, Part::Shown)
+}
+
+/// Operation, CPU time of one, wall time of the middle one. The first is the headline.
+const METRICS: [(Operation, Metric, Metric); 8] = [
+    (Operation::Create, cpu("create_cpu_ns", "create, CPU"), wall("create_ns.p50", "create, p50")),
+    (
+        Operation::Open,
+        cpu("open_cpu_ns", "open+read+close, CPU"),
+        wall("open_ns.p50", "open+read+close, p50"),
+    ),
+    (Operation::Stat, cpu("stat_cpu_ns", "stat, CPU"), wall("stat_ns.p50", "stat, p50")),
+    (Operation::Rename, cpu("rename_cpu_ns", "rename, CPU"), wall("rename_ns.p50", "rename, p50")),
+    (
+        Operation::Miss,
+        cpu("miss_cpu_ns", "stat of no file, CPU"),
+        wall("miss_ns.p50", "stat of no file, p50"),
+    ),
+    (
+        Operation::Readdir,
+        cpu("readdir_cpu_ns", "list, CPU an entry"),
+        wall("readdir_ns.p50", "list, p50 an entry"),
+    ),
+    (
+        Operation::Batch,
+        cpu("batch_cpu_ns", "batch, CPU a record"),
+        wall("batch_ns", "batch, wall a record"),
+    ),
+    (Operation::Unlink, cpu("unlink_cpu_ns", "unlink, CPU"), wall("unlink_ns.p50", "unlink, p50")),
+];
+
+impl Probe for Files {
+    fn id(&self) -> &'static str {
+        "files"
+    }
+
+    fn works_with_files(&self) -> bool {
+        true
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        let cpu = METRICS.iter().map(|(_, cpu, _)| *cpu);
+        let wall = METRICS.iter().map(|(_, _, wall)| *wall);
+        cpu.chain(wall).chain(durable::METRICS).chain(layers::metrics()).collect()
+    }
+
+    fn workload(&self) -> Value {
+        json!({
+            "files": self.count,
+            "file_bytes": self.bytes,
+            "records": self.records,
+            "synced_writes": durable::TIMES,
+            "synced_bytes": durable::BYTES,
+        })
+    }
+
+    fn words(&self) -> Vec<String> {
+        vec![
+            format!(
+                "{} files of {} bytes in a new folder a round: create, stat, stat of no file, list, open+read+close, rename; CPU time of one, by the middle one of groups of {GROUP}",
+                self.count, self.bytes
+            ),
+            format!(
+                "then {} records of {RECORD} bytes appended and {INDEXES} index files updated for each, under a lock, with one fsync; CPU time of a record",
+                self.records
+            ),
+            format!(
+                "then {} times 4 KiB appended with fdatasync, and as many new files of 4 KiB with fsync, wall time: the device's matter, and no test of a place",
+                durable::TIMES
+            ),
+            "on the host, where the kernel lets a user mount them, overlays of 1, 10, 40 and 100 empty layers below the own one: names looked for that are nowhere and were never looked for".to_owned(),
+            "files are removed after the last round, all arms' together, for a file system may be slower in making files after others were removed".to_owned(),
+        ]
+    }
+
+    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+        let pass =
+            Pass { files: self.count, bytes: self.bytes, records: self.records, round: round.seed };
+        let sample = sample(&stand.ask(&pass)?);
+        let sample = stand.ask(&Durable {})?.add_to(sample);
+        match stand.arm().spec {
+            PlaceSpec::Host { .. } => Ok(layers::add_to(sample, &stand.ask(&Layers {})?)),
+            _ => Ok(sample),
+        }
+    }
+
+    fn has_second_pass(&self) -> bool {
+        true
+    }
+
+    fn measure_again(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+        Ok(sample(&stand.ask(&Unlink { files: self.count, round: round.seed })?))
+    }
+}
+
+fn sample(told: &[Told]) -> Sample {
+    told.iter().fold(Sample::default(), |sample, told| {
+        let found = METRICS.iter().find(|(operation, ..)| *operation == told.operation);
+        match found {
+            Some((_, cpu, wall)) => sample.with(cpu.id, told.cpu_ns).maybe(wall.id, told.p50_ns),
+            None => sample,
+        }
+    })
+}
+
+/// What one operation took.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    operation: Operation,
+    /// CPU time of one.
+    cpu_ns: f64,
+    /// Wall time of the middle one.
+    p50_ns: Option<f64>,
+}
+
+/// Everything of a round but the removal.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Pass {
+    files: u32,
+    bytes: u32,
+    records: u32,
+    round: u64,
+}
+
+/// The removal.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Unlink {
+    files: u32,
+    round: u64,
+}
+
+/// Passes of operations that change nothing.
+const PASSES: usize = 3;
+/// Passes over the folder, which is fast, so that the time is long enough to be told.
+const LISTS: u32 = 20;
+
+impl Task for Pass {
+    const NAME: &'static str = "files";
+    type Output = Vec<Told>;
+
+    fn run(self, here: &mut Here) -> std::result::Result<Vec<Told>, Fault> {
+        let dir = here.dir()?;
+        spread(dir);
+        let folder = folder(dir, self.round);
+        fs::create_dir(&folder).map_err(|error| Fault::io("create the folder", &folder, &error))?;
+        let content = vec![b'x'; self.bytes as usize];
+        let (files, others) = (names(&folder, 'f', self.files), names(&folder, 'g', self.files));
+        let renames: Vec<(&PathBuf, &PathBuf)> = files.iter().zip(&others).collect();
+        let mut read = vec![0; content.len()];
+        let told = vec![
+            each(Operation::Create, &files, "create", |file| {
+                OpenOptions::new().write(true).create_new(true).open(file)?.write_all(&content)
+            })?,
+            each(Operation::Stat, &again(&files), "look at", |file| {
+                fs::symlink_metadata(file).map(drop)
+            })?,
+            each(Operation::Miss, &again(&others), "look for", |file| match fs::symlink_metadata(
+                file,
+            ) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                other => other.map(drop),
+            })?,
+            list(&folder, self.files)?,
+            each(Operation::Open, &again(&files), "read", |file| {
+                File::open(file)?.read_exact(&mut read)
+            })?,
+            each(Operation::Rename, &renames, "rename", |(from, to)| fs::rename(from, to))?,
+            batch(&folder, self.records)?,
+        ];
+        Ok(told)
+    }
+}
+
+impl Task for Unlink {
+    const NAME: &'static str = "files-unlink";
+    type Output = Vec<Told>;
+
+    fn run(self, here: &mut Here) -> std::result::Result<Vec<Told>, Fault> {
+        let folder = folder(here.dir()?, self.round);
+        let files = names(&folder, 'g', self.files);
+        Ok(vec![each(Operation::Unlink, &files, "remove", |file| fs::remove_file(file))?])
+    }
+}
+
+/// Has the folders in this one lie apart on the disk, where the file system knows how (`chattr +T` of
+/// ext4): what others removed near one of them then hits one round, and not all rounds of an arm.
+fn spread(dir: &Path) {
+    // A hint: whoever does not know it does without.
+    let _ = File::open(dir).and_then(|dir| {
+        let flags = ioctl_getflags(&dir)?;
+        Ok(ioctl_setflags(&dir, flags | IFlags::TOPDIR)?)
+    });
+}
+
+/// A round's folder. Rounds that warm up are not told apart and never looked at again.
+fn folder(dir: &Path, round: u64) -> PathBuf {
+    match round {
+        0 => dir.join(format!("warm-up-{}", Clock::now())),
+        round => dir.join(format!("round-{round}")),
+    }
+}
+
+/// What changes nothing is done several times, so that there are more groups to choose from.
+fn again(files: &[PathBuf]) -> Vec<&PathBuf> {
+    (0..PASSES).flat_map(|_| files).collect()
+}
+
+fn names(folder: &Path, letter: char, count: u32) -> Vec<PathBuf> {
+    (0..count).map(|number| folder.join(format!("{letter}{number:06}"))).collect()
+}
+
+/// How many operations share one look at the CPU clock, which is a system call of its own. The
+/// middle one of such groups counts: what else the kernel does on this CPU hits a few of them.
+const GROUP: usize = 50;
+
+/// Does something to each, and tells what one of them took.
+fn each<T: Named>(
+    operation: Operation,
+    all: &[T],
+    doing: &str,
+    mut act: impl FnMut(&T) -> std::io::Result<()>,
+) -> std::result::Result<Told, Fault> {
+    let mut walls = Histogram::with_room();
+    let mut groups = Vec::with_capacity(all.len().div_ceil(GROUP));
+    for group in all.chunks(GROUP).take_while(|_| !stopped()) {
+        let cpu = thread_cpu_ns();
+        let mut begun = Clock::now();
+        for one in group {
+            act(one).map_err(|error| Fault::io(doing, one.path(), &error))?;
+            let now = Clock::now();
+            walls.record(now - begun);
+            begun = now;
+        }
+        groups.push((thread_cpu_ns() - cpu) as f64 / group.len() as f64);
+    }
+    Ok(Told {
+        operation,
+        cpu_ns: median(&groups).unwrap_or(0.0),
+        p50_ns: walls.percentile(0.5).map(|ns| ns as f64),
+    })
+}
+
+/// What a message calls it.
+trait Named {
+    fn path(&self) -> &Path;
+}
+
+impl Named for PathBuf {
+    fn path(&self) -> &Path {
+        self
+    }
+}
+
+impl Named for &PathBuf {
+    fn path(&self) -> &Path {
+        self
+    }
+}
+
+impl Named for (&PathBuf, &PathBuf) {
+    fn path(&self) -> &Path {
+        self.0
+    }
+}
+
+fn list(folder: &Path, expected: u32) -> std::result::Result<Told, Fault> {
+    let failed = |error: std::io::Error| Fault::io("list", folder, &error);
+    let mut walls = Histogram::with_room();
+    let mut passes = Vec::new();
+    for _ in 0..LISTS {
+        let (cpu, begun) = (thread_cpu_ns(), Clock::now());
+        let seen = fs::read_dir(folder).map_err(failed)?.count();
+        walls.record((Clock::now() - begun) / u64::from(expected.max(1)));
+        passes.push((thread_cpu_ns() - cpu) as f64 / f64::from(expected.max(1)));
+        if seen != expected as usize {
+            return Err(Fault::new(format!(
+                "`{}` has {seen} entries where {expected} were made",
+                folder.display()
+            )));
+        }
+    }
+    Ok(Told {
+        operation: Operation::Readdir,
+        cpu_ns: median(&passes).unwrap_or(0.0),
+        p50_ns: walls.percentile(0.5).map(|ns| ns as f64),
+    })
+}
+
+/// Bytes of a record.
+const RECORD: usize = 100;
+/// Index files that each record changes.
+const INDEXES: usize = 4;
+/// Entries of 64 bytes in an index.
+const SLOTS: u64 = 4096;
+
+/// One writer that holds a lock over many small writes, as a version control server does when it
+/// takes a large change.
+fn batch(folder: &Path, records: u32) -> std::result::Result<Told, Fault> {
+    let path = folder.join("journal");
+    let failed = |error: std::io::Error| Fault::io("write", &path, &error);
+    let make = |name: String| File::create_new(folder.join(name));
+    let mut journal = make("journal".to_owned()).map_err(failed)?;
+    let indexes: Vec<File> = (0..INDEXES)
+        .map(|number| make(format!("index-{number}")))
+        .collect::<std::io::Result<_>>()
+        .map_err(failed)?;
+    let record = [b'r'; RECORD];
+    let meter = Meter::start();
+    let mut random = 1_u64;
+    let mut write = || -> std::io::Result<()> {
+        journal.lock()?;
+        for _ in 0..records {
+            journal.write_all(&record)?;
+            for index in &indexes {
+                // Knuth's MMIX generator; only that the slots are spread matters.
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                index.write_all_at(&record[..64], (random >> 33) % SLOTS * 64)?;
+            }
+        }
+        journal.sync_all()?;
+        journal.unlock()
+    };
+    write().map_err(failed)?;
+    let used = meter.stop();
+    let each = |ns: u64| ns as f64 / f64::from(records.max(1));
+    Ok(Told {
+        operation: Operation::Batch,
+        cpu_ns: each(used.cpu_ns),
+        p50_ns: Some(each(used.wall_ns)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_and_its_second_pass_have_every_metric() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut here = Here::at(&dir.path().join("ours"));
+        let pass = Pass { files: 50, bytes: 100, records: 20, round: 1 };
+        let mut told = pass.run(&mut here).unwrap();
+        told.extend(Unlink { files: 50, round: 1 }.run(&mut here).unwrap());
+        let sample = Durable {}.run(&mut here).unwrap().add_to(sample(&told));
+        let probe = Files::default();
+        let missing: Vec<_> = probe
+            .metrics()
+            .into_iter()
+            // They take a second program.
+            .filter(|metric| !metric.id.starts_with("layers_"))
+            .filter(|metric| sample.values.get(metric.id).is_none_or(|value| *value <= 0.0))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        let left = fs::read_dir(dir.path().join("ours/round-1")).unwrap().count();
+        assert_eq!(left, 1 + INDEXES, "the journal and its indexes");
+    }
+
+    #[test]
+    fn rounds_that_warm_up_do_not_meet() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut here = Here::at(&dir.path().join("ours"));
+        for _ in 0..2 {
+            Pass { files: 2, bytes: 1, records: 1, round: 0 }.run(&mut here).unwrap();
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! `quota`: what a limit on CPU time does to work that needs less than it on average.
+//!
+//! A quota of N CPUs lets the members of a cgroup run N times 100 ms in each 100 ms and then holds them
+//! all back until the next period. Times of such work depend on when it meets a period's end; the
+//! kernel's counters of throttled periods are exact, and stand beside them.
+//!
+//! One thread alone, with pauses, and then several at once, which use up a period's time the sooner
+//! the more they are: a quota of 2 CPUs lasts 8 threads a quarter of each period.
+
+use std::num::NonZero;
+
+use culprit_place::{Counters, NanoCpus, PlaceSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::arm::{Arm, Location, Role};
+use crate::error::Result;
+use crate::histogram::Histogram;
+use crate::inside::{Clock, Fault, Here, Task, stopped, thread_cpu_ns};
+use crate::metric::{Metric, Part, Unit};
+use crate::probe::{Asked, Probe, standard_arms};
+use crate::sample::Sample;
+use crate::stand::{Round, Stand};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Quota {
+    /// CPUs that engines' places without a quota of their own are given in one more arm.
+    pub cpus: NanoCpus,
+    /// Chunks of work a round.
+    pub chunks: u32,
+}
+
+impl Default for Quota {
+    fn default() -> Self {
+        Self { cpus: NanoCpus(500_000_000), chunks: 25 }
+    }
+}
+
+/// CPU time of a chunk.
+const CHUNK_CPU_NS: u64 = 30_000_000;
+/// The light load: so much CPU time every so often.
+const LIGHT_CPU_NS: u64 = 5_000_000;
+const LIGHT_EVERY_NS: u64 = 45_000_000;
+const LIGHT_TIMES: u32 = 10;
+/// Chunks of each thread where several work at once: 0.3 s of CPU time for two threads.
+const THREAD_CHUNKS: u32 = 5;
+/// As many threads as the place has CPUs, but no more than so many, so that a round does not take
+/// minutes on a large machine with a small quota; more where the quota is as large.
+const MOST_THREADS: u32 = 8;
+const LEAST_THREADS: u32 = 2;
+
+const CHUNK: Metric =
+    Metric::lower("chunk_ns.p50", "30 ms of CPU time", Unit::Nanos, Part::Headline);
+const LONGEST: Metric = Metric::lower("chunk_ns.max", "the longest", Unit::Nanos, Part::Shown);
+const LIGHT: Metric = Metric::lower("light_ns.p50", "5 ms every 45 ms", Unit::Nanos, Part::Shown);
+const THROTTLED: Metric = Metric::shown_fact("throttled_share", "periods held back", Unit::Share);
+const HELD_BACK: Metric = Metric::shown_fact("throttled_ns", "held back", Unit::Nanos);
+const TOGETHER: Metric = Metric::lower(
+    "threads_chunk_ns.p50",
+    "30 ms in each of several threads",
+    Unit::Nanos,
+    Part::Shown,
+);
+const TOGETHER_LONGEST: Metric =
+    Metric::lower("threads_chunk_ns.max", "the longest of these", Unit::Nanos, Part::Detail);
+const TOGETHER_THROTTLED: Metric = Metric::shown_fact(
+    "threads_throttled_share",
+    "periods held back, several threads",
+    Unit::Share,
+);
+const TOGETHER_HELD_BACK: Metric =
+    Metric::fact("threads_throttled_ns", "held back, several threads", Unit::Nanos);
+const THREADS: Metric = Metric::fact("threads", "threads", Unit::Count);
+const PERIODS: Metric = Metric::fact("periods", "periods", Unit::Count);
+const ALLOWED: Metric = Metric::fact("quota_cpus", "CPUs allowed", Unit::Count);
+
+impl Probe for Quota {
+    fn id(&self) -> &'static str {
+        "quota"
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        vec![
+            CHUNK,
+            LONGEST,
+            LIGHT,
+            TOGETHER,
+            THROTTLED,
+            TOGETHER_THROTTLED,
+            HELD_BACK,
+            TOGETHER_LONGEST,
+            TOGETHER_HELD_BACK,
+            THREADS,
+            PERIODS,
+            ALLOWED,
+        ]
+    }
+
+    fn workload(&self) -> Value {
+        json!({
+            "chunks": self.chunks,
+            "chunk_cpu_ns": CHUNK_CPU_NS,
+            "light_cpu_ns": LIGHT_CPU_NS,
+            "light_every_ns": LIGHT_EVERY_NS,
+            "light_times": LIGHT_TIMES,
+            "thread_chunks": THREAD_CHUNKS,
+            "most_threads": self.most_threads(),
+            "quota_cpus": self.cpus.0 as f64 / 1e9,
+        })
+    }
+
+    fn words(&self) -> Vec<String> {
+        let alone = format!(
+            "{} chunks of 30 ms of CPU time, one after the other, and {LIGHT_TIMES} of 5 ms, one every 45 ms: wall time of each; the kernel's counters say in how many of the quota's periods it was held back",
+            self.chunks
+        );
+        let together = format!(
+            "then {THREAD_CHUNKS} chunks of 30 ms in each of as many threads at once as the place has CPUs, at least {LEAST_THREADS} and at most {}",
+            self.most_threads()
+        );
+        vec![alone, together]
+    }
+
+    /// One round takes seconds.
+    fn least_rounds(&self) -> u32 {
+        6
+    }
+
+    /// Storage plays no part; an engine's place without a quota comes once more with one.
+    fn arms(&self, asked: &Asked) -> Result<Vec<Arm>> {
+        let asked = Asked { at: vec![Location::Layer(None)], ..asked.clone() };
+        let with = |arm: Arm| {
+            let limited = limited(&arm, self.cpus);
+            std::iter::once(arm).chain(limited)
+        };
+        Ok(standard_arms(&asked).into_iter().flat_map(with).collect())
+    }
+
+    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+        let before = stand.counters()?;
+        let told = stand.ask(&Chunks { chunks: self.chunks })?;
+        let after = stand.counters()?;
+        let together = stand.ask(&Threads { most: self.most_threads(), chunks: THREAD_CHUNKS })?;
+        let at_last = stand.counters()?;
+        let late = |times: &Histogram, q: f64| times.quantile(q).map(|ns| ns as f64);
+        Ok(Sample::default()
+            .maybe(CHUNK.id, late(&told.chunks, 0.5))
+            .maybe(LONGEST.id, late(&told.chunks, 1.0))
+            .maybe(LIGHT.id, late(&told.light, 0.5))
+            .maybe(TOGETHER.id, late(&together.chunks, 0.5))
+            .maybe(TOGETHER_LONGEST.id, late(&together.chunks, 1.0))
+            .with(THREADS.id, f64::from(together.threads))
+            .with_latencies("chunk", told.chunks)
+            .with_latencies("threads_chunk", together.chunks))
+        .map(|sample| counted(sample, &before, &after))
+        .map(|sample| counted_together(sample, &after, &at_last))
+    }
+}
+
+impl Quota {
+    /// A quota of as many CPUs as there are threads would not be noticed.
+    fn most_threads(&self) -> u32 {
+        let cpus = u32::try_from(self.cpus.0.div_ceil(1_000_000_000)).unwrap_or(u32::MAX);
+        MOST_THREADS.max(cpus.saturating_add(1))
+    }
+}
+
+/// What the quota did between two readings. Without a quota there are no periods, and the counters
+/// stand still: then nothing is told.
+struct HeldBack {
+    throttled_share: f64,
+    throttled_ns: Option<f64>,
+}
+
+fn held_back(before: &Counters, after: &Counters) -> Option<HeldBack> {
+    let (from, to) = (&before.cpu, &after.cpu);
+    to.quota_ns.zip(to.period_ns)?;
+    let throttled = grown(from.throttled_periods, to.throttled_periods)?;
+    let periods = grown(from.periods, to.periods)?;
+    Some(HeldBack {
+        throttled_share: throttled / periods.max(1.0),
+        throttled_ns: grown(from.throttled_ns, to.throttled_ns),
+    })
+}
+
+fn grown(from: Option<u64>, to: Option<u64>) -> Option<f64> {
+    Some(to?.saturating_sub(from?) as f64)
+}
+
+/// The same while several threads worked.
+fn counted_together(sample: Sample, before: &Counters, after: &Counters) -> Sample {
+    let told = held_back(before, after);
+    sample
+        .maybe(TOGETHER_THROTTLED.id, told.as_ref().map(|told| told.throttled_share))
+        .maybe(TOGETHER_HELD_BACK.id, told.and_then(|told| told.throttled_ns))
+}
+
+/// What the quota did while one thread worked, by the kernel's counters.
+fn counted(sample: Sample, before: &Counters, after: &Counters) -> Sample {
+    let told = held_back(before, after);
+    let (from, to) = (&before.cpu, &after.cpu);
+    let allowed = to.quota_ns.zip(to.period_ns);
+    sample
+        .maybe(THROTTLED.id, told.as_ref().map(|told| told.throttled_share))
+        .maybe(HELD_BACK.id, told.and_then(|told| told.throttled_ns))
+        .maybe(PERIODS.id, grown(from.periods, to.periods))
+        .maybe(ALLOWED.id, allowed.map(|(quota, period)| quota as f64 / period.max(1) as f64))
+}
+
+fn limited(arm: &Arm, cpus: NanoCpus) -> Option<Arm> {
+    let PlaceSpec::Engine { engine, image, options } = &arm.spec else { return None };
+    if options.cpus.is_some() || arm.role != Role::Candidate {
+        return None;
+    }
+    let mut options = options.clone();
+    options.cpus = Some(cpus);
+    let spec = PlaceSpec::Engine { engine: *engine, image: image.clone(), options };
+    let label = format!("{} with {} CPUs", arm.label, cpus.0 as f64 / 1e9);
+    Some(Arm { label, spec, variant: Some("quota"), ..arm.clone() })
+}
+
+/// One round in the place.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Chunks {
+    chunks: u32,
+}
+
+/// Wall times.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    chunks: Histogram,
+    light: Histogram,
+}
+
+impl Task for Chunks {
+    const NAME: &'static str = "quota";
+    type Output = Told;
+
+    fn run(self, here: &mut Here) -> std::result::Result<Told, Fault> {
+        let (mut chunks, mut light) = (Histogram::default(), Histogram::default());
+        for _ in 0..self.chunks {
+            if here.stopped() {
+                break;
+            }
+            chunks.record(work(CHUNK_CPU_NS));
+        }
+        let begun = Clock::now();
+        for at in 0..u64::from(LIGHT_TIMES) {
+            if here.stopped() {
+                break;
+            }
+            Clock::sleep_until(begun + at * LIGHT_EVERY_NS);
+            light.record(work(LIGHT_CPU_NS));
+        }
+        Ok(Told { chunks, light })
+    }
+}
+
+/// The same chunks in several threads at once.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Threads {
+    most: u32,
+    /// Of each thread.
+    chunks: u32,
+}
+
+/// Wall times of all threads' chunks.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ToldTogether {
+    threads: u32,
+    chunks: Histogram,
+}
+
+impl Task for Threads {
+    const NAME: &'static str = "quota-threads";
+    type Output = ToldTogether;
+
+    fn run(self, _: &mut Here) -> std::result::Result<ToldTogether, Fault> {
+        let threads = cpus().clamp(LEAST_THREADS, self.most.max(LEAST_THREADS));
+        let one = || {
+            let mut chunks = Histogram::default();
+            for _ in (0..self.chunks).take_while(|_| !stopped()) {
+                chunks.record(work(CHUNK_CPU_NS));
+            }
+            chunks
+        };
+        let mut chunks = Histogram::default();
+        std::thread::scope(|scope| {
+            let all: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+            for thread in all {
+                let seen = thread.join().map_err(|_| Fault::new("a thread has panicked"))?;
+                chunks.add(&seen);
+            }
+            Ok(ToldTogether { threads, chunks })
+        })
+    }
+}
+
+/// CPUs that this place may use. What `available_parallelism` tells is no more than the quota, which
+/// is to be exceeded here.
+fn cpus() -> u32 {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(cpus) => cpus.count(),
+        // More CPUs than such a set has room for.
+        Err(_) => std::thread::available_parallelism()
+            .map_or(LEAST_THREADS, |cpus| u32::try_from(NonZero::get(cpus)).unwrap_or(u32::MAX)),
+    }
+}
+
+/// Uses so much CPU time, and returns the wall time that it took.
+fn work(cpu_ns: u64) -> u64 {
+    let (begun, until) = (Clock::now(), thread_cpu_ns() + cpu_ns);
+    let mut sum = 0_u64;
+    while thread_cpu_ns() < until {
+        for number in 0..1000 {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(number));
+        }
+    }
+    Clock::now() - begun
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_takes_at_least_its_cpu_time() {
+        assert!(work(2_000_000) >= 2_000_000);
+    }
+
+    #[test]
+    fn counters_count_only_where_there_is_a_quota() {
+        let mut before = Counters::default();
+        before.cpu.periods = Some(10);
+        before.cpu.throttled_periods = Some(4);
+        let mut after = before;
+        after.cpu.periods = Some(30);
+        after.cpu.throttled_periods = Some(19);
+        let none = counted(Sample::default(), &before, &after);
+        assert!(!none.values.contains_key(THROTTLED.id));
+        (after.cpu.quota_ns, after.cpu.period_ns) = (Some(50_000_000), Some(100_000_000));
+        let some = counted(Sample::default(), &before, &after);
+        assert_eq!(some.values.get(THROTTLED.id), Some(&0.75));
+        assert_eq!(some.values.get(ALLOWED.id), Some(&0.5));
+        let together = counted_together(Sample::default(), &before, &after);
+        assert_eq!(together.values.get(TOGETHER_THROTTLED.id), Some(&0.75));
+        assert!(!together.values.contains_key(THROTTLED.id), "each stretch has its own");
+    }
+
+    #[test]
+    fn at_least_two_threads_have_their_chunks() {
+        let told = Threads { most: 3, chunks: 1 }.run(&mut Here::default()).unwrap();
+        assert!((2..=3).contains(&told.threads), "{told:?}");
+        assert_eq!(told.chunks.count(), u64::from(told.threads));
+        assert!(told.chunks.quantile(0.5).unwrap() > 29_000_000);
+    }
+
+    #[test]
+    fn threads_exceed_the_quota() {
+        let quota = |nanos| Quota { cpus: NanoCpus(nanos), ..Quota::default() };
+        assert_eq!(quota(500_000_000).most_threads(), MOST_THREADS);
+        assert_eq!(quota(11_500_000_000).most_threads(), 13);
+    }
+}

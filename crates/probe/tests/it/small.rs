@@ -1,0 +1,124 @@
+//! The other probes, each through its whole path on the host and in a sandbox.
+
+use std::time::Duration;
+
+use culprit_probe::probes::log::Log;
+use culprit_probe::probes::memory::Memory;
+use culprit_probe::probes::net::Net;
+use culprit_probe::probes::notify::{Notify, Reader};
+use culprit_probe::probes::pressure::Pressure;
+use culprit_probe::probes::quota::Quota;
+use culprit_probe::probes::start::Start;
+use culprit_probe::{Answer, Asked, Part, Probe};
+
+use crate::support::{asked, run};
+
+/// Runs two rounds, and every metric that is told or compared has a value in each.
+fn two_rounds(probe: impl Probe + 'static, without: &[&str]) -> Answer {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let asked = Asked { control: false, ..asked(&["host", "sandbox"], dir.path()) };
+    let (answer, session) = run(probe, &asked, 2);
+    assert!(session.problems.is_empty(), "{:?}", session.problems);
+    for metric in answer.metrics.iter().filter(|metric| metric.part != Part::Detail) {
+        for arm in answer.arms.iter().filter(|_| !without.contains(&metric.id)) {
+            assert_eq!(arm.values(metric).len(), 2, "{} of {}", metric.id, arm.arm.label);
+        }
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "everything is removed");
+    answer
+}
+
+fn value(answer: &Answer, arm: usize, metric: &str) -> f64 {
+    let metric = answer.metrics.iter().find(|known| known.id == metric).unwrap();
+    answer.arms[arm].values(metric)[0]
+}
+
+#[test]
+fn memory_is_told_by_its_faults() {
+    let answer = two_rounds(Memory { bytes: 2 << 20 }, &[]);
+    assert!(value(&answer, 0, "cold_major_share") > 0.5);
+}
+
+#[test]
+fn work_of_a_known_cpu_time_takes_at_least_that() {
+    // Without a quota there is nothing to count.
+    let probe = Quota { chunks: 2, ..Quota::default() };
+    let without = ["throttled_share", "throttled_ns", "threads_throttled_share"];
+    let answer = two_rounds(probe, &without);
+    // A histogram's bucket is 1.6 % wide.
+    assert!(value(&answer, 0, "chunk_ns.p50") > 29e6);
+}
+
+#[test]
+fn a_file_that_fits_is_read_again() {
+    let probe = Pressure { bytes: 4 << 20, ..Pressure::default() };
+    // Without a cgroup of its own, as on the host, nothing is counted.
+    let answer = two_rounds(probe, &["file_refaults", "limit_hits"]);
+    assert!(value(&answer, 0, "read_ns_per_mib") > 0.0);
+}
+
+#[test]
+fn printed_lines_are_no_answers() {
+    let answer = two_rounds(Log { lines: 2000, bytes: 40 }, &[]);
+    assert!(value(&answer, 0, "line_ns") > 0.0 && value(&answer, 1, "line_ns") > 0.0);
+}
+
+#[test]
+fn a_place_takes_longer_to_begin_than_its_second_answer() {
+    let answer = two_rounds(Start { spawns: 5, forks: 5 }, &["exec_ns"]);
+    for arm in [0, 1] {
+        let second = value(&answer, arm, "second_answer_ns");
+        assert!(value(&answer, arm, "first_answer_ns") > second);
+    }
+}
+
+#[test]
+fn client_and_server_meet_on_loopback() {
+    let probe = Net { trips: 1000, connects: 100, duration: Duration::from_millis(200), rate: 400 };
+    let answer = two_rounds(probe, &["proxy_cpu_ns_per_trip", "proxy_cpu_ns_per_connect"]);
+    // Requests are answered, so as many come back as were planned, give or take the plan's chance.
+    let reached = value(&answer, 0, "load_per_s");
+    assert!((100.0..900.0).contains(&reached), "{reached}");
+}
+
+#[test]
+fn a_reader_that_looks_once_a_second_shows_one_row_a_second() {
+    let probe = Notify {
+        readers: vec![Reader::Tail, Reader::Inotify],
+        think: Duration::from_millis(20),
+        duration: Duration::from_millis(500),
+    };
+    let answer = two_rounds(probe, &[]);
+    assert!(value(&answer, 0, "rows_per_second.tail") > 5.0);
+    assert!(value(&answer, 1, "rows_per_second.tail") < 1.5);
+    assert!(value(&answer, 1, "rows_per_second.inotify") > 5.0);
+    // What the place itself writes is heard everywhere.
+    for arm in [0, 1] {
+        assert!((value(&answer, arm, "heard.from_place") - 1.0).abs() < 1e-9);
+    }
+    assert!((value(&answer, 0, "heard.from_host") - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_file_is_read_and_written_by_every_engine() {
+    use culprit_probe::probes::disk::{Cache, Disk, Engine, Files, Spec};
+    for (engine, depth, cache) in
+        [(Engine::Psync, 1, Cache::Cached), (Engine::IoUring, 8, Cache::Direct)]
+    {
+        let spec = Spec {
+            engine,
+            depth,
+            cache,
+            write_share: 0.3,
+            size: 4 << 20,
+            warmup: Duration::from_millis(20),
+            duration: Duration::from_millis(300),
+            ..Spec::default()
+        };
+        // A short round has too few requests for its tail.
+        let probe = Disk::new(spec, Files::OwnEachRound, Vec::new()).unwrap();
+        let answer = two_rounds(probe, &["latency_ns.p99"]);
+        assert!(value(&answer, 0, "iops") > 10.0 && value(&answer, 1, "iops") > 10.0);
+        assert!(value(&answer, 0, "in_flight") > 0.5 * f64::from(depth), "{:?}", answer.workload);
+    }
+}
