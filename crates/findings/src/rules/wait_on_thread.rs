@@ -16,6 +16,10 @@ pub(crate) struct WaitOnThread;
 /// one is what joining means.
 const MAX_PARALLEL: f64 = 0.5;
 
+/// What a waiter may do between two waits that are one stretch, as a share of the stretch before:
+/// to come back from one join and start the next takes microseconds.
+const MAX_BETWEEN: f64 = 0.01;
+
 /// Confidence left where no record tells which thread ends the waits: that one thread alone works
 /// is then not shown.
 const WITHOUT_ENDER: f64 = 0.5;
@@ -34,14 +38,25 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     fix: "Start that work earlier, do it only when it is needed, split it over threads, or do not \
           wait for it. What the other thread did is listed under \"meanwhile\".",
     check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` must shrink",
-    thresholds: &[Threshold {
-        what: "share of a wait in which two or more threads of the process work, or would but for a mutex",
-        value: MAX_PARALLEL,
-        unit: "share",
-        reason: "Above it the wait joins parallel work. At half, pools whose last worker runs on \
-                 alone for a third are missed; near 1, every pool would be told.",
-        source: "definition",
-    }],
+    thresholds: &[
+        Threshold {
+            what: "share of a stretch of waits in which two or more threads of the process work, or would but for a mutex",
+            value: MAX_PARALLEL,
+            unit: "share",
+            reason: "Above it the waits join parallel work. At half, pools whose last worker runs on \
+                     alone for a third are missed; near 1, every pool would be told.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of a stretch of waits that the waiter may work before the next wait of the stretch",
+            value: MAX_BETWEEN,
+            unit: "share",
+            reason: "Threads that share work are joined one after the other: the wait for the last \
+                     one belongs to those before. Real work of the waiter between two waits ends \
+                     the stretch.",
+            source: "definition",
+        },
+    ],
 };
 
 impl Rule for WaitOnThread {
@@ -53,9 +68,11 @@ impl Rule for WaitOnThread {
         {
             let work =
                 Work::wanted_by(evidence.recording, &evidence.lives, &evidence.stacks, t.key);
-            alone.extend(
-                t.segments.into_iter().filter(|s| !is_parallel(&work, evidence.chain.segment(*s))),
-            );
+            let stretches = stretches(evidence, &t.segments);
+            let serial =
+                stretches.into_iter().filter(|stretch| !is_parallel(evidence, &work, stretch));
+            let segments = serial.flatten().filter(|s| !is_parallel(evidence, &work, &[*s]));
+            alone.extend(segments);
         }
         let key =
             |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
@@ -63,9 +80,46 @@ impl Rule for WaitOnThread {
     }
 }
 
-fn is_parallel(work: &Work, segment: &Segment) -> bool {
-    let both = work.with_at_least(2, segment.start, segment.start + segment.length);
-    both.share_of(segment.length) > MAX_PARALLEL
+/// The segments by stretches of waiting: threads that share their work are joined one after the
+/// other, and the wait for the last of them is not apart from the waits for those before.
+fn stretches(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<Vec<SegmentId>> {
+    let mut stretches: Vec<(Vec<SegmentId>, Nanos)> = Vec::new();
+    for &id in segments {
+        let segment = evidence.chain.segment(id);
+        let waiter = tally::waiter(evidence, segment);
+        match stretches.last_mut() {
+            Some((stretch, waited)) if continues(evidence, stretch, *waited, segment, waiter) => {
+                stretch.push(id);
+                *waited = *waited + segment.length;
+            }
+            _ => stretches.push((vec![id], segment.length)),
+        }
+    }
+    stretches.into_iter().map(|(stretch, _)| stretch).collect()
+}
+
+/// Whether the waiter had next to nothing to do between a stretch and the next segment.
+fn continues(
+    evidence: &Evidence<'_>,
+    stretch: &[SegmentId],
+    waited: Nanos,
+    next: &Segment,
+    waiter: ThreadId,
+) -> bool {
+    let Some(last) = stretch.last().map(|id| evidence.chain.segment(*id)) else { return false };
+    let end = last.start + last.length;
+    waiter == tally::waiter(evidence, last)
+        && next.start >= end
+        && next.start.since(end).share_of(waited) <= MAX_BETWEEN
+}
+
+/// Whether for most of the time of these segments more than one thread works.
+fn is_parallel(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> bool {
+    let both = segments.iter().map(|id| {
+        let segment = evidence.chain.segment(*id);
+        work.with_at_least(2, segment.start, segment.start + segment.length)
+    });
+    both.sum::<Nanos>().share_of(evidence.total(segments)) > MAX_PARALLEL
 }
 
 fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
@@ -183,6 +237,41 @@ mod tests {
         assert!(first(&recording, "lock-contention").is_none());
         let found = first(&recording, "wait-on-thread").expect("found");
         assert!(found.title.contains("for loader (1001) to end"), "{}", found.title);
+    }
+
+    /// Two threads, of which the second works `alone` after the first has ended; the main thread
+    /// joins one after the other and works `between` meanwhile.
+    fn joined_in_turn(between: u64, alone: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let first = scene.thread(process, "solver0", 0);
+        let last = scene.thread(process, "solver1", 0);
+        let solve = "clone3;solve";
+        scene.run(first, 600, Cause::CpuUser, solve);
+        scene.run(last, 600 + between + alone, Cause::CpuUser, solve);
+        scene.wait(main, 600, Cause::Lock, JOIN, End::By(first));
+        scene.run(main, between, Cause::CpuUser, "main;gather");
+        scene.wait(main, alone, Cause::Lock, JOIN, End::By(last));
+        scene.run(main, 100, Cause::CpuUser, "main;finish");
+        scene.done()
+    }
+
+    #[test]
+    fn the_last_of_threads_that_share_work_may_end_later_than_the_others() {
+        assert!(first(&joined_in_turn(1, 200), "wait-on-thread").is_none());
+    }
+
+    #[test]
+    fn a_thread_that_works_alone_for_most_of_a_stretch_is_told_with_that_part() {
+        let found = first(&joined_in_turn(1, 900), "wait-on-thread").expect("found");
+        assert_eq!(found.cost.0, 900_000_000);
+    }
+
+    #[test]
+    fn own_work_between_two_waits_makes_them_two() {
+        let found = first(&joined_in_turn(100, 200), "wait-on-thread").expect("found");
+        assert_eq!(found.cost.0, 200_000_000);
     }
 
     #[test]
