@@ -5,7 +5,7 @@
 
 use culprit_model::{Finding, Severity};
 
-use super::finding;
+use super::Told;
 use super::measured::{Measured, MeasuredArm, length};
 use crate::rule::{Group, RuleDoc, Specificity};
 
@@ -33,20 +33,13 @@ pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
 }
 
 fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
-    let direct = measured
-        .candidates()
-        .find(|other| other.place == arm.place && other.variant == Some("hostnet"))?;
-    let (mut words, mut facts, mut sure) = (Vec::new(), Vec::new(), 1.0_f64);
-    for id in METRICS {
-        let Some(difference) = measured.worse(arm, direct, id) else { continue };
-        let metric = measured.metric(id)?;
-        let more = length(difference.more());
-        words.push(format!("{} {}, +{more}", metric.name, difference.times()));
-        facts.extend(difference.facts(metric, [direct.label, arm.label]));
-        sure = sure.min(difference.ratio.interval.coverage);
-    }
-    let title = format!("the bridge of {} costs: {}", arm.place, words.join("; "));
-    (!words.is_empty()).then(|| finding(&DOC, title, Severity::Low, sure, facts))
+    let direct = measured.sibling(arm, "hostnet")?;
+    let title = format!("the bridge of {} costs:", arm.place);
+    let labels = [direct.label, arm.label];
+    let told = Told { doc: &DOC, severity: Severity::Low, title, labels };
+    told.finding(&measured.worse_by(arm, direct, &METRICS), |metric, difference| {
+        format!("{} {}, +{}", metric.name, difference.times(), length(difference.more()))
+    })
 }
 
 #[cfg(test)]

@@ -31,9 +31,7 @@ pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
 }
 
 fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
-    let none = measured
-        .candidates()
-        .find(|other| other.place == arm.place && other.variant == Some("log-none"))?;
+    let none = measured.sibling(arm, "log-none")?;
     let metric = measured.metric("line_ns")?;
     let difference = measured.worse(arm, none, metric.id)?;
     let title = format!(

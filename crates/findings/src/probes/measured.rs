@@ -132,6 +132,11 @@ impl<'a> Measured<'a> {
         self.arms.iter().skip(1).filter(|arm| !arm.is_control)
     }
 
+    /// The arm of the same place that has this variant: what differs is the variant alone.
+    pub(super) fn sibling(&self, arm: &MeasuredArm<'a>, variant: &str) -> Option<&MeasuredArm<'a>> {
+        self.candidates().find(|other| other.place == arm.place && other.variant == Some(variant))
+    }
+
     /// How much worse one arm is than another; none when that was not shown.
     pub(super) fn worse(
         &self,
@@ -148,29 +153,50 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// All judged metrics by which one arm is worse than another, the worst first: settled as a family, as
-    /// the answer's verdicts are, so that a finding says nothing that they do not.
+    /// All judged metrics by which one arm is worse than another, the worst first.
     pub(super) fn all_worse(
         &self,
         worse: &MeasuredArm<'a>,
         better: &MeasuredArm<'a>,
-    ) -> Vec<(&MeasuredMetric<'a>, Difference)> {
+    ) -> Differences<'_, 'a> {
         let judged = self.metrics.iter().filter(|metric| metric.judged);
-        let mut all: Vec<(&MeasuredMetric<'a>, Ratio)> = judged
-            .filter_map(|metric| {
-                let times = (better.times(metric), worse.times(metric));
-                Some((metric, compare_paired(&times.0, &times.1, metric.bands)?))
-            })
-            .collect();
-        settle_family(&mut all.iter_mut().map(|(_, ratio)| ratio).collect::<Vec<_>>());
-        all.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
-        let slower = all.into_iter().filter(|(_, ratio)| ratio.verdict == Verdict::Slower);
-        let told = slower.filter_map(|(metric, ratio)| {
-            let (better, worse) = (better.median(metric.id)?, worse.median(metric.id)?);
-            Some((metric, Difference { ratio, better, worse }))
-        });
-        told.collect()
+        let mut all = settled(judged, [better, worse]);
+        all.sort_by(|(_, a), (_, b)| b.ratio.value.total_cmp(&a.ratio.value));
+        all
     }
+
+    /// Those of these metrics by which one arm is worse than another, in their order.
+    pub(super) fn worse_by(
+        &self,
+        worse: &MeasuredArm<'a>,
+        better: &MeasuredArm<'a>,
+        ids: &[&str],
+    ) -> Differences<'_, 'a> {
+        settled(ids.iter().filter_map(|id| self.metric(id)), [better, worse])
+    }
+}
+
+/// Metrics by which one arm is worse than another.
+pub(super) type Differences<'m, 'a> = Vec<(&'m MeasuredMetric<'a>, Difference)>;
+
+/// Settled as a family, as the answer's verdicts are, so that a finding says nothing that they do not:
+/// the more metrics are looked at, the sooner one of them differs by chance.
+fn settled<'m, 'a>(
+    metrics: impl Iterator<Item = &'m MeasuredMetric<'a>>,
+    [better, worse]: [&MeasuredArm<'a>; 2],
+) -> Differences<'m, 'a> {
+    let compared = |metric: &'m MeasuredMetric<'a>| {
+        let times = (better.times(metric), worse.times(metric));
+        Some((metric, compare_paired(&times.0, &times.1, metric.bands)?))
+    };
+    let mut all: Vec<(&MeasuredMetric<'a>, Ratio)> = metrics.filter_map(compared).collect();
+    settle_family(&mut all.iter_mut().map(|(_, ratio)| ratio).collect::<Vec<_>>());
+    let slower = all.into_iter().filter(|(_, ratio)| ratio.verdict == Verdict::Slower);
+    let told = slower.filter_map(|(metric, ratio)| {
+        let (better, worse) = (better.median(metric.id)?, worse.median(metric.id)?);
+        Some((metric, Difference { ratio, better, worse }))
+    });
+    told.collect()
 }
 
 impl Difference {
@@ -211,4 +237,26 @@ pub(super) fn length(ns: f64) -> String {
         reason = "a positive length of time"
     )]
     Nanos(ns as u64).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::{Arm, measured_in};
+
+    /// Six rounds, all of them worse by 30 %: a sign test is that sure of one metric (2 / 2^6 = 0.03),
+    /// and not of each of three.
+    #[test]
+    fn the_more_metrics_are_looked_at_the_surer_each_must_be() {
+        let values =
+            |times: f64| [("a_ns", 1e3 * times), ("b_ns", 2e3 * times), ("c_ns", 3e3 * times)];
+        let arms = [Arm::host(&values(1.0)), Arm::engine(&values(1.3))];
+        let told = |rounds: usize, ids: &[&str]| {
+            measured_in(rounds, "files", &arms, |measured| {
+                measured.worse_by(&measured.arms[1], &measured.arms[0], ids).len()
+            })
+        };
+        assert_eq!(told(6, &["a_ns"]), 1);
+        assert_eq!(told(6, &["a_ns", "b_ns", "c_ns"]), 0);
+        assert_eq!(told(12, &["a_ns", "b_ns", "c_ns"]), 3);
+    }
 }

@@ -33,6 +33,7 @@ pub(crate) use shared_folder_fs::DOC as SHARED_FOLDER_FS;
 use culprit_model::{Evidence as Fact, Finding, Nanos, Severity};
 
 use crate::rule::RuleDoc;
+use measured::Difference;
 
 /// What a rule says about a probe's answer.
 type Rule = fn(&Measured<'_>) -> Vec<Finding>;
@@ -80,15 +81,37 @@ fn storage_finding(
     [better, worse]: [&MeasuredArm<'_>; 2],
 ) -> Option<Finding> {
     let all = measured.all_worse(worse, better);
-    let (_, worst) = all.first()?;
-    let words: Vec<String> =
-        all.iter().map(|(metric, d)| format!("{} {}", metric.name, d.times())).collect();
-    let low = worst.ratio.interval.low;
+    let low = all.first()?.1.ratio.interval.low;
     let severity = if low >= DEAR { Severity::Medium } else { Severity::Low };
-    let sure = worst.ratio.interval.coverage;
-    let facts = all.iter().flat_map(|(metric, d)| d.facts(metric, [better.label, worse.label]));
-    let title = format!("{title}: {}", words.join("; "));
-    Some(finding(doc, title, severity, sure, facts.collect()))
+    let told =
+        Told { doc, severity, title: format!("{title}:"), labels: [better.label, worse.label] };
+    told.finding(&all, |metric, difference| format!("{} {}", metric.name, difference.times()))
+}
+
+/// What is to be said of two arms that differ in one thing.
+struct Told<'a> {
+    doc: &'a RuleDoc,
+    severity: Severity,
+    /// What the words for each metric follow.
+    title: String,
+    /// What the better and the worse arm are called.
+    labels: [&'a str; 2],
+}
+
+impl Told<'_> {
+    /// A finding of all metrics by which one of the arms is worse, with words for each; none where there
+    /// is no such metric.
+    fn finding(
+        &self,
+        all: &[(&MeasuredMetric<'_>, Difference)],
+        words: impl Fn(&MeasuredMetric<'_>, &Difference) -> String,
+    ) -> Option<Finding> {
+        let told: Vec<String> = all.iter().map(|(metric, d)| words(metric, d)).collect();
+        let title = format!("{} {}", self.title, told.join("; "));
+        let sure = all.iter().map(|(_, d)| d.ratio.interval.coverage).fold(1.0, f64::min);
+        let facts = all.iter().flat_map(|(metric, d)| d.facts(metric, self.labels)).collect();
+        (!all.is_empty()).then(|| finding(self.doc, title, self.severity, sure, facts))
+    }
 }
 
 /// A finding that no recording is behind: it explains no time of anybody's, so it has no cost.

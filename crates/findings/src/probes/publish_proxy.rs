@@ -5,7 +5,7 @@
 
 use culprit_model::{Finding, Severity};
 
-use super::finding;
+use super::Told;
 use super::measured::{Measured, MeasuredArm, length};
 use crate::rule::{Group, RuleDoc, Specificity, fact};
 
@@ -27,9 +27,18 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     thresholds: &[],
 };
 
-/// What a way through the proxy makes longer, and the proxy's CPU time for it.
-const PAIRS: [(&str, &str); 2] =
-    [("rtt_ns.p50", "proxy_cpu_ns_per_trip"), ("connect_ns.p50", "proxy_cpu_ns_per_connect")];
+/// What a way through the proxy makes longer.
+const METRICS: [&str; 2] = ["rtt_ns.p50", "connect_ns.p50"];
+
+/// The proxy's CPU time for each of them. Without a process on the way the kernel forwards, which is no
+/// matter of a proxy.
+fn proxy_cpu(arm: &MeasuredArm<'_>, id: &str) -> Option<f64> {
+    let of = match id {
+        "rtt_ns.p50" => "proxy_cpu_ns_per_trip",
+        _ => "proxy_cpu_ns_per_connect",
+    };
+    arm.median(of).filter(|cpu| *cpu > 0.0)
+}
 
 pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
     let published = measured.candidates().filter(|arm| arm.variant == Some("published"));
@@ -37,29 +46,22 @@ pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
 }
 
 fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
-    let direct = measured
-        .candidates()
-        .find(|other| other.place == arm.place && other.variant == Some("hostnet"))
-        .or_else(|| measured.arms.first())?;
-    let (mut words, mut facts, mut sure) = (Vec::new(), Vec::new(), 1.0_f64);
-    for (id, proxy) in PAIRS {
-        let Some(difference) = measured.worse(arm, direct, id) else { continue };
-        // Without a process on the way the kernel forwards, which is no matter of a proxy.
-        let Some(cpu) = arm.median(proxy).filter(|cpu| *cpu > 0.0) else { continue };
-        let metric = measured.metric(id)?;
-        words.push(format!(
-            "{} {}, +{}, {} of CPU time in the proxy",
-            metric.name,
-            difference.times(),
-            length(difference.more()),
-            length(cpu)
-        ));
-        facts.push(fact(format!("{}, CPU time of the proxy", metric.name), cpu, "ns"));
-        facts.extend(difference.facts(metric, [direct.label, arm.label]));
-        sure = sure.min(difference.ratio.interval.coverage);
-    }
-    let title = format!("the published port goes through a proxy: {}", words.join("; "));
-    (!words.is_empty()).then(|| finding(&DOC, title, Severity::Medium, sure, facts))
+    let direct = measured.sibling(arm, "hostnet").or_else(|| measured.arms.first())?;
+    let mut longer = measured.worse_by(arm, direct, &METRICS);
+    longer.retain(|(metric, _)| proxy_cpu(arm, metric.id).is_some());
+    let title = "the published port goes through a proxy:".to_owned();
+    let labels = [direct.label, arm.label];
+    let told = Told { doc: &DOC, severity: Severity::Medium, title, labels };
+    let mut finding = told.finding(&longer, |metric, difference| {
+        let (times, more) = (difference.times(), length(difference.more()));
+        let cpu = length(proxy_cpu(arm, metric.id).unwrap_or_default());
+        format!("{} {times}, +{more}, {cpu} of CPU time in the proxy", metric.name)
+    })?;
+    finding.evidence.extend(longer.iter().filter_map(|(metric, _)| {
+        let cpu = proxy_cpu(arm, metric.id)?;
+        Some(fact(format!("{}, CPU time of the proxy", metric.name), cpu, "ns"))
+    }));
+    Some(finding)
 }
 
 #[cfg(test)]

@@ -46,6 +46,16 @@ const ROUNDS: usize = 12;
 
 /// Gives an answer of these arms to a rule.
 pub(super) fn measured<T>(probe: &str, arms: &[Arm], rule: impl FnOnce(&Measured<'_>) -> T) -> T {
+    measured_in(ROUNDS, probe, arms, rule)
+}
+
+/// The same after so many rounds.
+pub(super) fn measured_in<T>(
+    rounds: usize,
+    probe: &str,
+    arms: &[Arm],
+    rule: impl FnOnce(&Measured<'_>) -> T,
+) -> T {
     let labels: Vec<String> =
         arms.iter().enumerate().map(|(at, arm)| format!("arm {at} {}", arm.location)).collect();
     let bands = Bands::one(0.05);
@@ -72,7 +82,7 @@ pub(super) fn measured<T>(probe: &str, arms: &[Arm], rule: impl FnOnce(&Measured
             location: arm.location,
             storage: arm.storage,
             variant: arm.variant,
-            rounds: (0..ROUNDS).map(round).collect(),
+            rounds: (0..rounds).map(round).collect(),
         }
     };
     let told: Vec<MeasuredArm<'_>> = arms.iter().enumerate().map(of).collect();

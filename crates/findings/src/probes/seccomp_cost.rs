@@ -4,7 +4,7 @@
 
 use culprit_model::{Finding, Severity};
 
-use super::finding;
+use super::Told;
 use super::measured::{Measured, MeasuredArm, length};
 use crate::rule::{Group, RuleDoc, Specificity};
 
@@ -34,20 +34,13 @@ pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
 }
 
 fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
-    let without = measured
-        .candidates()
-        .find(|other| other.place == arm.place && other.variant == Some("seccomp-off"))?;
-    let (mut words, mut facts, mut sure) = (Vec::new(), Vec::new(), 1.0_f64);
-    for id in CALLS {
-        let Some(difference) = measured.worse(arm, without, id) else { continue };
-        let metric = measured.metric(id)?;
-        let more = length(difference.more());
-        words.push(format!("{more} to {}, {}", metric.name, difference.times()));
-        facts.extend(difference.facts(metric, ["without filter", "with it"]));
-        sure = sure.min(difference.ratio.interval.coverage);
-    }
-    let title = format!("the filter on system calls of {} adds {}", arm.place, words.join("; "));
-    (!words.is_empty()).then(|| finding(&DOC, title, Severity::Info, sure, facts))
+    let without = measured.sibling(arm, "seccomp-off")?;
+    let title = format!("the filter on system calls of {} adds", arm.place);
+    let labels = ["without filter", "with it"];
+    let told = Told { doc: &DOC, severity: Severity::Info, title, labels };
+    told.finding(&measured.worse_by(arm, without, &CALLS), |metric, difference| {
+        format!("{} to {}, {}", length(difference.more()), metric.name, difference.times())
+    })
 }
 
 #[cfg(test)]
