@@ -2,13 +2,14 @@
 //!
 //! Runs before and after are recorded in the same place. A finding is the same on both sides when its
 //! rule and the function that it points at are: the module may be another one, for a fix is often a
-//! new file.
+//! new file. What a rule says about a whole run points at no function.
 
 use std::collections::BTreeMap;
 
 use culprit_model::{Finding, Nanos, Text};
 
 use crate::difference::RunSummary;
+use crate::rules::{cpu_quota_throttling, run_queue};
 use crate::settle::MIN_SHARE;
 
 /// What became of a finding.
@@ -94,6 +95,16 @@ fn changed(key: &Key, before: &Side<'_>, after: &Side<'_>) -> Option<FindingChan
 
 type Key = (&'static str, Text);
 
+/// Rules that make one claim about a whole run. Where its threads happened to be when others had the CPUs
+/// is another function in each run, and says nothing about what has become of the finding.
+const OF_THE_RUN: [&str; 2] = [run_queue::DOC.id, cpu_quota_throttling::DOC.id];
+
+fn key(finding: &Finding) -> Key {
+    let function = finding.at.first().map(|at| at.function.clone());
+    let function = function.filter(|_| !OF_THE_RUN.contains(&finding.id));
+    (finding.id, function.unwrap_or_default())
+}
+
 /// The findings of one side's runs.
 struct Side<'a> {
     runs: usize,
@@ -108,9 +119,7 @@ impl<'a> Side<'a> {
         let mut found: BTreeMap<Key, Vec<(usize, &Finding)>> = BTreeMap::new();
         for (at, run) in runs.iter().enumerate() {
             for finding in run.findings().iter().filter(|finding| finding.cost > Nanos::ZERO) {
-                let function = finding.at.first().map(|at| at.function.clone());
-                let key = (finding.id, function.unwrap_or_default());
-                found.entry(key).or_default().push((at, finding));
+                found.entry(key(finding)).or_default().push((at, finding));
             }
         }
         let walls: Nanos = runs.iter().map(RunSummary::wall).sum();
@@ -196,6 +205,25 @@ mod tests {
         assert_eq!((gone[0].runs_before, gone[0].runs_after), (2, 0));
         assert_eq!(kinds(&fixed, &guilty)[0], (Change::Came, "poll-sleep-loop"));
         assert_eq!(kinds(&guilty, &guilty)[0], (Change::Stayed, "poll-sleep-loop"));
+    }
+
+    /// Two threads on one CPU, which wait for it in a function of the run's own.
+    fn crowded(function: &str) -> RunSummary {
+        let mut scene = Scene::default();
+        let one = scene.program("one", None, 0);
+        for _ in 0..8 {
+            scene.run(one, 50, Cause::CpuUser, "main;work");
+            scene.run(one, 50, Cause::Runnable, &format!("main;{function}"));
+        }
+        RunSummary::of(&scene.done())
+    }
+
+    #[test]
+    fn waiting_for_a_cpu_is_one_finding_wherever_threads_were() {
+        let (before, after) = ([crowded("parse")], [crowded("print")]);
+        let told = kinds(&before, &after);
+        let queue: Vec<_> = told.iter().filter(|(_, id)| *id == "run-queue").collect();
+        assert_eq!(queue, [&(Change::Stayed, "run-queue")], "{told:?}");
     }
 
     #[test]
