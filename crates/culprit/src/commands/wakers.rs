@@ -115,7 +115,7 @@ impl Looks<'_> {
                 thread: self.recording.thread_name(row.thread),
                 cause: row.cause,
                 function: self.function(row.stack),
-                duration: row.duration,
+                duration: link.held,
                 woken_by: self.waker(link.ended),
             }
         });
@@ -176,5 +176,57 @@ fn kind(ended: Ended) -> String {
         Ended::ByInterrupt(source) => source.to_string(),
         Ended::Not => "not".to_owned(),
         Ended::Unknown => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_model::notation::parse;
+
+    use super::*;
+    use crate::testing;
+
+    /// A wait has one waker, and stands in one group: also in a part of the time, where waits are cut.
+    #[test]
+    fn groups_add_up_to_the_whole() {
+        let recording = testing::recording();
+        let part = Filter { from: Some(culprit_model::Time(15_000_000)), ..Filter::default() };
+        for filter in [Filter::default(), part] {
+            for metric in [Metric::Blocked, Metric::Waits] {
+                let filter = waits(Filter { metric, ..filter.clone() }).unwrap();
+                let tree = load::tree(&recording, &filter).unwrap();
+                let groups = groups(&recording, &tree);
+                let sum: u64 = groups.iter().map(|group| group.value).sum();
+                assert!(sum > 0 && sum == tree.total(), "{metric}: {sum} of {}", tree.total());
+            }
+        }
+    }
+
+    /// `worker` sleeps all along and then ends the last 40 ms of it, in which `main` waited.
+    #[test]
+    fn a_waker_s_wait_counts_as_far_as_it_held_the_wait_up() {
+        let recording = parse(
+            "
+            tick 10ms
+            stack u cpu.user app!main
+            stack l blocked.lock app!main;libc.so.6!pthread_mutex_lock
+            stack s blocked.sleep app!main;libc.so.6!clock_nanosleep
+            app(10)/main(10)    uuuuuullllu|
+            app(10)/worker(11)  usssssssssu|
+            wake 10 worker > main app!main
+            ",
+        )
+        .unwrap();
+        let filter = waits(Filter { thread: "main".to_owned(), ..Filter::default() }).unwrap();
+        let tree = load::tree(&recording, &filter).unwrap();
+        let looks = Looks {
+            lives: Lives::of(&recording),
+            causes: Causes::of(&recording),
+            recording: &recording,
+        };
+        let row = looks.row(&groups(&recording, &tree)[0]);
+        let chain: Vec<_> = row.chain.iter().map(|l| (l.thread.as_str(), l.duration)).collect();
+        let (held, all) = (Nanos(40_000_000), row.longest);
+        assert_eq!((chain, all), (vec![("main (10)", held), ("worker (11)", held)], held));
     }
 }

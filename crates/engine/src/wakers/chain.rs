@@ -1,6 +1,8 @@
 //! Who ended a wait, and what that one had waited for.
 
-use culprit_model::{Cause, Interval, ProcessId, Recording, StackId, ThreadId, Time, WakeSource};
+use culprit_model::{
+    Cause, Interval, Nanos, ProcessId, Recording, StackId, ThreadId, Time, WakeSource,
+};
 
 use super::lives::{Lives, end};
 
@@ -88,6 +90,8 @@ pub struct Link {
     pub wait: usize,
     /// What ended it.
     pub ended: Ended,
+    /// How much of the first link's time this wait took up: a waker may have waited long before.
+    pub held: Nanos,
 }
 
 /// The wait of a row, then the wait of the thread that ended it which took up most of that time,
@@ -96,32 +100,35 @@ pub struct Link {
 #[must_use]
 pub fn chain(recording: &Recording, lives: &Lives, wait: usize) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
+    let Some(first) = recording.intervals.get(wait) else { return links };
+    let mut span = (first.start, end(first));
     let mut next = Some(wait);
     while let Some(row) = next.and_then(|at| recording.intervals.get(at)) {
         let at = next.unwrap_or_default();
         if links.len() == MOST_LINKS || links.iter().any(|link| link.wait == at) {
             break;
         }
+        span = (span.0.max(row.start), span.1.min(end(row)));
         let ended = ended(recording, row);
-        links.push(Link { wait: at, ended });
-        next = ended.thread().and_then(|thread| main_wait(recording, lives, thread, row));
+        links.push(Link { wait: at, ended, held: span.1.since(span.0) });
+        next = ended.thread().and_then(|thread| main_wait(recording, lives, thread, span));
     }
     links
 }
 
-/// The wait of a thread that took up more than half of another wait's time.
+/// The wait of a thread that took up more than half of a span of time.
 fn main_wait(
     recording: &Recording,
     lives: &Lives,
     thread: ThreadId,
-    during: &Interval,
+    (begin, until): (Time, Time),
 ) -> Option<usize> {
     let range = lives.rows(thread);
     let rows = &recording.intervals[range.clone()];
-    let from = rows.partition_point(|row| end(row) <= during.start);
-    let to = rows.partition_point(|row| row.start < end(during));
-    let overlap = |row: &Interval| end(row).min(end(during)).since(row.start.max(during.start));
+    let from = rows.partition_point(|row| end(row) <= begin);
+    let to = rows.partition_point(|row| row.start < until);
+    let overlap = |row: &Interval| end(row).min(until).since(row.start.max(begin));
     let waits = (from..to).filter(|at| rows[*at].cause.is_blocked());
     let longest = waits.max_by_key(|at| (overlap(&rows[*at]), std::cmp::Reverse(*at)))?;
-    (overlap(&rows[longest]).0 > during.duration.0 / 2).then_some(range.start + longest)
+    (overlap(&rows[longest]).0 > until.since(begin).0 / 2).then_some(range.start + longest)
 }
