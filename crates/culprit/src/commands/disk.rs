@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use culprit_model::Nanos;
-use culprit_probe::probes::disk::definition::differences;
+use culprit_probe::probes::disk::definition::{CLAIMS, differences, is_understood};
 use culprit_probe::probes::disk::{Disk, Engine, Files, Spec, diskspd, fio};
 
 use super::probe;
@@ -57,6 +57,11 @@ fn work(args: &DiskArgs) -> Result<Work, Failure> {
     change(&mut spec, args);
     claims.extend(args.claim.iter().cloned());
     remarks.extend(claims.iter().flat_map(|claim| differences(claim, &spec)));
+    // A job's name need not say anything; what is typed as a claim is meant to.
+    let vague = args.claim.iter().filter(|claim| !is_understood(claim));
+    remarks.extend(vague.map(|claim| {
+        format!("`{claim}` names nothing that could be checked; a claim may name {CLAIMS}")
+    }));
     Ok(Work { spec, remarks })
 }
 

@@ -4,7 +4,7 @@
 //! published "random read" whose options ask for 60 % writes is a random mix. [`differences`]
 //! compares words with numbers; where a word may mean two things, it says nothing.
 
-use super::spec::{Access, Cache, Spec, percent, size};
+use super::spec::{Access, Cache, Engine, Spec, percent, size};
 
 /// A workload as another tool's definition has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +39,29 @@ pub fn differences(claim: &str, spec: &Spec) -> Vec<String> {
     let claim = claim.split_whitespace().collect::<Vec<_>>().join(" ");
     found.into_iter().flatten().map(|but| format!("it is called `{claim}`, but {but}")).collect()
 }
+
+/// Whether a claim says anything about a workload that [`differences`] could find wrong.
+#[must_use]
+pub fn is_understood(claim: &str) -> bool {
+    // What fits workloads that are opposites in everything says nothing.
+    let reads = Spec::default();
+    let writes = Spec { write_share: 1.0, ..Spec::default() };
+    let opposite = Spec {
+        engine: Engine::IoUring,
+        block: 96 << 10,
+        threads: 3,
+        depth: 3,
+        access: Access::Sequential,
+        write_share: 1.0,
+        cache: Cache::DirectWriteThrough,
+        ..Spec::default()
+    };
+    [reads, writes, opposite].iter().any(|spec| !differences(claim, spec).is_empty())
+}
+
+/// What a claim may name, in words.
+pub const CLAIMS: &str = "reads or writes and their share, random or sequential, cached, direct or \
+                          durable, the disk, a queue depth, threads, or the size of a block";
 
 /// The words of a claim, in lower case. `%` and `/` are words, too.
 struct Words(Vec<String>);
@@ -489,6 +512,30 @@ mod tests {
         }
         for claim in ["128K", "128 KiB", "10k IOPS", "64k files", "2g", "100m", "4k aligned 128k"] {
             silent(claim, &mixed());
+        }
+    }
+
+    #[test]
+    fn a_claim_that_nothing_could_contradict_is_known() {
+        let known = [
+            "random reads",
+            "sequential",
+            "writes",
+            "60 % writes",
+            "cached",
+            "O_DIRECT",
+            "4k",
+            "128 KiB",
+            "qd1",
+            "qd 32",
+            "4 threads",
+            "fsync",
+        ];
+        for claim in known {
+            assert!(is_understood(claim), "{claim}");
+        }
+        for claim in ["", "fast", "bananas", "the database of the shop", "10k IOPS"] {
+            assert!(!is_understood(claim), "{claim}");
         }
     }
 
