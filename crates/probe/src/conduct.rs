@@ -123,7 +123,11 @@ pub fn conduct(plan: &Plan, workers: &mut Workers, hooks: &Hooks<'_>) -> Session
             workers.remove_later(folder.join(name));
         }
     }
-    let mut conductor = Conductor { plan, names, workers, hooks };
+    let round_ns = plan.probe.round_time().and_then(|one| {
+        let one_ns = u64::try_from(one.as_nanos()).ok()?;
+        one_ns.checked_mul(count as u64)
+    });
+    let mut conductor = Conductor { plan, names, workers, hooks, round_ns };
     if conductor.prepare(&mut session) {
         conductor.rounds(&mut session);
         if plan.probe.has_second_pass() {
@@ -139,12 +143,14 @@ struct Conductor<'a> {
     names: Vec<String>,
     workers: &'a mut Workers,
     hooks: &'a Hooks<'a>,
+    /// What a round takes, as far as is known: what the probe says, then what the last one took.
+    round_ns: Option<u64>,
 }
 
 impl Conductor<'_> {
     fn stand(&mut self, arm: usize) -> Stand<'_> {
-        let arms = &self.plan.arms;
-        Stand::new(&arms[arm], &self.names[arm], self.workers, self.hooks.interrupted)
+        let arms = self.plan.arms.as_slice();
+        Stand::new((arms, arm), &self.names[arm], self.workers, self.hooks.interrupted)
     }
 
     /// Whether there is something to measure.
@@ -160,8 +166,11 @@ impl Conductor<'_> {
                 Err(error) => note(session, arm, error),
             }
         }
-        for _ in 0..self.plan.warmup {
-            let _uncounted = self.round(session, Round::WARM_UP, "warm-up");
+        for done in 0..self.plan.warmup {
+            let left = self.left(0, self.plan.warmup - done, 0);
+            let begun = Clock::now();
+            let _uncounted = self.round(session, Round::WARM_UP, &format!("warm-up{left}"));
+            self.round_ns = Some(Clock::now() - begun);
         }
         self.worth_going_on(session)
     }
@@ -170,7 +179,7 @@ impl Conductor<'_> {
         let (started, mut watch) = (Clock::now(), Watch::default());
         loop {
             let spent_ns = Clock::now() - started;
-            let left = self.left(session.rounds, spent_ns);
+            let left = self.left(session.rounds, 0, spent_ns);
             watch.look(Clock::now());
             let before = self.workers.cpu_ns();
             let round = Round::counted(session.rounds);
@@ -247,17 +256,24 @@ impl Conductor<'_> {
         samples
     }
 
-    /// How long it will take at most, in words.
-    fn left(&self, done: u32, spent_ns: u64) -> String {
+    /// How long it will take at most, in words, after so many rounds that took so long, and with so many
+    /// that warm up yet to come.
+    fn left(&self, done: u32, warmup: u32, spent_ns: u64) -> String {
+        let round_ns = if done == 0 { self.round_ns } else { Some(spent_ns / u64::from(done)) };
+        let Some(each) = round_ns else { return String::new() };
         let stopping = &self.plan.stopping;
-        if done == 0 {
-            return String::new();
+        let rounds = |number: u32| each.saturating_mul(number.saturating_sub(done).into());
+        let least = rounds(stopping.least);
+        let left =
+            self.plan.budget_ns.saturating_sub(spent_ns).min(rounds(stopping.most)).max(least);
+        let before = each.saturating_mul(warmup.into());
+        let seconds = |ns: u64| ns.saturating_add(before).div_ceil(1_000_000_000);
+        let (least, left) = (seconds(least), seconds(left));
+        if least < left {
+            format!(", {least} to {left} s left")
+        } else {
+            format!(", {left} s left")
         }
-        let each = spent_ns / u64::from(done);
-        let least = each * u64::from(stopping.least.saturating_sub(done));
-        let most = each * u64::from(stopping.most.saturating_sub(done));
-        let left = self.plan.budget_ns.saturating_sub(spent_ns).min(most).max(least);
-        format!(", at most {} s left", left.div_ceil(1_000_000_000))
     }
 
     fn worth_going_on(&self, session: &Session) -> bool {

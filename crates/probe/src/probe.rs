@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use culprit_place::PlaceSpec;
 use serde_json::Value;
@@ -59,6 +60,12 @@ pub trait Probe: fmt::Debug + Send + Sync {
     /// So many rounds are run at least, unless the user says otherwise.
     fn least_rounds(&self) -> u32 {
         9
+    }
+
+    /// What a round of an arm takes at least, where that was asked for: so that the first can say how long
+    /// all will take.
+    fn round_time(&self) -> Option<Duration> {
+        None
     }
 
     /// Whether the work is with files in the arm's folder, so that its storage matters.

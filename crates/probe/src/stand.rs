@@ -223,6 +223,7 @@ fn with_program(spec: &PlaceSpec, program: &Path) -> PlaceSpec {
 /// Where a probe stands while it measures an arm.
 pub struct Stand<'a> {
     arm: &'a Arm,
+    arms: &'a [Arm],
     dir: PathBuf,
     host_dir: Option<PathBuf>,
     workers: &'a mut Workers,
@@ -239,21 +240,29 @@ impl std::fmt::Debug for Stand<'_> {
 }
 
 impl<'a> Stand<'a> {
-    /// The stand of an arm; `name` is what its own folder is called.
+    /// The stand of one of the arms; `name` is what its own folder is called.
     pub(crate) fn new(
-        arm: &'a Arm,
+        (arms, arm): (&'a [Arm], usize),
         name: &str,
         workers: &'a mut Workers,
         interrupted: &'a dyn Fn() -> bool,
     ) -> Self {
+        let arm = &arms[arm];
         let host_dir = arm.host_dir.as_ref().map(|dir| dir.join(name));
-        Self { dir: arm.dir.join(name), host_dir, arm, workers, interrupted }
+        Self { dir: arm.dir.join(name), host_dir, arm, arms, workers, interrupted }
     }
 
     /// What is measured.
     #[must_use]
     pub const fn arm(&self) -> &Arm {
         self.arm
+    }
+
+    /// How many arms, this one included, have their own folders in the same folder of the host.
+    #[must_use]
+    pub fn arms_in_folder(&self) -> u64 {
+        let same = |other: &&Arm| other.host_dir.is_some() && other.host_dir == self.arm.host_dir;
+        (self.arms.iter().filter(same).count() as u64).max(1)
     }
 
     /// The folder that is this arm's alone, as its place names it.

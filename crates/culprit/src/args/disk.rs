@@ -51,10 +51,10 @@ pub(crate) struct DiskArgs {
     /// Begin at most so many requests a second in each thread; latencies count from the planned time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub rate: Option<u64>,
-    /// Load before the measured time of each round [default: 200ms]
+    /// Load before the measured time of each round [default: 100ms]
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub ramp: Option<Nanos>,
-    /// The measured time of each round [default: 1s]
+    /// The measured time of each round [default: 400ms]
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
     /// Load after the measured time, so that no thread runs alone in it [default: 50ms]
@@ -75,7 +75,7 @@ pub(crate) struct DiskArgs {
     /// Do what the first job of this fio job file says; other options change it
     #[arg(long, value_name = "FILE")]
     pub fio: Option<PathBuf>,
-    /// What the work is said to be, as in a report: `random reads`; differences from what it is are told
+    /// What the work is said to be, as in a report: `random reads`; differences from what it is are told. It may name reads or writes and their share, the order, the cache, a queue depth, threads, a block's size
     #[arg(long, value_name = "TEXT")]
     pub claim: Vec<String>,
     /// Only say in words what would be done

@@ -9,9 +9,9 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use culprit_engine::stats::Random;
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, fadvise, statvfs};
 
-use super::spec::{Cache, Spec};
+use super::spec::{Cache, Spec, size};
 use crate::inside::{Fault, stopped};
 
 /// Bytes that are written at once.
@@ -31,13 +31,19 @@ const ALIGNED: usize = 4096;
 impl Buffer {
     pub(super) fn new(bytes: u64, random: &mut Random) -> Self {
         let length = usize::try_from(bytes).unwrap_or(usize::MAX - ALIGNED);
-        let mut memory = vec![0; length + ALIGNED];
-        for word in memory.chunks_mut(8) {
+        let memory = vec![0; length + ALIGNED];
+        let begin = memory.as_ptr().align_offset(ALIGNED);
+        let mut buffer = Self { memory, begin, length };
+        buffer.fill(random);
+        buffer
+    }
+
+    /// Gives it other content.
+    fn fill(&mut self, random: &mut Random) {
+        for word in self.bytes_mut().chunks_mut(8) {
             let bytes = random.bits().to_ne_bytes();
             word.copy_from_slice(&bytes[..word.len()]);
         }
-        let begin = memory.as_ptr().align_offset(ALIGNED);
-        Self { memory, begin, length }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -49,19 +55,48 @@ impl Buffer {
     }
 }
 
+/// Whether so many such files can be written into a folder, asked before the first of them fills the disk.
+///
+/// # Errors
+/// When there is less space.
+pub(super) fn check_space(folder: &Path, spec: &Spec, files: u64) -> Result<(), Fault> {
+    // What tells no space has as much as it has: writing will show.
+    let Ok(told) = statvfs(folder) else { return Ok(()) };
+    let free = told.f_bavail.saturating_mul(told.f_frsize);
+    if told.f_blocks == 0 || spec.size.saturating_mul(files) <= free {
+        return Ok(());
+    }
+    let what = match files {
+        1 => format!("a file of {}", size(spec.size)),
+        files => format!("{files} files of {}, one for each row of the answer,", size(spec.size)),
+    };
+    let (folder, free) = (folder.display(), size(free >> 20 << 20));
+    let hint = match files {
+        1 => {
+            "give a smaller `--size`, free space there, or choose another folder, such as `--place host:/DIR`"
+        }
+        _ => {
+            "give a smaller `--size`, `--same-file` for one file instead, or `--no-control` for fewer; free space there, or choose another folder, such as `--place host:/DIR`"
+        }
+    };
+    Err(Fault::new(format!("cannot write {what} in `{folder}`: {free} are free there")).hint(hint))
+}
+
 /// Writes the file and brings it to the disk.
 ///
 /// # Errors
-/// The kernel's; what was written so far goes with the folder.
+/// The kernel's, and when there is too little space; what was written so far goes with the folder.
 pub(super) fn write(path: &Path, spec: &Spec) -> Result<(), Fault> {
     let failed = |error: std::io::Error| Fault::io("write", path, &error);
     let mut file = File::create(path).map_err(failed)?;
     let mut random = Random::new(spec.seed);
+    let mut chunk = Buffer::new(spec.size.min(CHUNK), &mut random);
     let mut left = spec.size;
     while left > 0 && !stopped() {
-        let mut chunk = Buffer::new(left.min(CHUNK), &mut random);
-        file.write_all(chunk.bytes_mut()).map_err(failed)?;
-        left -= chunk.bytes().len() as u64;
+        let part = chunk.bytes().len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        file.write_all(&chunk.bytes()[..part]).map_err(failed)?;
+        left -= part as u64;
+        chunk.fill(&mut random);
     }
     file.sync_all().map_err(failed)
 }
@@ -117,7 +152,26 @@ mod tests {
         let told = std::fs::metadata(&path).unwrap();
         assert!(told.len() == 3_000_001 && told.blocks() * 512 >= 3_000_001, "{told:?}");
         let content = std::fs::read(&path).unwrap();
-        assert!(content.chunks(4096).all(|chunk| chunk.iter().any(|byte| *byte != 0)));
+        let mut blocks: Vec<&[u8]> = content.chunks(4096).collect();
+        assert!(blocks.iter().all(|block| block.iter().any(|byte| *byte != 0)));
+        let all = blocks.len();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), all, "no block is another's copy, which a file system may share");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_before_a_byte_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let asked = |size: u64, files: u64| {
+            check_space(dir.path(), &Spec { size, ..Spec::default() }, files)
+        };
+        assert_eq!(asked(4096, 3), Ok(()));
+        let fault = asked(1 << 60, 1).unwrap_err();
+        assert!(fault.what.starts_with("cannot write a file of 1073741824 GiB in"), "{fault}");
+        assert!(fault.what.ends_with("are free there") && fault.hint.is_some(), "{fault}");
+        let fault = asked(1 << 60, 3).unwrap_err();
+        assert!(fault.what.contains("3 files") && fault.hint.unwrap().contains("--same-file"));
     }
 
     #[test]

@@ -22,6 +22,8 @@ const AHEAD_NS: u64 = 5_000_000;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Write {
     pub(super) spec: Spec,
+    /// How many arms will have such a file on the same storage; those that have theirs do not count.
+    pub(super) files: u64,
 }
 
 /// Load for a time.
@@ -53,6 +55,7 @@ impl Task for Write {
     type Output = ();
 
     fn run(self, here: &mut Here) -> Result<(), Fault> {
+        file::check_space(here.dir()?, &self.spec, self.files)?;
         file::write(&here.dir()?.join(FILE), &self.spec)
     }
 }
@@ -68,6 +71,7 @@ impl Task for Load {
             None => here.dir()?.join(FILE),
         };
         if self.write {
+            file::check_space(here.dir()?, &self.spec, 1)?;
             file::write(&path, &self.spec)?;
         }
         let told = self.run_threads(&path);

@@ -23,6 +23,7 @@ mod window;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -109,6 +110,10 @@ impl Probe for Disk {
         ]
     }
 
+    fn round_time(&self) -> Option<Duration> {
+        Some(self.spec.warmup + self.spec.duration + self.spec.cooldown)
+    }
+
     fn workload(&self) -> Value {
         let mut told = serde_json::to_value(&self.spec).unwrap_or_default();
         if let Value::Object(told) = &mut told {
@@ -139,7 +144,10 @@ impl Probe for Disk {
             return Ok(vec![format!("works on the first place's file, {}", shared.display())]);
         }
         if self.files != Files::OwnEachRound {
-            stand.ask(&Write { spec: self.spec.clone() })?;
+            // Those after the first have been counted with it.
+            let own = self.files == Files::Own && stand.arm().role == Role::Baseline;
+            let files = if own { stand.arms_in_folder() } else { 1 };
+            stand.ask(&Write { spec: self.spec.clone(), files })?;
         }
         if stand.arm().role == Role::Baseline {
             let folder = stand.host_dir().map(std::path::Path::to_path_buf);

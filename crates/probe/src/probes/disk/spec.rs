@@ -167,8 +167,10 @@ impl Default for Spec {
             hot: Vec::new(),
             cache: Cache::Cached,
             rate: None,
-            warmup: Duration::from_millis(200),
-            duration: Duration::from_secs(1),
+            // Nine rounds of four arms, with a file written for each, are then over in half a minute,
+            // and each has some hundred thousand requests of the page cache or thousands of a disk.
+            warmup: Duration::from_millis(100),
+            duration: Duration::from_millis(400),
             cooldown: Duration::from_millis(50),
             drop_cache: false,
             seed: 1,
