@@ -53,6 +53,7 @@ fn plan(probe: Box<dyn Probe>, args: &ProbeArgs) -> Result<Plan, Failure> {
         [] => vec![PlaceSpec::HOST, PlaceSpec::SANDBOX],
         typed => typed.iter().map(|text| places::spec(text)).collect::<Result<_, _>>()?,
     };
+    places.iter().try_for_each(check_folder)?;
     let host_dir = host_dir(places.first())?;
     let asked = Asked { places, at: args.at.clone(), host_dir, control: !args.no_control };
     let arms = probe.arms(&asked).map_err(|error| failure(&error))?;
@@ -65,6 +66,19 @@ fn plan(probe: Box<dyn Probe>, args: &ProbeArgs) -> Result<Plan, Failure> {
         budget_ns: args.budget.0,
         band: args.band,
     })
+}
+
+/// A folder of the host that is not there is known before anything is begun.
+fn check_folder(place: &PlaceSpec) -> Result<(), Failure> {
+    match place {
+        PlaceSpec::Host { dir: Some(dir) } | PlaceSpec::Sandbox { dir: Some(dir) }
+            if !dir.is_dir() =>
+        {
+            let what = format!("{place}: there is no folder `{}`", dir.display());
+            Err(Failure::bad_input(what).hint("make it first, or name another"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The folder of the first place where it is the host's and names one; else the current one.
@@ -116,8 +130,19 @@ pub(super) fn measure(plan: &Plan, output: &Output) -> Result<(Session, Vec<Fail
 
 fn nothing(session: Session, plan: &Plan) -> Failure {
     match session.problems.into_iter().next() {
-        Some((arm, error)) => failure(&error).of(&plan.arms[arm].label),
+        Some((arm, error)) => failure(&error).of(&whose(plan, arm, &error)),
         None => Failure::interrupted("interrupted before a round was finished"),
+    }
+}
+
+/// What a problem is told of: the place as it was typed where that is what failed, else the row that the
+/// table has. A control does what the first place does, and nobody has asked for one.
+fn whose(plan: &Plan, arm: usize, error: &Error) -> String {
+    let arms = &plan.arms;
+    match error {
+        Error::Place(_) => arms[arm].asked.to_string(),
+        _ if arms[arm].role.is_control() => arms[0].label.clone(),
+        _ => arms[arm].label.clone(),
     }
 }
 
@@ -129,7 +154,7 @@ fn outcome(
     plan: &Plan,
 ) -> Result<Outcome, Failure> {
     let failed = session.problems.iter();
-    let failed = failed.map(|(arm, error)| failure(error).of(&plan.arms[*arm].label));
+    let failed = failed.map(|(arm, error)| failure(error).of(&whose(plan, *arm, error)));
     match failed.chain(left).next() {
         // The rest was worth showing, but not all that was asked was done.
         Some(failure) => Err(failure.into_refused()),
@@ -196,4 +221,36 @@ pub(super) fn failure(error: &Error) -> Failure {
         _ => Failure::bad_input(what),
     };
     failure.hints(error.hints())
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_probe::probes::files::Files;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_is_told_of_what_was_typed() {
+        let asked = Asked {
+            places: ["docker:x,cpus=1", "host"].map(|text| places::spec(text).unwrap()).to_vec(),
+            at: Vec::new(),
+            host_dir: "/tmp".into(),
+            control: true,
+        };
+        let probe = Box::new(Files::default());
+        let plan = Plan {
+            arms: probe.arms(&asked).unwrap(),
+            probe,
+            warmup: 0,
+            stopping: Stopping::for_band(0.05, 1),
+            budget_ns: 0,
+            band: 0.05,
+        };
+        assert_eq!(plan.arms[1].label, "docker:x layer again");
+        let missing = Error::Place(culprit_place::Error::NoCommand);
+        assert_eq!(whose(&plan, 1, &missing), "docker:x,cpus=1");
+        let inside = Error::Asked { what: String::new(), hint: None };
+        let told: Vec<String> = (0..3).map(|arm| whose(&plan, arm, &inside)).collect();
+        assert_eq!(told, ["docker:x layer", "docker:x layer", "docker:x volume"]);
+    }
 }
