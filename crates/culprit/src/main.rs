@@ -85,7 +85,9 @@ fn not_parsed(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     }
     let failure = args::failure(error);
     if args::is_about_the_subcommand(error) {
-        output::stderr(&format!("\nhint: {}\n", failure.way_out().unwrap_or_default()));
+        // What clap suggests stands in its own text; the list of all is the last that we add.
+        let way_out = failure.way_out().unwrap_or_default();
+        output::stderr(&format!("\nhint: {}\n", way_out.lines().last().unwrap_or_default()));
     }
     Output::unread(args::wants_json(arguments)).document_of(&failure);
     failure.code().into()

@@ -44,9 +44,13 @@ pub(crate) use views::{
 };
 pub(crate) use why::WhyArgs;
 
+/// Of every subcommand, but for `record`, which ends as its command does. One line.
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 found (--fail-on), 2 wrong input, 3 machine refuses, 130 Ctrl-C";
+
 /// Says why a program is slow, or slower in the container than outside it.
 #[derive(Debug, Parser)]
-#[command(name = "culprit", version, max_term_width = 100)]
+#[command(name = "culprit", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// Options of every subcommand.
     #[command(flatten)]
@@ -203,10 +207,26 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
     if !is_about_the_subcommand(error) {
         return failure.hint("`--help` explains every option");
     }
-    let all = Cli::command();
+    let (path, asked) = asked_of(error);
     let names: Vec<&str> =
-        all.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
-    failure.hint(format!("subcommands are {}; `culprit --help` says more", names.join(", ")))
+        asked.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+    let whose = if path == "culprit" { String::new() } else { format!(" of `{path}`") };
+    let names = names.join(", ");
+    failure.hint(format!("subcommands{whose} are {names}; `{path} --help` says more"))
+}
+
+/// The command whose subcommand is wrong, with all the words that lead to it: as the usage has it that clap
+/// shows.
+fn asked_of(error: &clap::Error) -> (String, clap::Command) {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let (mut path, mut asked) = ("culprit".to_owned(), Cli::command());
+    for word in usage.split_whitespace() {
+        if let Some(next) = asked.find_subcommand(word).cloned() {
+            path = format!("{path} {word}");
+            asked = next;
+        }
+    }
+    (path, asked)
 }
 
 #[cfg(test)]

@@ -77,6 +77,7 @@ fn the_list_of_subcommands_has_them_all() {
     for subcommand in SUBCOMMANDS.iter().filter(|subcommand| !subcommand.contains(' ')) {
         assert!(text.contains(&format!("\n  {subcommand} ")), "{subcommand}: {text}");
     }
+    assert!(text.ends_with("3 machine refuses, 130 Ctrl-C\n"), "{text}");
 }
 
 #[test]
@@ -101,6 +102,19 @@ fn a_wrong_subcommand_names_the_right_ones() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(meant), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn a_wrong_probe_names_the_probes() {
+    let lab = Lab::new();
+    let output = lab.culprit().args(["bench", "dsik"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    let hint = text.lines().find(|line| line.starts_with("hint: ")).expect(&text);
+    for probe in ["`culprit bench`", "disk", "copy-up", "pressure", "`culprit bench --help`"] {
+        assert!(hint.contains(probe), "{text}");
+    }
+    assert!(!hint.contains("butterfly"), "{text}");
 }
 
 #[test]
