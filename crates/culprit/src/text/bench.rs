@@ -190,11 +190,20 @@ fn gate_facts(answer: &Answer) -> Vec<String> {
     let contended = answer.gate.contended.len();
     if answer.headline == Metric::Cpu {
         facts.push(format!(
-            "{contended} of {} rounds were contended and the commands mostly compute: the verdict is about CPU time, which bears that.",
-            answer.rounds
+            "Other programs were in the way in {} and the commands mostly compute, so the verdict is about CPU time, which that hardly changes.",
+            of_rounds(contended, answer.rounds)
         ));
     }
     facts
+}
+
+/// `2 of 9 rounds`, `all 9 rounds`, `the only round`.
+pub(super) fn of_rounds(some: usize, all: usize) -> String {
+    match (some, all) {
+        (_, 1) => "the only round".to_owned(),
+        (some, all) if some >= all => format!("all {all} rounds"),
+        (some, all) => format!("{some} of {all} rounds"),
+    }
 }
 
 /// What disturbed the rounds, a sentence each.
@@ -210,7 +219,7 @@ pub(super) fn disturbance_facts(gate: &Gate, all: usize) -> Vec<String> {
         };
         let rounds = match rounds {
             0 => String::new(),
-            rounds => format!(" in {rounds} of {all} rounds"),
+            rounds => format!(" in {}", of_rounds(*rounds, all)),
         };
         facts.push(format!("Noise: {what}{rounds}, up to {} of the time.", percent(*share)));
     }
@@ -288,4 +297,16 @@ fn changes_text(changes: &[FindingChange], output: &Output) -> String {
         text.push_str(&wrap(&clean(&line), output.width(), "  "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_rounds;
+
+    #[test]
+    fn rounds_are_counted_in_plain_words() {
+        assert_eq!(of_rounds(1, 1), "the only round");
+        assert_eq!(of_rounds(2, 9), "2 of 9 rounds");
+        assert_eq!(of_rounds(9, 9), "all 9 rounds");
+    }
 }

@@ -3,7 +3,7 @@
 use culprit_engine::stats::{Stop, Verdict};
 use culprit_probe::{Answer, ArmSamples, Better, Comparison, Metric, Part, Role, Stopped, Unit};
 
-use super::bench::disturbance_facts;
+use super::bench::{disturbance_facts, of_rounds};
 use super::findings::{Detail, findings_text};
 use crate::measured;
 use crate::output::{Align, Output, Table, bytes, clean, number, percent, signed_duration, wrap};
@@ -220,10 +220,9 @@ pub(crate) fn facts(answer: &Answer) -> Vec<String> {
     facts.extend(latency_facts(answer));
     facts.extend(disturbance_facts(&answer.gate, answer.rounds as usize));
     if answer.metrics[answer.headline].part == Part::CpuTime {
+        let rounds = of_rounds(answer.gate.contended.len(), answer.rounds as usize);
         facts.push(format!(
-            "{} of {} rounds were contended: the verdict is about CPU time, which bears that.",
-            answer.gate.contended.len(),
-            answer.rounds
+            "Other programs were in the way in {rounds}, so the verdict is about CPU time, which that hardly changes."
         ));
     }
     for arm in &answer.arms {
