@@ -343,7 +343,13 @@ fn environment(before: &Saved, after: &Saved) -> Vec<(String, Option<String>, Op
     let (a, b) = (&before.document, &after.document);
     let names = a.environment.keys().chain(b.environment.keys());
     let names: std::collections::BTreeSet<&String> = names.collect();
-    let facts = names.into_iter().map(|name| {
+    // That a place is in one of the two alone is told of its arms.
+    let has = |of: &BTreeMap<String, String>, place: &str| {
+        of.keys().any(|name| place_of(name) == Some(place))
+    };
+    let in_both = |place: &str| has(&a.environment, place) && has(&b.environment, place);
+    let names = names.into_iter().filter(|name| place_of(name).is_none_or(in_both));
+    let facts = names.map(|name| {
         (name.clone(), a.environment.get(name).cloned(), b.environment.get(name).cloned())
     });
     let version = ("Culprit".to_owned(), Some(a.version.clone()), Some(b.version.clone()));
@@ -361,6 +367,11 @@ fn environment(before: &Saved, after: &Saved) -> Vec<(String, Option<String>, Op
     });
     let all = std::iter::once(version).chain(facts).chain(of_arms);
     all.filter(|(_, before, after)| before != after).collect()
+}
+
+/// Which place a fact is about; none of the machine's.
+fn place_of(name: &str) -> Option<&str> {
+    Some(name.rsplit_once(": ")?.0)
 }
 
 fn unmatched(before: &Saved, after: &Saved) -> Vec<String> {
@@ -412,6 +423,18 @@ mod tests {
         let told = changes(&before, &after, 0.05).unwrap().environment;
         let here = ("file system of sandbox".to_owned(), None, Some("nfs4".to_owned()));
         assert_eq!(told, [here]);
+        let fact = |of: &mut Saved, name: &str, value: &str| {
+            of.document.environment.insert(name.to_owned(), value.to_owned());
+        };
+        let mut before = before;
+        after.document.places[2].storage = None;
+        fact(&mut before, "docker:x: files", "ext4 (rw)");
+        fact(&mut after, "docker:y: files", "ext4 (rw)");
+        fact(&mut before, "sandbox: cpus", "2");
+        fact(&mut after, "sandbox: cpus", "4");
+        let told = changes(&before, &after, 0.05).unwrap().environment;
+        let here = ("sandbox: cpus".to_owned(), Some("2".to_owned()), Some("4".to_owned()));
+        assert_eq!(told, [here], "places that are in one of them alone differ in everything");
         // Another first place: nothing to tell a drift by.
         after.document.places.drain(..2);
         let rows = changes(&before, &after, 0.05).unwrap().rows;

@@ -4,7 +4,7 @@ use culprit_engine::stats::Verdict;
 use culprit_probe::Unit;
 
 use super::probe::value;
-use crate::output::{Align, Output, Table, clean, number, wrap};
+use crate::output::{Align, Output, Table, clean, elide, number, wrap};
 use crate::saved::{Changes, Row, Saved};
 
 /// All files after the first against the first.
@@ -110,14 +110,52 @@ fn facts(before: &Saved, after: &Saved, changes: &Changes) -> Vec<String> {
         before.rounds(),
         after.rounds()
     )];
-    let none = || "nothing".to_owned();
-    facts.extend(changes.environment.iter().map(|(fact, before, after)| {
-        let (before, after) = (before.clone().unwrap_or_else(none), after.clone());
-        format!("Not the same: {fact} was {before} and is {}.", after.unwrap_or_else(none))
-    }));
+    facts.extend(not_the_same(&changes.environment));
     facts.extend(changes.unmatched.iter().map(|arm| format!("Only in one of the two: {arm}.")));
     if before.rounds().min(after.rounds()) < 6 {
         facts.push("Fewer than 6 rounds give no sure interval: measure more.".to_owned());
     }
     facts
+}
+
+/// A fact of the environment, before and after.
+type Fact = (String, Option<String>, Option<String>);
+
+/// Longer values differ somewhere; the JSON has them whole.
+const VALUE: usize = 40;
+
+/// What is not the same, in one sentence.
+fn not_the_same(environment: &[Fact]) -> Option<String> {
+    let kernel = environment.iter().any(|(name, ..)| name == "kernel");
+    // Another kernel is another build of it, too.
+    let told = environment.iter().filter(|(name, ..)| !(kernel && name == "kernel build"));
+    let value = |value: &Option<String>| {
+        value.as_deref().map_or("none".into(), |value| elide(value, VALUE))
+    };
+    let one =
+        |(name, before, after): &Fact| format!("{name} ({}, then {})", value(before), value(after));
+    let told: Vec<String> = told.map(one).collect();
+    (!told.is_empty()).then(|| format!("Not the same: {}.", told.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_the_same_is_one_sentence() {
+        let fact = |name: &str, before: Option<&str>, after: Option<&str>| {
+            (name.to_owned(), before.map(str::to_owned), after.map(str::to_owned))
+        };
+        let told = not_the_same(&[
+            fact("kernel", Some("6.1"), Some("6.2")),
+            fact("kernel build", Some("#1 of a Monday"), Some("#2 of a Tuesday")),
+            fact("memory limit", None, Some("64 MiB")),
+        ]);
+        let expected = "Not the same: kernel (6.1, then 6.2); memory limit (none, then 64 MiB).";
+        assert_eq!(told.as_deref(), Some(expected));
+        assert_eq!(not_the_same(&[]), None);
+        let long = not_the_same(&[fact("cpu", Some(&"x".repeat(99)), Some("y"))]).unwrap();
+        assert!(long.len() < 80, "{long}");
+    }
 }
