@@ -1,5 +1,7 @@
 //! `bench compare` as text: what changed, and what else changed meanwhile.
 
+use std::borrow::Cow;
+
 use culprit_engine::stats::Verdict;
 use culprit_probe::Unit;
 
@@ -129,13 +131,15 @@ fn not_the_same(environment: &[Fact]) -> Option<String> {
     let kernel = environment.iter().any(|(name, ..)| name == "kernel");
     // Another kernel is another build of it, too.
     let told = environment.iter().filter(|(name, ..)| !(kernel && name == "kernel build"));
-    let value = |value: &Option<String>| {
-        value.as_deref().map_or("none".into(), |value| elide(value, VALUE))
+    let one = |(name, before, after): &Fact| {
+        format!("{name} ({}, then {})", shortened(before.as_deref()), shortened(after.as_deref()))
     };
-    let one =
-        |(name, before, after): &Fact| format!("{name} ({}, then {})", value(before), value(after));
     let told: Vec<String> = told.map(one).collect();
     (!told.is_empty()).then(|| format!("Not the same: {}.", told.join("; ")))
+}
+
+fn shortened(value: Option<&str>) -> Cow<'_, str> {
+    value.map_or("none".into(), |value| elide(value, VALUE))
 }
 
 #[cfg(test)]

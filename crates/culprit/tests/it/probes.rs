@@ -52,6 +52,62 @@ fn engine_or_skip(test: &str) -> bool {
 }
 
 #[test]
+fn a_place_that_is_not_there_is_named_as_it_was_typed() {
+    if !engine_or_skip("bench files of an image that is not there") {
+        return;
+    }
+    let lab = Lab::new();
+    let typed = "docker:no-such-image,cpus=1";
+    let output = lab.culprit().args(["bench", "files", "--place", typed]).output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.starts_with(&format!("error: {typed}: ")) && !text.contains("again"), "{text}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named_before_anything_is_begun() {
+    let output = Lab::new()
+        .culprit()
+        .args(["bench", "files", "--place", "host:/no/such/folder"])
+        .output()
+        .unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    let told = "error: host:/no/such/folder: there is no folder `/no/such/folder`\n\nhint: ";
+    assert!(text.starts_with(told), "{text}");
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_and_none_is_left() {
+    let lab = Lab::new();
+    let arguments = ["bench", "disk", "--size", "900000g", "--place", "host", "--place", "host"];
+    let output = lab.culprit().args(arguments).output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(
+        text.contains("error: host: cannot write") && text.contains("are free there"),
+        "{text}"
+    );
+    assert!(text.contains("hint: give a smaller `--size`"), "{text}");
+    let left = std::fs::read_dir(lab.path(".")).unwrap().count();
+    assert_eq!(left, 0, "{text}");
+}
+
+#[test]
+fn a_claim_that_names_nothing_is_told_what_it_may_name() {
+    let lab = Lab::new();
+    let explained = |claim: &str| {
+        let arguments = ["bench", "disk", "--explain", "--claim", claim];
+        let output = lab.culprit().args(arguments).output().unwrap();
+        crate::support::stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = explained("bananas");
+    assert!(told.contains("`bananas` names nothing that could be checked"), "{told}");
+    assert!(told.contains("a claim may name reads or writes"), "{told}");
+    assert!(!explained("random reads").contains("names nothing"));
+}
+
+#[test]
 fn a_layer_costs_more_than_a_volume_by_cpu_time() {
     if !engine_or_skip("bench files in a container") {
         return;
