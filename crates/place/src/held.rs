@@ -47,8 +47,9 @@ pub struct Usage {
     /// CPU time in the kernel.
     pub system: Duration,
     /// The most memory that one of its processes held, bytes. Before it became its command the
-    /// process was a copy of ours, so this is never less than what we held then.
-    pub peak_memory_bytes: u64,
+    /// process lived in our memory or a copy, and exec hands the peak of the memory that it leaves on
+    /// (`exec_mmap` in fs/exec.c): none where it is not more than we have ever held.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// Our ends of the pipes that a command asked for.

@@ -68,11 +68,11 @@ pub(crate) fn child_of(
     cgroup: Option<&Cgroup>,
 ) -> Result<(Arc<LocalChild>, Held)> {
     let dir = command.dir.as_deref().or(work_dir);
-    let program = Program::new(command, environment, dir)?;
+    let program = Arc::new(Program::new(command, environment, dir)?);
     let _forking = forking();
     let streams = Streams::of(command)?;
     let (stdio, group) = (streams.child_ends(), command.group);
-    let held = hold(&Launch { program: &program, stdio, group, inside })?;
+    let held = hold(&Launch { program, stdio, group, inside })?;
     let child = Arc::clone(held.child());
     if let Some(cgroup) = cgroup {
         cgroup.add(child.pid())?;

@@ -9,6 +9,7 @@
 //! What is made here is undone here: by dropping the value, or after a crash by the next run's
 //! sweep, which knows our things by their names and whether their maker lives.
 
+mod bundle;
 mod cgroup;
 mod command;
 mod ending;
@@ -29,9 +30,10 @@ mod spec;
 mod streams;
 mod sweep;
 
+pub use bundle::{Bundle, no_runtime};
 pub use cgroup::{
-    Cgroup, CounterReader, Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Position,
-    Pressure,
+    Cgroup, CounterReader, Counters, CpuCounters, CpuGroups, IoCounters, Limits, MemoryCounters,
+    Position, Pressure,
 };
 pub use command::{Command, Exit, Group, Signal, Stdio};
 pub use culprit_model::{Pid, Tid};
@@ -46,6 +48,6 @@ pub use replace::replace_with;
 pub use spawn::Stage;
 pub use spec::{
     ContainerOptions, EngineKind, Filter, Image, LogDriver, LowerFile, Memory, NanoCpus, Network,
-    PlaceSpec, Publish, SpecError, Volume,
+    PlaceSpec, Protocol, Publish, SpecError, Volume,
 };
 pub use sweep::{Swept, sweep};

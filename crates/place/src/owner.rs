@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use culprit_model::Pid;
@@ -31,12 +32,14 @@ pub(crate) struct Owner {
 impl Owner {
     /// This process.
     pub(crate) fn ours() -> Result<Self> {
+        static OURS: OnceLock<Owner> = OnceLock::new();
+        if let Some(ours) = OURS.get() {
+            return Ok(*ours);
+        }
         let pid = Pid(std::process::id());
-        Ok(Self {
-            pid_namespace: pid_namespace()?,
-            pid,
-            start_ticks: procfs::stat(pid)?.start_ticks,
-        })
+        let start_ticks = procfs::stat(pid)?.start_ticks;
+        let ours = Self { pid_namespace: pid_namespace()?, pid, start_ticks };
+        Ok(*OURS.get_or_init(|| ours))
     }
 
     /// A name that nothing else in this process has.

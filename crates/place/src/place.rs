@@ -65,6 +65,15 @@ pub trait Place: fmt::Debug + Send + Sync {
         Err(Error::Unsupported { place: self.spec().to_string(), what })
     }
 
+    /// The folders of this machine in which the files of the place's image lie; empty for a place without
+    /// an image, and where its engine does not tell them or they lie on another machine.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn image_folders(&self) -> Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
     /// Removes everything that was made for the place. Dropping it does the same without telling.
     ///
     /// # Errors

@@ -30,9 +30,10 @@ pub(crate) struct Streams {
 
 impl Streams {
     pub(crate) fn of(command: &Command) -> Result<Self> {
-        let (stdin_theirs, stdin) = open(&command.stdin, Side::Reads)?;
-        let (stdout_theirs, stdout) = open(&command.stdout, Side::Writes)?;
-        let (stderr_theirs, stderr) = open(&command.stderr, Side::Writes)?;
+        let null = &mut None;
+        let (stdin_theirs, stdin) = open(&command.stdin, Side::Reads, null)?;
+        let (stdout_theirs, stdout) = open(&command.stdout, Side::Writes, null)?;
+        let (stderr_theirs, stderr) = open(&command.stderr, Side::Writes, null)?;
         Ok(Self {
             theirs: [stdin_theirs, stdout_theirs, stderr_theirs],
             ours: Pipes { stdin, stdout, stderr },
@@ -67,13 +68,20 @@ impl Streams {
 
 type Ends = (Option<Arc<File>>, Option<File>);
 
-fn open(stdio: &Stdio, side: Side) -> Result<Ends> {
+/// `null` is the open `/dev/null`, once one is wanted.
+fn open(stdio: &Stdio, side: Side, null: &mut Option<Arc<File>>) -> Result<Ends> {
     match stdio {
         Stdio::Inherit => Ok((None, None)),
         Stdio::File(file) => Ok((Some(Arc::clone(file)), None)),
         Stdio::Null => {
-            let null = File::options().read(true).write(true).open("/dev/null");
-            Ok((Some(Arc::new(null.map_err(|e| Error::file("open", "/dev/null", e))?)), None))
+            let file = match null {
+                Some(file) => file,
+                none => {
+                    let file = File::options().read(true).write(true).open("/dev/null");
+                    none.insert(Arc::new(file.map_err(|e| Error::file("open", "/dev/null", e))?))
+                }
+            };
+            Ok((Some(Arc::clone(file)), None))
         }
         Stdio::Pipe => {
             let ends =

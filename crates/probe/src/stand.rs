@@ -1,12 +1,16 @@
 //! Where a probe stands while it measures an arm: the arm's worker, the host's, the place itself.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use culprit_place::{Cgroup, Counters, Place, PlaceSpec, Settings, Volume, fresh_name, open};
+use culprit_model::Pid;
+use culprit_place::{
+    Bundle, Cgroup, Counters, Place, PlaceSpec, Position, Settings, Volume, fresh_name, open,
+};
 
 use crate::arm::Arm;
 use crate::error::{Error, Result};
-use crate::inside::Task;
+use crate::inside::{Clock, SUBCOMMAND, Task};
 use crate::worker::Worker;
 
 /// Where a container finds our binary. Nothing else of the image is needed, or touched.
@@ -101,6 +105,21 @@ impl Workers {
         Ok(open(spec, &self.settings)?)
     }
 
+    /// A container with our binary in it that a runtime makes without an engine; none where there is no
+    /// runtime.
+    ///
+    /// # Errors
+    /// When its folder cannot be made.
+    pub fn bundle(&self) -> Result<Option<Bundle>> {
+        Ok(Bundle::make(&self.program, SUBCOMMAND, &self.settings)?)
+    }
+
+    /// Our binary on the host.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Our binary as a worker in this place names it.
     #[must_use]
     pub fn program_in(&self, spec: &PlaceSpec) -> PathBuf {
@@ -154,7 +173,7 @@ impl Workers {
         };
         let place = self.place(&key.spec)?;
         // Without the right to make one, counters are missing and times still hold.
-        let cgroup: Option<Cgroup> = key.in_own_cgroup.then(|| place.make_cgroup().ok()).flatten();
+        let cgroup: Option<Cgroup> = key.in_own_cgroup.then(|| own_cgroup(place).ok()).flatten();
         Worker::start(place, &program, cgroup)
     }
 
@@ -188,6 +207,16 @@ impl Workers {
             self.past_cpu_ns += worker.cpu_ns();
         }
     }
+}
+
+/// A cgroup for a worker. The host's is to weigh as a container's does, also where that takes a folder in
+/// a tree of its own.
+fn own_cgroup(place: &dyn Place) -> Result<Cgroup> {
+    let counting = match place.spec() {
+        PlaceSpec::Host { .. } => Cgroup::create_counting(Position::BelowOurs).ok(),
+        _ => None,
+    };
+    Ok(counting.map_or_else(|| place.make_cgroup(), Ok)?)
 }
 
 /// Removes what a worker had no time to remove.
@@ -293,6 +322,46 @@ impl<'a> Stand<'a> {
     /// As [`Stand::ask`].
     pub fn ask_host<T: Task>(&mut self, task: &T, dir: &Path) -> Result<T::Output> {
         self.workers.worker(&PlaceSpec::HOST, false)?.ask(task, dir, self.interrupted)
+    }
+
+    /// Begins one more worker in a place by this command line, and has it do a task: the worker, what the
+    /// task told, and the time from asking for the worker until then, ns.
+    ///
+    /// # Errors
+    /// As [`Stand::ask`].
+    pub fn begin<T: Task>(
+        &mut self,
+        spec: &PlaceSpec,
+        line: &[&OsStr],
+        task: &T,
+    ) -> Result<(Worker, T::Output, u64)> {
+        let place = self.workers.place(spec)?;
+        let begun = Clock::now();
+        let mut worker = Worker::run(place, line, None)?;
+        let told = worker.ask(task, &self.dir, self.interrupted)?;
+        Ok((worker, told, Clock::now() - begun))
+    }
+
+    /// Has a worker of the caller's own do a task.
+    ///
+    /// # Errors
+    /// As [`Stand::ask`].
+    pub fn have<T: Task>(&self, worker: &mut Worker, task: &T) -> Result<T::Output> {
+        worker.ask(task, &self.dir, self.interrupted)
+    }
+
+    /// Our binary on the host.
+    #[must_use]
+    pub fn host_program(&self) -> &Path {
+        self.workers.program()
+    }
+
+    /// The process of the worker that [`Stand::ask_host`] asks.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn host_pid(&mut self) -> Result<Option<Pid>> {
+        Ok(self.workers.worker(&PlaceSpec::HOST, false)?.pid())
     }
 
     /// The counters of the arm's cgroup; all empty where it has none of its own.

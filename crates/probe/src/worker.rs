@@ -1,5 +1,6 @@
 //! Our end of a measuring program that runs in a place.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
@@ -44,13 +45,21 @@ impl Worker {
             PlaceSpec::Container { .. } => GUEST,
             _ => SUBCOMMAND,
         };
+        Self::run(place, &[program.as_os_str(), word.as_ref()], cgroup)
+    }
+
+    /// Starts one by a command line of the place at whose end the measuring program stands.
+    ///
+    /// # Errors
+    /// When the place cannot run it.
+    pub(crate) fn run(place: &dyn Place, line: &[&OsStr], cgroup: Option<Cgroup>) -> Result<Self> {
         let command = Command {
             stdin: Stdio::Pipe,
             stdout: Stdio::Pipe,
             stderr: Stdio::Null,
             // A Ctrl-C is ours to pass on: workers clean up when their input ends.
             group: Group::Own,
-            ..Command::new([program.as_os_str(), word.as_ref()])
+            ..Command::new(line)
         };
         let mut running = place.hold(&command, cgroup.as_ref())?.start()?;
         let name = place.spec().to_string();

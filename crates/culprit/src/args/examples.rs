@@ -99,14 +99,24 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit bench net --place docker:@host,net=host --place docker:@host,net=bridge",
                 "two ways",
             ),
+            (
+                "culprit bench net --dns db.internal --place host --place docker:@host",
+                "and what looking up a name costs",
+            ),
         ],
     ),
     (
         "bench start",
-        &[(
-            "culprit bench start --place host --place sandbox --place docker:@host",
-            "a process, a sandbox, a container",
-        )],
+        &[
+            (
+                "culprit bench start --place host --place sandbox --place docker:@host",
+                "a process, a sandbox, a runtime alone, a container",
+            ),
+            (
+                "culprit bench start --cold --place host --place docker:@host",
+                "and from an image that is not in the page cache",
+            ),
+        ],
     ),
     (
         "bench memory",
@@ -132,6 +142,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             (
                 "culprit bench quota --place host --place docker:@host,cpus=1.5",
                 "a quota of your own",
+            ),
+            (
+                "culprit bench quota --siblings 4 --place host --place docker:@host",
+                "the share of a CPU beside 4 busy threads",
             ),
         ],
     ),

@@ -34,7 +34,7 @@ pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
 pub(crate) use parse::Work;
-pub(crate) use probes::{BenchCompareArgs, ProbeArgs};
+pub(crate) use probes::{BenchCompareArgs, NetArgs, ProbeArgs};
 pub(crate) use record::{RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
 pub(crate) use views::{

@@ -1,11 +1,13 @@
 //! Options that all probes share, and those of the small ones.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
 use culprit_model::Nanos;
 use culprit_place::NanoCpus;
 use culprit_probe::probes::copy_up::Size;
+use culprit_probe::probes::net::Name;
 use culprit_probe::probes::notify::Reader;
 
 use super::{FailOnVerdict, parse};
@@ -147,6 +149,12 @@ pub(crate) struct NetArgs {
     /// Requests a second of the load at a fixed rate
     #[arg(long, value_name = "N", default_value = "500", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rate: u32,
+    /// Have each place look this name up, too, by the name servers of its own `/etc/resolv.conf`; without this nothing is ever looked up
+    #[arg(long, value_name = "NAME")]
+    pub dns: Option<Name>,
+    /// Ask this name server instead: `127.0.0.1`, `10.0.0.2:5353`
+    #[arg(long, value_name = "ADDRESS", value_parser = name_server, requires = "dns")]
+    pub dns_server: Option<SocketAddr>,
     #[command(flatten)]
     pub probe: ProbeArgs,
 }
@@ -160,6 +168,15 @@ pub(crate) struct StartArgs {
     /// Forks a round
     #[arg(long, value_name = "N", default_value = "300", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub forks: u32,
+    /// Leave out the arm in which the engine's runtime (runc, crun) makes a container without the engine
+    #[arg(long)]
+    pub no_runtime: bool,
+    /// Begin containers from a program in their image, too, with and without the image's files in the page cache
+    #[arg(
+        long,
+        long_help = "Begin containers from a program in their image, too, with and without the image's files in the page cache\n\nThe page cache is told to drop all files of the image, which the next start of any container of the same image reads from the disk again."
+    )]
+    pub cold: bool,
     #[command(flatten)]
     pub probe: ProbeArgs,
 }
@@ -199,6 +216,9 @@ pub(crate) struct QuotaArgs {
     /// Chunks of 30 ms of CPU time a round
     #[arg(long, value_name = "N", default_value = "25", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub chunks: u32,
+    /// Busy threads on the host beside which busy threads in the place get their share of one CPU; 0 for none
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=64))]
+    pub siblings: u32,
     #[command(flatten)]
     pub probe: ProbeArgs,
 }
@@ -214,6 +234,13 @@ pub(crate) struct LogArgs {
     pub bytes: u32,
     #[command(flatten)]
     pub probe: ProbeArgs,
+}
+
+fn name_server(text: &str) -> Result<SocketAddr, String> {
+    let alone = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
+    alone.or_else(|_| text.parse()).map_err(|_| {
+        format!("`{text}` is no address of a name server, as `127.0.0.1` or `127.0.0.1:5353`")
+    })
 }
 
 fn memory_size(text: &str) -> Result<u64, String> {

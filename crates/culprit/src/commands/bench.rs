@@ -7,7 +7,7 @@ use culprit_probe::probes::copy_up::CopyUp;
 use culprit_probe::probes::files::Files;
 use culprit_probe::probes::log::Log;
 use culprit_probe::probes::memory::Memory;
-use culprit_probe::probes::net::Net;
+use culprit_probe::probes::net::{Dns, Net};
 use culprit_probe::probes::notify::Notify;
 use culprit_probe::probes::pressure::Pressure;
 use culprit_probe::probes::quota::Quota;
@@ -15,7 +15,7 @@ use culprit_probe::probes::start::Start;
 use culprit_probe::probes::syscall::Syscall;
 
 use super::{bench_compare, disk, probe};
-use crate::args::{BenchArgs, CmdArgs, Probe};
+use crate::args::{BenchArgs, CmdArgs, NetArgs, Probe};
 use crate::bench::{Answer, Plan, conduct, csv, hyperfine, markdown, place_label};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files;
@@ -48,12 +48,19 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<Outcome, Fail
         }
         Probe::Net(args) => {
             let duration = Duration::from_nanos(args.duration.0);
-            let probe =
-                Net { trips: args.trips, connects: args.connects, duration, rate: args.rate };
+            let server = args.dns_server;
+            let dns = args.dns.clone().map(|name| Dns { name, server });
+            let NetArgs { trips, connects, rate, .. } = **args;
+            let probe = Net { trips, connects, duration, rate, dns };
             probe::run(Box::new(probe), &args.probe, output)
         }
         Probe::Start(args) => {
-            let probe = Start { spawns: args.spawns, forks: args.forks };
+            let probe = Start {
+                spawns: args.spawns,
+                forks: args.forks,
+                runtime: !args.no_runtime,
+                cold: args.cold,
+            };
             probe::run(Box::new(probe), &args.probe, output)
         }
         Probe::Memory(args) => {
@@ -65,7 +72,7 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<Outcome, Fail
             probe::run(Box::new(probe), &args.probe, output)
         }
         Probe::Quota(args) => {
-            let probe = Quota { cpus: args.cpus, chunks: args.chunks };
+            let probe = Quota { cpus: args.cpus, chunks: args.chunks, siblings: args.siblings };
             probe::run(Box::new(probe), &args.probe, output)
         }
         Probe::Log(args) => {

@@ -47,7 +47,7 @@ fn probes() -> Vec<Box<dyn Probe>> {
         Box::new(Syscall { calls: 20_000, batches: 5 }),
         Box::new(Files { count: 300, records: 200, ..Files::default() }),
         Box::new(CopyUp { sizes: vec![Size::M1], tree: 0 }),
-        Box::new(Start { spawns: 20, forks: 50 }),
+        Box::new(Start { spawns: 20, forks: 50, runtime: false, cold: false }),
         Box::new(Notify {
             readers: vec![Reader::Inotify],
             think: Duration::from_millis(5),

@@ -161,7 +161,7 @@ fn timed(
         cpu: cpu.or_else(|| usage.map(|usage| nanos(usage.user + usage.system))),
         user: user.or_else(|| usage.map(|usage| nanos(usage.user))),
         system: system.or_else(|| usage.map(|usage| nanos(usage.system))),
-        peak_memory_bytes: peak.or_else(|| usage.map(|usage| usage.peak_memory_bytes)),
+        peak_memory_bytes: peak.or_else(|| usage?.peak_memory_bytes),
     }
 }
 

@@ -155,6 +155,11 @@ fn a_published_port_goes_through_a_busy_proxy() {
         let arm = told["places"].as_array().expect("places");
         let arm = arm.iter().find(|arm| arm["variant"] == "published").expect("an arm");
         assert!(number(&arm["runs"][0]["proxy_cpu_ns_per_trip"]) > 1000.0, "{}", arm["runs"][0]);
+        // Datagrams come back through the published port, too, and cost more than on the bridge.
+        let datagrams = |arm: &str| number(&row(told, arm, "udp_rtt_ns.p50")["ratio"]);
+        let (published, bridge) =
+            (datagrams("docker:@host published"), datagrams("docker:@host bridge"));
+        assert!(published > bridge * 1.2, "{published} {bridge}");
     });
 }
 
@@ -165,11 +170,44 @@ fn a_quota_is_told_by_its_counters_and_a_filter_by_its_nanoseconds() {
     }
     shown_against_docker(&["quota", "--chunks", "8", "-r", "3"], |told| {
         assert!(ids(told).contains(&"cpu-quota-throttling"), "{:?}", ids(told));
+        // Four threads of one container weigh less than four on the host, by weights and by CPU time.
+        for metric in ["weight_expected", "weight_share"] {
+            let of = |arm: usize| number(&told["places"][arm]["runs"][0][metric]);
+            assert!(of(1) < of(0) * 0.9, "{metric}: {} {}", of(1), of(0));
+        }
     });
     shown_against_docker(&["syscall", "--calls", "20000", "-r", "12"], |told| {
         let of = |arm: &str| number(&row(told, arm, "personality_ns")["ratio"]);
         assert!(of("docker:@host") > of("docker:@host without filter") * 1.1, "{told}");
         assert!(ids(told).contains(&"seccomp-cost"), "{:?}", ids(told));
+    });
+}
+
+#[test]
+fn starts_are_a_ladder_from_a_fork_to_a_container() {
+    if !engine_or_skip("bench start in a container") {
+        return;
+    }
+    shown_against_docker(&["start", "--cold", "-r", "3", "--spawns", "20"], |told| {
+        let arm = |name: &str| {
+            let arms = told["places"].as_array().expect("places");
+            arms.iter().find(|arm| arm["arm"] == name).unwrap_or_else(|| panic!("{name}: {told}"))
+        };
+        let of = |name: &str, metric: &str| number(&arm(name)["runs"][0][metric]);
+        let (host, engine) = (arm("host"), "docker:@host");
+        let spawn = number(&host["runs"][0]["spawn_ns"]["p50"]);
+        let run = of(engine, "first_answer_ns");
+        assert!(spawn * 2.0 < run && of(engine, "exec_ns") < run, "{spawn} {run}");
+        let runtime = arm("the runtime alone");
+        let said = runtime["facts"][0].as_str().expect("which runtime it is");
+        if said.starts_with("made by") {
+            let alone = of("the runtime alone", "first_answer_ns");
+            assert!(spawn * 2.0 < alone && alone * 1.2 < run, "{spawn} {alone} {run}");
+        }
+        if arm(engine)["facts"].as_array().is_some_and(Vec::is_empty) {
+            let (cold, warm) = ("cold_image_major_faults", "warm_image_major_faults");
+            assert!(of(engine, cold) > of(engine, warm), "{}", arm(engine));
+        }
     });
 }
 
@@ -274,6 +312,40 @@ fn left_behind(lab: &Lab) -> Vec<String> {
     let mut all: Vec<String> = containers;
     all.extend(names);
     all
+}
+
+/// What bears a name of ours where runtimes keep things: folders of containers, and cgroups.
+fn runtimes_left() -> Vec<String> {
+    let folders = ["/var/tmp", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/devices"];
+    let entries = folders.iter().flat_map(std::fs::read_dir).flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("culprit_")).collect()
+}
+
+#[test]
+fn an_interrupted_or_killed_start_leaves_no_container_of_a_runtime() {
+    if !engine_or_skip("signals in bench start") {
+        return;
+    }
+    let lab = Lab::new();
+    for (signal, ms) in [(Signal::INT, 1500), (Signal::INT, 2700), (Signal::KILL, 2000)] {
+        let long = ["bench", "start", "--rounds", "100", "--place", "host", "--place"];
+        let mut culprit = lab.culprit();
+        culprit.args(long).arg("docker:@host").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = culprit.spawn().unwrap();
+        let mine = format!("_{}_", child.id());
+        std::thread::sleep(Duration::from_millis(ms));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        if signal == Signal::KILL {
+            lab.json(&["bench", "syscall", "-r", "2", "--calls", "1000"]);
+        }
+        let left: Vec<String> =
+            runtimes_left().into_iter().filter(|name| name.contains(&mine)).collect();
+        assert!(left.is_empty(), "{signal:?} after {ms} ms: {left:?}");
+        assert!(left_behind(&lab).is_empty(), "{:?}", left_behind(&lab));
+    }
 }
 
 /// Begins a long measurement and sends it a signal after this time.

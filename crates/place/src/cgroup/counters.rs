@@ -160,7 +160,7 @@ pub struct CounterReader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Elsewhere<'a> {
     /// Where we are.
-    WithUs,
+    WithUs(&'a [Membership]),
     /// At the top of each tree under this name, once an engine has made that.
     Twin(&'a OsStr),
     /// Nobody knows.
@@ -197,8 +197,8 @@ impl CounterReader {
             })
         };
         let ours = match elsewhere {
-            Elsewhere::WithUs => Membership::of(Pid(std::process::id()))?,
-            _ => Vec::new(),
+            Elsewhere::WithUs(ours) => ours,
+            _ => &[],
         };
         let v1 = |controller| trees.v1(controller).and_then(lies_in);
         Ok(Self {
@@ -207,7 +207,7 @@ impl CounterReader {
             memory: v1("memory"),
             blkio: v1("blkio"),
             v2: trees.v2().and_then(lies_in),
-            quota: trees.v1("cpu").and_then(|tree| trees.folder_of(tree, &ours)),
+            quota: trees.v1("cpu").and_then(|tree| trees.folder_of(tree, ours)),
             above_container: matches!(elsewhere, Elsewhere::Twin(_)),
         })
     }
@@ -272,11 +272,16 @@ impl CounterReader {
         }
     }
 
-    /// Reads what the members have used, and nothing of limits, quotas, disks and pressure.
+    /// Reads how much CPU time the members have used and the most memory that they held, and nothing
+    /// else.
     #[must_use]
     pub fn read_use(&self) -> Counters {
-        let here = self.inhabited();
-        Counters { cpu: here.cpu(), memory: here.memory(), ..Counters::default() }
+        // A cgroup counts those below it as well, but a container's parent not in every tree.
+        let inhabited = self.above_container.then(|| self.inhabited());
+        let here = inhabited.as_ref().unwrap_or(self);
+        let peak_bytes = here.peak_bytes();
+        let memory = MemoryCounters { peak_bytes, ..MemoryCounters::default() };
+        Counters { cpu: here.cpu_used(), memory, ..Counters::default() }
     }
 
     /// Whether it is a container's parent itself, because the container is not made yet or is gone:
@@ -310,12 +315,30 @@ impl CounterReader {
     }
 
     fn cpu(&self) -> CpuCounters {
-        let v2 = Folder(self.v2.as_deref());
+        let used = self.cpu_used();
         let v1 = Folder(self.cpu.as_deref());
         if self.cpu.is_none() {
+            let v2 = Folder(self.v2.as_deref());
             let (quota_ns, period_ns) =
                 v2.word("cpu.max").map_or((None, None), |line| quota(&line));
-            let stat = v2.keyed("cpu.stat");
+            return CpuCounters { quota_ns, period_ns, ..used };
+        }
+        let stat = v1.keyed("cpu.stat");
+        CpuCounters {
+            periods: stat.number("nr_periods"),
+            throttled_periods: stat.number("nr_throttled"),
+            throttled_ns: stat.number("throttled_time"),
+            // -1, which is no number here, is no quota.
+            quota_ns: v1.number("cpu.cfs_quota_us").map(micros),
+            period_ns: v1.number("cpu.cfs_period_us").map(micros),
+            ..used
+        }
+    }
+
+    /// CPU time, with whatever else the same file tells.
+    fn cpu_used(&self) -> CpuCounters {
+        if self.cpu.is_none() {
+            let stat = Folder(self.v2.as_deref()).keyed("cpu.stat");
             return CpuCounters {
                 usage_ns: stat.number("usage_usec").map(micros),
                 user_ns: stat.number("user_usec").map(micros),
@@ -323,22 +346,15 @@ impl CounterReader {
                 periods: stat.number("nr_periods"),
                 throttled_periods: stat.number("nr_throttled"),
                 throttled_ns: stat.number("throttled_usec").map(micros),
-                quota_ns,
-                period_ns,
+                ..CpuCounters::default()
             };
         }
         let used = Folder(self.cpuacct.as_deref());
-        let stat = v1.keyed("cpu.stat");
         CpuCounters {
             usage_ns: used.number("cpuacct.usage"),
             user_ns: used.number("cpuacct.usage_user"),
             system_ns: used.number("cpuacct.usage_sys"),
-            periods: stat.number("nr_periods"),
-            throttled_periods: stat.number("nr_throttled"),
-            throttled_ns: stat.number("throttled_time"),
-            // -1, which is no number here, is no quota.
-            quota_ns: v1.number("cpu.cfs_quota_us").map(micros),
-            period_ns: v1.number("cpu.cfs_period_us").map(micros),
+            ..CpuCounters::default()
         }
     }
 
@@ -349,7 +365,7 @@ impl CounterReader {
             let events = v2.keyed("memory.events");
             return MemoryCounters {
                 usage_bytes: v2.number("memory.current"),
-                peak_bytes: v2.number("memory.peak"),
+                peak_bytes: self.peak_bytes(),
                 limit_bytes: v2.number("memory.max"),
                 limit_hits: events.number("max"),
                 oom_kills: events.number("oom_kill"),
@@ -358,12 +374,19 @@ impl CounterReader {
         }
         MemoryCounters {
             usage_bytes: v1.number("memory.usage_in_bytes"),
-            peak_bytes: v1.number("memory.max_usage_in_bytes"),
+            peak_bytes: self.peak_bytes(),
             limit_bytes: v1.number("memory.limit_in_bytes").filter(|bytes| *bytes < V1_UNLIMITED),
             limit_hits: v1.number("memory.failcnt"),
             oom_kills: v1.keyed("memory.oom_control").number("oom_kill"),
             // With those below, as v2 counts.
             file_refaults: v1.keyed("memory.stat").number("total_workingset_refault_file"),
+        }
+    }
+
+    fn peak_bytes(&self) -> Option<u64> {
+        match self.memory.as_deref() {
+            None => Folder(self.v2.as_deref()).number("memory.peak"),
+            memory => Folder(memory).number("memory.max_usage_in_bytes"),
         }
     }
 

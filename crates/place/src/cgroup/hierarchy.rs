@@ -4,9 +4,12 @@
 //! events go by the v1 tree that carries `perf_event` where one is mounted, else by the v2 tree,
 //! also on a hybrid machine whose engine uses v1: so the mounts are looked at, nothing is assumed.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use culprit_model::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::{Error, Result};
 use crate::mounts::{Mount, mounts};
@@ -91,8 +94,22 @@ impl Membership {
 pub(super) struct Hierarchies(Vec<Hierarchy>);
 
 impl Hierarchies {
-    pub(super) fn mounted() -> Result<Self> {
-        Ok(Self::among(&mounts(None)?))
+    /// Those of this machine, as they are now. The mounts are read again only when they have
+    /// changed, which the kernel tells whoever has the list open (`proc_pid_mountinfo(5)`).
+    pub(super) fn mounted() -> Result<Arc<Self>> {
+        static KNOWN: Mutex<Option<(File, Arc<Hierarchies>)>> = Mutex::new(None);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((list, trees)) = &*known
+            && !has_changed(list)
+        {
+            return Ok(Arc::clone(trees));
+        }
+        // Opened first: a change while it is read is told at the next look.
+        let path = "/proc/self/mountinfo";
+        let list = File::open(path).map_err(|e| Error::file("open", path, e))?;
+        let trees = Arc::new(Self::among(&mounts(None)?));
+        *known = Some((list, Arc::clone(&trees)));
+        Ok(trees)
     }
 
     fn among(mounts: &[Mount]) -> Self {
@@ -126,6 +143,13 @@ impl Hierarchies {
     ) -> Option<PathBuf> {
         hierarchy.folder(hierarchy.path_in(memberships)?)
     }
+}
+
+/// Whether the mounts are others than when the list was opened.
+fn has_changed(list: &File) -> bool {
+    let mut look = [PollFd::new(list, PollFlags::PRI)];
+    let asked = poll(&mut look, Some(&Timespec::default()));
+    asked.is_err() || look[0].revents().intersects(PollFlags::PRI | PollFlags::ERR)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 
 mod counters;
 mod hierarchy;
+mod weight;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -27,6 +28,7 @@ pub use counters::{
     CounterReader, Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Pressure,
 };
 use hierarchy::{Hierarchies, Membership};
+pub use weight::CpuGroups;
 
 /// Where a new cgroup is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Cgroup {
     dir: File,
     /// Where it was made; none when it is not ours.
     made: Option<Position>,
+    /// Where we were when it was made.
+    ours: Vec<Membership>,
 }
 
 impl Cgroup {
@@ -80,12 +84,13 @@ impl Cgroup {
             Position::BelowOurs => trees.folder_of(tree, &ours),
         };
         let perf = above(trees.perf()?).ok_or(Error::NoPerfCgroup)?.join(&name);
+        let beside: Vec<PathBuf> =
+            controllers.iter().filter_map(|c| Some(above(trees.v1(c)?)?.join(&name))).collect();
         make(&perf)?;
         // From here on a failure removes what was made.
-        let mut group =
-            Self { dir: open_folder(&perf)?, folders: vec![perf], made: Some(position) };
-        for folder in controllers.iter().filter_map(|c| above(trees.v1(c)?)) {
-            let folder = folder.join(&name);
+        let dir = open_folder(&perf)?;
+        let mut group = Self { dir, folders: vec![perf], made: Some(position), ours };
+        for folder in beside {
             if !group.folders.contains(&folder) {
                 make(&folder)?;
                 group.folders.push(folder);
@@ -103,7 +108,7 @@ impl Cgroup {
         let trees = Hierarchies::mounted()?;
         let folder =
             trees.folder_of(trees.perf()?, &Membership::of(pid)?).ok_or(Error::NoPerfCgroup)?;
-        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: None })
+        Self::existing(folder)
     }
 
     /// An existing cgroup, by its path in the perf tree (`/docker/1234...`) or by its folder.
@@ -115,7 +120,12 @@ impl Cgroup {
         let tree = trees.perf()?;
         let by_folder = path.starts_with(tree.point()).then(|| path.to_path_buf());
         let folder = by_folder.or_else(|| tree.folder(path)).ok_or(Error::NoPerfCgroup)?;
-        Ok(Self { dir: open_folder(&folder)?, folders: vec![folder], made: None })
+        Self::existing(folder)
+    }
+
+    fn existing(folder: PathBuf) -> Result<Self> {
+        let dir = open_folder(&folder)?;
+        Ok(Self { dir, folders: vec![folder], made: None, ours: Vec::new() })
     }
 
     /// The folder's descriptor, as `perf_event_open` takes it with PERF_FLAG_PID_CGROUP.
@@ -179,7 +189,7 @@ impl Cgroup {
     /// When the mounts cannot be read.
     pub fn counters(&self) -> Result<CounterReader> {
         let elsewhere = match (self.made, self.folder().file_name()) {
-            (Some(Position::BelowOurs), _) => Elsewhere::WithUs,
+            (Some(Position::BelowOurs), _) => Elsewhere::WithUs(&self.ours),
             (Some(Position::Top), Some(name)) => Elsewhere::Twin(name),
             _ => Elsewhere::Unknown,
         };
@@ -201,11 +211,9 @@ impl Cgroup {
     }
 
     fn remove_now(&mut self) -> Result<()> {
-        if self.made.take().is_none() {
-            return Ok(());
-        }
+        let Some(position) = self.made.take() else { return Ok(()) };
         self.folders.iter().rev().try_for_each(|folder| remove_folder(folder))?;
-        self.remove_twins()
+        if position == Position::Top { self.remove_twins() } else { Ok(()) }
     }
 
     /// An engine that was given this cgroup as a parent makes one of the same name in the other

@@ -11,7 +11,7 @@ use bollard::models::{
 
 use crate::command::{Command, Stdio};
 use crate::error::{Error, Result};
-use crate::spec::{ContainerOptions, Filter, LogDriver, Volume};
+use crate::spec::{ContainerOptions, Filter, LogDriver, Publish, Volume};
 
 /// Where a container works that is told to work on its own layer. The engine makes the folder.
 pub(super) const LAYER_DIR: &str = "/culprit";
@@ -55,7 +55,7 @@ impl Wish<'_> {
             stdin_once: Some(has_input),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
-            exposed_ports: Some(self.options.publish.iter().map(|p| port(p.container)).collect()),
+            exposed_ports: Some(self.options.publish.iter().map(port).collect()),
             host_config: Some(self.host_config()?),
             labels: Some(HashMap::from([(OWNER_LABEL.to_owned(), self.owner.clone())])),
             ..ContainerCreateBody::default()
@@ -102,7 +102,7 @@ impl Wish<'_> {
                 host_ip: Some("127.0.0.1".to_owned()),
                 host_port: publish.host.map(|p| p.to_string()),
             };
-            (port(publish.container), Some(vec![host]))
+            (port(publish), Some(vec![host]))
         });
         bindings.collect()
     }
@@ -112,8 +112,8 @@ fn log_config(driver: LogDriver) -> HostConfigLogConfig {
     HostConfigLogConfig { typ: Some(driver.as_str().to_owned()), config: None }
 }
 
-fn port(number: u16) -> String {
-    format!("{number}/tcp")
+fn port(publish: &Publish) -> String {
+    format!("{}/{}", publish.container, publish.protocol.as_str())
 }
 
 fn bind(source: &Path, target: &Path, read_only: bool) -> Result<Mount> {
@@ -132,7 +132,7 @@ pub(super) fn variable((key, value): &(OsString, OsString)) -> Result<String> {
 }
 
 /// The interface is JSON, so what is not UTF-8 cannot be said.
-pub(super) fn text(text: &OsStr) -> Result<String> {
+pub(crate) fn text(text: &OsStr) -> Result<String> {
     let unsayable = || Error::Unsupported {
         place: "a container".to_owned(),
         what: "take arguments, variables or paths that are not UTF-8",
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_option_reaches_the_engine() {
-        let spec = "docker:i,volume=/a:/b:ro,net=none,publish=81:80,publish=9,cpus=0.5,memory=1m,tmpfs=/t,seccomp=off,log=local";
+        let spec = "docker:i,volume=/a:/b:ro,net=none,publish=81:80,publish=9,publish=81:80/udp,cpus=0.5,memory=1m,tmpfs=/t,seccomp=off,log=local";
         let options = options(spec);
         let wish = Wish {
             image: "i",
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(body.cmd.unwrap(), ["x", "y"]);
         assert_eq!(body.env.unwrap(), ["A=1", "B=2"]);
         assert_eq!((body.working_dir.as_deref(), body.open_stdin), (Some("/w"), Some(false)));
-        assert_eq!(body.exposed_ports.unwrap(), ["80/tcp", "9/tcp"]);
+        assert_eq!(body.exposed_ports.unwrap(), ["80/tcp", "9/tcp", "80/udp"]);
         let host = body.host_config.unwrap();
         assert_eq!((host.nano_cpus, host.memory), (Some(500_000_000), Some(1 << 20)));
         assert_eq!(host.network_mode.as_deref(), Some("none"));
@@ -195,6 +195,7 @@ mod tests {
         assert_eq!(host.log_config.unwrap().typ.as_deref(), Some("local"));
         let ports = host.port_bindings.unwrap();
         assert_eq!(ports["80/tcp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
+        assert_eq!(ports["80/udp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
         assert_eq!(ports["9/tcp"].as_ref().unwrap()[0].host_port, None);
     }
 

@@ -9,7 +9,7 @@ use bollard::query_parameters::{
     CommitContainerOptionsBuilder, CreateContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::client::Client;
 use super::create::OWNER_LABEL;
@@ -61,26 +61,38 @@ fn fill(
 
 /// The archive, part by part.
 fn archive(files: &[LowerFile]) -> Result<impl Iterator<Item = Vec<u8>> + Send + 'static> {
-    let all: Vec<LowerFile> = files.to_vec();
-    if all.iter().flat_map(LowerFile::paths).any(|path| path.as_os_str().len() > MOST) {
+    if files.iter().flat_map(LowerFile::paths).any(|path| path.as_os_str().len() > MOST) {
         let place = "a container".to_owned();
         return Err(Error::Unsupported {
             place,
             what: "have files in a layer with longer paths than 100 bytes",
         });
     }
-    let parts = all.into_iter().flat_map(|file| {
+    let all: Vec<(LowerFile, Option<Vec<u8>>)> =
+        files.iter().map(|file| Ok((file.clone(), copied(file)?))).collect::<Result<_>>()?;
+    let parts = all.into_iter().flat_map(|(file, copied)| {
         let paths: Vec<_> = file.paths().collect();
         paths.into_iter().flat_map(move |path| {
             let below = path.strip_prefix("/").unwrap_or(Path::new(""));
-            let head = header(below, 0o644, Kind::File(file.bytes)).to_vec();
-            let rest = usize::try_from(file.bytes % BLOCK as u64).unwrap_or(0);
+            let (bytes, mode) = match &copied {
+                Some(content) => (content.len() as u64, 0o755),
+                None => (file.bytes, 0o644),
+            };
+            let head = header(below, mode, Kind::File(bytes)).to_vec();
+            let rest = usize::try_from(bytes % BLOCK as u64).unwrap_or(0);
             let padding = vec![0; (BLOCK - rest) % BLOCK];
-            std::iter::once(head).chain(file.blocks()).chain([padding])
+            let blocks = copied.is_none().then(|| file.blocks()).into_iter().flatten();
+            std::iter::once(head).chain(copied.clone()).chain(blocks).chain([padding])
         })
     });
     // Two empty blocks end an archive.
     Ok(parts.chain([vec![0; 2 * BLOCK]]))
+}
+
+/// What a copy holds.
+fn copied(file: &LowerFile) -> Result<Option<Vec<u8>>> {
+    let read = |of: &PathBuf| std::fs::read(of).map_err(|e| Error::file("read", of, e));
+    file.copy_of.as_ref().map(read).transpose()
 }
 
 /// What a header has room for, and the slash that is left out.
@@ -93,8 +105,8 @@ mod tests {
     #[test]
     fn an_archive_has_whole_blocks_and_all_files() {
         let files = [
-            LowerFile { path: "/a".into(), bytes: 700, count: None },
-            LowerFile { path: "/tree".into(), bytes: 512, count: Some(2) },
+            LowerFile { path: "/a".into(), bytes: 700, count: None, copy_of: None },
+            LowerFile { path: "/tree".into(), bytes: 512, count: Some(2), copy_of: None },
         ];
         let tar: Vec<u8> = archive(&files).unwrap().flatten().collect();
         assert_eq!(tar.len(), (3 + 2 + 2 + 2) * BLOCK);
@@ -103,8 +115,19 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_holds_what_the_file_of_this_machine_does() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "#!program").unwrap();
+        let copy = LowerFile::copy("/p".into(), file.path().into());
+        let tar: Vec<u8> = archive(&[copy]).unwrap().flatten().collect();
+        assert_eq!(tar.len(), (2 + 2) * BLOCK);
+        assert_eq!((&tar[100..107], &tar[BLOCK..BLOCK + 9]), (&b"0000755"[..], &b"#!program"[..]));
+        assert!(archive(&[LowerFile::copy("/p".into(), "/no/such/file".into())]).is_err());
+    }
+
+    #[test]
     fn paths_that_do_not_fit_are_refused() {
         let path = format!("/{}", "x".repeat(120)).into();
-        assert!(archive(&[LowerFile { path, bytes: 1, count: None }]).is_err());
+        assert!(archive(&[LowerFile { path, bytes: 1, count: None, copy_of: None }]).is_err());
     }
 }

@@ -27,6 +27,7 @@ mod stdin;
 
 pub use existing::{RunningContainer, running_container};
 
+pub(crate) use create::text;
 pub(crate) use existing::Existing;
 pub(crate) use leftovers::sweep;
 pub(crate) use place::Container;

@@ -240,6 +240,15 @@ impl Place for Container {
         Ok(Held::new(Box::new(held), streams.into_our_ends()))
     }
 
+    /// As the overlay drivers tell them (`LowerDir`, `UpperDir`).
+    fn image_folders(&self) -> Result<Vec<PathBuf>> {
+        let image = self.client.call("look at an image", |d| d.inspect_image(&self.image))?;
+        let data = image.graph_driver.map(|driver| driver.data).unwrap_or_default();
+        let told = ["UpperDir", "LowerDir"].into_iter().filter_map(|which| data.get(which));
+        let folders = told.flat_map(|list| list.split(':')).map(PathBuf::from);
+        Ok(folders.filter(|folder| folder.is_dir()).collect())
+    }
+
     fn remove(mut self: Box<Self>) -> Result<()> {
         self.end()
     }

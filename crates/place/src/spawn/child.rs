@@ -1,10 +1,11 @@
-//! The child's side, from fork to exec. Only system calls here: the parent may have had other
-//! threads that held locks (the allocator's among them) when it forked (`signal-safety(7)`).
+//! The child's side, from its birth to exec. Only system calls here: the parent may have had other
+//! threads that held locks (the allocator's among them) when it forked (`signal-safety(7)`), and a
+//! child in lent memory must leave no trace there.
 //!
 //! rustix calls are plain system calls without allocation when given `CStr` paths; libc is used
 //! where rustix has no form of the call.
 
-use std::ffi::{CStr, c_int, c_long};
+use std::ffi::{CStr, c_int, c_long, c_void};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::ptr;
@@ -52,12 +53,48 @@ pub(super) fn fork(job: impl FnOnce()) -> rustix::io::Result<Pid> {
     }
 }
 
-/// From the fork to the command, by way of the place's namespaces where it has any.
-pub(super) fn run(launch: &Launch<'_>, ends: &Ends<'_>) -> ! {
-    match launch.inside {
-        Some(inside) => go_between(inside, launch, ends),
-        None => become_command(launch, ends),
+/// Room for the child's calls: they are few, and none of them keeps more than some hundred bytes.
+const STACK: usize = 64 << 10;
+/// A thread that calls [`lend`] needs this much stack: the child's and its own.
+pub(super) const LENDER_STACK: usize = 3 * STACK;
+
+/// The child's stack, in the lender's.
+#[repr(align(16))]
+struct Stack([MaybeUninit<u8>; STACK]);
+
+/// Lends this thread's memory to a child that does `job`, which is not expected to come back. The
+/// thread stands still until the child executes a program or ends, so that the child has its stack,
+/// its `errno` and whatever else is a thread's own for itself; signals are held back as in [`fork`].
+///
+/// Nothing is copied for such a child, and its exec takes no memory down. `vfork(2)`; it is what
+/// `posix_spawn(3)` does.
+pub(super) fn lend(job: &dyn Fn()) -> rustix::io::Result<Pid> {
+    extern "C" fn enter(job: *mut c_void) -> c_int {
+        // SAFETY: it is the address of `lend`'s argument, which stands still until we are gone.
+        let job = unsafe { *job.cast::<&dyn Fn()>() };
+        job();
+        leave(127)
     }
+    let _blocked = SignalsBlocked::now();
+    let mut stack = Stack([const { MaybeUninit::uninit() }; STACK]);
+    let (mut job, flags) = (job, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD);
+    let (top, job) = (stack.0.as_mut_ptr_range().end.cast(), (&raw mut job).cast());
+    // SAFETY: the child has a stack of its own, aligned and alive as long as it runs in our memory,
+    // of which this thread uses nothing meanwhile; what it reads of others' nobody changes.
+    match unsafe { libc::clone(enter, top, flags, job) } {
+        -1 => Err(last_error()),
+        pid => Ok(Pid(pid.unsigned_abs())),
+    }
+}
+
+/// From the birth to the command, by way of the place's namespaces where it has any.
+pub(super) fn run(launch: &Launch<'_>, ends: &Ends<'_>) -> ! {
+    if let Some(inside) = launch.inside {
+        go_between(inside, launch, ends)
+    }
+    let ours = rustix::process::getpid().as_raw_nonzero().get();
+    say(ends.report, Report::Born(Pid(ours.unsigned_abs())));
+    become_command(launch, ends)
 }
 
 /// Enters the namespaces and makes the process that will run the command, as a child of our
@@ -120,7 +157,7 @@ fn execute(launch: &Launch<'_>, ends: &Ends<'_>) -> (Stage, Errno) {
         // Refused without consequence where the namespace is not to be had.
         let _cosmetic = unshare(UnshareFlags::NEWCGROUP);
     }
-    let program = launch.program;
+    let program = &launch.program;
     // A file that may not be executed is told only when no later folder has one that may; a folder
     // that may not even be searched is as good as one without the program.
     let mut result = Errno::NOENT;

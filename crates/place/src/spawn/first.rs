@@ -101,7 +101,7 @@ pub(crate) fn first_process(
     drop((report_out, lifeline_in));
     let mut noted = Vec::new();
     let mut reports = Reports(File::from(report));
-    let heard = reports.listen(None, |said| judge(said, steps, &mut noted));
+    let heard = reports.listen(|said| judge(said, steps, &mut noted));
     reap(forked);
     let heard = heard.map_err(|e| refused("hear of it", e))?;
     let child = heard.born.map(LocalChild::adopt).transpose().map_err(error)?;

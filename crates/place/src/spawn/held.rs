@@ -1,24 +1,25 @@
-//! Our side of a held child: from the fork to the word that lets it go.
+//! Our side of a held child: from its birth to the word that lets it go.
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use culprit_model::Pid;
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::local::{LocalChild, LocalProcess};
-use super::{Launch, Report, Reports, Said, Stage, child, reap};
+use super::{Heard, Launch, Report, Reports, Said, Stage, child, reap};
 use crate::command::Signal;
 use crate::error::{Error, Result};
 use crate::held::{HeldProcess, LiveProcess};
 
-/// Forks a child that stops short of its command.
+/// Makes a child that stops short of its command.
 pub(crate) fn hold(launch: &Launch<'_>) -> Result<HeldChild> {
     let program = launch.program.name.clone();
-    let error =
-        |source: rustix::io::Errno| Error::Fork { program: program.clone(), source: source.into() };
+    let error = |source: Errno| fork_error(&program, source);
     let (release_in, release) = pipe_with(PipeFlags::CLOEXEC).map_err(error)?;
     let (report, report_out) = pipe_with(PipeFlags::CLOEXEC).map_err(error)?;
     let ends = child::Ends {
@@ -26,21 +27,75 @@ pub(crate) fn hold(launch: &Launch<'_>) -> Result<HeldChild> {
         release_out: release.as_fd(),
         report: report_out.as_fd(),
     };
-    let forked = child::fork(|| child::run(launch, &ends)).map_err(error)?;
-    drop((report_out, release_in));
     let mut reports = Reports(File::from(report));
-    let known = launch.inside.is_none().then_some(forked);
-    let heard = reports.listen(known, |said| judge(&program, said));
-    if launch.inside.is_some() {
+    let heard = if launch.inside.is_some() {
+        let forked = child::fork(|| child::run(launch, &ends)).map_err(error)?;
+        drop((report_out, release_in));
+        let heard = hear(&mut reports, &program);
         reap(forked);
-    }
-    let heard = heard.map_err(|e| pipe_error(&program, e))?;
+        heard
+    } else {
+        let lender = lend(launch, &ends)?;
+        if !reports.wait(|| lender.is_finished()).map_err(error)? {
+            return Err(unborn(lender, &program));
+        }
+        drop((report_out, release_in));
+        hear(&mut reports, &program)
+    }?;
     let vanished = failure(&program, Stage::Prepare, libc::ECHILD);
     let (Some(pid), Some(outcome)) = (heard.born, heard.outcome) else { return Err(vanished) };
     let child = Arc::new(LocalChild::adopt(pid).map_err(error)?);
     // From here on a failure ends the child, for it drops what holds it.
     let held = HeldChild { child, release: File::from(release), reports, program, started: false };
     outcome.map(|()| held)
+}
+
+/// What becomes of a thread that lends its memory: the child's number, once it has left.
+type Lender = JoinHandle<rustix::io::Result<Pid>>;
+
+/// Makes the child in our own memory. The thread ends when the child executes its program or ends;
+/// nobody waits for it.
+fn lend(launch: &Launch<'_>, ends: &child::Ends<'_>) -> Result<Lender> {
+    let program = &launch.program;
+    let launch = Launch {
+        program: Arc::clone(program),
+        stdio: launch.stdio.map(|fd| fd.map(lent)),
+        group: launch.group,
+        inside: None,
+    };
+    let ends = child::Ends {
+        release: lent(ends.release),
+        release_out: lent(ends.release_out),
+        report: lent(ends.report),
+    };
+    std::thread::Builder::new()
+        .name("culprit-lender".to_owned())
+        .stack_size(child::LENDER_STACK)
+        .spawn(move || child::lend(&|| child::run(&launch, &ends)))
+        .map_err(|e| pipe_error(&program.name, e))
+}
+
+/// A descriptor as the child has it.
+fn lent(fd: BorrowedFd<'_>) -> BorrowedFd<'static> {
+    // SAFETY: only the child uses it, in its own table, which is a copy of ours from a time when it
+    // was open: `hold` keeps it until the child has spoken.
+    unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) }
+}
+
+/// Why a lender ended without a word from its child.
+fn unborn(lender: Lender, program: &str) -> Error {
+    match lender.join() {
+        Ok(Err(errno)) => fork_error(program, errno),
+        Ok(Ok(pid)) => {
+            reap(pid);
+            failure(program, Stage::Prepare, libc::ECHILD)
+        }
+        Err(_panicked) => failure(program, Stage::Prepare, libc::ECHILD),
+    }
+}
+
+fn hear(reports: &mut Reports, program: &str) -> Result<Heard<Error>> {
+    reports.listen(|said| judge(program, said)).map_err(|e| pipe_error(program, e))
 }
 
 fn judge(program: &str, said: Report) -> Said<Error> {
@@ -54,6 +109,10 @@ fn judge(program: &str, said: Report) -> Said<Error> {
 fn failure(program: &str, stage: Stage, errno: i32) -> Error {
     let source = std::io::Error::from_raw_os_error(errno);
     Error::Start { program: program.to_owned(), stage, source, better: None }
+}
+
+fn fork_error(program: &str, source: Errno) -> Error {
+    pipe_error(program, source.into())
 }
 
 fn pipe_error(program: &str, source: std::io::Error) -> Error {

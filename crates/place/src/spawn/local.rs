@@ -101,27 +101,29 @@ fn look(pid: Pid) -> rustix::io::Result<Option<(Exit, Usage)>> {
     }
     // SAFETY: all zeroes are a valid value of this plain structure, whether it was written or not.
     let usage = unsafe { usage.assume_init() };
+    let mut own = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the place is ours and of the type that the call writes.
+    let _never_fails = unsafe { libc::getrusage(libc::RUSAGE_SELF, own.as_mut_ptr()) };
+    // SAFETY: as above.
+    let own = unsafe { own.assume_init() };
     let exit = if libc::WIFEXITED(status) {
         Exit::Code(libc::WEXITSTATUS(status))
     } else {
         Exit::Signal(Signal(libc::WTERMSIG(status)))
     };
-    Ok(Some((exit, Usage::from(&usage))))
+    Ok(Some((exit, used(&usage, &own))))
 }
 
-impl From<&libc::rusage> for Usage {
-    fn from(usage: &libc::rusage) -> Self {
-        let length = |time: libc::timeval| {
-            Duration::from_secs(time.tv_sec.unsigned_abs())
-                + Duration::from_micros(time.tv_usec.unsigned_abs())
-        };
-        Self {
-            user: length(usage.ru_utime),
-            system: length(usage.ru_stime),
-            // Told in KiB.
-            peak_memory_bytes: usage.ru_maxrss.unsigned_abs().saturating_mul(1024),
-        }
-    }
+/// What a child used, by its account and ours.
+fn used(child: &libc::rusage, own: &libc::rusage) -> Usage {
+    let length = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs())
+            + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    // Told in KiB.
+    let peak = (child.ru_maxrss > own.ru_maxrss)
+        .then(|| child.ru_maxrss.unsigned_abs().saturating_mul(1024));
+    Usage { user: length(child.ru_utime), system: length(child.ru_stime), peak_memory_bytes: peak }
 }
 
 impl AsFd for LocalChild {

@@ -1,17 +1,23 @@
 //! The one door to processes: a process that exists but has not begun its command.
 //!
-//! The child is forked, sets itself up, says so through the report pipe and then waits on the
+//! The child is made, sets itself up, says so through the report pipe and then waits on the
 //! release pipe; the caller puts it into a cgroup and arms events on it, writes one byte, and the
 //! child executes the command. The report pipe closes on exec, so its end of file means success
 //! and anything else is the reason, with the kernel's number.
 //!
 //! ```text
-//!   us     fork ─────────── read ready ── arm ── write go ─── read: end of file = it runs
-//!   child        set up ─── say ready ─── read ─────────────── exec ─── (or: say why not)
+//!   us      ─┬──────────── read ready ── arm ── write go ─── read: end of file = it runs
+//!   lender   └ vfork ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ ∙ (ends)
+//!   child         └ set up ─ say ready ─ read ─────────────── exec ─── (or: say why not)
 //! ```
 //!
-//! We may be a program of many threads, so between fork and exec the child may only make system
-//! calls: every string is prepared beforehand ([`Program`]), and nothing allocates. `fork(2)`,
+//! Until its exec the child lives in our memory, which a thread of its own lends to it and stands
+//! still: copying our memory map and taking the copy down again, the latter in the command's time,
+//! costs more than starting a small program does. A child that goes into a place's namespaces has
+//! a copy (`fork`), because one that shares memory may not enter a user namespace (`setns(2)`).
+//!
+//! We may be a program of many threads, so before exec the child may only make system calls: every
+//! string is prepared beforehand ([`Program`]), and nothing allocates. `fork(2)`, `vfork(2)`,
 //! `signal-safety(7)`. [`first_process`] makes a sandbox's pid 1 under the same rule.
 
 #![expect(unsafe_code, reason = "fork and exec have no safe form; the crate's only such module")]
@@ -27,9 +33,11 @@ mod report;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use culprit_model::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::command::Group;
@@ -51,11 +59,11 @@ pub(crate) fn forking() -> MutexGuard<'static, ()> {
     FORKING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Everything the child needs, borrowed for the time of the fork.
-#[derive(Debug)]
+/// Everything the child needs, with descriptors that stay open until it has spoken.
+#[derive(Debug, Clone)]
 pub(crate) struct Launch<'a> {
     /// What to execute.
-    pub(crate) program: &'a Program,
+    pub(crate) program: Arc<Program>,
     /// What becomes descriptors 0, 1 and 2; `None` leaves ours.
     pub(crate) stdio: [Option<BorrowedFd<'a>>; 3],
     /// The process group.
@@ -77,7 +85,26 @@ pub(crate) struct Inside<'a> {
 #[derive(Debug)]
 struct Reports(File);
 
+/// How often a silent child's maker is looked at: a child that does not even begin is rare.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
 impl Reports {
+    /// Waits for a message where our own copy of the writing end keeps the pipe from ending. False
+    /// when `nobody` is left to write one.
+    fn wait(&self, nobody: impl Fn() -> bool) -> rustix::io::Result<bool> {
+        loop {
+            // Asked first: what was said before the end still counts.
+            let over = nobody();
+            let limit = if over { Timespec::default() } else { LOOK };
+            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&limit)) {
+                Ok(0) if over => return Ok(false),
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(true),
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
     /// The next message; `None` when every writer has closed the pipe.
     fn next(&mut self) -> std::io::Result<Option<Report>> {
         let mut bytes = [0; Report::SIZE];
@@ -102,7 +129,7 @@ enum Said<E> {
 /// What was heard from a new process, or from a new process and the go-between that made it: they
 /// speak through one pipe, in any order.
 struct Heard<E> {
-    /// The new process, where a go-between named it or it was known before.
+    /// The new process, where it or a go-between named it.
     born: Option<Pid>,
     /// How it went; `None` when the pipe ended without a word on it.
     outcome: Option<Result<(), E>>,
@@ -110,12 +137,8 @@ struct Heard<E> {
 
 impl Reports {
     /// Listens until the process is known and has said how it went, or the pipe ends.
-    fn listen<E>(
-        &mut self,
-        mut born: Option<Pid>,
-        mut judge: impl FnMut(Report) -> Said<E>,
-    ) -> std::io::Result<Heard<E>> {
-        let mut outcome = None;
+    fn listen<E>(&mut self, mut judge: impl FnMut(Report) -> Said<E>) -> std::io::Result<Heard<E>> {
+        let (mut born, mut outcome) = (None, None);
         while born.is_none() || outcome.is_none() {
             match self.next()? {
                 None => break,
@@ -135,7 +158,7 @@ impl Reports {
 fn reap(pid: Pid) {
     if let Some(pid) = raw(pid) {
         let end = WaitIdOptions::EXITED;
-        while matches!(waitid(WaitId::Pid(pid), end), Err(rustix::io::Errno::INTR)) {}
+        while matches!(waitid(WaitId::Pid(pid), end), Err(Errno::INTR)) {}
     }
 }
 

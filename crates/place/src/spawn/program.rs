@@ -35,6 +35,11 @@ pub(super) struct Strings {
     _strings: Vec<CString>,
 }
 
+// SAFETY: the pointers are to strings that the value itself owns.
+unsafe impl Send for Strings {}
+// SAFETY: nobody changes the strings or the pointers.
+unsafe impl Sync for Strings {}
+
 impl Strings {
     fn new(strings: Vec<CString>) -> Self {
         let pointers = strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect();

@@ -44,7 +44,7 @@ impl fmt::Display for Stage {
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
-    /// A go-between made the process with this number.
+    /// The process has this number: told by itself, or by the go-between that made it.
     Born(Pid),
     /// The process waits for the word.
     Ready,

@@ -1,4 +1,5 @@
-//! Files in a layer below a container's own: `lower=/path:SIZE`, `lower=/folder:SIZE:COUNT`.
+//! Files in a layer below a container's own: `lower=/path:SIZE`, `lower=/folder:SIZE:COUNT`, or with
+//! what a file of this machine holds, `lower=/path:/its/path`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,10 +13,12 @@ use super::{SpecProblem, absolute};
 pub struct LowerFile {
     /// Its absolute path in the container.
     pub path: PathBuf,
-    /// Its size.
+    /// Its size; of a copy it is what the file has when the image is made.
     pub bytes: u64,
     /// `None` for one file; else `path` is a folder of so many, called `0`, `1` and so on.
     pub count: Option<u32>,
+    /// The file of this machine that it is a copy of; `None` for one without a meaning.
+    pub copy_of: Option<PathBuf>,
 }
 
 /// What is written at once.
@@ -27,12 +30,21 @@ impl LowerFile {
         let mut parts = text.split(':');
         let path = absolute(parts.next().ok_or_else(error)?)?;
         let size = parts.next().ok_or_else(error)?;
+        if size.starts_with('/') && parts.next().is_none() {
+            return Ok(Self::copy(path, absolute(size)?));
+        }
         let Memory(bytes) = Memory::parse(size).map_err(|_| error())?;
         let count = parts.next().map(|count| count.parse().map_err(|_| error())).transpose()?;
         match parts.next() {
             Some(_) => Err(error()),
-            None => Ok(Self { path, bytes, count }),
+            None => Ok(Self { path, bytes, count, copy_of: None }),
         }
+    }
+
+    /// A copy of a file of this machine.
+    #[must_use]
+    pub const fn copy(path: PathBuf, of: PathBuf) -> Self {
+        Self { path, bytes: 0, count: None, copy_of: Some(of) }
     }
 
     /// All files that it stands for.
@@ -66,6 +78,9 @@ impl LowerFile {
 
 impl fmt::Display for LowerFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(of) = &self.copy_of {
+            return write!(f, "{}:{}", self.path.display(), of.display());
+        }
         write!(f, "{}:{}", self.path.display(), Memory(self.bytes))?;
         self.count.map_or(Ok(()), |count| write!(f, ":{count}"))
     }
@@ -77,10 +92,10 @@ mod tests {
 
     #[test]
     fn they_are_each_others_inverse_with_their_text() {
-        for text in ["/a/b:64m", "/tree:1k:2000"] {
+        for text in ["/a/b:64m", "/tree:1k:2000", "/a:/usr/bin/b"] {
             assert_eq!(LowerFile::parse(text).unwrap().to_string(), text);
         }
-        for text in ["/a", "a:1k", "/a:x", "/a:1k:y", "/a:1k:1:1"] {
+        for text in ["/a", "a:1k", "/a:x", "/a:1k:y", "/a:1k:1:1", "/a:/b:1"] {
             assert!(LowerFile::parse(text).is_err(), "{text}");
         }
     }

@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 pub use lower::LowerFile;
 pub use options::{
-    ContainerOptions, Filter, LogDriver, Memory, NanoCpus, Network, Publish, Volume,
+    ContainerOptions, Filter, LogDriver, Memory, NanoCpus, Network, Protocol, Publish, Volume,
 };
 
 /// Which container engine.

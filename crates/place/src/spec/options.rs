@@ -10,7 +10,7 @@ use super::lower::LowerFile;
 use super::{SpecProblem, absolute};
 
 /// What a wrong option's hint says.
-pub(super) const KNOWN: &str = "options are volume=/src:/dst[:ro], net=host|bridge|none, publish=[HOSTPORT:]PORT, cpus=0.5, memory=512m, workdir=/dir, layer, tmpfs=/dir, lower=/file:SIZE[:COUNT], seccomp=default|off, log=none|json-file|local";
+pub(super) const KNOWN: &str = "options are volume=/src:/dst[:ro], net=host|bridge|none, publish=[HOSTPORT:]PORT[/udp], cpus=0.5, memory=512m, workdir=/dir, layer, tmpfs=/dir, lower=/file:SIZE[:COUNT], seccomp=default|off, log=none|json-file|local";
 
 /// How a container is made; every field may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -88,6 +88,17 @@ pub struct Publish {
     pub host: Option<u16>,
     /// Port in the container.
     pub container: u16,
+    /// What is sent there.
+    pub protocol: Protocol,
+}
+
+/// What a port is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
 }
 
 /// CPU time per wall time, in billionths of a CPU.
@@ -275,24 +286,44 @@ impl fmt::Display for Network {
 
 impl Publish {
     fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let form = "publish=PORT or publish=HOSTPORT:PORT, with /udp for datagrams";
         let port = |t: &str| match t.parse() {
-            Ok(0) | Err(_) => Err(wrong("publish", text, "publish=PORT or publish=HOSTPORT:PORT")),
+            Ok(0) | Err(_) => Err(wrong("publish", text, form)),
             Ok(port) => Ok(port),
         };
-        Ok(match text.split_once(':') {
-            None => Self { host: None, container: port(text)? },
-            Some((host, container)) => {
-                Self { host: Some(port(host)?), container: port(container)? }
-            }
-        })
+        let (ports, protocol) = match text.split_once('/') {
+            None | Some((_, "tcp")) => (text.trim_end_matches("/tcp"), Protocol::Tcp),
+            Some((ports, "udp")) => (ports, Protocol::Udp),
+            Some(_) => return Err(wrong("publish", text, form)),
+        };
+        let (host, container) = match ports.split_once(':') {
+            None => (None, port(ports)?),
+            Some((host, container)) => (Some(port(host)?), port(container)?),
+        };
+        Ok(Self { host, container, protocol })
     }
 }
 
 impl fmt::Display for Publish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host {
-            None => write!(f, "{}", self.container),
-            Some(host) => write!(f, "{host}:{}", self.container),
+        if let Some(host) = self.host {
+            write!(f, "{host}:")?;
+        }
+        write!(f, "{}", self.container)?;
+        match self.protocol {
+            Protocol::Tcp => Ok(()),
+            Protocol::Udp => write!(f, "/{}", self.protocol.as_str()),
+        }
+    }
+}
+
+impl Protocol {
+    /// The engine's word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
         }
     }
 }

@@ -31,6 +31,8 @@ fn every_form_round_trips() {
         "podman:alpine:3.20,cpus=2",
         "docker:app,volume=/src:/dst,net=host,publish=80,cpus=0.5,memory=512m,workdir=/dst",
         "docker:app,volume=/a:/b,volume=/c:/d:ro,publish=8080:80,publish=443",
+        "docker:app,publish=53:53/udp,publish=53/udp",
+        "docker:app,lower=/a/b:/usr/bin/b,lower=/c:4k",
         "container:web-1",
     ] {
         check(text, text);
@@ -41,6 +43,7 @@ fn every_form_round_trips() {
 fn other_spellings_become_the_canonical_one() {
     check("docker:a,cpus=0.50,net=none", "docker:a,net=none,cpus=0.5");
     check("docker:a,memory=1024K", "docker:a,memory=1m");
+    check("docker:a,publish=80/tcp", "docker:a,publish=80");
     check("docker:a,memory=1000", "docker:a,memory=1000");
     check("docker:a,cpus=1.000000001", "docker:a,cpus=1.000000001");
 }
@@ -59,6 +62,7 @@ fn wrong_names_say_what_is_wrong_and_what_is_right() {
     check_error("docker:a,memory=99999999999g", "`memory` cannot be `99999999999g`", "memory=512m");
     check_error("docker:a,volume=/src", "`volume` cannot be `/src`", "/src:/dst");
     check_error("docker:a,volume=/a:/b:rw:z", "`volume` cannot be `/a:/b:rw:z`", "/src:/dst");
+    check_error("docker:a,publish=1/sctp", "`publish` cannot be `1/sctp`", "/udp");
     check_error("docker:a,publish=0", "`publish` cannot be `0`", "PORT");
     check_error("docker:a,net=hots", "`net` cannot be `hots`", "bridge");
     check_error("docker:a,net=host,net=none", "`net` is given twice", "");

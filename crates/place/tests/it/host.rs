@@ -3,6 +3,7 @@
 use crate::contract::{Expected, check, output, shell, start};
 use culprit_place::{Command, Exit, Group, PlaceSpec, Settings, Stage, Stdio, open, procfs};
 use std::fs::File;
+use std::io::Read;
 use std::sync::Arc;
 
 #[test]
@@ -74,11 +75,38 @@ fn a_held_command_never_runs_when_its_holder_lets_go() {
     let mark = folder.path().join("mark");
     let host = open(&PlaceSpec::HOST, &Settings::default()).unwrap();
     let first = host.hold(&Command::new(["touch".as_ref(), mark.as_os_str()]), None).unwrap();
-    // The second child is forked while the first is held, so it has copies of the first one's pipe.
+    // The second child is made while the first is held, so it has copies of the first one's pipe.
     let second = host.hold(&shell("exit 4"), None).unwrap();
     let pid = first.pid().unwrap();
     drop(first);
     assert!(procfs::stat(pid).is_err());
     assert_eq!(second.start().unwrap().wait().unwrap(), Exit::Code(4));
     assert!(!mark.exists());
+}
+
+#[test]
+fn commands_held_at_the_same_time_start_in_any_order() {
+    let host = open(&PlaceSpec::HOST, &Settings::default()).unwrap();
+    let piped = Command { stdout: Stdio::Pipe, ..shell("echo line") };
+    let first = host.hold(&piped, None).unwrap();
+    let second = host.hold(&shell("exit 4"), None).unwrap();
+    // Its start and the end of its output are told by ends of pipes, of which the second that still
+    // waits must have no copies.
+    let mut running = first.start().unwrap();
+    let mut text = String::new();
+    running.take_stdout().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((text.as_str(), running.wait().unwrap()), ("line\n", Exit::Code(0)));
+    assert_eq!(second.start().unwrap().wait().unwrap(), Exit::Code(4));
+}
+
+#[test]
+fn a_held_command_that_is_killed_says_so() {
+    let host = open(&PlaceSpec::HOST, &Settings::default()).unwrap();
+    let held = host.hold(&shell("exit 4"), None).unwrap();
+    let pid = i32::try_from(held.pid().unwrap().0).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    // Nobody reads the word any more, or the pipe ends as at an exec and the end tells how.
+    let ended = held.start().and_then(|running| running.wait());
+    assert!(!matches!(ended, Ok(Exit::Code(_))), "{ended:?}");
 }

@@ -45,8 +45,8 @@ const BYTES: usize = 4096;
 /// The file and the folder that are looked at.
 pub(super) fn files(folder: &Path) -> [LowerFile; 2] {
     [
-        LowerFile { path: folder.join(READ), bytes: BYTES as u64, count: None },
-        LowerFile { path: folder.join(MOVED), bytes: 1, count: Some(1) },
+        LowerFile { path: folder.join(READ), bytes: BYTES as u64, count: None, copy_of: None },
+        LowerFile { path: folder.join(MOVED), bytes: 1, count: Some(1), copy_of: None },
     ]
 }
 

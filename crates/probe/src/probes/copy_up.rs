@@ -156,7 +156,12 @@ const TREE_BYTES: u64 = 1 << 10;
 
 impl CopyUp {
     fn files(&self, folder: &Path) -> Vec<LowerFile> {
-        let one = |path: String, bytes| LowerFile { path: folder.join(path), bytes, count: None };
+        let one = |path: String, bytes| LowerFile {
+            path: folder.join(path),
+            bytes,
+            count: None,
+            copy_of: None,
+        };
         let pairs = self.sizes.iter().flat_map(|size| {
             ["open", "chmod"].map(|what| one(format!("{what}-{}", size.id()), size.bytes()))
         });
@@ -164,6 +169,7 @@ impl CopyUp {
             path: folder.join(TREE_FOLDER),
             bytes: TREE_BYTES,
             count: Some(self.tree),
+            copy_of: None,
         });
         pairs.chain(tree).chain(coherence::files(folder)).collect()
     }
@@ -299,7 +305,7 @@ impl Task for Make {
     fn run(self, here: &mut Here) -> std::result::Result<(), Fault> {
         here.dir()?;
         for (path, bytes, count) in self.files {
-            let file = LowerFile { path, bytes, count };
+            let file = LowerFile { path, bytes, count, copy_of: None };
             for path in file.paths() {
                 let failed = |error: std::io::Error| Fault::io("write", &path, &error);
                 path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;

@@ -6,10 +6,17 @@
 //!
 //! One thread alone, with pauses, and then several at once, which use up a period's time the sooner
 //! the more they are: a quota of 2 CPUs lasts 8 threads a quarter of each period.
+//!
+//! What weight does needs no quota: threads of one cgroup count together as one competitor against those
+//! outside. Busy threads in the place and busy ones on the host want the same CPU; what those in the
+//! place get stands beside what they should get by the weights that the kernel tells.
 
 use std::num::NonZero;
+use std::thread::JoinHandle;
 
-use culprit_place::{Counters, NanoCpus, PlaceSpec};
+use culprit_model::Pid;
+use culprit_place::{Counters, CpuGroups, NanoCpus, PlaceSpec};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -29,11 +36,13 @@ pub struct Quota {
     pub cpus: NanoCpus,
     /// Chunks of work a round.
     pub chunks: u32,
+    /// Busy threads on the host beside those in the place; without any, weight is not measured.
+    pub siblings: u32,
 }
 
 impl Default for Quota {
     fn default() -> Self {
-        Self { cpus: NanoCpus(500_000_000), chunks: 25 }
+        Self { cpus: NanoCpus(500_000_000), chunks: 25, siblings: 2 }
     }
 }
 
@@ -49,6 +58,14 @@ const THREAD_CHUNKS: u32 = 5;
 /// minutes on a large machine with a small quota; more where the quota is as large.
 const MOST_THREADS: u32 = 8;
 const LEAST_THREADS: u32 = 2;
+
+/// Busy threads in the place that want the same CPU as those on the host: more than these, so that a
+/// place whose threads count one by one is told from one whose threads count as one.
+const BUSY: u32 = 4;
+/// How long that is measured: a hundred turns of a few ms.
+const CONTEST_NS: u64 = 600_000_000;
+/// Until all threads have begun.
+const CONTEST_BEGINS_NS: u64 = 50_000_000;
 
 const CHUNK: Metric =
     Metric::lower("chunk_ns.p50", "30 ms of CPU time", Unit::Nanos, Part::Headline);
@@ -71,6 +88,12 @@ const TOGETHER_THROTTLED: Metric = Metric::shown_fact(
 );
 const TOGETHER_HELD_BACK: Metric =
     Metric::fact("threads_throttled_ns", "held back, several threads", Unit::Nanos);
+const SHARE: Metric = Metric::shown_fact("weight_share", "share of a busy CPU", Unit::Share);
+const EXPECTED: Metric = Metric::shown_fact("weight_expected", "its share by weight", Unit::Share);
+const SHARE_CPU: Metric =
+    Metric::fact("weight_cpu_ns", "CPU time beside busy threads", Unit::Nanos);
+const SHARE_COUNTED: Metric =
+    Metric::fact("weight_cgroup_cpu_ns", "the same and around it, of the cgroup", Unit::Nanos);
 const THREADS: Metric = Metric::fact("threads", "threads", Unit::Count);
 const PERIODS: Metric = Metric::fact("periods", "periods", Unit::Count);
 const ALLOWED: Metric = Metric::fact("quota_cpus", "CPUs allowed", Unit::Count);
@@ -89,6 +112,10 @@ impl Probe for Quota {
             THROTTLED,
             TOGETHER_THROTTLED,
             HELD_BACK,
+            SHARE,
+            EXPECTED,
+            SHARE_CPU,
+            SHARE_COUNTED,
             TOGETHER_LONGEST,
             TOGETHER_HELD_BACK,
             THREADS,
@@ -107,6 +134,9 @@ impl Probe for Quota {
             "thread_chunks": THREAD_CHUNKS,
             "most_threads": self.most_threads(),
             "quota_cpus": self.cpus.0 as f64 / 1e9,
+            "busy_threads": BUSY,
+            "siblings": self.siblings,
+            "contest_ns": CONTEST_NS,
         })
     }
 
@@ -119,7 +149,13 @@ impl Probe for Quota {
             "then {THREAD_CHUNKS} chunks of 30 ms in each of as many threads at once as the place has CPUs, at least {LEAST_THREADS} and at most {}",
             self.most_threads()
         );
-        vec![alone, together]
+        let weight = (self.siblings > 0).then(|| {
+            format!(
+                "last {BUSY} busy threads in the place and {} on the host, all on one CPU: what those in the place get of the time of all of them, beside what is theirs by the weights of the cgroups",
+                self.siblings
+            )
+        });
+        [alone, together].into_iter().chain(weight).collect()
     }
 
     /// One round takes seconds.
@@ -143,8 +179,9 @@ impl Probe for Quota {
         let after = stand.counters()?;
         let together = stand.ask(&Threads { most: self.most_threads(), chunks: THREAD_CHUNKS })?;
         let at_last = stand.counters()?;
+        let weighed = self.weighed(stand, &at_last)?;
         let late = |times: &Histogram, q: f64| times.quantile(q).map(|ns| ns as f64);
-        Ok(Sample::default()
+        Ok(weighed
             .maybe(CHUNK.id, late(&told.chunks, 0.5))
             .maybe(LONGEST.id, late(&told.chunks, 1.0))
             .maybe(LIGHT.id, late(&told.light, 0.5))
@@ -159,11 +196,55 @@ impl Probe for Quota {
 }
 
 impl Quota {
+    /// Both sides at once; nothing where they cannot share a CPU.
+    fn weighed(&self, stand: &mut Stand<'_>, before: &Counters) -> Result<Sample> {
+        let (Some(cpu), true) = (one_cpu(), self.siblings > 0) else {
+            return Ok(Sample::default());
+        };
+        let from = Clock::now() + CONTEST_BEGINS_NS;
+        let contest = Contest { threads: self.siblings, cpu, from, to: from + CONTEST_NS };
+        let dir = stand.dir().to_path_buf();
+        stand.ask_host(&Rivals(contest), &dir)?;
+        let mine = stand.ask(&Contest { threads: BUSY, ..contest })?;
+        let after = stand.counters()?;
+        let theirs = stand.ask_host(&Rivalled {}, &dir)?;
+        let (Some(mine), Some(theirs)) = (mine, theirs) else { return Ok(Sample::default()) };
+        let all_ns = (mine.cpu_ns + theirs.cpu_ns).max(1);
+        let counted = grown(before.cpu.usage_ns, after.cpu.usage_ns);
+        Ok(Sample::default()
+            .with(SHARE.id, mine.cpu_ns as f64 / all_ns as f64)
+            .maybe(EXPECTED.id, expected(stand, mine.weight, theirs.weight, &after)?)
+            .with(SHARE_CPU.id, mine.cpu_ns as f64)
+            .maybe(SHARE_COUNTED.id, counted))
+    }
+
     /// A quota of as many CPUs as there are threads would not be noticed.
     fn most_threads(&self) -> u32 {
         let cpus = u32::try_from(self.cpus.0.div_ceil(1_000_000_000)).unwrap_or(u32::MAX);
         MOST_THREADS.max(cpus.saturating_add(1))
     }
+}
+
+/// What the kernel's weights say, and a quota that allows less; none where they cannot be seen from here,
+/// as with an engine on another machine.
+fn expected(
+    stand: &mut Stand<'_>,
+    mine: f64,
+    theirs: f64,
+    counters: &Counters,
+) -> Result<Option<f64>> {
+    let (ours, hosts) = (stand.worker()?.pid(), stand.host_pid()?);
+    let groups = |pid: Option<Pid>| CpuGroups::of_process(pid?).ok();
+    let share = groups(ours).zip(groups(hosts)).map(|(a, b)| a.share(mine, &b, theirs));
+    let quota = counters.cpu.quota_ns.zip(counters.cpu.period_ns);
+    let quota = quota.map_or(1.0, |(quota, period)| quota as f64 / period.max(1) as f64);
+    Ok(share.map(|share| share.min(quota)))
+}
+
+/// A CPU that both sides may use: the last, which has less to do with devices than the first.
+fn one_cpu() -> Option<u32> {
+    let cpus = sched_getaffinity(None).ok()?;
+    (0..CpuSet::MAX_CPU).rev().find(|cpu| cpus.is_set(*cpu)).and_then(|cpu| u32::try_from(cpu).ok())
 }
 
 /// What the quota did between two readings. Without a quota there are no periods, and the counters
@@ -297,10 +378,102 @@ impl Task for Threads {
     }
 }
 
+/// Threads that want all of one CPU over the same time, by the monotonic clock, as others elsewhere.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Contest {
+    threads: u32,
+    cpu: u32,
+    from: u64,
+    to: u64,
+}
+
+/// What they got.
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Got {
+    cpu_ns: u64,
+    /// Of all threads, in threads that have not been made nice.
+    weight: f64,
+}
+
+impl Contest {
+    fn begin(self) -> Vec<JoinHandle<Option<u64>>> {
+        (0..self.threads).map(|_| std::thread::spawn(move || self.one())).collect()
+    }
+
+    /// CPU time of one thread; none where it may not be on that CPU, or has another clock.
+    fn one(self) -> Option<u64> {
+        let mut one = CpuSet::new();
+        one.set(usize::try_from(self.cpu).ok()?);
+        sched_setaffinity(None, &one).ok()?;
+        if self.from.abs_diff(Clock::now()) > 10 * CONTEST_NS {
+            return None;
+        }
+        spin_until(self.from);
+        let begun = thread_cpu_ns();
+        spin_until(self.to);
+        Some(thread_cpu_ns() - begun)
+    }
+}
+
+fn spin_until(then: u64) {
+    while Clock::now() < then && !stopped() {
+        std::hint::spin_loop();
+    }
+}
+
+fn together(threads: Vec<JoinHandle<Option<u64>>>) -> std::result::Result<Option<Got>, Fault> {
+    let nice = rustix::process::getpriority_process(None).unwrap_or(0);
+    let mut got = Some(Got { cpu_ns: 0, weight: threads.len() as f64 * 1.25_f64.powi(-nice) });
+    for thread in threads {
+        let one = thread.join().map_err(|_| Fault::new("a thread has panicked"))?;
+        got = got.zip(one).map(|(got, ns)| Got { cpu_ns: got.cpu_ns + ns, ..got });
+    }
+    Ok(got)
+}
+
+impl Task for Contest {
+    const NAME: &'static str = "quota-contest";
+    type Output = Option<Got>;
+
+    fn run(self, _: &mut Here) -> std::result::Result<Option<Got>, Fault> {
+        together(self.begin())
+    }
+}
+
+/// The other side, which begins and does not wait for the end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Rivals(Contest);
+
+struct Running(Vec<JoinHandle<Option<u64>>>);
+
+impl Task for Rivals {
+    const NAME: &'static str = "quota-rivals";
+    type Output = ();
+
+    fn run(self, here: &mut Here) -> std::result::Result<(), Fault> {
+        here.keep(Running(self.0.begin()));
+        Ok(())
+    }
+}
+
+/// What the other side got, after its end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Rivalled {}
+
+impl Task for Rivalled {
+    const NAME: &'static str = "quota-rivalled";
+    type Output = Option<Got>;
+
+    fn run(self, here: &mut Here) -> std::result::Result<Option<Got>, Fault> {
+        let threads = here.kept::<Running>().map(|running| std::mem::take(&mut running.0));
+        together(threads.unwrap_or_default())
+    }
+}
+
 /// CPUs that this place may use. What `available_parallelism` tells is no more than the quota, which
 /// is to be exceeded here.
 fn cpus() -> u32 {
-    match rustix::thread::sched_getaffinity(None) {
+    match sched_getaffinity(None) {
         Ok(cpus) => cpus.count(),
         // More CPUs than such a set has room for.
         Err(_) => std::thread::available_parallelism()
@@ -354,6 +527,22 @@ mod tests {
         assert!((2..=3).contains(&told.threads), "{told:?}");
         assert_eq!(told.chunks.count(), u64::from(told.threads));
         assert!(told.chunks.quantile(0.5).unwrap() > 29_000_000);
+    }
+
+    #[test]
+    fn as_many_threads_on_each_side_of_a_contest_get_as_much() {
+        let mut here = Here::default();
+        let from = Clock::now() + CONTEST_BEGINS_NS;
+        let contest = Contest { threads: 2, cpu: one_cpu().unwrap(), from, to: from + CONTEST_NS };
+        Rivals(contest).run(&mut here).unwrap();
+        let mine = contest.run(&mut here).unwrap().unwrap();
+        let theirs = Rivalled {}.run(&mut here).unwrap().unwrap();
+        let share = mine.cpu_ns as f64 / (mine.cpu_ns + theirs.cpu_ns) as f64;
+        assert!((0.3..0.7).contains(&share), "{mine:?} {theirs:?}");
+        // All of them had one CPU, and what they had before and after does not count.
+        assert!(mine.cpu_ns + theirs.cpu_ns < CONTEST_NS * 5 / 4, "{mine:?} {theirs:?}");
+        let elsewhere = Contest { from: 1, to: 2, ..contest };
+        assert!(elsewhere.run(&mut here).unwrap().is_none(), "the clock of another machine");
     }
 
     #[test]

@@ -4,21 +4,26 @@
 //! the place itself, from asking for it until the measuring program in it has answered. For the host
 //! that is a process, for a sandbox a process in namespaces of its own, with an engine a new container,
 //! and once more a command that the engine begins in the container that runs already (its `exec`).
+//!
+//! Where there is an engine, its runtime comes alone, too ([`Bundle`]): what of a container's start is not
+//! the engine's. And where that is asked for, containers whose program is a file of the image are begun
+//! twice, first with nothing of the image in the page cache.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use culprit_model::Pid;
-use culprit_place::{Command, Group, PlaceSpec, Stdio};
+use culprit_place::{Bundle, Command, Group, LowerFile, PlaceSpec, Stdio, no_runtime, procfs};
+use rustix::fs::{Advice, fadvise};
 
-use crate::arm::Arm;
+use crate::arm::{Arm, Role};
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
-use crate::inside::{Child, Clock, Fault, Here, NOTHING, Task, fork_and_exit};
+use crate::inside::{Child, Clock, Fault, Here, NOTHING, SUBCOMMAND, Task, fork_and_exit};
 use crate::metric::{Metric, Part, Unit};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
@@ -31,11 +36,15 @@ pub struct Start {
     pub spawns: u32,
     /// Forks a round.
     pub forks: u32,
+    /// Whether an engine's runtime is measured alone, too.
+    pub runtime: bool,
+    /// Whether containers are begun from a cold image, too.
+    pub cold: bool,
 }
 
 impl Default for Start {
     fn default() -> Self {
-        Self { spawns: 100, forks: 300 }
+        Self { spawns: 100, forks: 300, runtime: true, cold: false }
     }
 }
 
@@ -43,6 +52,14 @@ const PLACE: Metric =
     Metric::lower("first_answer_ns", "place to first answer", Unit::Nanos, Part::Headline);
 const EXEC: Metric =
     Metric::lower("exec_ns", "a program by the engine's exec", Unit::Nanos, Part::Shown);
+const COLD: Metric =
+    Metric::lower("cold_image_ns", "first answer, cold image", Unit::Nanos, Part::Shown);
+const WARM: Metric =
+    Metric::lower("warm_image_ns", "first answer, warm image", Unit::Nanos, Part::Shown);
+const COLD_MAJOR: Metric =
+    Metric::shown_fact("cold_image_major_faults", "waits for a disk, cold image", Unit::Count);
+const WARM_MAJOR: Metric =
+    Metric::fact("warm_image_major_faults", "waits for a disk, warm image", Unit::Count);
 const SECOND: Metric =
     Metric::lower("second_answer_ns", "second answer", Unit::Nanos, Part::Detail);
 const SPAWN: Metric = Metric::lower("spawn_ns.p50", "a program, p50", Unit::Nanos, Part::Headline);
@@ -58,30 +75,69 @@ impl Probe for Start {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        vec![PLACE, SPAWN, FORK, EXEC, SECOND, SPAWN_LOW, FORK_LOW, MAJOR]
+        let mut metrics = vec![PLACE, SPAWN, FORK, EXEC, SECOND, SPAWN_LOW, FORK_LOW, MAJOR];
+        if self.cold {
+            metrics.extend([COLD, WARM, COLD_MAJOR, WARM_MAJOR]);
+        }
+        metrics
     }
 
     fn workload(&self) -> Value {
-        json!({"spawns": self.spawns, "forks": self.forks})
+        json!({
+            "spawns": self.spawns,
+            "forks": self.forks,
+            "runtime": self.runtime,
+            "cold": self.cold,
+        })
     }
 
     fn words(&self) -> Vec<String> {
-        vec![
+        let mut words = vec![
             format!(
                 "the place made anew, until the program in it has answered; then {} starts of a program that ends at once, and {} forks: wall time of one",
                 self.spawns, self.forks
             ),
             "in a container one more such program by the engine's exec, from asking until it has ended".to_owned(),
-        ]
+        ];
+        if self.cold {
+            words.push("a container more whose program is a file of its image, twice: after the page cache was told to drop the image's files, and again".to_owned());
+        }
+        words
     }
 
     /// Storage plays no part.
     fn arms(&self, asked: &Asked) -> Result<Vec<Arm>> {
         let at = vec![crate::Location::Layer(None)];
-        Ok(standard_arms(&Asked { at, ..asked.clone() }))
+        let mut arms = standard_arms(&Asked { at, ..asked.clone() });
+        let is_engine = |arm: &Arm| matches!(arm.spec, PlaceSpec::Engine { .. });
+        let engine = arms.iter().position(|arm| is_engine(arm) && arm.role == Role::Candidate);
+        if let Some(at) = engine.filter(|_| self.runtime) {
+            arms.insert(at, runtime_arm());
+        }
+        Ok(arms)
+    }
+
+    fn prepare(&self, stand: &mut Stand<'_>) -> Result<Vec<String>> {
+        if is_runtime(stand.arm()) {
+            return prepare_runtime(stand).map(|fact| vec![fact]);
+        }
+        let Some(image) = self.image(stand) else { return Ok(Vec::new()) };
+        if stand.workers().place(&image)?.image_folders()?.is_empty() {
+            return Ok(vec!["the files of its image cannot be reached from here, so they cannot be dropped from the page cache".to_owned()]);
+        }
+        Ok(Vec::new())
     }
 
     fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+        if is_runtime(stand.arm()) {
+            return match by_runtime(stand, Some(self)) {
+                Err(Error::Interrupted) => Err(Error::Interrupted),
+                // Why was told before the first round, and spoils nothing else.
+                told => Ok(told.ok().flatten().map_or_else(Sample::default, |(sample, _)| sample)),
+            };
+        }
+        let image = self.image(stand);
+        let images = image.map(|image| by_image(stand, &image)).transpose()?.unwrap_or_default();
         stand.end_worker();
         stand.renew_place()?;
         let begun = Clock::now();
@@ -90,21 +146,148 @@ impl Probe for Start {
         stand.ask(&Hello {})?;
         let second = Clock::now();
         let program = stand.program();
-        let told = stand.ask(&Starts { program, spawns: self.spawns, forks: self.forks })?;
+        let told = stand.ask(&self.starts(program))?;
         let exec = exec(stand)?;
-        let part = |times: &Histogram, q: f64| times.quantile(q).map(|ns| ns as f64);
-        Ok(Sample::default()
+        Ok(started(images, told)
             .with(PLACE.id, (first - begun) as f64)
             .with(SECOND.id, (second - first) as f64)
-            .maybe(SPAWN.id, part(&told.spawns, 0.5))
-            .maybe(SPAWN_LOW.id, part(&told.spawns, 0.1))
-            .maybe(FORK.id, part(&told.forks, 0.5))
-            .maybe(FORK_LOW.id, part(&told.forks, 0.1))
-            .maybe(EXEC.id, exec.map(|ns| ns as f64))
-            .with(MAJOR.id, told.major_faults as f64)
-            .with_latencies("spawn", told.spawns)
-            .with_latencies("fork", told.forks))
+            .maybe(EXEC.id, exec.map(|ns| ns as f64)))
     }
+}
+
+fn started(sample: Sample, told: Told) -> Sample {
+    let part = |times: &Histogram, q: f64| times.quantile(q).map(|ns| ns as f64);
+    sample
+        .maybe(SPAWN.id, part(&told.spawns, 0.5))
+        .maybe(SPAWN_LOW.id, part(&told.spawns, 0.1))
+        .maybe(FORK.id, part(&told.forks, 0.5))
+        .maybe(FORK_LOW.id, part(&told.forks, 0.1))
+        .with(MAJOR.id, told.major_faults as f64)
+        .with_latencies("spawn", told.spawns)
+        .with_latencies("fork", told.forks)
+}
+
+impl Start {
+    const fn starts(&self, program: PathBuf) -> Starts {
+        Starts { program, spawns: self.spawns, forks: self.forks }
+    }
+
+    /// The arm's place with our program as a file of its image, where a cold start is asked for.
+    fn image(&self, stand: &Stand<'_>) -> Option<PlaceSpec> {
+        let PlaceSpec::Engine { engine, image, options } = &stand.arm().spec else { return None };
+        let mut options = options.clone();
+        let program = stand.host_program().to_path_buf();
+        options.lower.push(LowerFile::copy(IN_IMAGE.into(), program));
+        let spec = PlaceSpec::Engine { engine: *engine, image: image.clone(), options };
+        self.cold.then_some(spec)
+    }
+}
+
+/// What is special about the arm of the runtime alone.
+const RUNTIME: &str = "runtime";
+
+fn runtime_arm() -> Arm {
+    Arm {
+        label: "the runtime alone".to_owned(),
+        spec: PlaceSpec::HOST,
+        asked: PlaceSpec::HOST,
+        dir: PathBuf::from("/"),
+        host_dir: None,
+        location: "layer",
+        role: Role::Candidate,
+        variant: Some(RUNTIME),
+    }
+}
+
+fn is_runtime(arm: &Arm) -> bool {
+    arm.variant == Some(RUNTIME)
+}
+
+/// Which runtime it is, or why there are no numbers.
+fn prepare_runtime(stand: &mut Stand<'_>) -> Result<String> {
+    if let Some(why) = no_runtime() {
+        return Ok(format!("{why}, so it is not measured"));
+    }
+    match by_runtime(stand, None) {
+        Ok(Some((_, runtime))) => Ok(format!("made by `{}`", runtime.display())),
+        Ok(None) => Ok("no runtime is here".to_owned()),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(error) => Ok(format!("the runtime does not run here, so it is not measured: {error}")),
+    }
+}
+
+/// A container by the runtime alone, begun and ended: what that took, and which runtime it was.
+fn by_runtime(stand: &mut Stand<'_>, then: Option<&Start>) -> Result<Option<(Sample, PathBuf)>> {
+    if no_runtime().is_some() {
+        return Ok(None);
+    }
+    let Some(bundle) = stand.workers().bundle()? else { return Ok(None) };
+    let line = bundle.run();
+    let line: Vec<&OsStr> = line.iter().map(OsString::as_os_str).collect();
+    let reason = |error: Error| match (error, bundle.said()) {
+        (Error::Worker { .. }, Some(what)) => Error::Asked { what, hint: None },
+        (error, _) => error,
+    };
+    // Ends before the bundle goes.
+    let begun = stand.begin(&PlaceSpec::HOST, &line, &Hello {}).map_err(reason)?;
+    let (mut worker, (), ns) = begun;
+    let mut sample = Sample::default().with(PLACE.id, ns as f64);
+    if let Some(probe) = then {
+        let before = Clock::now();
+        stand.have(&mut worker, &Hello {})?;
+        sample = sample.with(SECOND.id, (Clock::now() - before) as f64);
+        let told = stand.have(&mut worker, &probe.starts(Bundle::PROGRAM.into()))?;
+        sample = started(sample, told);
+    }
+    Ok(Some((sample, bundle.runtime().to_path_buf())))
+}
+
+/// Where the image has our program.
+const IN_IMAGE: &str = "/culprit-start";
+
+/// A container from the image, after its files were dropped from the page cache and again; nothing where
+/// they cannot be reached.
+fn by_image(stand: &mut Stand<'_>, image: &PlaceSpec) -> Result<Sample> {
+    let folders = stand.workers().place(image)?.image_folders()?;
+    if folders.is_empty() {
+        return Ok(Sample::default());
+    }
+    for folder in &folders {
+        let path = || folder.display().to_string();
+        drop_cached(folder).map_err(|source| Error::File {
+            doing: "drop from the page cache the files below",
+            path: path(),
+            source,
+        })?;
+    }
+    let mut begin = || -> Result<(f64, f64)> {
+        let line = [OsStr::new(IN_IMAGE), OsStr::new(SUBCOMMAND)];
+        let (_ended, faults, ns) = stand.begin(image, &line, &Faults {})?;
+        Ok((ns as f64, faults as f64))
+    };
+    let (cold, warm) = (begin()?, begin()?);
+    Ok(Sample::default()
+        .with(COLD.id, cold.0)
+        .with(COLD_MAJOR.id, cold.1)
+        .with(WARM.id, warm.0)
+        .with(WARM_MAJOR.id, warm.1))
+}
+
+/// Has the page cache forget all files below a folder of this machine. What is not on the disk yet goes
+/// there first, because it would stay; what a program maps just now stays, too.
+fn drop_cached(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            drop_cached(&entry.path())?;
+        } else if kind.is_file() {
+            let file = std::fs::File::open(entry.path())?;
+            file.sync_data()?;
+            fadvise(&file, 0, None, Advice::DontNeed)?;
+        }
+    }
+    Ok(())
 }
 
 /// How often it is looked whether the user has lost patience.
@@ -168,6 +351,20 @@ impl Task for Hello {
     }
 }
 
+/// Answers with the page faults of this process that have waited for a disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Faults {}
+
+impl Task for Faults {
+    const NAME: &'static str = "start-faults";
+    type Output = u64;
+
+    fn run(self, _: &mut Here) -> std::result::Result<u64, Fault> {
+        let stat = procfs::stat(Pid(std::process::id()));
+        stat.map(|stat| stat.major_faults).map_err(|error| Fault::new(error.to_string()))
+    }
+}
+
 /// Starts children in the place.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Starts {
@@ -217,6 +414,31 @@ impl Task for Starts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_engine_comes_with_its_runtime_and_a_place_without_one_does_not() {
+        let arms = |places: &[&str]| -> Vec<String> {
+            let places = places.iter().map(|text| text.parse().unwrap()).collect();
+            let asked = Asked { places, at: Vec::new(), host_dir: "/".into(), control: false };
+            let arms = Start::default().arms(&asked).unwrap();
+            arms.into_iter().map(|arm| arm.label).collect()
+        };
+        assert_eq!(arms(&["host", "sandbox"]), ["host", "sandbox"]);
+        let ladder = ["host", "sandbox", "the runtime alone", "docker:@host", "podman:x"];
+        assert_eq!(arms(&["host", "sandbox", "docker:@host", "podman:x"]), ladder);
+    }
+
+    #[test]
+    fn files_are_dropped_from_the_page_cache_in_all_folders() {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        std::fs::create_dir(dir.path().join("below")).unwrap();
+        std::fs::write(dir.path().join("below/file"), vec![1; 1 << 20]).unwrap();
+        std::os::unix::fs::symlink("/nowhere", dir.path().join("link")).unwrap();
+        drop_cached(dir.path()).unwrap();
+        let before = crate::inside::bytes_read().unwrap();
+        std::fs::read(dir.path().join("below/file")).unwrap();
+        assert!(crate::inside::bytes_read().unwrap() >= before + (1 << 20), "from the disk");
+    }
 
     #[test]
     fn a_container_is_known_by_its_cgroup() {

@@ -103,7 +103,7 @@ fn an_empty_image_needs_nothing_and_keeps_nothing() {
 #[test]
 fn our_program_begins_others_though_its_file_is_gone() {
     let Some(container) = Container::empty("our_program_begins_others") else { return };
-    container.measure(Start { spawns: 5, forks: 5 }, None);
+    container.measure(Start { spawns: 5, forks: 5, ..Start::default() }, None);
     let readers = vec![Reader::Inotify, Reader::TailExhausted];
     container.measure(Notify { readers, ..Notify::default() }, None);
     assert_eq!(container.added(), [""; 0]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use culprit_probe::probes::log::Log;
 use culprit_probe::probes::memory::Memory;
-use culprit_probe::probes::net::Net;
+use culprit_probe::probes::net::{Dns, Net};
 use culprit_probe::probes::notify::{Notify, Reader};
 use culprit_probe::probes::pressure::Pressure;
 use culprit_probe::probes::quota::Quota;
@@ -45,6 +45,9 @@ fn work_of_a_known_cpu_time_takes_at_least_that() {
     let probe = Quota { chunks: 2, ..Quota::default() };
     let without = ["throttled_share", "throttled_ns", "threads_throttled_share"];
     let answer = two_rounds(probe, &without);
+    // Neither place is a cgroup of its own to the scheduler, or both sides would not be one.
+    let (got, expected) = (value(&answer, 0, "weight_share"), value(&answer, 0, "weight_expected"));
+    assert!((expected - 4.0 / 6.0).abs() < 1e-6 && (0.5..0.85).contains(&got), "{got} {expected}");
     // A histogram's bucket is 1.6 % wide.
     assert!(value(&answer, 0, "chunk_ns.p50") > 29e6);
 }
@@ -65,7 +68,7 @@ fn printed_lines_are_no_answers() {
 
 #[test]
 fn a_place_takes_longer_to_begin_than_its_second_answer() {
-    let answer = two_rounds(Start { spawns: 5, forks: 5 }, &["exec_ns"]);
+    let answer = two_rounds(Start { spawns: 5, forks: 5, ..Start::default() }, &["exec_ns"]);
     for arm in [0, 1] {
         let second = value(&answer, arm, "second_answer_ns");
         assert!(value(&answer, arm, "first_answer_ns") > second);
@@ -74,11 +77,49 @@ fn a_place_takes_longer_to_begin_than_its_second_answer() {
 
 #[test]
 fn client_and_server_meet_on_loopback() {
-    let probe = Net { trips: 1000, connects: 100, duration: Duration::from_millis(200), rate: 400 };
+    let probe = Net {
+        trips: 1000,
+        connects: 100,
+        duration: Duration::from_millis(200),
+        rate: 400,
+        dns: None,
+    };
+    assert!(!probe.words().concat().contains("AAAA"), "no name is looked up unless one is given");
     let answer = two_rounds(probe, &["proxy_cpu_ns_per_trip", "proxy_cpu_ns_per_connect"]);
     // Requests are answered, so as many come back as were planned, give or take the plan's chance.
     let reached = value(&answer, 0, "load_per_s");
     assert!((100.0..900.0).contains(&reached), "{reached}");
+}
+
+#[test]
+fn a_name_is_looked_up_where_its_server_is_reached() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let all = std::sync::Arc::clone(&seen);
+    std::thread::spawn(move || {
+        let mut bytes = [0; 512];
+        while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            all.lock().unwrap().insert(bytes[12..length].to_vec());
+            (bytes[2], bytes[7]) = (0x81, 1);
+            socket.send_to(&bytes[..length], from).unwrap();
+        }
+    });
+    let dns = Some(Dns { name: "db.test".parse().unwrap(), server: Some(server) });
+    let duration = Duration::from_millis(100);
+    let probe = Net { trips: 200, connects: 20, duration, rate: 200, dns };
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let asked = Asked { control: false, ..asked(&["host", "sandbox"], dir.path()) };
+    let (answer, session) = run(probe, &asked, 2);
+    assert!(session.problems.is_empty(), "{:?}", session.problems);
+    assert!(value(&answer, 0, "dns_ns.p50") > 0.0);
+    assert!((value(&answer, 0, "dns_records") - 2.0).abs() < 1e-9);
+    let names: Vec<Vec<u8>> = seen.lock().unwrap().iter().cloned().collect();
+    let question = |kind: u8| [&b"\x02db\x04test\0\0"[..], &[kind, 0, 1]].concat();
+    assert_eq!(names, [question(1), question(28)], "nothing else was asked for");
+    // A sandbox has a loopback of its own, on which no server listens.
+    assert!(session.facts[1][0].contains("cannot be looked up"), "{:?}", session.facts);
+    assert_eq!(answer.arms[1].values(&answer.metrics[0]).len(), 2, "the rest is measured");
 }
 
 #[test]

@@ -60,6 +60,7 @@ pub(crate) struct ProxyCost {
     pub(super) trip_ns: Option<f64>,
     pub(super) connect_ns: Option<f64>,
     pub(super) gib_ns: Option<f64>,
+    pub(super) datagram_ns: Option<f64>,
 }
 
 impl Task for Talk {
@@ -77,7 +78,7 @@ impl Talk {
     fn talk(&self, here: &Here) -> io::Result<Told> {
         let to: SocketAddr = self.to.parse().map_err(io::Error::other)?;
         first_answer(to)?;
-        let proxy = self.published.and_then(Proxy::of_port);
+        let proxy = self.published.and_then(|port| Proxy::of_port(port, "tcp"));
         let cpu = || proxy.as_ref().and_then(Proxy::cpu_ns);
         let each = |before: Option<u64>, after: Option<u64>, count: f64| {
             Some(after?.saturating_sub(before?) as f64 / count.max(1.0))
@@ -93,16 +94,23 @@ impl Talk {
             trip_ns: each(begun, after_trips, trips.count() as f64),
             connect_ns: each(after_trips, after_connects, connects.count() as f64),
             gib_ns: each(after_connects, after_stream, bytes as f64 / (1_u64 << 30) as f64),
+            datagram_ns: None,
         };
         let (http, http_per_s) = pages(to, Pace::AsFastAs, self.duration_ns)?;
         let planned = planned(self.rate, self.duration_ns, self.seed);
         let (load, load_per_s) = pages(to, Pace::Planned(planned), self.duration_ns)?;
+        let for_datagrams = self.published.and_then(|port| Proxy::of_port(port, "udp"));
+        let cpu = || for_datagrams.as_ref().and_then(Proxy::cpu_ns);
+        let begun = cpu();
         // What a filter on the way drops cannot be told, and everything else can.
         let datagrams = self
             .datagrams
             .then(|| datagrams(to, DATAGRAMS, here).ok())
             .flatten()
             .unwrap_or_default();
+        let trips_back = (datagrams.count() > 0).then(|| datagrams.count() as f64);
+        let datagram_ns = trips_back.and_then(|count| each(begun, cpu(), count));
+        let proxy = ProxyCost { datagram_ns, ..proxy };
         let stream_bytes_per_s = bytes as f64 * 1e9 / wall_ns.max(1) as f64;
         Ok(Told {
             trips,

@@ -15,18 +15,23 @@
 //!
 //! What has a network of its own that nobody reaches from outside (a sandbox, a container without a
 //! network, one that was there before) is measured inside: both ends are in the place.
+//!
+//! Name lookups ([`Dns`]) are asked for by the place itself, and only where the user gives a name.
 
 mod client;
+mod lookup;
 mod proxy;
 mod server;
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
-use culprit_place::{Network, PlaceSpec, Publish};
+use culprit_place::{Network, PlaceSpec, Protocol, Publish};
 use serde_json::{Value, json};
 
 pub(crate) use client::Talk;
+pub(crate) use lookup::Lookup;
+pub use lookup::Name;
 pub(crate) use server::{Open, Serve};
 
 use crate::arm::{Arm, Location, Role};
@@ -38,7 +43,7 @@ use crate::sample::Sample;
 use crate::stand::{Round, Stand};
 
 /// What is measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Net {
     /// Trips of one byte on one connection, a round.
     pub trips: u32,
@@ -48,11 +53,23 @@ pub struct Net {
     pub duration: Duration,
     /// Requests a second at which the load is held; their latency counts from their planned time.
     pub rate: u32,
+    /// What each place looks up; nothing unless the user says so.
+    pub dns: Option<Dns>,
+}
+
+/// A name that is looked up.
+#[derive(Debug, Clone)]
+pub struct Dns {
+    /// The only name that is ever asked for.
+    pub name: Name,
+    /// Who is asked instead of the place's own name servers.
+    pub server: Option<SocketAddr>,
 }
 
 impl Default for Net {
     fn default() -> Self {
-        Self { trips: 4000, connects: 300, duration: Duration::from_millis(400), rate: 500 }
+        let duration = Duration::from_millis(400);
+        Self { trips: 4000, connects: 300, duration, rate: 500, dns: None }
     }
 }
 
@@ -70,10 +87,16 @@ const LOAD: Metric = nanos("load_ns.p50", "at a fixed rate, p50", Part::Shown);
 const LOAD_TAIL: Metric = nanos("load_ns.p99", "at a fixed rate, p99", Part::Detail);
 const LOAD_RATE: Metric = Metric::fact("load_per_s", "rate reached", Unit::PerSecond);
 const UDP: Metric = nanos("udp_rtt_ns.p50", "UDP round trip, p50", Part::Shown);
+const LOOKUP: Metric = nanos("dns_ns.p50", "name lookup, p50", Part::Shown);
+const LOOKUP_LOW: Metric = nanos("dns_ns.p10", "name lookup, p10", Part::Detail);
+const LOOKUP_LONGEST: Metric = nanos("dns_ns.max", "name lookup, the longest", Part::Detail);
+const RECORDS: Metric = Metric::fact("dns_records", "records found", Unit::Count);
 const PROXY_TRIP: Metric = nanos("proxy_cpu_ns_per_trip", "proxy's CPU, round trip", Part::Shown);
 const PROXY_CONNECT: Metric =
     nanos("proxy_cpu_ns_per_connect", "proxy's CPU, connect", Part::Shown);
 const PROXY_GIB: Metric = nanos("proxy_cpu_ns_per_gib", "proxy's CPU, GiB", Part::Detail);
+const PROXY_DATAGRAM: Metric =
+    nanos("proxy_cpu_ns_per_datagram", "proxy's CPU, UDP round trip", Part::Detail);
 
 const fn nanos(id: &'static str, name: &'static str, part: Part) -> Metric {
     Metric::lower(id, name, Unit::Nanos, part)
@@ -93,7 +116,7 @@ impl Probe for Net {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        vec![
+        let mut metrics = vec![
             RTT,
             CONNECT,
             STREAM,
@@ -109,11 +132,16 @@ impl Probe for Net {
             LOAD_TAIL,
             LOAD_RATE,
             PROXY_GIB,
-        ]
+            PROXY_DATAGRAM,
+        ];
+        if self.dns.is_some() {
+            metrics.extend([LOOKUP, LOOKUP_LOW, LOOKUP_LONGEST, RECORDS]);
+        }
+        metrics
     }
 
     fn workload(&self) -> Value {
-        json!({
+        let mut workload = json!({
             "trips": self.trips,
             "connects": self.connects,
             "datagrams": client::DATAGRAMS,
@@ -121,11 +149,17 @@ impl Probe for Net {
             "rate_per_s": self.rate,
             "http_clients": client::CLIENTS,
             "http_bytes": server::PAGE,
-        })
+        });
+        if let Some(dns) = &self.dns {
+            workload["dns_name"] = dns.name.to_string().into();
+            workload["dns_server"] = dns.server.map(|server| server.to_string()).into();
+            workload["dns_lookups"] = lookup::LOOKUPS.into();
+        }
+        workload
     }
 
     fn words(&self) -> Vec<String> {
-        vec![
+        let mut words = vec![
             format!(
                 "server in the place, client on the host (`inside`: in the place, too): {} trips of 1 byte on one connection, {} connections with 1 byte there and back, then {:?} of bytes one way, of HTTP requests for 4 KiB by {} clients as fast as they are answered, and of the same at {} a second",
                 self.trips,
@@ -135,12 +169,24 @@ impl Probe for Net {
                 self.rate
             ),
             format!(
-                "last {} datagrams of 1 byte that come back, one after the other, but to a published port, which is for TCP alone",
+                "then {} datagrams of 1 byte that come back, one after the other",
                 client::DATAGRAMS
             ),
             "latency at a fixed rate counts from the time for which a request was planned"
                 .to_owned(),
-        ]
+        ];
+        words.extend(self.dns.as_ref().map(|dns| {
+            let whom = dns.server.map_or_else(
+                || "the place's own name servers".to_owned(),
+                |server| format!("the name server {server}"),
+            );
+            format!(
+                "last the place asks {whom} for the addresses (A and AAAA) of `{}`, up to {} times",
+                dns.name,
+                lookup::LOOKUPS
+            )
+        }));
+        words
     }
 
     /// Storage plays no part; an engine's place comes by each way to it.
@@ -151,6 +197,20 @@ impl Probe for Net {
             arms.extend(ways(arm)?);
         }
         Ok(arms)
+    }
+
+    /// One lookup, which says who is asked.
+    fn prepare(&self, stand: &mut Stand<'_>) -> Result<Vec<String>> {
+        let Some(dns) = &self.dns else { return Ok(Vec::new()) };
+        let looked = stand.ask(&dns.lookup(1))?;
+        let servers: Vec<String> = looked.servers.iter().map(ToString::to_string).collect();
+        let servers = servers.join(", ");
+        Ok(vec![match (&looked.silence, looked.records) {
+            (Some(why), _) => format!("`{}` cannot be looked up ({why})", dns.name),
+            (None, 0) => format!("`{}` has no record, says {servers}", dns.name),
+            (None, 1) => format!("`{}` has 1 record, says {servers}", dns.name),
+            (None, some) => format!("`{}` has {some} records, says {servers}", dns.name),
+        }])
     }
 
     fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
@@ -170,8 +230,12 @@ impl Probe for Net {
             Some(INSIDE) => stand.ask(&talk)?,
             _ => stand.ask_host(&talk, &dir)?,
         };
+        let looked = match &self.dns {
+            Some(dns) => looked(&stand.ask(&dns.lookup(lookup::LOOKUPS))?),
+            None => Sample::default(),
+        };
         let part = |times: &Histogram, q: f64| times.percentile(q).map(|ns| ns as f64);
-        Ok(Sample::default()
+        Ok(looked
             .maybe(RTT.id, part(&told.trips, 0.5))
             .maybe(RTT_LOW.id, part(&told.trips, 0.1))
             .maybe(CONNECT.id, part(&told.connects, 0.5))
@@ -187,11 +251,31 @@ impl Probe for Net {
             .maybe(PROXY_TRIP.id, told.proxy.trip_ns)
             .maybe(PROXY_CONNECT.id, told.proxy.connect_ns)
             .maybe(PROXY_GIB.id, told.proxy.gib_ns)
+            .maybe(PROXY_DATAGRAM.id, told.proxy.datagram_ns)
             .with_latencies("round trip", told.trips)
             .with_latencies("connect", told.connects)
             .with_latencies("HTTP", told.http)
             .with_latencies("at a fixed rate", told.load))
     }
+}
+
+impl Dns {
+    fn lookup(&self, times: u32) -> Lookup {
+        Lookup { name: self.name.clone(), server: self.server, times }
+    }
+}
+
+fn looked(told: &lookup::Looked) -> Sample {
+    if told.times.count() == 0 {
+        return Sample::default();
+    }
+    let part = |q: f64| told.times.quantile(q).map(|ns| ns as f64);
+    Sample::default()
+        .maybe(LOOKUP.id, part(0.5))
+        .maybe(LOOKUP_LOW.id, part(0.1))
+        .maybe(LOOKUP_LONGEST.id, part(1.0))
+        .with(RECORDS.id, f64::from(told.records))
+        .with_latencies("name lookup", told.times.clone())
 }
 
 fn length(time: Duration) -> u64 {
@@ -205,26 +289,28 @@ fn ways(arm: Arm) -> Result<Vec<Arm>> {
         PlaceSpec::Container { .. } | PlaceSpec::Sandbox { .. } => return Ok(vec![inside(arm)]),
         PlaceSpec::Host { .. } => return Ok(vec![arm]),
     };
-    let way = |variant: &'static str, network: Network, publish: Option<Publish>| {
+    let way = |variant: &'static str, network: Network, publish: &[Publish]| {
         let mut options = options.clone();
         options.network = Some(network);
-        options.publish.extend(publish);
+        options.publish.extend_from_slice(publish);
         let PlaceSpec::Engine { engine, image, .. } = &arm.spec else { return None };
         let spec = PlaceSpec::Engine { engine: *engine, image: image.clone(), options };
         let label = format!("{} {variant}", arm.label);
         Some(Arm { label, spec, variant: Some(variant), ..arm.clone() })
     };
-    let published = Publish { host: Some(free_port()?), container: PORT };
+    let host = Some(free_port()?);
+    let published =
+        [Protocol::Tcp, Protocol::Udp].map(|protocol| Publish { host, container: PORT, protocol });
     let ways = match options.network {
         None => vec![
-            way(HOST_NETWORK, Network::Host, None),
-            way(BRIDGE, Network::Bridge, Some(published)),
-            way(PUBLISHED, Network::Bridge, Some(published)),
+            way(HOST_NETWORK, Network::Host, &[]),
+            way(BRIDGE, Network::Bridge, &published),
+            way(PUBLISHED, Network::Bridge, &published),
         ],
-        Some(Network::Host) => vec![way(HOST_NETWORK, Network::Host, None)],
+        Some(Network::Host) => vec![way(HOST_NETWORK, Network::Host, &[])],
         Some(Network::Bridge) => vec![
-            way(BRIDGE, Network::Bridge, Some(published)),
-            way(PUBLISHED, Network::Bridge, Some(published)),
+            way(BRIDGE, Network::Bridge, &published),
+            way(PUBLISHED, Network::Bridge, &published),
         ],
         Some(Network::None) => return Ok(vec![inside(arm)]),
     };
@@ -248,8 +334,12 @@ fn inside(arm: Arm) -> Arm {
 /// A port that nobody has just now; what takes it in the meantime makes the container's start fail,
 /// which is told.
 fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    listener.map(|address| address.port()).map_err(|source| Error::File {
+    let found = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
+        let port = listener.local_addr()?.port();
+        // For datagrams, too.
+        UdpSocket::bind(("127.0.0.1", port)).map(|_| port)
+    });
+    found.map_err(|source| Error::File {
         doing: "find a free port on",
         path: "127.0.0.1".to_owned(),
         source,
@@ -290,7 +380,6 @@ fn server(stand: &mut Stand<'_>) -> Result<Server> {
     };
     Ok(Server {
         address: format!("{host}:{}", published.unwrap_or(opened.port)),
-        // Ports are published for TCP alone.
-        datagrams: opened.datagrams && published.is_none(),
+        datagrams: opened.datagrams,
     })
 }
