@@ -84,7 +84,8 @@ pub(crate) fn judge(
             "share",
         ));
     }
-    let about_waiting = claim.site != Site::Work && claim.specificity != Specificity::Statement;
+    let about_waiting =
+        claim.site == Site::WaitThenWork && claim.specificity != Specificity::Statement;
     if about_waiting && evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing)
     {
         confidence.lower("who ended the waits could not be recorded", WITHOUT_WAKERS);

@@ -14,10 +14,12 @@
 
 mod catalogue;
 mod change;
+mod chore;
 mod difference;
 mod doubt;
 mod evidence;
 mod habits;
+mod kernel_time;
 mod losses;
 mod probes;
 mod report;

@@ -47,8 +47,8 @@ impl Group {
 /// How much a claim says about the time that it explains; the higher one takes it.
 ///
 /// The order follows from one question: would the fix of the higher claim make the lower one
-/// vanish? Naming who waited for whom is the least, then the place where work is done, then an
-/// order of work that the program chose itself, then a known mechanism.
+/// vanish? Naming who waited for whom is the least, then the place where work is done, then the kind
+/// of that work, then an order of work that the program chose itself, then a known mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specificity {
     /// States something and explains no time.
@@ -57,6 +57,8 @@ pub enum Specificity {
     Relation,
     /// Says where work is done or where nobody works.
     Work,
+    /// Names a kind of work, by the part of the kernel or of a library that it passes in.
+    Pattern,
     /// Says that one program's own order of work makes it wait.
     Dependency,
     /// Names a known mechanism.
@@ -71,6 +73,7 @@ impl Specificity {
             Self::Statement => "statement",
             Self::Relation => "relation",
             Self::Work => "work",
+            Self::Pattern => "pattern",
             Self::Dependency => "dependency",
             Self::Mechanism => "mechanism",
         }
@@ -120,8 +123,12 @@ pub struct RuleDoc {
 pub(crate) enum Site {
     /// The thread whose time passes, at the function that it was in.
     Work,
+    /// The application's function that called the library code that the time passes in.
+    Caller,
     /// First the innermost waits above it (who waited, and from where), then what was done meanwhile.
     WaitThenWork,
+    /// The thread whose time passes, at the function that entered the kernel, wrappers left out.
+    Entry,
 }
 
 /// How sure a rule is, and why not surer.
@@ -178,6 +185,9 @@ pub(crate) struct Claim {
     pub(crate) listed_from: f64,
     /// How much a statement matters; none for claims of time, whose share decides.
     pub(crate) severity: Option<Severity>,
+    /// How much a claim of time matters at most, whatever its share: what may be the program's
+    /// purpose is no fault.
+    pub(crate) at_most: Severity,
 }
 
 impl Claim {
@@ -195,6 +205,7 @@ impl Claim {
             confidence: Confidence::of(0.95),
             listed_from: MIN_SHARE,
             severity: None,
+            at_most: Severity::High,
         }
     }
 

@@ -104,7 +104,7 @@ fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nan
     Finding {
         id: claim.rule.id,
         title: claim.title.replace(COST, &cost.to_string()),
-        severity: claim.severity.unwrap_or_else(|| severity_of(share)),
+        severity: claim.severity.unwrap_or_else(|| severity_of(share).min(claim.at_most)),
         confidence,
         cost,
         share,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use culprit_model::{Evidence as Fact, FrameId, Nanos, Text, ThreadId, Where};
+use culprit_model::{Evidence as Fact, FrameId, Interval, Nanos, Text, ThreadId, Where};
 
 use crate::evidence::{Evidence, IntervalId, SegmentId};
 use crate::rule::{Site, fact};
@@ -36,13 +36,15 @@ impl Place {
 /// The places of a set of segments.
 pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec<Where> {
     match site {
-        Site::Work => ranked(evidence, work(evidence, held)),
+        Site::Work => ranked(evidence, work(evidence, held), Evidence::function),
+        Site::Caller => ranked(evidence, work(evidence, held), Evidence::caller),
+        Site::Entry => ranked(evidence, work(evidence, held), Evidence::focus),
         Site::WaitThenWork => {
-            let mut places = ranked(evidence, waits(evidence, held));
+            let mut places = ranked(evidence, waits(evidence, held), Evidence::function);
             places.truncate(2);
             let work =
                 work(evidence, held).filter(|(i, _)| !evidence.interval(*i).cause.is_blocked());
-            for place in ranked(evidence, work) {
+            for place in ranked(evidence, work, Evidence::function) {
                 if places.len() < MAX_SITES && !places.contains(&place) {
                     places.push(place);
                 }
@@ -69,14 +71,23 @@ fn waits<'e>(
     segments.map(|s| (evidence.dependent_wait(s).unwrap_or(s.interval), s.length))
 }
 
-fn ranked(evidence: &Evidence<'_>, costs: impl Iterator<Item = (IntervalId, Nanos)>) -> Vec<Where> {
+/// Which function of an interval to point at.
+type Pick<'e> = fn(&Evidence<'e>, &Interval) -> Option<FrameId>;
+
+fn ranked<'e>(
+    evidence: &Evidence<'e>,
+    costs: impl Iterator<Item = (IntervalId, Nanos)>,
+    pick: Pick<'e>,
+) -> Vec<Where> {
     // By handles first: segments are many, and names are long to compare.
     let mut handles: BTreeMap<(ThreadId, Option<FrameId>), Place> = BTreeMap::new();
     for (id, cost) in costs {
         let interval = evidence.interval(id);
         let place =
-            handles.entry((interval.thread, evidence.function(interval))).or_insert_with(|| {
-                Place { cost: Nanos::ZERO, typical: (cost, id), threads: vec![interval.thread] }
+            handles.entry((interval.thread, pick(evidence, interval))).or_insert_with(|| Place {
+                cost: Nanos::ZERO,
+                typical: (cost, id),
+                threads: vec![interval.thread],
             });
         place.cost += cost;
         if cost > place.typical.0 {
@@ -98,16 +109,25 @@ fn ranked(evidence: &Evidence<'_>, costs: impl Iterator<Item = (IntervalId, Nano
     let mut places: Vec<_> = places.into_iter().collect();
     places.sort_by(|(a_key, a), (b_key, b)| b.cost.cmp(&a.cost).then_with(|| a_key.cmp(b_key)));
     places.truncate(MAX_SITES);
-    places.into_iter().map(|((process, thread, _), p)| at(evidence, process, thread, p)).collect()
+    places
+        .into_iter()
+        .map(|((process, thread, _), p)| at(evidence, process, thread, p, pick))
+        .collect()
 }
 
-fn at(evidence: &Evidence<'_>, process: Text, thread: Text, mut place: Place) -> Where {
+fn at<'e>(
+    evidence: &Evidence<'e>,
+    process: Text,
+    thread: Text,
+    mut place: Place,
+    pick: Pick<'e>,
+) -> Where {
     let recording = evidence.recording;
     place.threads.sort_unstable();
     place.threads.dedup();
     let mut processes: Vec<_> = place.threads.iter().map(|t| evidence.process(*t)).collect();
     processes.dedup();
-    let frame = evidence.function(evidence.interval(place.typical.1)).map(|f| recording.frame(f));
+    let frame = pick(evidence, evidence.interval(place.typical.1)).map(|f| recording.frame(f));
     Where {
         process: match processes[..] {
             [one] => recording.process_name(one).into(),

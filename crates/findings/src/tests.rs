@@ -65,12 +65,10 @@ fn findings_below_the_listing_share_come_only_with_all() {
         scene.spend(main, 400_000, Cause::CpuUser, "main;solve", End::Unknown);
     }
     let recording = scene.done();
-    assert_eq!(told(&recording), ["hot-function 9970"]);
+    assert_eq!(told(&recording), ["hot-function 9970", "single-thread-limit 0"]);
     let all = find(&recording, &Options { all: true, ..Options::default() });
-    assert_eq!(
-        all.findings.last().map(|f| (f.id, f.severity)),
-        Some(("fsync-storm", Severity::Info))
-    );
+    let storm = all.findings.iter().find(|f| f.id == "fsync-storm");
+    assert_eq!(storm.map(|f| f.severity), Some(Severity::Info));
 }
 
 #[test]
@@ -199,5 +197,34 @@ fn what_a_recording_lacks_as_a_whole_lowers_the_confidence_of_all_of_it() {
         assert!((hot.confidence / sure - factor).abs() < 0.01, "{kind}: {}", hot.confidence);
         assert!(hot.evidence.iter().any(|e| e.what.starts_with("confidence lowered")));
         assert!(hot.evidence.iter().any(|e| e.what.starts_with("coverage")));
+    }
+}
+
+#[test]
+fn nested_library_work_counts_once_for_what_says_most() {
+    let stack = |stack: &str| {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..20 {
+            scene.run(main, 10, Cause::CpuUser, stack);
+        }
+        told(&scene.done())
+    };
+    for (nested, expected) in [
+        ("main;grow;libc.so.6!realloc;libc.so.6!__memcpy_avx_unaligned", "growth-realloc 200"),
+        ("main;check;libc.so.6!regcomp;libc.so.6!malloc", "regex-compile-hot 200"),
+        ("main;read;serde_json::de::from_str;core::num::dec2flt::dec2flt", "serialize-hot 200"),
+        ("main;read;serde_json::de::from_str;chrono::format::parse::parse", "date-parse-hot 200"),
+        ("main;print;libc.so.6!strftime;libc.so.6!snprintf", "date-parse-hot 200"),
+        ("main;get;std::_Hashtable<x>::find();libc.so.6!strcasecmp", "case-fold-hot 200"),
+        ("main;put;hashbrown::map::HashMap<K,V>::insert;libc.so.6!malloc", "hash-lookup-hot 200"),
+        ("main;make;libc.so.6!malloc;k:do_syscall_64;k:ksys_brk", "alloc-churn 200"),
+        ("main;make;libc.so.6!malloc;k:asm_exc_page_fault", "alloc-churn 200"),
+        ("main;shift;libc.so.6!memmove;k:asm_exc_page_fault;k:do_user_addr_fault", "copy-hot 200"),
+        // What is written is no formatting, and a function's own name tells nothing.
+        ("main;print;libc.so.6!printf;libc.so.6!write;k:ksys_write", "hot-function 200"),
+        ("main;parse_date;fold_case", "hot-function 200"),
+    ] {
+        assert_eq!(stack(nested), [expected], "{nested}");
     }
 }

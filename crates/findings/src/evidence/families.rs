@@ -45,6 +45,28 @@ pub(crate) enum Family {
     FileFault,
     /// Kernel: the part of a flush that waits for the device or the journal, once a flush.
     Commit,
+    /// Kernel: from a path to a file: open, stat, access, readlink.
+    Path,
+    /// Kernel: making, renaming, removing files and folders, changing what is noted about them.
+    Metadata,
+    /// Kernel: copying a file of a lower layer before its first change.
+    CopyUp,
+    /// Kernel: serving a page fault of any kind.
+    PageFault,
+    /// Kernel: giving a first page to memory that was never touched.
+    FirstTouch,
+    /// Kernel: copying a page that is shared until it is changed.
+    CopyOnWrite,
+    /// Kernel: reading a file's pages that are not in memory.
+    ReadMiss,
+    /// Kernel: holding a writer back until dirty pages are written.
+    DirtyLimit,
+    /// Kernel: freeing memory before more is given.
+    Reclaim,
+    /// Library: finding out the local time zone.
+    TimeZone,
+    /// Library: resolving names.
+    Resolver,
     /// Library: taking a mutex, a read-write lock, an interpreter's lock.
     Mutex,
     /// Library: waiting on a condition variable, semaphore, barrier, parked thread.
@@ -60,7 +82,7 @@ pub(crate) enum Family {
 
 /// A set of families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Families(u32);
+pub(crate) struct Families(u64);
 
 impl Families {
     /// No family.
@@ -168,6 +190,57 @@ const TABLE: &[Row] = &[
         "blkdev_issue_flush jbd2_log_wait_commit jbd2_complete_transaction xfs_log_force* \
          xlog_wait* btrfs_sync_log btrfs_commit_transaction f2fs_issue_flush",
     ),
+    kernel(
+        Family::Path,
+        "do_sys_openat2 do_sys_open do_filp_open path_openat path_lookupat filename_lookup \
+         link_path_walk vfs_statx user_path_at* do_faccessat do_readlinkat getname getname_flags \
+         *_sys_open *_sys_openat *_sys_openat2 *_sys_newstat *_sys_newlstat *_sys_access \
+         *_sys_faccessat *_sys_faccessat2 *_sys_readlink *_sys_readlinkat",
+    ),
+    kernel(
+        Family::Metadata,
+        "do_unlinkat do_rmdir do_mkdirat do_renameat2 do_linkat do_symlinkat do_mknodat do_truncate \
+         filename_unlinkat filename_rmdir filename_mkdirat filename_renameat2 filename_linkat \
+         filename_symlinkat filename_mknodat vfs_unlink vfs_rmdir vfs_mkdir vfs_rename vfs_link \
+         vfs_symlink vfs_mknod vfs_create vfs_tmpfile notify_change chown_common chmod_common \
+         vfs_utimes ext2_create ext4_create xfs_generic_create btrfs_create f2fs_create \
+         shmem_mknod ovl_create_object fuse_create_open nfs_create vfat_create \
+         *_sys_unlink *_sys_unlinkat *_sys_rmdir *_sys_mkdir *_sys_mkdirat *_sys_rename \
+         *_sys_renameat *_sys_renameat2 *_sys_link *_sys_linkat *_sys_symlink *_sys_symlinkat",
+    ),
+    kernel(Family::CopyUp, "ovl_copy_up* ovl_maybe_copy_up ovl_open_maybe_copy_up"),
+    kernel(
+        Family::PageFault,
+        "asm_exc_page_fault exc_page_fault do_user_addr_fault handle_mm_fault do_page_fault \
+         do_mem_abort do_translation_fault",
+    ),
+    kernel(
+        Family::FirstTouch,
+        "do_anonymous_page do_huge_pmd_anonymous_page __do_huge_pmd_anonymous_page",
+    ),
+    kernel(Family::CopyOnWrite, "do_wp_page wp_page_copy do_cow_fault do_huge_pmd_wp_page"),
+    kernel(
+        Family::ReadMiss,
+        "filemap_read filemap_get_pages filemap_update_page generic_file_buffered_read* \
+         generic_file_read_iter iomap_dio_rw __iomap_dio_rw blkdev_direct_IO*",
+    ),
+    kernel(Family::DirtyLimit, "balance_dirty_pages*"),
+    kernel(
+        Family::Reclaim,
+        "try_to_free_mem_cgroup_pages try_to_free_pages *mem_cgroup_handle_over_high \
+         reclaim_high throttle_direct_reclaim reclaim_throttle shrink_node* shrink_lruvec",
+    ),
+    library(
+        Family::TimeZone,
+        "tzset __tzset tzset_internal* __tz_convert __tzfile_* do_tzset localtime localtime_r \
+         __localtime_r __localtime64_r mktime __mktime64 timelocal strftime strftime_l",
+    ),
+    library(
+        Family::Resolver,
+        "getaddrinfo getnameinfo gaih_inet* gethostby* __gethostby* __res_* res_* __libc_res_* \
+         send_dg send_vc _nss_* __nss_* nss_* __lookup_name __lookup_serv name_from_dns* \
+         net.(*Resolver)* net.cgoLookup* net.cgoResolve* net.(*resolverConfig)*",
+    ),
     library(
         Family::ReadWrite,
         "read __read __libc_read __read_nocancel write __write __libc_write __write_nocancel \
@@ -238,7 +311,9 @@ pub(crate) fn of_user(function: &str, module: &str) -> Families {
         Families::NONE
     };
     let by_name = look_up(function, false);
-    let waits = [Family::Mutex, Family::Condition, Family::Join].iter().any(|f| by_name.has(*f));
+    let waits =
+        [Family::Mutex, Family::Condition, Family::Join, Family::TimeZone, Family::Resolver];
+    let waits = waits.iter().any(|f| by_name.has(*f));
     let wrapper = if waits { Families::of(Family::Wrapper) } else { Families::NONE };
     by_module.with(by_name).with(wrapper)
 }
@@ -264,7 +339,7 @@ fn look_up(function: &str, kernel: bool) -> Families {
 }
 
 /// Whether `name` is what `pattern` says; `*` stands for any text, also none.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };

@@ -7,6 +7,8 @@
 //! ```
 
 pub(crate) mod chain;
+mod chore_names;
+pub(crate) mod chores;
 mod counters;
 mod facts;
 pub(crate) mod families;
@@ -22,6 +24,7 @@ use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, FrameId, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time};
 
 pub(crate) use chain::{Chain, IntervalId, Segment, SegmentId};
+pub(crate) use chores::{Chore, ChoreTime, Chores};
 pub(crate) use counters::Counters;
 pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
@@ -42,6 +45,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) recording: &'a Recording,
     /// What its stacks tell.
     pub(crate) stacks: Stacks,
+    /// What library code they are in.
+    pub(crate) chores: Chores,
+    /// How long the chain is in it.
+    pub(crate) chore_time: ChoreTime,
     /// Its intervals by thread.
     pub(crate) lives: Lives,
     /// Its polling loops.
@@ -80,6 +87,8 @@ impl<'a> Evidence<'a> {
             range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
             threads: options.threads.as_deref(),
         });
+        let chores = Chores::of(recording);
+        let chore_time = ChoreTime::of(&chain, &recording.intervals, &chores);
         let counters = Counters::of(recording);
         let faults = Faults::of(recording);
         let frames = (0..recording.frames.len()).map(FrameId::from_index);
@@ -88,6 +97,8 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self {
             recording,
             stacks,
+            chores,
+            chore_time,
             lives,
             loops,
             work,
@@ -171,6 +182,17 @@ impl<'a> Evidence<'a> {
             Cause::CpuKernel => self.stacks.entry(interval.stack).or(leaf),
             _ => self.stacks.focus(interval.stack),
         }
+    }
+
+    /// The application's function that called the library code that an interval passes in; the
+    /// function to look at where it passes in none.
+    pub(crate) fn caller(&self, interval: &Interval) -> Option<FrameId> {
+        self.chores.caller(interval.stack).or_else(|| self.function(interval))
+    }
+
+    /// The program's function that entered the kernel, wrappers left out.
+    pub(crate) fn focus(&self, interval: &Interval) -> Option<FrameId> {
+        self.stacks.focus(interval.stack)
     }
 
     /// `module!function` of a frame, `?` for none.

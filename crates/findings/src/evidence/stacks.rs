@@ -98,6 +98,11 @@ impl Stacks {
         self.told(stack).code
     }
 
+    /// True when the stack ends where system calls enter and leave the kernel.
+    pub(crate) fn at_gate(&self, stack: Option<StackId>) -> bool {
+        self.told(stack).gate
+    }
+
     /// How many user frames the stack has.
     pub(crate) fn user_depth(&self, stack: Option<StackId>) -> u32 {
         self.told(stack).depth
@@ -170,7 +175,10 @@ fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> 
 }
 
 /// The families that a stack keeps across an exception or a call back into user code: being
-/// inside the linker is true for everything below it.
+/// inside the linker, the resolver or the look for the time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
-    if families.has(Family::Link) { Families::of(Family::Link) } else { Families::NONE }
+    [Family::Link, Family::TimeZone, Family::Resolver]
+        .into_iter()
+        .filter(|family| families.has(*family))
+        .fold(Families::NONE, |kept, family| kept.with(Families::of(family)))
 }

@@ -33,7 +33,7 @@ const MIN_TIME: Nanos = Nanos(10_000_000);
 /// Kernel functions in which a program is while a recorder's probe stops it: entered by nothing else
 /// in a program that nobody debugs (arch/x86/entry/entry_64.S, kernel/events/uprobes.c;
 /// arch/arm64/kernel/debug-monitors.c).
-const TRAPS: [&str; 6] = [
+pub(crate) const TRAPS: [&str; 6] = [
     "asm_exc_int3",
     "exc_int3",
     "asm_exc_debug",

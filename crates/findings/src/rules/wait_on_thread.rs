@@ -90,7 +90,7 @@ fn stretches(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<Vec<Segment
         match stretches.last_mut() {
             Some((stretch, waited)) if continues(evidence, stretch, *waited, segment, waiter) => {
                 stretch.push(id);
-                *waited = *waited + segment.length;
+                *waited += segment.length;
             }
             _ => stretches.push((vec![id], segment.length)),
         }

@@ -21,8 +21,8 @@ and so on through whoever waited for whom. Idle threads cost nothing, because no
 them. For a service every thread's time counts but its idle waits.
 
 **Counted once.** When several rules explain the same moment, the one that says more takes it:
-mechanism before dependency before work before relation. So costs add up to no more than the
-measured time.
+mechanism before dependency before pattern before work before relation. So costs add up to no more
+than the measured time.
 
 **Confidence** falls with lost records, missing stacks, inferred wakers and few samples; the
 finding's evidence says which.

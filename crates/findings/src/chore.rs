@@ -1,0 +1,133 @@
+//! What the rules about library code share: which time is in a chore, who calls for it, and when
+//! that is worth telling.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Basis, Evidence as Fact, FrameId, Interval, Nanos, Severity, Text};
+
+use crate::evidence::{Chore, Evidence, SegmentId};
+use crate::rule::{Claim, RuleDoc, Site, fact};
+use crate::tally;
+
+/// Clock samples below which nothing is said of less than [`MIN_TIME`]: the time of 10 samples is
+/// known to a third (Poisson), of one or two not at all.
+const MIN_SAMPLES: f64 = 10.0;
+
+/// What [`MIN_SAMPLES`] stand for at the usual rate of the clock.
+const MIN_TIME: Nanos = Nanos(10_000_000);
+
+/// Clock samples from which a share is known well enough: 20 % of 100 to 4 points (binomial).
+const ENOUGH_SAMPLES: f64 = 100.0;
+
+/// How many callers and functions a finding lists.
+const LISTED: usize = 3;
+
+/// One rule about a chore.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spec {
+    /// The rule's page.
+    pub(crate) doc: &'static RuleDoc,
+    /// What its time is spent on.
+    pub(crate) chore: Chore,
+    /// The chore as the title says it, after a time: `parsing or formatting dates`.
+    pub(crate) doing: &'static str,
+    /// Share of the path's CPU time from which it is told.
+    pub(crate) min_share: f64,
+    /// The same for code of interpreters, which do such work for every step of a program.
+    pub(crate) min_interpreted: f64,
+    /// How severe it can be.
+    pub(crate) at_most: Severity,
+}
+
+impl Spec {
+    /// How severe it can be: what an interpreter does for every program is seldom a program's fault.
+    fn at_most(&self, interpreted: bool) -> Severity {
+        let everyday = interpreted && self.min_interpreted > self.min_share;
+        if everyday { self.at_most.min(Severity::Low) } else { self.at_most }
+    }
+}
+
+/// The claim of one rule about a chore; none where too little of the path's CPU time is in it.
+pub(crate) fn find(evidence: &Evidence<'_>, spec: &Spec) -> Vec<Claim> {
+    let held = evidence.chore_time.segments.get(&spec.chore);
+    held.and_then(|held| told(evidence, spec, held)).into_iter().collect()
+}
+
+fn told(evidence: &Evidence<'_>, spec: &Spec, held: &[SegmentId]) -> Option<Claim> {
+    let (own, total) = (evidence.total(held), evidence.chore_time.cpu);
+    let intervals = held.iter().map(|s| evidence.of_segment(evidence.chain.segment(*s)));
+    let samples = intervals.filter(|i| i.basis == Basis::Sample).count() as f64;
+    let share = own.share_of(total);
+    let interpreted = interpreted(evidence, held).share_of(own) > 0.5;
+    let from = if interpreted { spec.min_interpreted } else { spec.min_share };
+    if share < from || (samples < MIN_SAMPLES && own < MIN_TIME) {
+        return None;
+    }
+    let callers = by_name(evidence, held, |i| evidence.caller(i));
+    let first = callers.first()?;
+    let more = match callers.len() {
+        1 => String::new(),
+        2 => " and another function".to_owned(),
+        n => format!(" and {} others", n - 1),
+    };
+    let title = format!(
+        "`{}`{more}: {own} of {total} on a CPU ({:.0} %) goes into {}",
+        first.0,
+        share * 100.0,
+        spec.doing
+    );
+    let mut claim = Claim::new(spec.doc, title, held.to_vec())
+        .at(Site::Caller)
+        .time("time in it on the path, with what it calls", own)
+        .fact("share of the path's CPU time", share, "share")
+        .fact("clock samples in it", samples, "count")
+        .facts(
+            callers.iter().take(LISTED).map(|(name, time)| of(format!("called by {name}"), *time)),
+        )
+        .facts(entries(evidence, held));
+    claim.at_most = spec.at_most(interpreted);
+    if samples < ENOUGH_SAMPLES {
+        let factor = (samples / ENOUGH_SAMPLES).sqrt().max(0.3);
+        claim.confidence.lower(format!("only {samples:.0} clock samples"), factor);
+    }
+    Some(claim)
+}
+
+fn of(what: String, time: Nanos) -> Fact {
+    fact(what, time.0 as f64, "ns")
+}
+
+/// The library functions that were called for, the costliest first.
+fn entries(evidence: &Evidence<'_>, held: &[SegmentId]) -> Vec<Fact> {
+    let entries = by_name(evidence, held, |i| evidence.chores.entry(i.stack));
+    entries
+        .into_iter()
+        .take(LISTED)
+        .map(|(name, time)| of(format!("spent in {name}"), time))
+        .collect()
+}
+
+/// Sums by a function's name, the costliest first; by handles before, because segments are many.
+fn by_name(
+    evidence: &Evidence<'_>,
+    held: &[SegmentId],
+    function: impl Fn(&Interval) -> Option<FrameId>,
+) -> Vec<(Text, Nanos)> {
+    let mut names: BTreeMap<Text, Nanos> = BTreeMap::new();
+    for part in tally::by(evidence, held, |s| Some(function(evidence.of_segment(s)))) {
+        *names.entry(evidence.name(part.key)).or_default() += part.total;
+    }
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    names
+}
+
+/// How much of a set of segments was called for by an interpreter's own code.
+fn interpreted(evidence: &Evidence<'_>, held: &[SegmentId]) -> Nanos {
+    let inside = |s: &SegmentId| {
+        let stack = evidence.of_segment(evidence.chain.segment(*s)).stack;
+        evidence.chores.is_interpreted(stack)
+    };
+    let inside: Vec<_> = held.iter().copied().filter(inside).collect();
+    evidence.total(&inside)
+}

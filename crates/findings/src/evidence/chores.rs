@@ -1,0 +1,384 @@
+//! Chores: work that libraries and language runtimes do for a program, known by their own names.
+//!
+//! ```text
+//! main > load > strptime > __strptime_internal > strtol      parses dates, called by load
+//! main > load > Regex::new > malloc > brk                    compiles an expression
+//! ```
+//!
+//! Whatever runs below a function of a chore belongs to it: its cost is inclusive. Where chores are
+//! nested, the one that says more about the purpose takes the time ([`Chore::rank`]), and between
+//! equals the outermost, because it is the one that the program asked for: allocating inside a
+//! regular expression's compiler is compiling, copying inside a growing vector is growing, a
+//! number in a JSON text is JSON, but a date in it is a date. A system call ends a chore (what
+//! `printf` writes is no formatting), except that memory comes from the kernel.
+//!
+//! The names are data, see [`super::chore_names`].
+
+use std::collections::BTreeMap;
+
+use culprit_model::{FrameId, Interval, Nanos, Recording, StackId};
+
+use super::chain::{Chain, SegmentId};
+use super::chore_names::{LIBRARY_MODULES, LIBRARY_NAMES, TABLE, Within};
+use super::families::{Family, matches, of_kernel, of_user};
+use super::stacks::is_kernel;
+use crate::rules::hot_function::TRAPS;
+
+/// What library code works at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Chore {
+    /// Dates and times from and to text or calendar fields.
+    Dates,
+    /// Case conversion, comparison without case, collation.
+    Cases,
+    /// Compiling regular expressions.
+    Regex,
+    /// JSON, XML, base64, object serialisation, character encodings.
+    Serialize,
+    /// Numbers and formatted text.
+    Numbers,
+    /// Enlarging containers: reallocation, rehashing.
+    Growth,
+    /// Looking up in hash tables and trees.
+    Hash,
+    /// Allocating and freeing memory.
+    Allocate,
+    /// Copying memory, joining strings.
+    Copy,
+}
+
+impl Chore {
+    /// How much it says about the purpose: the higher one takes nested time.
+    const fn rank(self) -> u8 {
+        match self {
+            // Names one avoidable habit.
+            Self::Dates | Self::Cases | Self::Regex => 4,
+            // Names the kind of data.
+            Self::Serialize | Self::Numbers => 3,
+            // Part of what tables and allocators do, and the part that a hint avoids.
+            Self::Growth => 2,
+            Self::Hash | Self::Allocate => 1,
+            // What every other chore also does.
+            Self::Copy => 0,
+        }
+    }
+}
+
+/// The chore that one stack is in.
+#[derive(Debug, Clone, Copy)]
+struct Doing {
+    chore: Chore,
+    /// The library's function that the chore was entered by.
+    entry: FrameId,
+    /// The application's function that called it; none where only library code is above.
+    caller: Option<FrameId>,
+}
+
+/// What one stack tells.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    doing: Option<Doing>,
+    /// The innermost frame of the application.
+    application: Option<FrameId>,
+    /// In the kernel: whether a system call entered it, not a fault or an interrupt.
+    in_call: Option<bool>,
+    /// True below an interpreter's own code.
+    interpreted: bool,
+}
+
+/// What one frame tells by itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct FrameTold {
+    chore: Option<Chore>,
+    kernel: bool,
+    boundary: bool,
+    trap: bool,
+    library: bool,
+    interpreter: bool,
+}
+
+/// What library code every stack of a recording is in.
+#[derive(Debug)]
+pub(crate) struct Chores {
+    told: Vec<Told>,
+}
+
+/// The chain's time on a CPU by chore, summed once for all rules.
+#[derive(Debug, Default)]
+pub(crate) struct ChoreTime {
+    /// All time on a CPU.
+    pub(crate) cpu: Nanos,
+    /// The segments in each chore, in order.
+    pub(crate) segments: BTreeMap<Chore, Vec<SegmentId>>,
+}
+
+impl ChoreTime {
+    /// Sums a chain; linear in segments.
+    pub(crate) fn of(chain: &Chain, intervals: &[Interval], chores: &Chores) -> Self {
+        let mut time = Self::default();
+        for (id, segment) in chain.iter() {
+            let interval = &intervals[segment.interval.index()];
+            if interval.cause.is_cpu() {
+                time.cpu += segment.length;
+                if let Some(chore) = chores.chore(interval.stack) {
+                    time.segments.entry(chore).or_default().push(id);
+                }
+            }
+        }
+        time
+    }
+}
+
+impl Chores {
+    /// Decides every stack; each frame's name is looked up once.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let table = Table::new();
+        let frames: Vec<_> = (0..recording.frames.len())
+            .map(|i| frame_told(recording, &table, FrameId::from_index(i)))
+            .collect();
+        let mut told: Vec<Told> = Vec::with_capacity(recording.stacks.len());
+        for node in &recording.stacks {
+            let parent = node.parent.and_then(|p| told.get(p.index())).copied().unwrap_or_default();
+            told.push(step(parent, node.frame, frames[node.frame.index()]));
+        }
+        Self { told }
+    }
+
+    fn doing(&self, stack: Option<StackId>) -> Option<Doing> {
+        let told = self.told.get(stack?.index())?;
+        // Memory comes from the kernel; whatever else enters it does something of its own.
+        let asks = |d: &Doing| matches!(d.chore, Chore::Allocate | Chore::Growth);
+        told.doing.filter(|d| told.in_call != Some(true) || asks(d))
+    }
+
+    /// The chore that a stack is in.
+    pub(crate) fn chore(&self, stack: Option<StackId>) -> Option<Chore> {
+        self.doing(stack).map(|d| d.chore)
+    }
+
+    /// The library's function that the stack's chore was entered by.
+    pub(crate) fn entry(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.doing(stack).map(|d| d.entry)
+    }
+
+    /// True for a stack that an interpreter's own code is in.
+    pub(crate) fn is_interpreted(&self, stack: Option<StackId>) -> bool {
+        stack.and_then(|s| self.told.get(s.index())).is_some_and(|t| t.interpreted)
+    }
+
+    /// The application's function that called for the chore, else the library's.
+    pub(crate) fn caller(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.doing(stack).map(|d| d.caller.unwrap_or(d.entry))
+    }
+}
+
+/// What a stack tells when `frame` is called from a stack that told `parent`.
+fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
+    if own.kernel {
+        // Faults and interrupts are part of what they interrupt; system calls are not.
+        let in_call = parent.in_call.or(Some(!own.boundary));
+        // A recorder's probe stopped the program here: nothing that the library does.
+        let doing = parent.doing.filter(|_| !own.trap);
+        return Told { doing, in_call, ..parent };
+    }
+    let more = |chore: Chore| parent.doing.is_none_or(|d| chore.rank() > d.chore.rank());
+    let doing = match own.chore.filter(|c| more(*c)) {
+        Some(chore) => Some(Doing { chore, entry: frame, caller: parent.application }),
+        None => parent.doing,
+    };
+    let application =
+        if own.library || own.chore.is_some() { parent.application } else { Some(frame) };
+    let interpreted = parent.interpreted || own.interpreter;
+    Told { doing, application, in_call: None, interpreted }
+}
+
+fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
+    let frame = recording.frame(id);
+    let module = frame.module.map(|m| recording.module(m));
+    if module.is_some_and(|m| is_kernel(&m.name, &m.path)) {
+        let boundary = of_kernel(&frame.function).has(Family::Boundary);
+        let trap = TRAPS.contains(&frame.function.as_str());
+        return FrameTold { kernel: true, boundary, trap, ..FrameTold::default() };
+    }
+    let module = module.map_or("", |m| m.name.as_str());
+    let families = of_user("", module);
+    FrameTold {
+        chore: table.chore(&frame.function, module),
+        interpreter: is_python(module),
+        library: families.has(Family::Wrapper)
+            || LIBRARY_MODULES.iter().any(|m| module.starts_with(m))
+            || is_python(module)
+            || table.is_library(&frame.function),
+        ..FrameTold::default()
+    }
+}
+
+/// True for CPython, its library and its extension modules.
+fn is_python(module: &str) -> bool {
+    module.starts_with("python") || module.starts_with("libpython") || module.contains(".cpython-")
+}
+
+/// The table, by the first character of the patterns: most frames match none, and few are asked.
+struct Table {
+    /// By first byte; the last one holds patterns that begin with any text.
+    rows: Vec<Vec<(Chore, Within, &'static str)>>,
+    library: Vec<Vec<&'static str>>,
+}
+
+/// The place in [`Table`] of patterns that begin with any text.
+const ANY: usize = 256;
+
+impl Table {
+    fn new() -> Self {
+        let mut rows = vec![Vec::new(); ANY + 1];
+        for row in TABLE {
+            for name in row.names.split('|') {
+                rows[slot(name)].push((row.chore, row.within, name));
+            }
+        }
+        let mut library = vec![Vec::new(); ANY + 1];
+        for name in LIBRARY_NAMES.split('|') {
+            library[slot(name)].push(name);
+        }
+        Self { rows, library }
+    }
+
+    /// The chore of a user function; the one that says most where several claim it.
+    fn chore(&self, function: &str, module: &str) -> Option<Chore> {
+        let name = plain(function);
+        let method = inherent(name);
+        let names = [Some(name), method.as_deref()];
+        let chores = names.into_iter().flatten().filter_map(|name| self.named(name, module));
+        chores.max_by_key(|chore| chore.rank())
+    }
+
+    fn named(&self, name: &str, module: &str) -> Option<Chore> {
+        let holds = |within: Within| within == Within::Any || is_python(module);
+        let rows = self.rows[slot(name)].iter().chain(&self.rows[ANY]);
+        rows.filter(|(_, within, pattern)| holds(*within) && matches(pattern, name))
+            .map(|(chore, ..)| *chore)
+            .max_by_key(|chore| chore.rank())
+    }
+
+    fn is_library(&self, function: &str) -> bool {
+        let name = plain(function);
+        let is = |name: &str| {
+            self.library[slot(name)].iter().chain(&self.library[ANY]).any(|p| matches(p, name))
+        };
+        is(name) || inherent(name).is_some_and(|method| is(&method))
+    }
+}
+
+/// A Rust method as `path::Type::method` where the name says `<path::Type>::method`, as newer
+/// compilers do; none for other names, also for those of traits (`<Type as Trait>::method`).
+fn inherent(name: &str) -> Option<String> {
+    let inner = name.strip_prefix('<')?;
+    let mut depth = 1_u32;
+    let end = inner.char_indices().find_map(|(at, c)| {
+        match c {
+            '<' => depth += 1,
+            '>' if !inner[..at].ends_with('-') => depth -= 1,
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })?;
+    let (of, rest) = (&inner[..end], inner[end..].strip_prefix(">::")?);
+    (!of.contains(" as ")).then(|| format!("{of}::{rest}"))
+}
+
+/// Where a pattern or a name belongs by its first byte.
+fn slot(text: &str) -> usize {
+    match text.as_bytes().first() {
+        None | Some(b'*') => ANY,
+        Some(byte) => usize::from(*byte),
+    }
+}
+
+/// A name without what compilers and linkers add to it: `.part.0`, `.cold`, `@@GLIBC_2.2.5`.
+fn plain(function: &str) -> &str {
+    let name = function.split_once('@').map_or(function, |(name, _)| name);
+    let added = [".part.", ".isra.", ".constprop.", ".cold", ".lto_priv.", ".llvm.", ".localalias"];
+    let end = added.iter().filter_map(|a| name.find(a)).min();
+    end.map_or(name, |end| &name[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_languages_names_are_known() {
+        let table = Table::new();
+        for (function, module, chore) in [
+            ("__strptime_internal", "libc.so.6", Chore::Dates),
+            ("chrono::naive::datetime::NaiveDateTime::parse_from_str", "app", Chore::Dates),
+            ("time.Parse", "app", Chore::Dates),
+            ("datetime_strptime", "_datetime.cpython-311-x86_64-linux-gnu.so", Chore::Dates),
+            ("__strcasecmp_l_avx2", "libc.so.6", Chore::Cases),
+            ("alloc::str::<impl str>::to_lowercase", "app", Chore::Cases),
+            ("strings.ToLower", "app", Chore::Cases),
+            ("unicode_lower", "python3.11", Chore::Cases),
+            ("regcomp", "libc.so.6", Chore::Regex),
+            ("std::__detail::_Compiler<std::regex_traits<char> >::_M_term()", "app", Chore::Regex),
+            ("regex::regex::string::Regex::new", "app", Chore::Regex),
+            ("regexp.MustCompile", "app", Chore::Regex),
+            ("<app::Row as serde::ser::Serialize>::serialize", "app", Chore::Serialize),
+            ("encoding/json.(*decodeState).object", "app", Chore::Serialize),
+            ("scan_once_unicode", "_json.cpython-312-x86_64-linux-gnu.so", Chore::Serialize),
+            ("__printf_fp_l", "libc.so.6", Chore::Numbers),
+            ("core::num::dec2flt::dec2flt", "app", Chore::Numbers),
+            ("__isoc23_strtol", "libc.so.6", Chore::Numbers),
+            ("realloc", "libc.so.6", Chore::Growth),
+            (
+                "std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int&&)",
+                "app",
+                Chore::Growth,
+            ),
+            ("alloc::raw_vec::RawVec<T,A>::grow_one", "app", Chore::Growth),
+            ("hashbrown::raw::RawTable<T,A>::reserve_rehash", "app", Chore::Growth),
+            ("<alloc::raw_vec::RawVec<fn() -> u8>>::grow_one", "app", Chore::Growth),
+            ("<hashbrown::raw::RawTableInner>::find_inner", "app", Chore::Hash),
+            ("<regex::regex::string::Regex>::new", "app", Chore::Regex),
+            ("<str>::to_lowercase", "app", Chore::Cases),
+            ("<f64 as core::str::traits::FromStr>::from_str", "app", Chore::Numbers),
+            ("__rustc::__rust_dealloc", "app", Chore::Allocate),
+            ("runtime.growslice", "app", Chore::Growth),
+            ("hashbrown::map::HashMap<K,V,S,A>::get", "app", Chore::Hash),
+            ("runtime.mapaccess1_faststr", "app", Chore::Hash),
+            ("_int_free.part.0", "libc.so.6", Chore::Allocate),
+            ("operator new(unsigned long)", "libstdc++.so.6", Chore::Allocate),
+            ("runtime.mallocgcTiny", "app", Chore::Allocate),
+            ("__memmove_avx_unaligned_erms", "libc.so.6", Chore::Copy),
+            ("memcpy@@GLIBC_2.14", "libc.so.6", Chore::Copy),
+        ] {
+            assert_eq!(table.chore(function, module), Some(chore), "{function} in {module}");
+        }
+    }
+
+    #[test]
+    fn an_applications_own_names_are_none() {
+        let table = Table::new();
+        for function in [
+            "parse_date_header_cache",
+            "app::date::parse",
+            "fold_case",
+            "regex_table",
+            "compile",
+            "to_json",
+            "json::Writer::put",
+            "hash_block",
+            "my_malloc_stats",
+            "free_list_length",
+            "copy_on_write",
+            "main.malloc",
+            "formatter",
+            "<app::Date>::parse_from_str",
+            "<app::Date as core::str::traits::FromStr>::from_str",
+            "unicode_lower",
+            "dict_get",
+            "?",
+        ] {
+            assert_eq!(table.chore(function, "app"), None, "{function}");
+        }
+    }
+}

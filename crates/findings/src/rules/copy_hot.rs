@@ -1,0 +1,98 @@
+//! `copy-hot`: much CPU time goes into copying memory or joining strings.
+
+use culprit_model::Severity;
+
+use crate::chore::{self, Spec};
+use crate::evidence::{Chore, Evidence};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct CopyHot;
+
+/// Share of the path's CPU time from which it is told.
+const MIN_SHARE: f64 = 0.20;
+
+/// The same below an interpreter, which does such work for its own steps too.
+const MIN_INTERPRETED: f64 = 0.30;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "copy-hot",
+    group: Group::Cpu,
+    specificity: Specificity::Pattern,
+    claim: "Copying memory and joining strings takes much of the time on a CPU.",
+    signature: "CPU time on the measured thing's path below memcpy, memmove, strcpy, strcat, string \
+                appending and cloning, where nothing more specific (a growing container, a \
+                serialiser) asks for it.",
+    why: "The bytes are moved, not worked on: large copies run at the memory's 5 to 20 GB/s \
+          and push everything else out of the caches, and joining strings in a loop copies the \
+          beginning again each time.",
+    fix: "Pass references, views or ownership instead of copies, append to one buffer instead \
+          of joining pairs, remove from the end instead of the front, copy only what changed.",
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "share of the path's CPU time",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Programs spend about 5 % on copies; at a fifth, removing them is worth more than \
+                     most changes. At half, programs that move messages are told, at double a program \
+                     with 35 % is not.",
+            source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
+                     Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
+        },
+        Threshold {
+            what: "share of the path's CPU time, below an interpreter",
+            value: MIN_INTERPRETED,
+            unit: "share",
+            reason: "An interpreter does such work for its own steps, not only for what the program \
+                     asks for; at the plain threshold, ordinary scripts are told.",
+            source: "scripts that only compute, CPython 3.11 to 3.14",
+        },
+    ],
+};
+
+/// What it looks for.
+const SPEC: Spec = Spec {
+    doc: &DOC,
+    chore: Chore::Copy,
+    doing: "copying memory or joining strings",
+    min_share: MIN_SHARE,
+    min_interpreted: MIN_INTERPRETED,
+    at_most: Severity::High,
+};
+
+impl Rule for CopyHot {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        chore::find(evidence, &SPEC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn program(in_it: u64, beside: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..20 {
+            let stack = "main;shift;libc.so.6!__memmove_avx_unaligned_erms";
+            scene.run(main, in_it, Cause::CpuUser, stack);
+            scene.run(main, beside, Cause::CpuUser, "main;compute");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_caller_is_told_with_the_share() {
+        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`program!shift`: 200 ms of 400 ms"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "shift");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_small_share_is_not() {
+        assert!(first(&program(1, 40), super::DOC.id).is_none());
+    }
+}

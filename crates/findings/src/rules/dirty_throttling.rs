@@ -1,0 +1,105 @@
+//! `dirty-throttling`: writers held back until dirty pages are on the disk.
+
+use culprit_model::{Interval, Nanos, ProcessId, counter_names};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct DirtyThrottling;
+
+/// Waits from which writers are held back for good.
+const MIN_WAITS: usize = 3;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "dirty-throttling",
+    group: Group::Storage,
+    specificity: Specificity::Mechanism,
+    claim: "Writes are held back because more pages wait to be written to the disk than the kernel, or \
+            the container's memory limit, allows.",
+    signature: "Blocked in the kernel's balance_dirty_pages, on the measured thing's path.",
+    why: "A buffered write is as fast as memory until dirty pages reach their limit (20 % of the \
+          memory, or of the container's limit); from then on each writer sleeps up to 200 ms at a \
+          time, so that it goes no faster than the disk.",
+    fix: "Write less (compress, fewer copies), let writing begin earlier and go on steadily \
+          (sync_file_range, vm.dirty_background_bytes), use direct I/O for large files, raise the \
+          container's memory limit, or use a faster disk.",
+    check: "culprit record -o fixed.culprit -- CMD; time under balance_dirty_pages in `culprit callers \
+            fixed.culprit --metric blocked` must shrink",
+    thresholds: &[Threshold {
+        what: "waits",
+        value: MIN_WAITS as f64,
+        unit: "count",
+        reason: "One or two at the end of a burst are its price; the time itself decides about \
+                 listing, and one wait may take 200 ms.",
+        source: "Linux mm/page-writeback.c: MAX_PAUSE",
+    }],
+};
+
+fn is_held_back(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    kernel_time::is_kernel_work(interval.cause)
+        && evidence.stacks.in_family(interval.stack, Family::DirtyLimit)
+}
+
+impl Rule for DirtyThrottling {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.segments(|_, i| is_held_back(evidence, i));
+        tally::by(evidence, &segments, |s| Some(evidence.process(evidence.of_segment(s).thread)))
+            .into_iter()
+            .filter_map(|t| told(evidence, t.key, t.segments))
+            .collect()
+    }
+}
+
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
+    let waited = kernel_time::waited(evidence, &segments);
+    let waits = evidence.waits(&segments).len();
+    if waits < MIN_WAITS || waited == Nanos::ZERO {
+        return None;
+    }
+    let caller = kernel_time::caller(evidence, &segments);
+    let name = evidence.recording.process_name(process);
+    let title = format!("{name} is held back from writing for {COST}, most from `{caller}`");
+    let claim = Claim::new(&DOC, title, segments)
+        .at(Site::Entry)
+        .fact("waits", waits as f64, "count")
+        .time("time of one (mean)", Nanos(waited.0 / waits as u64));
+    let written = evidence.counters.growth(Some(process), counter_names::IO_WRITE_BYTES);
+    Some(match written {
+        Some(written) => claim.fact("bytes that the process wrote", written.value as f64, "bytes"),
+        None => claim,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first, told};
+    use culprit_model::{Cause, Recording};
+
+    fn writer(waits: u64, leaf: &str) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("backup", None, 0);
+        let write = format!("main;save;libc.so.6!write;k:do_syscall_64;k:ksys_write;k:{leaf}");
+        for _ in 0..waits {
+            scene.run(main, 10, Cause::CpuUser, "main;save");
+            scene.wait(main, 100, Cause::Disk, &write, End::Timer);
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn a_writer_at_the_limit_is_told_with_its_function() {
+        let recording = writer(20, "balance_dirty_pages_ratelimited_flags");
+        let found = first(&recording, "dirty-throttling").expect("found");
+        assert_eq!((found.cost.0, &*found.at[0].function), (2_000_000_000, "save"));
+        assert_eq!(told(&recording)[0], "dirty-throttling 2000");
+    }
+
+    #[test]
+    fn one_wait_and_other_waits_of_writes_are_not() {
+        assert!(first(&writer(1, "balance_dirty_pages"), "dirty-throttling").is_none());
+        assert!(first(&writer(20, "folio_wait_writeback"), "dirty-throttling").is_none());
+    }
+}

@@ -1,0 +1,99 @@
+//! `growth-realloc`: much CPU time goes into growing containers.
+
+use culprit_model::Severity;
+
+use crate::chore::{self, Spec};
+use crate::evidence::{Chore, Evidence};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct GrowthRealloc;
+
+/// Share of the path's CPU time from which it is told.
+const MIN_SHARE: f64 = 0.10;
+
+/// The same below an interpreter, which does such work for its own steps too.
+const MIN_INTERPRETED: f64 = 0.20;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "growth-realloc",
+    group: Group::Cpu,
+    specificity: Specificity::Pattern,
+    claim: "Containers grow by moving to larger memory, again and again, and that takes a \
+            notable share of the time on a CPU.",
+    signature: "CPU time on the measured thing's path below realloc, growing vectors, strings, lists \
+                and slices, and rehashing, with the copies, page faults and allocations inside.",
+    why: "Each step allocates a larger block, moves everything that is there, and frees the \
+          old one; containers that start empty take the many small steps each time, those that \
+          grow by a constant copy quadratically.",
+    fix: "Reserve the final or a likely size, keep and clear a container instead of making a \
+          new one, grow by a factor instead of a constant, use a small inline capacity where \
+          most are small.",
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "share of the path's CPU time",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "A vector that doubles copies each element about once, some per cent of filling it; a \
+                     tenth means many small containers or steps that are too small. At half, programs \
+                     that build one large table are told, at double a reader with 15 % is not.",
+            source: "amortised cost of doubling; sequences given a starting capacity in measured \
+                     transactions",
+        },
+        Threshold {
+            what: "share of the path's CPU time, below an interpreter",
+            value: MIN_INTERPRETED,
+            unit: "share",
+            reason: "An interpreter does such work for its own steps, not only for what the program \
+                     asks for; at the plain threshold, ordinary scripts are told.",
+            source: "scripts that only compute, CPython 3.11 to 3.14",
+        },
+    ],
+};
+
+/// What it looks for.
+const SPEC: Spec = Spec {
+    doc: &DOC,
+    chore: Chore::Growth,
+    doing: "growing containers",
+    min_share: MIN_SHARE,
+    min_interpreted: MIN_INTERPRETED,
+    at_most: Severity::High,
+};
+
+impl Rule for GrowthRealloc {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        chore::find(evidence, &SPEC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn program(in_it: u64, beside: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..20 {
+            let stack = "main;collect;libc.so.6!realloc;libc.so.6!__memcpy_avx_unaligned_erms";
+            scene.run(main, in_it, Cause::CpuUser, stack);
+            scene.run(main, beside, Cause::CpuUser, "main;compute");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_caller_is_told_with_the_share() {
+        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`program!collect`: 200 ms of 400 ms"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "collect");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_small_share_is_not() {
+        assert!(first(&program(1, 40), super::DOC.id).is_none());
+    }
+}

@@ -1,0 +1,176 @@
+//! `minor-fault-storm`: page faults that read nothing take much of the time.
+
+use culprit_model::{Cause, Interval, Nanos};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct MinorFaultStorm;
+
+/// Share of a program's CPU time on the path that faults take.
+const MIN_OF_CPU: f64 = 0.30;
+
+/// Faults below this time are a start's.
+const MIN_TIME: Nanos = Nanos(20_000_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "minor-fault-storm",
+    group: Group::Storage,
+    specificity: Specificity::Pattern,
+    claim: "The program touches fresh or shared memory page by page, and the page faults take much of \
+            its CPU time.",
+    signature: "A large share of a program's CPU time on the measured thing's path is in the kernel's \
+                page faults that read nothing: first touch of memory, copies on write, pages of \
+                mapped files that are in memory. The function that touched is the user function.",
+    why: "The kernel gives memory only when it is touched, 4 KiB at a time: 0.5 to 2 us to \
+          enter, and to find, clear or copy a page. Memory that is given back and taken again pays this \
+          each time, and so does each page that a process changes after a fork.",
+    fix: "Reuse memory instead of giving it back (keep buffers, raise the allocator's thresholds: \
+          M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, dirty_decay_ms), touch it ahead (MAP_POPULATE), use huge \
+          pages (madvise MADV_HUGEPAGE) for large areas, and share instead of copying after a fork \
+          (vfork, posix_spawn, threads).",
+    check: "culprit record -o fixed.culprit -- CMD; time under page faults in `culprit callers \
+            fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "share of the program's CPU time on the path",
+            value: MIN_OF_CPU,
+            unit: "share",
+            reason: "An interpreter's start spends 7 to 14 % on faults, a compiler 4 %; at half, starts \
+                     would be told, at double only programs that do nothing else.",
+            source: "CPython 3.11 and cc1, Linux 6.18, ext4",
+        },
+        Threshold {
+            what: "time in faults",
+            value: MIN_TIME.0 as f64,
+            unit: "ns",
+            reason: "20 ms are 10,000 to 40,000 pages, 40 to 160 MiB. A start touches a tenth of that.",
+            source: "first touch of a page 0.5 to 1.7 us, Linux 6.18, virtual machine",
+        },
+    ],
+};
+
+/// True for kernel time inside a fault, in no other mechanism's.
+fn is_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    let within = |family| evidence.stacks.in_family(interval.stack, family);
+    interval.cause == Cause::CpuKernel
+        && within(Family::PageFault)
+        && ![Family::Link, Family::Exec, Family::Fork, Family::Exit, Family::Reclaim]
+            .into_iter()
+            .any(within)
+}
+
+impl Rule for MinorFaultStorm {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.segments(|_, i| is_fault(evidence, i));
+        if evidence.total(&segments) < MIN_TIME {
+            return Vec::new();
+        }
+        let cpu = kernel_time::cpu_by_process(evidence);
+        kernel_time::by_program(evidence, &segments)
+            .into_iter()
+            .filter(|t| t.total >= MIN_TIME)
+            .filter_map(|t| {
+                let cpu: Nanos = t.key.processes.iter().map(|p| cpu[p.index()]).sum();
+                let share = t.total.share_of(cpu);
+                (share >= MIN_OF_CPU)
+                    .then(|| told(evidence, &t.key.name, t.segments, t.total, share))
+            })
+            .collect()
+    }
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    name: &str,
+    segments: Vec<SegmentId>,
+    total: Nanos,
+    share: f64,
+) -> Claim {
+    let caller = kernel_time::caller(evidence, &segments);
+    let title = format!("{name}: page faults take {COST}, most in `{caller}`");
+    let part = |family| -> Nanos {
+        let segments = segments.iter().map(|s| evidence.chain.segment(*s));
+        let own =
+            segments.filter(|s| evidence.stacks.in_family(evidence.of_segment(s).stack, family));
+        own.map(|s| s.length).sum()
+    };
+    let (first, copied) = (part(Family::FirstTouch), part(Family::CopyOnWrite));
+    let claim = Claim::new(&DOC, title, Vec::new())
+        .at(Site::Entry)
+        .sure(0.9)
+        .time("CPU time in page faults", total)
+        .fact("share of the program's CPU time on the path", share, "share")
+        .time("of it giving memory its first page", first)
+        .time("of it copying shared pages on a write", copied)
+        .facts(kernel_time::facts(evidence, &segments));
+    Claim { segments, ..claim }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first, told};
+    use culprit_model::{Cause, Recording};
+
+    const FAULT: &str = "k:asm_exc_page_fault;k:exc_page_fault;k:handle_mm_fault";
+
+    fn touching(faults_ms: u64, work_ms: u64, user: &str) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..50 {
+            scene.run(
+                main,
+                faults_ms,
+                Cause::CpuKernel,
+                &format!("{user};{FAULT};k:do_anonymous_page"),
+            );
+            scene.run(main, work_ms, Cause::CpuUser, "main;work");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn fresh_memory_is_told_with_the_function_that_touches_it() {
+        let recording = touching(4, 4, "main;work;libc.so.6!memset");
+        let found = first(&recording, "minor-fault-storm").expect("found");
+        assert_eq!(found.cost.0, 200_000_000);
+        assert!(
+            found.title.ends_with("page faults take 200 ms, most in `program!work`"),
+            "{}",
+            found.title
+        );
+        let what = |e: &&culprit_model::Evidence| e.what.contains("first page");
+        assert_eq!(found.evidence.iter().find(what).map(|e| e.value), Some(200e6));
+        assert_eq!(told(&recording), ["hot-function 200", "minor-fault-storm 200"]);
+    }
+
+    #[test]
+    fn the_faults_of_many_processes_of_a_program_are_one_finding() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let mut before = main;
+        for at in 0..5 {
+            let start = scene.now_ms(before);
+            let child = scene.program("worker", Some(main), start);
+            for _ in 0..10 {
+                scene.run(child, 4, Cause::CpuKernel, &format!("main;change;{FAULT};k:do_wp_page"));
+            }
+            let wait = "main;libc.so.6!wait4;k:do_wait";
+            scene.wait(main, 40, Cause::Child, wait, crate::scene::End::By(child));
+            before = child;
+            assert_eq!(scene.now_ms(child), 40 * (at + 1));
+        }
+        let found = first(&scene.done(), "minor-fault-storm").expect("found");
+        assert_eq!(found.cost.0, 200_000_000);
+        assert!(found.title.starts_with("5 processes of worker: page faults"), "{}", found.title);
+    }
+
+    #[test]
+    fn some_faults_beside_the_work_and_those_of_the_linker_are_healthy() {
+        assert!(first(&touching(1, 9, "main;work"), "minor-fault-storm").is_none());
+        let linking = touching(4, 4, "ld-linux-x86-64.so.2!_dl_relocate_object");
+        assert!(first(&linking, "minor-fault-storm").is_none());
+    }
+}

@@ -1,0 +1,100 @@
+//! `number-format-hot`: much CPU time goes into numbers and formatted text.
+
+use culprit_model::Severity;
+
+use crate::chore::{self, Spec};
+use crate::evidence::{Chore, Evidence};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct NumberFormatHot;
+
+/// Share of the path's CPU time from which it is told.
+const MIN_SHARE: f64 = 0.10;
+
+/// The same below an interpreter, which does such work for its own steps too.
+const MIN_INTERPRETED: f64 = 0.20;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "number-format-hot",
+    group: Group::Cpu,
+    specificity: Specificity::Pattern,
+    claim: "Turning numbers into text or text into numbers, or formatting text, takes a notable \
+            share of the time on a CPU.",
+    signature: "CPU time on the measured thing's path below printf, scanf, strtod, iostream \
+                operators, core::fmt, fmt and strconv, String.format, float conversions; not the \
+                system calls that write the text.",
+    why: "A format is interpreted again for each value, locale and width are looked at, and \
+          shortest exact decimal digits of a floating-point number are costly: 100 to 1000 ns \
+          a number.",
+    fix: "Write integers with a direct conversion (to_chars, itoa), keep numbers binary \
+          between programs, format only what somebody reads, build one string for many values, \
+          do not format log lines that are dropped.",
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "share of the path's CPU time",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Programs that print results spend some per cent; from a tenth on, the form of the \
+                     output costs more than its content should. At half, tables of results are told, at \
+                     double a writer of numbers at 15 % is not.",
+            source: "snprintf of `%f` 200 to 400 ns against 20 to 40 ns for std::to_chars, glibc 2.41 and \
+                     libstdc++ 14",
+        },
+        Threshold {
+            what: "share of the path's CPU time, below an interpreter",
+            value: MIN_INTERPRETED,
+            unit: "share",
+            reason: "An interpreter does such work for its own steps, not only for what the program \
+                     asks for; at the plain threshold, ordinary scripts are told.",
+            source: "scripts that only compute, CPython 3.11 to 3.14",
+        },
+    ],
+};
+
+/// What it looks for.
+const SPEC: Spec = Spec {
+    doc: &DOC,
+    chore: Chore::Numbers,
+    doing: "numbers and formatted text",
+    min_share: MIN_SHARE,
+    min_interpreted: MIN_INTERPRETED,
+    at_most: Severity::High,
+};
+
+impl Rule for NumberFormatHot {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        chore::find(evidence, &SPEC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn program(in_it: u64, beside: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..20 {
+            let stack = "main;dump;libc.so.6!snprintf;libc.so.6!__printf_fp_l";
+            scene.run(main, in_it, Cause::CpuUser, stack);
+            scene.run(main, beside, Cause::CpuUser, "main;compute");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_caller_is_told_with_the_share() {
+        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`program!dump`: 200 ms of 400 ms"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "dump");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_small_share_is_not() {
+        assert!(first(&program(1, 40), super::DOC.id).is_none());
+    }
+}

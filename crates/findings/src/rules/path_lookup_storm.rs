@@ -1,0 +1,158 @@
+//! `path-lookup-storm`: looking for files by their paths takes much of the time.
+
+use culprit_model::{Cause, Interval, Nanos};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct PathLookupStorm;
+
+/// Time below which it is a start's.
+const MIN_TIME: Nanos = Nanos(30_000_000);
+
+/// Share of the wall time from which looking for files is listed.
+const MIN_STORM: f64 = 0.03;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "path-lookup-storm",
+    group: Group::Storage,
+    specificity: Specificity::Pattern,
+    claim: "The program looks for files by their paths, again and again.",
+    signature: "CPU time and waits inside the kernel's open, stat, access and readlink, on the \
+                measured thing's path, with the function that calls. How many calls there were and \
+                whether they failed is not recorded.",
+    why: "Each call walks the path folder by folder: 0.5 to 2 us when all of it is cached, more for \
+          each folder that is not, on layered, network and shared file systems, and where a security \
+          module looks at each step. A search along a list of folders pays this for every folder \
+          that does not have the file.",
+    fix: "Look once and keep the answer, also that a file is not there; list a folder once instead of \
+          asking for each name; open files relative to a folder that is open already (openat); put \
+          the folder that has the files first in the search path, or bundle many small files into \
+          one. Keep open what is opened again and again.",
+    check: "culprit record -o fixed.culprit -- CMD; time in open and stat in `culprit callees` and \
+            this finding's cost must shrink",
+    thresholds: &[
+        Threshold {
+            what: "clock samples and waits",
+            value: kernel_time::MIN_LOOKS as f64,
+            unit: "count",
+            reason: "With ten the time is known to a third; every program opens its libraries and \
+                     files when it starts, which is seen in one or two.",
+            source: "Poisson distribution",
+        },
+        Threshold {
+            what: "time in look-ups",
+            value: MIN_TIME.0 as f64,
+            unit: "ns",
+            reason: "An interpreter that starts and loads its library looks for 2 to 4 ms, several times \
+                     that where folders are not cached. 30 ms are some 20,000 calls.",
+            source: "open of a file that is not there, six folders deep: 1.3 us, Linux 6.18, ext4",
+        },
+        Threshold {
+            what: "share of the wall time at which it is listed",
+            value: MIN_STORM,
+            unit: "share",
+            reason: "An interpreter's start is looking for modules for 2 % of its CPU time. At half, \
+                     scripts that only start would be told, at double a storm in one phase of a program \
+                     goes unsaid.",
+            source: "start of CPython 3.11 with asyncio and sqlite3: 3 of 150 ms, Linux 6.18, ext4",
+        },
+    ],
+};
+
+/// True for the kernel's way from a path to a file, but for what is made or copied there.
+fn is_lookup(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    let within = |family| evidence.stacks.in_family(interval.stack, family);
+    kernel_time::is_kernel_work(interval.cause)
+        && interval.cause != Cause::Fsync
+        && within(Family::Path)
+        && !within(Family::Exec)
+        && !within(Family::CopyUp)
+        && !within(Family::Metadata)
+}
+
+impl Rule for PathLookupStorm {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let inside = evidence.segments(|_, i| is_lookup(evidence, i));
+        if inside.is_empty() {
+            return Vec::new();
+        }
+        let segments = kernel_time::with_entries(evidence, inside);
+        kernel_time::by_program(evidence, &segments)
+            .into_iter()
+            .filter(|t| t.total >= MIN_TIME)
+            .map(|t| told(evidence, &t.key.name, t.segments, t.total))
+            .collect()
+    }
+}
+
+fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Nanos) -> Claim {
+    let caller = kernel_time::caller(evidence, &segments);
+    let title =
+        format!("{name}: looking for files by their paths takes {COST}, most from `{caller}`");
+    let claim = Claim::new(&DOC, title, Vec::new())
+        .at(Site::Entry)
+        .sure(0.9)
+        .time("time in the kernel's path look-ups", total)
+        .time("of it waiting", kernel_time::waited(evidence, &segments))
+        .facts(kernel_time::facts(evidence, &segments));
+    Claim { segments, listed_from: MIN_STORM, ..claim }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first, told};
+    use culprit_model::{Cause, Recording};
+
+    const OPEN: &str =
+        "main;load;find;libc.so.6!open;k:entry_SYSCALL_64_after_hwframe;k:do_syscall_64";
+
+    fn search(rounds: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("loader", None, 0);
+        let walk = format!("{OPEN};k:__x64_sys_openat;k:do_sys_openat2;k:link_path_walk");
+        for _ in 0..rounds {
+            scene.run(main, 4, Cause::CpuKernel, &walk);
+            scene.run(main, 1, Cause::CpuKernel, OPEN);
+            scene.wait(main, 2, Cause::Disk, &format!("{walk};k:ext4_find_entry"), End::Disk);
+            scene.run(main, 1, Cause::CpuUser, "main;parse");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn looking_along_a_search_path_is_told_with_its_caller_and_counted_once() {
+        let found = first(&search(50), "path-lookup-storm").expect("found");
+        assert_eq!(found.cost.0, 350_000_000);
+        assert!(found.title.ends_with("takes 350 ms, most from `program!find`"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "find");
+        assert!(found.evidence.iter().any(|e| e.what.contains("__x64_sys_openat")));
+        assert_eq!(told(&search(50)), ["path-lookup-storm 350"]);
+    }
+
+    #[test]
+    fn a_few_opens_and_opens_that_wait_for_a_writer_are_healthy() {
+        assert!(first(&search(3), "path-lookup-storm").is_none());
+        let mut scene = Scene::default();
+        let main = scene.program("reader", None, 0);
+        let fifo = format!("{OPEN};k:do_sys_openat2;k:path_openat;k:fifo_open;k:wait_for_partner");
+        for _ in 0..50 {
+            scene.wait(main, 9, Cause::Pipe, &fifo, End::Unknown);
+            scene.run(main, 1, Cause::CpuUser, "main;parse");
+        }
+        assert!(first(&scene.done(), "path-lookup-storm").is_none());
+    }
+
+    #[test]
+    fn loading_a_program_is_not_a_look_up() {
+        let mut scene = Scene::default();
+        let main = scene.program("shell", None, 0);
+        for _ in 0..50 {
+            let exec = "main;libc.so.6!execve;k:do_syscall_64;k:do_execveat_common;k:path_openat";
+            scene.run(main, 9, Cause::CpuKernel, exec);
+        }
+        assert!(first(&scene.done(), "path-lookup-storm").is_none());
+    }
+}

@@ -1,0 +1,143 @@
+//! `random-read`: reads that wait for the disk and fetch little each time.
+
+use culprit_model::{Cause, Interval, Nanos, ProcessId, Time, counter_names};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct RandomRead;
+
+/// Waits from which they are a pattern.
+const MIN_WAITS: usize = 50;
+
+/// Bytes fetched by one wait from which the disk streams.
+const MAX_BYTES: f64 = 64.0 * 1024.0;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "random-read",
+    group: Group::Storage,
+    specificity: Specificity::Mechanism,
+    claim: "The program reads small pieces of files that are not in memory, and waits for the disk each \
+            time.",
+    signature: "Blocked in reads that miss the page cache, on the measured thing's path, in a process \
+                that fetches few bytes from storage for each wait. That the places are scattered is \
+                inferred: for reads one after the other the kernel fetches 128 KiB and more ahead.",
+    why: "Each wait costs the disk's latency, 0.05 to 0.2 ms on flash, 5 to 10 ms on a platter, for a \
+          few kilobytes, and only one request is on its way: the disk could do many at once.",
+    fix: "Read in the order of the file, or sort the places first; keep what belongs together close \
+          (clustered layout, larger pages), tell the kernel ahead (posix_fadvise WILLNEED, \
+          readahead), ask for many pieces at once (threads, io_uring), or let the data fit into memory.",
+    check: "culprit record -o fixed.culprit -- CMD; blocked.disk in `culprit findings fixed.culprit` must \
+            shrink, or bytes for each wait grow",
+    thresholds: &[
+        Threshold {
+            what: "waits for the disk in reads",
+            value: MIN_WAITS as f64,
+            unit: "count",
+            reason: "A cold start reads some dozens of files, each with a wait or two.",
+            source: "definition",
+        },
+        Threshold {
+            what: "bytes fetched from storage for one wait",
+            value: MAX_BYTES,
+            unit: "bytes",
+            reason: "The kernel's smallest window of reading ahead grows from 16 to 128 KiB within \
+                     four reads of a sequence, so a stream fetches more than 64 KiB for each wait. At \
+                     half, records of 32 KiB are not told, at double the beginnings of files are.",
+            source: "Linux mm/readahead.c, read_ahead_kb 128",
+        },
+    ],
+};
+
+/// True for a read's wait for pages, and the kernel's own work on it.
+fn is_miss(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    let within = |family| evidence.stacks.in_family(interval.stack, family);
+    matches!(interval.cause, Cause::Disk | Cause::CpuKernel)
+        && within(Family::ReadWrite)
+        && within(Family::ReadMiss)
+        && !within(Family::PageFault)
+}
+
+impl Rule for RandomRead {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let segments = evidence.segments(|_, i| is_miss(evidence, i));
+        tally::by(evidence, &segments, |s| Some(evidence.process(evidence.of_segment(s).thread)))
+            .into_iter()
+            .filter_map(|t| told(evidence, t.key, t.segments))
+            .collect()
+    }
+}
+
+/// How many waits for the disk a set of segments has that began up to a time.
+fn count(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize {
+    let waits = evidence.waits(segments);
+    let waits = waits.iter().map(|w| evidence.interval(*w));
+    waits.filter(|w| w.cause == Cause::Disk && w.start <= until).count()
+}
+
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
+    let waits = count(evidence, &segments, Time(u64::MAX));
+    // Counters are read now and then: only waits before the last reading belong to its bytes.
+    let growth = |name| evidence.counters.growth(Some(process), name);
+    let fetched = growth(counter_names::IO_DISK_READ_BYTES)?;
+    let counted = count(evidence, &segments, fetched.until);
+    let each = fetched.value as f64 / counted.max(1) as f64;
+    if waits < MIN_WAITS || counted == 0 || each > MAX_BYTES {
+        return None;
+    }
+    let waited = kernel_time::waited(evidence, &segments);
+    let caller = kernel_time::caller(evidence, &segments);
+    let title = format!(
+        "{} waits for the disk in {waits} reads, {:.0} KiB each, for {COST}, most from `{caller}`",
+        evidence.recording.process_name(process),
+        each / 1024.0
+    );
+    let mean = Nanos(waited.0 / waits as u64);
+    let claim = Claim::new(&DOC, title, Vec::new())
+        .at(Site::Entry)
+        .sure(0.85)
+        .fact("waits for the disk in reads", waits as f64, "count")
+        .fact("bytes fetched from storage for one wait", each, "bytes")
+        .time("time of one wait (mean)", mean)
+        .facts(kernel_time::facts(evidence, &segments));
+    Some(Claim { segments, ..claim })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, MS, Scene, first, told};
+    use culprit_model::{Cause, Recording, counter_names};
+
+    fn reader(bytes_each: u64, counted: bool) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("reader", None, 0);
+        let read = "main;fetch;libc.so.6!pread;k:do_syscall_64;k:__x64_sys_pread64;k:vfs_read";
+        let wait = format!("{read};k:filemap_read;k:filemap_get_pages;k:io_schedule");
+        for _ in 0..200 {
+            scene.wait(main, 2, Cause::Disk, &wait, End::Disk);
+            scene.run(main, 1, Cause::CpuUser, "main;fetch");
+        }
+        if counted {
+            scene.counter(Some(main), counter_names::IO_DISK_READ_BYTES, 200 * bytes_each);
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn small_pieces_are_told_with_their_size() {
+        let found = first(&reader(4096, true), "random-read").expect("found");
+        assert_eq!(found.cost.0, 400 * MS);
+        assert!(found.title.contains("in 200 reads, 4 KiB each, for 400 ms"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "fetch");
+        assert_eq!(told(&reader(4096, true))[0], "random-read 400");
+    }
+
+    #[test]
+    fn streams_and_what_nobody_counted_are_not() {
+        assert!(first(&reader(128 << 10, true), "random-read").is_none());
+        assert!(first(&reader(4096, false), "random-read").is_none());
+    }
+}

@@ -1,0 +1,83 @@
+//! `regex-compile-hot`: much CPU time goes into compiling regular expressions.
+
+use culprit_model::Severity;
+
+use crate::chore::{self, Spec};
+use crate::evidence::{Chore, Evidence};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct RegexCompileHot;
+
+/// Share of the path's CPU time from which it is told.
+const MIN_SHARE: f64 = 0.05;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "regex-compile-hot",
+    group: Group::Cpu,
+    specificity: Specificity::Pattern,
+    claim: "Compiling regular expressions takes a notable share of the time on a CPU.",
+    signature: "CPU time on the measured thing's path below compilers of expressions: regcomp, \
+                std::regex's constructor, Regex::new, regexp.Compile, PCRE, RE2 and their like; not \
+                below matching.",
+    why: "Compiling parses the expression and builds an automaton: 10 us to milliseconds, \
+          while one match of a short text takes less than a microsecond.",
+    fix: "Compile each expression once and keep it (static, field, cache), compile on first \
+          need where the start is slow, or use plain string functions for fixed texts.",
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    thresholds: &[Threshold {
+        what: "share of the path's CPU time",
+        value: MIN_SHARE,
+        unit: "share",
+        reason: "A program that compiles each expression once spends a few milliseconds on all of \
+                     them; a twentieth of a run is either much repetition or a start-up that others wait \
+                     for. At double, a start with 8 % is not told.",
+        source: "regcomp of a 30-character expression 5 to 50 us, Regex::new 10 us to 1 ms",
+    }],
+};
+
+/// What it looks for.
+const SPEC: Spec = Spec {
+    doc: &DOC,
+    chore: Chore::Regex,
+    doing: "compiling regular expressions",
+    min_share: MIN_SHARE,
+    min_interpreted: MIN_SHARE,
+    at_most: Severity::High,
+};
+
+impl Rule for RegexCompileHot {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        chore::find(evidence, &SPEC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn program(in_it: u64, beside: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..20 {
+            let stack = "main;check;libc.so.6!regcomp;libc.so.6!re_compile_internal";
+            scene.run(main, in_it, Cause::CpuUser, stack);
+            scene.run(main, beside, Cause::CpuUser, "main;compute");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_caller_is_told_with_the_share() {
+        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`program!check`: 200 ms of 400 ms"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "check");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_small_share_is_not() {
+        assert!(first(&program(1, 40), super::DOC.id).is_none());
+    }
+}

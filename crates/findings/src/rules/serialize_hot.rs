@@ -1,0 +1,86 @@
+//! `serialize-hot`: much CPU time goes into reading or writing JSON, XML, base64 or other encodings.
+
+use culprit_model::Severity;
+
+use crate::chore::{self, Spec};
+use crate::evidence::{Chore, Evidence};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct SerializeHot;
+
+/// Share of the path's CPU time from which it is told.
+const MIN_SHARE: f64 = 0.20;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "serialize-hot",
+    group: Group::Cpu,
+    specificity: Specificity::Pattern,
+    claim: "Reading or writing JSON, XML, base64, serialised objects or character encodings \
+            takes much of the time on a CPU.",
+    signature: "CPU time on the measured thing's path below (de)serialisers: jansson, cJSON, \
+                simdjson, expat, libxml2, serde, encoding/json, CPython's json and pickle, Jackson, \
+                V8's JSON, iconv.",
+    why: "Every value is turned into text and back, character by character, with an allocation \
+          for most of them. Where that is the program's purpose it is no fault, but still \
+          where the time goes; therefore it is never told as severe.",
+    fix: "Convert only the parts that are needed (streaming, lazy or partial parsing), do not \
+          convert back and forth between two parts of the same program, keep the result, use a \
+          binary format or a faster library.",
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    thresholds: &[Threshold {
+        what: "share of the path's CPU time",
+        value: MIN_SHARE,
+        unit: "share",
+        reason: "Programs that exchange documents rarely spend above a tenth on them; a fifth decides \
+                     about the run. At half, every service is told, at double only converters.",
+        source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
+                     Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
+    }],
+};
+
+/// What it looks for.
+const SPEC: Spec = Spec {
+    doc: &DOC,
+    chore: Chore::Serialize,
+    doing: "reading or writing JSON, XML, base64 or other encodings",
+    min_share: MIN_SHARE,
+    min_interpreted: MIN_SHARE,
+    at_most: Severity::Medium,
+};
+
+impl Rule for SerializeHot {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        chore::find(evidence, &SPEC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    fn program(in_it: u64, beside: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..20 {
+            let stack = "main;answer;libjansson.so.4!json_dumps;libjansson.so.4!do_dump";
+            scene.run(main, in_it, Cause::CpuUser, stack);
+            scene.run(main, beside, Cause::CpuUser, "main;compute");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_caller_is_told_with_the_share() {
+        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`program!answer`: 200 ms of 400 ms"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "answer");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_small_share_is_not() {
+        assert!(first(&program(1, 40), super::DOC.id).is_none());
+    }
+}

@@ -1,0 +1,180 @@
+//! `single-thread-limit`: one thread computes all the time, and no other does.
+//!
+//! A statement: the thread's time itself is explained by what it does there.
+
+use culprit_model::{Interval, Nanos, Severity, ThreadId, Time};
+
+use crate::evidence::Evidence;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct SingleThreadLimit;
+
+/// Share of the wall time that the thread is on a CPU or ready for one.
+const MIN_BUSY: f64 = 0.80;
+
+/// Share of the wall time in which a second thread may work or want to.
+const MAX_BESIDE: f64 = 0.20;
+
+/// Share of the wall time that another thread waits for it from which it is waited for.
+const MIN_WAITED: f64 = 0.50;
+
+/// Runs below this are not worth another thread.
+const MIN_WALL: Nanos = Nanos(2_000_000_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "single-thread-limit",
+    group: Group::Cpu,
+    specificity: Specificity::Statement,
+    claim: "One thread computes nearly all the time while nothing else of the program does: more CPUs \
+            would not help.",
+    signature: "One thread is on a CPU or ready for most of the wall time, on a machine with several CPUs, and \
+                hardly ever a second recorded thread works or is ready. That the other CPUs were idle \
+                is inferred: programs outside the recording are not seen.",
+    why: "A run cannot be shorter than what its busiest thread computes. This is no fault of a solver \
+          that has nothing to divide; it is a limit where other threads wait for this one, or where \
+          the work has independent parts.",
+    fix: "Make the thread's work less (its hot functions are findings of their own), divide it over \
+          threads, or hand parts that others do not need at once to a thread beside it.",
+    check: "culprit record -o fixed.culprit -- CMD; the run must take less wall time than CPU time",
+    thresholds: &[
+        Threshold {
+            what: "share of the wall time that the thread is on a CPU or ready for one",
+            value: MIN_BUSY,
+            unit: "share",
+            reason: "At 0.8 a perfect division over two threads would save 40 % of the wall time; a \
+                     thread that waits for a third of it has another limit.",
+            source: "Amdahl's law",
+        },
+        Threshold {
+            what: "share of the wall time in which a second thread works or is ready",
+            value: MAX_BESIDE,
+            unit: "share",
+            reason: "Above, the program is parallel in part and other findings tell what keeps it.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of the wall time that another thread waits for it",
+            value: MIN_WAITED,
+            unit: "share",
+            reason: "Then it is told as low, else as information: a wait of half of the run is more than \
+                     the start and the end of a pool.",
+            source: "definition",
+        },
+        Threshold {
+            what: "wall time",
+            value: MIN_WALL.0 as f64,
+            unit: "ns",
+            reason: "Below two seconds, dividing the work is seldom worth its price; at half, every \
+                     command of a second would be told.",
+            source: "definition",
+        },
+    ],
+};
+
+impl Rule for SingleThreadLimit {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let wall = evidence.chain.wall;
+        let from = evidence.chain.segments.first().map(|s| s.start);
+        let Some(from) = from.filter(|_| evidence.chain.one_shot && wall >= MIN_WALL) else {
+            return Vec::new();
+        };
+        let beside = evidence.work.with_at_least(2, from, from + wall);
+        let busiest = busiest(evidence, from);
+        let busiest = busiest.filter(|(_, wanted)| wanted.share_of(wall) >= MIN_BUSY);
+        match busiest {
+            Some((thread, wanted))
+                if evidence.recording.meta.cpus > 1 && beside.share_of(wall) <= MAX_BESIDE =>
+            {
+                vec![told(evidence, thread, wanted, (from, wall))]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The thread that was on a CPU or ready for one for most of the measured wall time.
+fn busiest(evidence: &Evidence<'_>, from: Time) -> Option<(ThreadId, Nanos)> {
+    let end = from + evidence.chain.wall;
+    let mut wanted = vec![Nanos::ZERO; evidence.recording.threads.len()];
+    let works = |i: &&Interval| i.cause.is_cpu() || i.cause.is_runnable();
+    for interval in evidence.recording.intervals.iter().filter(works) {
+        let shared = (interval.start + interval.duration).min(end);
+        wanted[interval.thread.index()] += shared.since(interval.start.max(from).min(shared));
+    }
+    let all = wanted.into_iter().enumerate().map(|(at, time)| (ThreadId::from_index(at), time));
+    all.max_by_key(|(thread, time)| (*time, std::cmp::Reverse(*thread)))
+}
+
+/// The longest that another thread of its process waited for a thread.
+fn waited_for(evidence: &Evidence<'_>, thread: ThreadId) -> Nanos {
+    let process = evidence.process(thread);
+    let mut waits = vec![Nanos::ZERO; evidence.recording.threads.len()];
+    let ended = |i: &&Interval| {
+        i.cause.is_blocked() && i.waker == Some(thread) && evidence.process(i.thread) == process
+    };
+    for wait in evidence.recording.intervals.iter().filter(ended) {
+        waits[wait.thread.index()] += wait.duration;
+    }
+    waits.into_iter().max().unwrap_or_default()
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    thread: ThreadId,
+    wanted: Nanos,
+    (from, wall): (Time, Nanos),
+) -> Claim {
+    let waited = waited_for(evidence, thread);
+    let is_waited_for = waited.share_of(wall) >= MIN_WAITED;
+    let severity = if is_waited_for { Severity::Low } else { Severity::Info };
+    let whom = if is_waited_for { " and others wait for it" } else { "" };
+    let cpus = evidence.recording.meta.cpus;
+    let title = format!(
+        "one thread of {} computes for {wanted} of {wall}{whom}: the program uses 1 of {cpus} CPUs",
+        evidence.recording.process_name(evidence.process(thread))
+    );
+    Claim::statement(&DOC, title, severity)
+        .sure(0.8)
+        .time(format!("on a CPU or ready: {}", evidence.recording.thread_name(thread)), wanted)
+        .time("longest that another thread of the process waited for it", waited)
+        .time("two threads worked or were ready", evidence.work.with_at_least(2, from, from + wall))
+        .fact("CPUs", f64::from(cpus), "count")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Recording, Severity};
+
+    fn solver(helper: Option<Cause>) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("solver", None, 0);
+        scene.run(main, 3000, Cause::CpuUser, "main;solve");
+        if let Some(cause) = helper {
+            let process = scene.recording.thread(main).process;
+            let thread = scene.thread(process, "helper", 0);
+            let end = if cause.is_cpu() { End::Unknown } else { End::By(main) };
+            scene.wait(thread, 3000, cause, "clone3;help;k:futex_do_wait", end);
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn a_solver_is_told_as_information_and_one_that_others_wait_for_as_low() {
+        let alone = first(&solver(None), "single-thread-limit").expect("found");
+        assert_eq!((alone.severity, alone.cost.0), (Severity::Info, 0));
+        assert!(
+            alone.title.contains("3.00 s of 3.00 s: the program uses 1 of 2"),
+            "{}",
+            alone.title
+        );
+        let waited = first(&solver(Some(Cause::Lock)), "single-thread-limit").expect("found");
+        assert_eq!(waited.severity, Severity::Low);
+    }
+
+    #[test]
+    fn two_threads_that_work_are_not() {
+        assert!(first(&solver(Some(Cause::CpuUser)), "single-thread-limit").is_none());
+    }
+}
