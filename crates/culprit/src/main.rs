@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 mod args;
 mod bench;
+mod casebook;
 mod clock;
 mod commands;
 mod digest;

@@ -110,6 +110,16 @@ pub(crate) fn columns() -> Option<usize> {
     variable("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns >= 40)
 }
 
+/// Whether a program is where commands are looked up: a file that may be executed, in a folder of
+/// `PATH`.
+pub(crate) fn has_program(name: &str) -> bool {
+    use rustix::fs::{Access, access};
+    let folders = variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .any(|path| path.is_file() && access(&path, Access::EXEC_OK).is_ok())
+}
+
 /// Where this user's settings are.
 fn user_folder() -> Option<PathBuf> {
     variable("XDG_CONFIG_HOME")

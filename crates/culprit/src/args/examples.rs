@@ -388,6 +388,24 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "casebook",
+        &[
+            ("culprit casebook list", "all cases"),
+            ("culprit casebook show tail-poll", "one of them"),
+            ("culprit casebook run tail-poll", "measured on this machine"),
+        ],
+    ),
+    ("casebook list", &[("culprit casebook list --dir cases", "your own, and what they need")]),
+    ("casebook show", &[("culprit casebook show tail-poll", "what was seen, and what changes it")]),
+    (
+        "casebook run",
+        &[
+            ("culprit casebook run tail-poll cold-start", "two cases"),
+            ("culprit casebook run --all --short", "all that this machine can run, in few rounds"),
+            ("culprit casebook run mine --dir cases --keep out", "your own; its recordings stay"),
+        ],
+    ),
+    (
         "doctor",
         &[
             ("culprit doctor", "what may be recorded here, and how to be allowed more"),

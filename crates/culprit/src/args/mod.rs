@@ -6,6 +6,7 @@
 //! every subcommand's help, `settings.rs` the variables and files that stand in for options.
 
 mod activity;
+mod casebook;
 mod disk;
 mod examples;
 mod exchange;
@@ -29,6 +30,7 @@ use crate::failure::Failure;
 use crate::settings::{Settings, variables as named};
 
 pub(crate) use activity::ActivityArg;
+pub(crate) use casebook::{CasebookAction, CasebookArgs, RunArgs};
 pub(crate) use disk::DiskArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
@@ -135,6 +137,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// A finding's page: what it means, why it costs time, what to do
     Explain(ExplainArgs),
+    /// The worked cases: published slow-downs that run here, each with the finding that tells it
+    Casebook(CasebookArgs),
     /// What this machine or place allows, and what is degraded without it
     Doctor(DoctorArgs),
     /// Completions for a shell, on stdout

@@ -21,4 +21,4 @@ pub(crate) use answer::{
 };
 pub(crate) use conduct::conduct;
 pub(crate) use export::{csv, hyperfine, markdown};
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Arm, Plan, Recording};

@@ -6,6 +6,7 @@ mod bench_compare;
 mod butterfly;
 mod callees;
 mod callers;
+mod casebook;
 mod checkup;
 mod completions;
 mod critical_path;
@@ -30,6 +31,8 @@ mod tree;
 mod verify;
 mod wakers;
 mod why;
+
+pub(crate) use casebook::Became;
 
 use crate::args::Command;
 use crate::failure::{Failure, Outcome};
@@ -68,6 +71,7 @@ pub(crate) fn run(
         Command::Import(args) => import::run(&args, output),
         Command::Export(args) => export::run(&args, output),
         Command::Explain(args) => explain::run(&args, output),
+        Command::Casebook(args) => casebook::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Completions(args) => completions::run(&args, settings, output),
         Command::Man(args) => man::run(&args, settings, output),

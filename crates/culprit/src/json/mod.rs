@@ -7,6 +7,7 @@
 mod activities;
 mod bench;
 mod bench_compare;
+mod casebook;
 mod diff;
 mod disk;
 mod error;
@@ -22,6 +23,10 @@ mod why;
 pub(crate) use activities::ActivitiesDocument;
 pub(crate) use bench::{BenchDocument, VerifyDocument};
 pub(crate) use bench_compare::BenchCompareDocument;
+pub(crate) use casebook::{
+    CaseJson, ListDocument as CasesDocument, RunDocument as CaseRunDocument,
+    ShowDocument as CaseDocument,
+};
 pub(crate) use diff::DiffDocument;
 pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;

@@ -35,6 +35,11 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// Does something that prints, without the line in its way.
+    pub(crate) fn clear_for<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
     /// Takes the line away.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_compare;
+mod casebook;
 mod findings;
 mod probe;
 mod ratio;
@@ -10,6 +11,7 @@ mod why;
 
 pub(crate) use bench::{bench_text, verify_text};
 pub(crate) use bench_compare::bench_compare_text;
+pub(crate) use casebook::{case_text, list_text, told_text};
 pub(crate) use findings::{Detail, culprit, finding_page, findings_text};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};

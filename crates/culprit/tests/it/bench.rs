@@ -61,7 +61,9 @@ fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
         assert_eq!(Some(runs.len() as u64), answer["rounds"].as_u64());
         for run in runs {
             assert!(number(&run["cpu_ns"]) > 0.0 && number(&run["wall_ns"]) > 0.0, "{run}");
-            assert!(number(&run["peak_memory_bytes"]) > 100_000.0, "{run}");
+            // A peak that may be this program's own is not told.
+            let peak = run["peak_memory_bytes"].as_f64();
+            assert!(peak.is_none_or(|peak| peak > 100_000.0), "{run}");
         }
     }
 }

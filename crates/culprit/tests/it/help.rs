@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 37] = [
+const SUBCOMMANDS: [&str; 41] = [
     "why",
     "bench",
     "bench cmd",
@@ -40,6 +40,10 @@ const SUBCOMMANDS: [&str; 37] = [
     "import",
     "export",
     "explain",
+    "casebook",
+    "casebook list",
+    "casebook show",
+    "casebook run",
     "doctor",
     "completions",
 ];

@@ -265,6 +265,33 @@ fn bench_and_verify_print_the_documented_keys() {
 }
 
 #[test]
+fn the_casebook_prints_the_documented_keys() {
+    let lab = Lab::new();
+    // What is missing is this machine's to say, and not every case needs a build.
+    let without = |document, section, optional: &[&str]| {
+        for key in undocumented(section, &[document]) {
+            assert!(optional.iter().any(|optional| key.starts_with(optional)), "{section}: {key}");
+        }
+    };
+    without(lab.json(&["casebook", "list"]), "casebook-list", &["cases[].missing"]);
+    let shown = lab.json(&["casebook", "show", "startup-waits"]);
+    without(shown, "casebook-show", &["missing"]);
+    if !all_rights() {
+        return skip("json of casebook run", "recording in full needs root");
+    }
+    let folder = lab.path("cases/pause");
+    std::fs::create_dir_all(&folder).unwrap();
+    let case = "title = 't'\nstory = 's'\nfix = 'f'\n[guilty]\ncommand = ['sleep', '0.2']\n\
+        finding = 'idle-await'\n[fixed]\ncommand = ['sleep', '0.01']\n";
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let arguments = ["casebook", "run", "pause", "--dir", "cases", "--short", "--json"];
+    let output = lab.culprit().args(arguments).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    let optional = ["cases[].missing", "cases[].findings[]"];
+    without(document, "casebook-run", &optional);
+}
+
+#[test]
 fn a_probe_prints_the_documented_keys() {
     let document = Lab::new().json(&["bench", "syscall", "-r", "2", "--calls", "1000"]);
     // What two rounds tell is the machine's to say.

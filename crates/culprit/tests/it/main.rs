@@ -12,6 +12,7 @@
 mod activities;
 mod bad_input;
 mod bench;
+mod casebook;
 mod causes;
 mod compare;
 mod containers;

@@ -97,8 +97,13 @@ fn every_subcommand_and_option_that_documents_name_exists() {
     assert!(known.contains_key("butterfly"), "{known:?}");
     let folder = fixtures().join("../docs");
     let mut paths = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
-    for entry in std::fs::read_dir(folder).unwrap() {
-        paths.push(format!("docs/{}", entry.unwrap().file_name().to_string_lossy()));
+    for sub in ["", "casebook/"] {
+        for entry in std::fs::read_dir(folder.join(sub)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.path().is_file() {
+                paths.push(format!("docs/{sub}{}", entry.file_name().to_string_lossy()));
+            }
+        }
     }
     for path in paths {
         for command in commands(&document(&path)) {

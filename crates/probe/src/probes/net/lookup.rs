@@ -185,8 +185,8 @@ fn configured(text: &str) -> (Vec<SocketAddr>, Duration) {
                 servers.extend(address.map(|address| SocketAddr::new(address, PORT)));
             }
             Some("options") => {
-                let told = words.filter_map(|word| word.strip_prefix("timeout:")?.parse().ok());
-                patience = told.last().unwrap_or(patience).clamp(1, 30);
+                let mut told = words.filter_map(|word| word.strip_prefix("timeout:")?.parse().ok());
+                patience = told.next_back().unwrap_or(patience).clamp(1, 30);
             }
             _ => {}
         }

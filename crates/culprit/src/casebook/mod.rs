@@ -1,0 +1,24 @@
+//! `culprit casebook`: published slow-downs as runnable pairs, each with the finding that tells it.
+//!
+//! ```text
+//! shelf ──case.toml──> case ──needs are here──> folder of its own ──build──> timed and recorded
+//!   └─ carried by the program, or --dir           removed at the end          rounds (bench)
+//!                                                                                │
+//!                       told: what was found, and whether that is what was expected
+//! ```
+//!
+//! The two variants of a case are an ordinary measurement of `bench`: timed in rounds, then recorded in
+//! rounds of their own. Nothing here decides what is a finding.
+
+mod case;
+mod conduct;
+mod folder;
+mod judge;
+mod needs;
+mod shelf;
+
+pub(crate) use case::Case;
+pub(crate) use conduct::{Effort, Ran, run};
+pub(crate) use judge::{Check, Told};
+pub(crate) use needs::missing;
+pub(crate) use shelf::Shelf;

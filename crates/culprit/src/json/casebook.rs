@@ -1,0 +1,181 @@
+//! `casebook list`, `show` and `run` as JSON.
+
+use culprit_engine::stats::Ratio;
+use serde::Serialize;
+
+use super::SCHEMA;
+use super::findings::FindingJson;
+use crate::casebook::{Case, Check, Told};
+use crate::commands::Became;
+
+/// All cases.
+#[derive(Debug, Serialize)]
+pub(crate) struct ListDocument {
+    schema: u32,
+    cases: Vec<EntryJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct EntryJson {
+    name: String,
+    title: String,
+    finding: String,
+    function: Option<String>,
+    places: Vec<String>,
+    needs: Vec<String>,
+    missing: Vec<String>,
+}
+
+/// One case.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShowDocument {
+    schema: u32,
+    #[serde(flatten)]
+    entry: EntryJson,
+    story: String,
+    fix: String,
+    build: Vec<String>,
+    guilty: String,
+    fixed: String,
+}
+
+/// Cases that were run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunDocument {
+    schema: u32,
+    interrupted: bool,
+    cases: Vec<CaseJson>,
+}
+
+/// A case that was run, or why it was not.
+#[derive(Debug, Serialize)]
+pub(crate) struct CaseJson {
+    name: String,
+    title: String,
+    state: &'static str,
+    missing: Vec<String>,
+    problem: Option<String>,
+    checks: Vec<CheckJson>,
+    verdict: Option<String>,
+    times_as_fast: Option<FasterJson>,
+    guilty_ns: Option<u64>,
+    fixed_ns: Option<u64>,
+    explained_share: Option<f64>,
+    findings: Vec<FindingJson>,
+    recordings: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CheckJson {
+    id: &'static str,
+    held: bool,
+    told: String,
+}
+
+#[derive(Debug, Serialize)]
+struct FasterJson {
+    value: f64,
+    low: f64,
+    high: f64,
+    rounds: usize,
+}
+
+impl ListDocument {
+    /// The document of cases with what is missing for each.
+    pub(crate) fn new(cases: &[(Case, Vec<String>)]) -> Self {
+        let cases = cases.iter().map(|(case, missing)| EntryJson::new(case, missing)).collect();
+        Self { schema: SCHEMA, cases }
+    }
+}
+
+impl EntryJson {
+    fn new(case: &Case, missing: &[String]) -> Self {
+        Self {
+            name: case.name.clone(),
+            title: case.title.clone(),
+            finding: case.guilty.finding.clone(),
+            function: case.guilty.function.clone(),
+            places: case.places.clone(),
+            needs: case.needs.clone(),
+            missing: missing.to_vec(),
+        }
+    }
+}
+
+impl ShowDocument {
+    /// The document of a case and what is missing for it.
+    pub(crate) fn new(case: &Case, missing: &[String]) -> Self {
+        Self {
+            schema: SCHEMA,
+            entry: EntryJson::new(case, missing),
+            story: case.story.trim().to_owned(),
+            fix: case.fix.trim().to_owned(),
+            build: case.build.iter().map(|argv| argv.join(" ")).collect(),
+            guilty: case.guilty.command.join(" "),
+            fixed: case.fixed.command.join(" "),
+        }
+    }
+}
+
+impl RunDocument {
+    /// The document of cases that were run.
+    pub(crate) fn new(cases: Vec<CaseJson>, interrupted: bool) -> Self {
+        Self { schema: SCHEMA, interrupted, cases }
+    }
+}
+
+impl CaseJson {
+    /// What became of a case.
+    pub(crate) fn new(case: &Case, became: &Became) -> Self {
+        let empty = Self {
+            name: case.name.clone(),
+            title: case.title.clone(),
+            state: "skipped",
+            missing: Vec::new(),
+            problem: None,
+            checks: Vec::new(),
+            verdict: None,
+            times_as_fast: None,
+            guilty_ns: None,
+            fixed_ns: None,
+            explained_share: None,
+            findings: Vec::new(),
+            recordings: None,
+        };
+        match became {
+            Became::Skipped(missing) => Self { missing: missing.clone(), ..empty },
+            Became::Failed(failure) => {
+                Self { state: "failed", problem: Some(failure.to_string()), ..empty }
+            }
+            Became::Told(told) => empty.with(told),
+        }
+    }
+
+    fn with(self, told: &Told) -> Self {
+        let check =
+            |check: &Check| CheckJson { id: check.id, held: check.held, told: check.told.clone() };
+        Self {
+            state: if told.as_expected() { "as-expected" } else { "otherwise" },
+            checks: told.checks.iter().map(check).collect(),
+            verdict: told.ratio.as_ref().map(|ratio| ratio.verdict.to_string()),
+            times_as_fast: told.ratio.as_ref().map(FasterJson::new),
+            guilty_ns: told.medians.0.map(|wall| wall.0),
+            fixed_ns: told.medians.1.map(|wall| wall.0),
+            explained_share: Some(told.explained_share),
+            findings: told.findings.iter().map(FindingJson::from).collect(),
+            recordings: told.recordings.as_ref().map(|path| path.display().to_string()),
+            ..self
+        }
+    }
+}
+
+impl FasterJson {
+    fn new(ratio: &Ratio) -> Self {
+        Self {
+            value: 1.0 / ratio.value,
+            low: 1.0 / ratio.interval.high,
+            high: 1.0 / ratio.interval.low,
+            rounds: ratio.rounds,
+        }
+    }
+}

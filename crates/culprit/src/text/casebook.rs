@@ -1,0 +1,114 @@
+//! Cases as text.
+
+use super::findings::{Detail, findings_text};
+use crate::casebook::{Case, Told};
+use crate::commands::Became;
+use crate::output::{Align, Output, Table, clean, wrap};
+
+/// All cases with what is missing for each.
+pub(crate) fn list_text(cases: &[(Case, Vec<String>)], output: &Output) -> String {
+    let mut table = Table::new(&[
+        ("case", Align::Left),
+        ("finding", Align::Left),
+        ("here", Align::Left),
+        ("what is slow", Align::Left),
+    ]);
+    for (case, missing) in cases {
+        table.row([
+            clean(&case.name).into_owned(),
+            case.guilty.finding.clone(),
+            if missing.is_empty() { "yes".to_owned() } else { "no".to_owned() },
+            clean(&case.title).into_owned(),
+        ]);
+    }
+    let mut text = table.render(output.width());
+    for (case, missing) in cases.iter().filter(|(_, missing)| !missing.is_empty()) {
+        text.push_str(&clean(&format!("{} needs {}\n", case.name, missing.join(", "))));
+        text.push('\n');
+    }
+    text
+}
+
+/// A case's story, its fix and its commands.
+pub(crate) fn case_text(case: &Case, missing: &[String], output: &Output) -> String {
+    let paint = output.paint();
+    let mut text = format!("{}  {}\n", paint.heading(&clean(&case.name)), clean(&case.title));
+    let mut part = |name: &str, content: &str| {
+        text.push_str(&format!("\n{}\n", paint.strong(name)));
+        text.push_str(&wrap(&clean(content), output.width(), "  "));
+    };
+    part("What was seen", &one_line(&case.story));
+    part("The fix", &one_line(&case.fix));
+    let mut commands: Vec<(&str, String)> =
+        case.build.iter().map(|argv| ("build", argv.join(" "))).collect();
+    commands.push(("guilty", case.guilty.command.join(" ")));
+    commands.push(("fixed", case.fixed.command.join(" ")));
+    text.push_str(&format!("\n{}\n", paint.strong("Commands")));
+    for (name, line) in commands {
+        text.push_str(&format!("  {name:<7} {}\n", clean(&line)));
+    }
+    let function = case.guilty.function.as_ref();
+    let at = function.map_or_else(String::new, |name| format!(" in {}", clean(name)));
+    text.push_str(&format!(
+        "\n{}\n  {}{at}, in {}\n",
+        paint.strong("What Culprit must say"),
+        case.guilty.finding,
+        case.places.last().map_or("host", String::as_str)
+    ));
+    if !missing.is_empty() {
+        let line = format!("Missing here: {}", missing.join(", "));
+        text.push_str(&format!("\n{}", wrap(&clean(&line), output.width(), "")));
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What became of a case that was to be run.
+pub(crate) fn told_text(case: &Case, became: &Became, output: &Output) -> String {
+    let paint = output.paint();
+    let word = match became {
+        Became::Told(told) if told.as_expected() => paint.good("as expected"),
+        Became::Told(_) => paint.bad("not as expected"),
+        Became::Skipped(_) => paint.strong("skipped"),
+        Became::Failed(_) => paint.bad("failed"),
+    };
+    let title = clean(&case.title);
+    let mut text = format!("{}  {word}\n", paint.heading(&clean(&case.name)));
+    text.push_str(&wrap(&title, output.width(), ""));
+    match became {
+        Became::Told(told) => text.push_str(&measured_text(told, output)),
+        Became::Skipped(missing) => {
+            text.push_str(&clean(&format!("Missing here: {}", missing.join(", "))));
+            text.push('\n');
+        }
+        Became::Failed(failure) => {
+            text.push_str(&wrap(&clean(&failure.to_string()), output.width(), ""));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn measured_text(told: &Told, output: &Output) -> String {
+    let paint = output.paint();
+    let mut text = String::from("\n");
+    if let Some(at) = told.culprit {
+        text.push_str(&findings_text(&told.findings[at..=at], Detail::Culprit, output));
+    }
+    if let Some(sentence) = &told.sentence {
+        text.push_str(&wrap(&clean(sentence), output.width(), ""));
+    }
+    for check in &told.checks {
+        let mark = if check.held { paint.good("yes") } else { paint.bad("NO ") };
+        let line = clean(&check.told).into_owned();
+        let wrapped = wrap(&line, output.width(), "                              ");
+        text.push_str(&format!("  {mark}  {:<23}  {}", check.id, wrapped.trim_start()));
+    }
+    if let Some(recordings) = &told.recordings {
+        text.push_str(&paint.faint(&format!("Recordings: {}\n", recordings.display())));
+    }
+    text
+}
