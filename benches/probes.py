@@ -216,7 +216,7 @@ def disk(options, folder, table):
 
 def disk_round(worker, spec, case, round_, folder, table):
     file = f"{worker.folder}/file"
-    worker.ask("disk-write", {"spec": spec})
+    worker.ask("disk-write", {"spec": spec, "files": 1})
 
     def keep(arm, told):
         for what in ("clat", "lat"):
@@ -310,10 +310,10 @@ def net(options, folder, table):
     client = compiled(CLIENT, "client", folder) if cc else None
     server, talker = (Worker(options.culprit, f"{folder}/{name}") for name in ("server", "talker"))
     with contextlib.closing(server), contextlib.closing(talker):
-        port = server.ask("net-serve", {"port": 0, "everywhere": False})
+        port = server.ask("net-serve", {"port": 0, "everywhere": False})["port"]
 
         def ours():
-            talk = {"to": f"127.0.0.1:{port}", "trips": TRIPS, "connects": 1, "duration_ns": 10 ** 9, "rate": 1,
+            talk = {"to": f"127.0.0.1:{port}", "datagrams": False, "trips": TRIPS, "connects": 1, "duration_ns": 10 ** 9, "rate": 1,
                     "seed": 1, "published": None}
             told = talker.ask("net-talk", talk)
             if client:
