@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Basis, Evidence as Fact, FrameId, Interval, Nanos, Severity, Text};
 
 use crate::evidence::{Chore, Evidence, SegmentId};
-use crate::rule::{Claim, RuleDoc, Site, fact};
+use crate::rule::{Claim, RuleDoc, Site, Threshold, fact};
 use crate::tally;
 
 /// Clock samples below which nothing is said of less than [`MIN_TIME`]: the time of 10 samples is
@@ -37,6 +37,18 @@ pub(crate) struct Spec {
     pub(crate) min_interpreted: f64,
     /// How severe it can be.
     pub(crate) at_most: Severity,
+}
+
+/// The share from which code of interpreters is told, as the page of a rule has it.
+pub(crate) const fn below_an_interpreter(value: f64) -> Threshold {
+    Threshold {
+        what: "share of the path's CPU time, below an interpreter",
+        value,
+        unit: "share",
+        reason: "An interpreter does such work for its own steps, not only for what the program \
+                 asks for; at the plain threshold, ordinary scripts are told.",
+        source: "scripts that only compute, CPython 3.11 to 3.14",
+    }
 }
 
 impl Spec {

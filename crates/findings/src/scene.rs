@@ -246,6 +246,17 @@ pub(crate) fn told(recording: &Recording) -> Vec<String> {
     report.findings.iter().map(|f| format!("{} {}", f.id, f.cost.0 / MS)).collect()
 }
 
+/// A program that passes `in_it` ms in a stack and `beside` ms in a function of its own, twenty times.
+pub(crate) fn beside(stack: &str, in_it: u64, beside: u64) -> Recording {
+    let mut scene = Scene::default();
+    let main = scene.program("program", None, 0);
+    for _ in 0..20 {
+        scene.run(main, in_it, Cause::CpuUser, stack);
+        scene.run(main, beside, Cause::CpuUser, "main;compute");
+    }
+    scene.done()
+}
+
 /// The first finding of a rule.
 pub(crate) fn first(recording: &Recording, id: &str) -> Option<culprit_model::Finding> {
     let report = crate::find(recording, &crate::Options::default());

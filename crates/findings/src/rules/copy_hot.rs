@@ -40,14 +40,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
                      Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
         },
-        Threshold {
-            what: "share of the path's CPU time, below an interpreter",
-            value: MIN_INTERPRETED,
-            unit: "share",
-            reason: "An interpreter does such work for its own steps, not only for what the program \
-                     asks for; at the plain threshold, ordinary scripts are told.",
-            source: "scripts that only compute, CPython 3.11 to 3.14",
-        },
+        chore::below_an_interpreter(MIN_INTERPRETED),
     ],
 };
 
@@ -69,23 +62,13 @@ impl Rule for CopyHot {
 
 #[cfg(test)]
 mod tests {
-    use crate::scene::{Scene, first};
-    use culprit_model::{Cause, Recording};
+    use crate::scene::{beside, first};
 
-    fn program(in_it: u64, beside: u64) -> Recording {
-        let mut scene = Scene::default();
-        let main = scene.program("program", None, 0);
-        for _ in 0..20 {
-            let stack = "main;shift;libc.so.6!__memmove_avx_unaligned_erms";
-            scene.run(main, in_it, Cause::CpuUser, stack);
-            scene.run(main, beside, Cause::CpuUser, "main;compute");
-        }
-        scene.done()
-    }
+    const STACK: &str = "main;shift;libc.so.6!__memmove_avx_unaligned_erms";
 
     #[test]
     fn the_caller_is_told_with_the_share() {
-        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
         assert!(found.title.starts_with("`program!shift`: 200 ms of 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "shift");
         assert_eq!(found.cost.0, 200_000_000);
@@ -93,6 +76,6 @@ mod tests {
 
     #[test]
     fn a_small_share_is_not() {
-        assert!(first(&program(1, 40), super::DOC.id).is_none());
+        assert!(first(&beside(STACK, 1, 40), super::DOC.id).is_none());
     }
 }

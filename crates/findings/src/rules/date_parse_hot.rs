@@ -58,23 +58,13 @@ impl Rule for DateParseHot {
 
 #[cfg(test)]
 mod tests {
-    use crate::scene::{Scene, first};
-    use culprit_model::{Cause, Recording};
+    use crate::scene::{beside, first};
 
-    fn program(in_it: u64, beside: u64) -> Recording {
-        let mut scene = Scene::default();
-        let main = scene.program("program", None, 0);
-        for _ in 0..20 {
-            let stack = "main;load;libc.so.6!strptime;libc.so.6!__strptime_internal";
-            scene.run(main, in_it, Cause::CpuUser, stack);
-            scene.run(main, beside, Cause::CpuUser, "main;compute");
-        }
-        scene.done()
-    }
+    const STACK: &str = "main;load;libc.so.6!strptime;libc.so.6!__strptime_internal";
 
     #[test]
     fn the_caller_is_told_with_the_share() {
-        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
         assert!(found.title.starts_with("`program!load`: 200 ms of 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "load");
         assert_eq!(found.cost.0, 200_000_000);
@@ -82,6 +72,6 @@ mod tests {
 
     #[test]
     fn a_small_share_is_not() {
-        assert!(first(&program(1, 40), super::DOC.id).is_none());
+        assert!(first(&beside(STACK, 1, 40), super::DOC.id).is_none());
     }
 }

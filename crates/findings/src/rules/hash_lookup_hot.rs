@@ -39,14 +39,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
                      Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
         },
-        Threshold {
-            what: "share of the path's CPU time, below an interpreter",
-            value: MIN_INTERPRETED,
-            unit: "share",
-            reason: "An interpreter does such work for its own steps, not only for what the program \
-                     asks for; at the plain threshold, ordinary scripts are told.",
-            source: "scripts that only compute, CPython 3.11 to 3.14",
-        },
+        chore::below_an_interpreter(MIN_INTERPRETED),
     ],
 };
 

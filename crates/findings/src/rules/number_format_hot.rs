@@ -42,14 +42,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "snprintf of `%f` 200 to 400 ns against 20 to 40 ns for std::to_chars, glibc 2.41 and \
                      libstdc++ 14",
         },
-        Threshold {
-            what: "share of the path's CPU time, below an interpreter",
-            value: MIN_INTERPRETED,
-            unit: "share",
-            reason: "An interpreter does such work for its own steps, not only for what the program \
-                     asks for; at the plain threshold, ordinary scripts are told.",
-            source: "scripts that only compute, CPython 3.11 to 3.14",
-        },
+        chore::below_an_interpreter(MIN_INTERPRETED),
     ],
 };
 
@@ -71,23 +64,13 @@ impl Rule for NumberFormatHot {
 
 #[cfg(test)]
 mod tests {
-    use crate::scene::{Scene, first};
-    use culprit_model::{Cause, Recording};
+    use crate::scene::{beside, first};
 
-    fn program(in_it: u64, beside: u64) -> Recording {
-        let mut scene = Scene::default();
-        let main = scene.program("program", None, 0);
-        for _ in 0..20 {
-            let stack = "main;dump;libc.so.6!snprintf;libc.so.6!__printf_fp_l";
-            scene.run(main, in_it, Cause::CpuUser, stack);
-            scene.run(main, beside, Cause::CpuUser, "main;compute");
-        }
-        scene.done()
-    }
+    const STACK: &str = "main;dump;libc.so.6!snprintf;libc.so.6!__printf_fp_l";
 
     #[test]
     fn the_caller_is_told_with_the_share() {
-        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
         assert!(found.title.starts_with("`program!dump`: 200 ms of 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "dump");
         assert_eq!(found.cost.0, 200_000_000);
@@ -95,6 +78,6 @@ mod tests {
 
     #[test]
     fn a_small_share_is_not() {
-        assert!(first(&program(1, 40), super::DOC.id).is_none());
+        assert!(first(&beside(STACK, 1, 40), super::DOC.id).is_none());
     }
 }

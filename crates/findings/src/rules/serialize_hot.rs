@@ -57,23 +57,13 @@ impl Rule for SerializeHot {
 
 #[cfg(test)]
 mod tests {
-    use crate::scene::{Scene, first};
-    use culprit_model::{Cause, Recording};
+    use crate::scene::{beside, first};
 
-    fn program(in_it: u64, beside: u64) -> Recording {
-        let mut scene = Scene::default();
-        let main = scene.program("program", None, 0);
-        for _ in 0..20 {
-            let stack = "main;answer;libjansson.so.4!json_dumps;libjansson.so.4!do_dump";
-            scene.run(main, in_it, Cause::CpuUser, stack);
-            scene.run(main, beside, Cause::CpuUser, "main;compute");
-        }
-        scene.done()
-    }
+    const STACK: &str = "main;answer;libjansson.so.4!json_dumps;libjansson.so.4!do_dump";
 
     #[test]
     fn the_caller_is_told_with_the_share() {
-        let found = first(&program(10, 10), super::DOC.id).expect("found");
+        let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
         assert!(found.title.starts_with("`program!answer`: 200 ms of 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "answer");
         assert_eq!(found.cost.0, 200_000_000);
@@ -81,6 +71,6 @@ mod tests {
 
     #[test]
     fn a_small_share_is_not() {
-        assert!(first(&program(1, 40), super::DOC.id).is_none());
+        assert!(first(&beside(STACK, 1, 40), super::DOC.id).is_none());
     }
 }
