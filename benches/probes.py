@@ -10,7 +10,10 @@ peer's of the same round; all figures are medians over the rounds, with the lowe
   twice: as it is, where it takes one answer at a time and lets the others lie, which makes them older,
   and told to take all there are, as Culprit does. fio tells a request's latency twice: `clat` begins
   when a call is made, for io_uring when it has returned, `lat` already when the request is prepared.
-  Culprit's begins just before the call: between the two.
+  Culprit's begins just before the call: between the two. In the cache a request takes a microsecond, and
+  what a tool does between two requests drives the kernel's code and data out of the CPU's caches: there fio
+  runs a second time, told to measure nothing but `clat`, and beside both are some lines of C that read at
+  random between two looks at the clock.
 - syscall: getppid against `perf bench syscall basic`. Culprit tells CPU time, perf wall time; perf's
   CPU time is its process's, less that of a run with one call.
 - net: both clients talk to Culprit's server. Round trips of a byte against some lines of C; requests
@@ -56,6 +59,7 @@ TIMES = "--size 64m --ramp 200ms --duration 1s --cool-down 50ms"
 FIO = ("--name=job --size=64m --ramp_time=200ms --runtime=1s --time_based=1 --norandommap=1 --randrepeat=0 "
        "--invalidate=0 --overwrite=1 --allow_file_create=0 --scramble_buffers=0 --iomem_align=4096 --thread=1 "
        "--lat_percentiles=1 --clat_percentiles=1 --output-format=json")
+CLAT_ALONE = "--lat_percentiles=0 --disable_lat=1 --disable_slat=1 --disable_bw_measurement=1"
 REAPS = "--iodepth_batch_complete_min=1 --iodepth_batch_complete_max=16"
 
 # Calls of getppid that perf makes a round.
@@ -67,14 +71,11 @@ CLIENTS = 8
 # A command, and its runs a round.
 COMMANDS = {"/bin/true": 100, "sleep 0.01": 30}
 
-# One byte there and back on one connection, as the probe does: ns of the median trip.
-CLIENT = r"""
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
+# What both programs in C begin with: the clock, and the order of times.
+TIMED = r"""
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 static long now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -83,15 +84,33 @@ static long now(void) {
 static int order(const void *a, const void *b) {
     return (*(long *)a > *(long *)b) - (*(long *)a < *(long *)b);
 }
+"""
+
+# One byte there and back on one connection, as the probe does: ns of the median trip.
+CLIENT = TIMED + r"""
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 int main(int argc, char **argv) {
     if (argc != 3) return 1;
+    // On one CPU with the server's thread, which goes where the second byte says.
+    int cpu = sched_getcpu();
+    unsigned char begin[] = {'E', cpu};
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    sched_setaffinity(0, sizeof only, &only);
     int count = atoi(argv[2]), one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     long *ns = malloc(sizeof *ns * count);
     if (connect(s, (struct sockaddr *)&to, sizeof to)) return 1;
     setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (write(s, "E", 1) != 1) return 1;
+    if (write(s, begin, 2) != 2 || read(s, begin, 1) != 1) return 1;
     for (int i = -100; i < count; i++) {
         char byte = 1;
         long begun = now();
@@ -100,6 +119,37 @@ int main(int argc, char **argv) {
     }
     qsort(ns, count, sizeof *ns, order);
     printf("%ld\n", ns[count / 2]);
+}
+"""
+
+
+# Random preads of a file, each between two looks at the clock: ns of the median read.
+READS = TIMED + r"""
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+enum { COUNT = 200000 };
+static long ns[COUNT];
+int main(int argc, char **argv) {
+    if (argc != 3) return 1;
+    long block = atol(argv[2]);
+    int file = open(argv[1], O_RDONLY);
+    off_t size = lseek(file, 0, SEEK_END);
+    uint64_t seed = 88172645463325252u;
+    void *buffer;
+    if (file < 0 || size < block || posix_memalign(&buffer, 4096, block)) return 1;
+    for (int i = 0; i < COUNT; i++) {
+        seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+        off_t at = seed % (size / block) * block;
+        long begun = now();
+        if (pread(file, buffer, block, at) != block) return 1;
+        ns[i] = now() - begun;
+    }
+    qsort(ns, COUNT, sizeof *ns, order);
+    printf("%ld\n", ns[COUNT / 2]);
 }
 """
 
@@ -207,20 +257,22 @@ def disk(options, folder, table):
     for case, (ours, _) in DISK.items():
         words = [options.culprit, "bench", "disk", "--explain", "--json", *TIMES.split(), *ours.split()]
         specs[case] = json.loads(run(words, folder)[0])["workload"]
+    reads = compiled(READS, "reads", folder) if here("cc") else None
     worker = Worker(options.culprit, f"{folder}/disk")
     with contextlib.closing(worker):
         for round_ in range(options.rounds):
             for case in DISK:
-                disk_round(worker, specs[case], case, round_, folder, table)
+                disk_round(worker, specs[case], case, round_, reads, folder, table)
 
 
-def disk_round(worker, spec, case, round_, folder, table):
+def disk_round(worker, spec, case, round_, reads, folder, table):
     file = f"{worker.folder}/file"
     worker.ask("disk-write", {"spec": spec, "files": 1})
 
     def keep(arm, told):
         for what in ("clat", "lat"):
-            table.add(case, f"p50 us ({what})", arm, told[what] / 1e3)
+            if what in told:
+                table.add(case, f"p50 us ({what})", arm, told[what] / 1e3)
         table.add(case, "requests/s", arm, told["rate"])
         table.add(case, "CPU us each", arm, told["cpu"] / 1e3)
 
@@ -234,7 +286,14 @@ def disk_round(worker, spec, case, round_, folder, table):
         words = ["fio", f"--filename={file}", *FIO.split(), *DISK[case][1].split(), *more]
         keep(arm, fio_told(run(words, folder)[0]))
 
+    def bare():
+        said, _ = run([reads, file, str(spec["block"])], folder)
+        table.add(case, "p50 us (clat)", "C", int(said) / 1e3)
+
     arms = {OURS: ours, "fio": lambda: fio("fio")}
+    if spec["cache"] != "direct":
+        arms["fio, clat alone"] = lambda: fio("fio, clat alone", *CLAT_ALONE.split())
+        arms |= {"C": bare} if reads else {}
     if spec["depth"] > 1:
         arms["fio, reaps all"] = lambda: fio("fio, reaps all", *REAPS.split())
     take_turns(arms, round_)
@@ -273,7 +332,7 @@ def fio_told(said):
     job = json.loads(said[said.index("{"):])["jobs"][0]
     seen = max(job["read"], job["write"], key=lambda one: one["total_ios"])
     cpu_ms = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"]
-    p50 = {what: seen[f"{what}_ns"]["percentile"]["50.000000"] for what in ("clat", "lat")}
+    p50 = {what: at["50.000000"] for what in ("clat", "lat") if (at := seen[f"{what}_ns"].get("percentile"))}
     return {**p50, "rate": seen["iops"], "cpu": cpu_ms * 1e6 / seen["total_ios"]}
 
 

@@ -6,6 +6,7 @@
 //! has worked in. What lives longer than a request (a server) is kept by [`Here::keep`].
 
 mod child;
+mod cpu;
 mod folder;
 mod io;
 mod usage;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use child::{Child, Peer, fork_and_exit};
+pub use cpu::{stay_on, this_cpu};
 pub use folder::Folder;
 pub use io::{bytes_read, bytes_written};
 pub use usage::{Clock, Meter, Usage, process_cpu_ns, thread_cpu_ns};

@@ -3,7 +3,9 @@
 //! Each round makes a folder of small files and does one kind of operation to all of them after the
 //! other: create, stat, look up what is not there, list, open and read, rename; then a batch of
 //! records under a lock with one fsync. CPU time is the headline: the same operations differ by a
-//! few percent from round to round in CPU time and by half in wall time on a busy machine.
+//! few percent from round to round in CPU time and by half in wall time on a busy machine. Names are
+//! looked up from the folder on, which is kept open: how long the way to it is depends on where a place
+//! has it, and would otherwise be part of each operation.
 //!
 //! Files are removed in a second pass over all rounds, after the last file of any arm was created.
 //! An ext4 without a journal does not give out an inode that was freed in the last minutes, and
@@ -13,12 +15,16 @@
 //! Writes that wait for the disk come last in a round, and stand in `durable`; what
 //! many layers cost stands in `layers`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
+use rustix::fs::{
+    AtFlags, IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, openat, renameat, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -215,28 +221,34 @@ impl Task for Pass {
         spread(dir);
         let folder = folder(dir, self.round);
         fs::create_dir(&folder).map_err(|error| Fault::io("create the folder", &folder, &error))?;
+        let at = open_folder(&folder)?;
         let content = vec![b'x'; self.bytes as usize];
-        let (files, others) = (names(&folder, 'f', self.files), names(&folder, 'g', self.files));
-        let renames: Vec<(&PathBuf, &PathBuf)> = files.iter().zip(&others).collect();
+        let (files, others) = (names('f', self.files), names('g', self.files));
+        let renames: Vec<(&String, &String)> = files.iter().zip(&others).collect();
         let mut read = vec![0; content.len()];
         let told = vec![
-            each(Operation::Create, &files, "create", |file| {
-                OpenOptions::new().write(true).create_new(true).open(file)?.write_all(&content)
+            each(Operation::Create, &files, &folder, "create", |file| {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                File::from(openat(&at, file, flags, Mode::from_raw_mode(0o666))?)
+                    .write_all(&content)
             })?,
-            each(Operation::Stat, &again(&files), "look at", |file| {
-                fs::symlink_metadata(file).map(drop)
+            each(Operation::Stat, &again(&files), &folder, "look at", |file| {
+                Ok(statat(&at, *file, AtFlags::SYMLINK_NOFOLLOW).map(drop)?)
             })?,
-            each(Operation::Miss, &again(&others), "look for", |file| match fs::symlink_metadata(
-                file,
-            ) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                other => other.map(drop),
+            each(Operation::Miss, &again(&others), &folder, "look for", |file| {
+                match statat(&at, *file, AtFlags::SYMLINK_NOFOLLOW) {
+                    Err(Errno::NOENT) => Ok(()),
+                    other => Ok(other.map(drop)?),
+                }
             })?,
             list(&folder, self.files)?,
-            each(Operation::Open, &again(&files), "read", |file| {
-                File::open(file)?.read_exact(&mut read)
+            each(Operation::Open, &again(&files), &folder, "read", |file| {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                File::from(openat(&at, *file, flags, Mode::empty())?).read_exact(&mut read)
             })?,
-            each(Operation::Rename, &renames, "rename", |(from, to)| fs::rename(from, to))?,
+            each(Operation::Rename, &renames, &folder, "rename", |(from, to)| {
+                Ok(renameat(&at, *from, &at, *to)?)
+            })?,
             batch(&folder, self.records)?,
         ];
         Ok(told)
@@ -249,8 +261,11 @@ impl Task for Unlink {
 
     fn run(self, here: &mut Here) -> std::result::Result<Vec<Told>, Fault> {
         let folder = folder(here.dir()?, self.round);
-        let files = names(&folder, 'g', self.files);
-        Ok(vec![each(Operation::Unlink, &files, "remove", |file| fs::remove_file(file))?])
+        let (at, files) = (open_folder(&folder)?, names('g', self.files));
+        let removed = each(Operation::Unlink, &files, &folder, "remove", |file| {
+            Ok(unlinkat(&at, file, AtFlags::empty())?)
+        })?;
+        Ok(vec![removed])
     }
 }
 
@@ -273,12 +288,16 @@ fn folder(dir: &Path, round: u64) -> PathBuf {
 }
 
 /// What changes nothing is done several times, so that there are more groups to choose from.
-fn again(files: &[PathBuf]) -> Vec<&PathBuf> {
+fn again(files: &[String]) -> Vec<&String> {
     (0..PASSES).flat_map(|_| files).collect()
 }
 
-fn names(folder: &Path, letter: char, count: u32) -> Vec<PathBuf> {
-    (0..count).map(|number| folder.join(format!("{letter}{number:06}"))).collect()
+fn names(letter: char, count: u32) -> Vec<String> {
+    (0..count).map(|number| format!("{letter}{number:06}")).collect()
+}
+
+fn open_folder(folder: &Path) -> std::result::Result<File, Fault> {
+    File::open(folder).map_err(|error| Fault::io("open the folder", folder, &error))
 }
 
 /// How many operations share one look at the CPU clock, which is a system call of its own. The
@@ -289,6 +308,7 @@ const GROUP: usize = 50;
 fn each<T: Named>(
     operation: Operation,
     all: &[T],
+    folder: &Path,
     doing: &str,
     mut act: impl FnMut(&T) -> std::io::Result<()>,
 ) -> std::result::Result<Told, Fault> {
@@ -298,7 +318,7 @@ fn each<T: Named>(
         let cpu = thread_cpu_ns();
         let mut begun = Clock::now();
         for one in group {
-            act(one).map_err(|error| Fault::io(doing, one.path(), &error))?;
+            act(one).map_err(|error| Fault::io(doing, &folder.join(one.name()), &error))?;
             let now = Clock::now();
             walls.record(now - begun);
             begun = now;
@@ -314,23 +334,23 @@ fn each<T: Named>(
 
 /// What a message calls it.
 trait Named {
-    fn path(&self) -> &Path;
+    fn name(&self) -> &str;
 }
 
-impl Named for PathBuf {
-    fn path(&self) -> &Path {
+impl Named for String {
+    fn name(&self) -> &str {
         self
     }
 }
 
-impl Named for &PathBuf {
-    fn path(&self) -> &Path {
+impl Named for &String {
+    fn name(&self) -> &str {
         self
     }
 }
 
-impl Named for (&PathBuf, &PathBuf) {
-    fn path(&self) -> &Path {
+impl Named for (&String, &String) {
+    fn name(&self) -> &str {
         self.0
     }
 }

@@ -16,14 +16,14 @@ use std::thread::JoinHandle;
 
 use culprit_model::Pid;
 use culprit_place::{Counters, CpuGroups, NanoCpus, PlaceSpec};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arm::{Arm, Location, Role};
 use crate::error::Result;
 use crate::histogram::Histogram;
-use crate::inside::{Clock, Fault, Here, Task, stopped, thread_cpu_ns};
+use crate::inside::{Clock, Fault, Here, Task, stay_on, stopped, thread_cpu_ns};
 use crate::metric::{Metric, Part, Unit};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
@@ -402,9 +402,9 @@ impl Contest {
 
     /// CPU time of one thread; none where it may not be on that CPU, or has another clock.
     fn one(self) -> Option<u64> {
-        let mut one = CpuSet::new();
-        one.set(usize::try_from(self.cpu).ok()?);
-        sched_setaffinity(None, &one).ok()?;
+        if !stay_on(usize::try_from(self.cpu).ok()?) {
+            return None;
+        }
         if self.from.abs_diff(Clock::now()) > 10 * CONTEST_NS {
             return None;
         }

@@ -14,13 +14,12 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, statat, unlinkat};
 use rustix::io::{fcntl_getfd, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::arm::{Arm, Role};
 use crate::error::Result;
-use crate::inside::{Clock, Fault, Here, Task, thread_cpu_ns};
+use crate::inside::{Clock, Fault, Here, Task, stay_on, this_cpu, thread_cpu_ns};
 use crate::metric::{Metric, Part, Unit};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
@@ -209,8 +208,7 @@ fn to_and_fro(trips: u32) -> std::io::Result<u64> {
     let (back, to_back) = pipe_with(PipeFlags::CLOEXEC)?;
     // On one CPU each byte is one switch from thread to thread. On two it would be a switch or a
     // wakeup across CPUs, as the scheduler likes.
-    let mut cpu = CpuSet::new();
-    cpu.set(sched_getcpu());
+    let cpu = this_cpu();
     std::thread::scope(|scope| {
         let other = scope.spawn(move || side(cpu, trips, &to_back, &there, false));
         let this = scope.spawn(move || side(cpu, trips, &to_there, &back, true));
@@ -223,14 +221,14 @@ fn to_and_fro(trips: u32) -> std::io::Result<u64> {
 
 /// One of the two; its CPU time. Its ends of the pipes are closed with it, which ends the other, too.
 fn side(
-    cpu: CpuSet,
+    cpu: usize,
     trips: u32,
     to: &OwnedFd,
     from: &OwnedFd,
     begins: bool,
 ) -> std::io::Result<u64> {
     // Refused, the numbers are only less steady.
-    let _ = sched_setaffinity(None, &cpu);
+    let _ = stay_on(cpu);
     let mut byte = [0];
     let begun = thread_cpu_ns();
     for _ in 0..trips {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::proxy::Proxy;
 use super::server::{ECHO, ONCE, SINK, STREAM_BLOCK};
 use crate::histogram::Histogram;
-use crate::inside::{Clock, Fault, Here, Task};
+use crate::inside::{Clock, Fault, Here, Task, stay_on, stopped, this_cpu};
 
 /// Clients that ask for pages at once.
 pub(super) const CLIENTS: usize = 8;
@@ -84,7 +84,7 @@ impl Talk {
             Some(after?.saturating_sub(before?) as f64 / count.max(1.0))
         };
         let begun = cpu();
-        let trips = trips(to, self.trips, here)?;
+        let trips = trips(to, self.trips)?;
         let after_trips = cpu();
         let connects = connects(to, self.connects, here)?;
         let after_connects = cpu();
@@ -151,11 +151,23 @@ fn once(to: SocketAddr) -> io::Result<()> {
     connection.read_exact(&mut [0])
 }
 
-fn trips(to: SocketAddr, count: u32, here: &Here) -> io::Result<Histogram> {
+/// Trips between two threads on one CPU: of this one, and of the server's for this connection.
+fn trips(to: SocketAddr, count: u32) -> io::Result<Histogram> {
+    let trips = || trips_from_here(to, count);
+    // A thread of its own, which ends with its CPU; the others go on to be wherever they like.
+    std::thread::scope(|scope| scope.spawn(trips).join())
+        .unwrap_or_else(|_| Err(io::Error::other("a client has panicked")))
+}
+
+fn trips_from_here(to: SocketAddr, count: u32) -> io::Result<Histogram> {
     let (mut times, mut connection) = (Histogram::with_room(), connect(to)?);
-    connection.write_all(&[ECHO])?;
+    let cpu = this_cpu();
+    // Refused, or with more CPUs than a byte can count, the numbers are only less steady.
+    let meeting = u8::try_from(cpu).ok().filter(|_| stay_on(cpu)).unwrap_or(u8::MAX);
+    connection.write_all(&[ECHO, meeting])?;
+    connection.read_exact(&mut [0])?;
     for trip in 0..count + DISCARDED {
-        if trip % 256 == 0 && here.stopped() {
+        if trip % 256 == 0 && stopped() {
             break;
         }
         let begun = Clock::now();

@@ -161,7 +161,7 @@ impl Probe for Net {
     fn words(&self) -> Vec<String> {
         let mut words = vec![
             format!(
-                "server in the place, client on the host (`inside`: in the place, too): {} trips of 1 byte on one connection, {} connections with 1 byte there and back, then {:?} of bytes one way, of HTTP requests for 4 KiB by {} clients as fast as they are answered, and of the same at {} a second",
+                "server in the place, client on the host (`inside`: in the place, too): {} trips of 1 byte on one connection between two threads on one CPU, {} connections with 1 byte there and back, then {:?} of bytes one way, of HTTP requests for 4 KiB by {} clients as fast as they are answered, and of the same at {} a second",
                 self.trips,
                 self.connects,
                 self.duration,

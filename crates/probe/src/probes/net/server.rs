@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::inside::{Fault, Here, Peer, Task};
+use crate::inside::{Fault, Here, Peer, Task, stay_on};
 
-/// Every byte that follows comes back.
+/// Every byte that follows comes back. The first of them is the number of a CPU that the server's
+/// thread goes to, where it may.
 pub(super) const ECHO: u8 = b'E';
 /// Comes back itself, and the connection ends.
 pub(super) const ONCE: u8 = b'P';
@@ -141,6 +142,10 @@ fn serve(mut connection: TcpStream) -> std::io::Result<()> {
     match first[0] {
         ECHO => {
             let mut byte = [0];
+            connection.read_exact(&mut byte)?;
+            // Refused, the numbers are only less steady.
+            let _ = stay_on(byte[0].into());
+            connection.write_all(&byte)?;
             while connection.read(&mut byte)? == 1 {
                 connection.write_all(&byte)?;
             }
