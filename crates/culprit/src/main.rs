@@ -16,6 +16,7 @@ mod doctor;
 mod failure;
 mod files;
 mod html;
+mod image;
 mod interrupt;
 mod json;
 mod load;

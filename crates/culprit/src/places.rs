@@ -63,6 +63,10 @@ pub(crate) fn facts(place: &dyn Place) -> Result<Vec<(String, String)>, Failure>
             // Type and number alone: rules read these words, and a path could hold any.
             add(&format!("{part}.fs"), format!("{} {:#x}", system.kind, system.magic));
             add(&format!("mount.{part}"), system.mount_point.display().to_string());
+            let options = mount_options(&system.options);
+            if !options.is_empty() {
+                add(&format!("options.{part}"), options);
+            }
         }
     }
     add("folder", facts.work_dir.display().to_string());
@@ -75,15 +79,37 @@ pub(crate) fn facts(place: &dyn Place) -> Result<Vec<(String, String)>, Failure>
         add("memory-limit", format!("{bytes} bytes"));
     }
     add("seccomp", facts.seccomp.to_string());
+    add("network", facts.network.clone());
     for note in facts.notes {
         add("note", note);
     }
     Ok(rows)
 }
 
+/// Mount options without those that are another path in every place: an overlay's layers.
+fn mount_options(options: &[String]) -> String {
+    let mut kept: Vec<&str> = options.iter().map(String::as_str).collect();
+    kept.retain(|option| !option.contains('/') && !option.is_empty());
+    let mut seen = Vec::new();
+    // What holds for the mount and its file system stands there twice.
+    kept.retain(|option| {
+        !seen.contains(option) && {
+            seen.push(*option);
+            true
+        }
+    });
+    kept.join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mount_options_are_told_once_and_without_paths() {
+        let options = ["rw", "relatime", "rw", "lowerdir=/a:/b", "xino=off"].map(str::to_owned);
+        assert_eq!(mount_options(&options), "rw,relatime,xino=off");
+    }
 
     #[test]
     fn places_are_called_by_as_little_as_tells_them_apart() {

@@ -133,7 +133,8 @@ impl Builder {
     /// A frame by all that is known of it; equal ones are one frame.
     pub fn frame(&mut self, frame: Frame) -> FrameId {
         let frames = &mut self.recording.frames;
-        let Frame { module, function, address, file, line, inlined } = frame.clone();
+        let Frame { module, function, address, file, line, inlined, instruction: _ } =
+            frame.clone();
         *self.frames.entry((module, function, address, file, line, inlined)).or_insert_with(|| {
             frames.push(frame);
             FrameId::from_index(frames.len() - 1)
@@ -173,7 +174,7 @@ impl Builder {
     ) -> FrameId {
         let function = Text::from(&*shortened(function));
         let file = (!file.is_empty()).then(|| Text::from(&*shortened(file)));
-        self.frame(Frame { module, function, address: None, file, line, inlined: false })
+        self.frame(Frame { file, line, ..Frame::new(module, function, None) })
     }
 
     /// The stack of a frame called by another stack; the other stack where that is as deep as

@@ -35,6 +35,8 @@ rules! {
     dirty_throttling::DirtyThrottling,
     random_read::RandomRead,
     minor_fault_storm::MinorFaultStorm,
+    memory_growth::MemoryGrowth,
+    mapped_not_leaked::MappedNotLeaked,
     hot_function::HotFunction,
     date_parse_hot::DateParseHot,
     case_fold_hot::CaseFoldHot,
@@ -45,7 +47,15 @@ rules! {
     copy_hot::CopyHot,
     alloc_churn::AllocChurn,
     growth_realloc::GrowthRealloc,
+    atomic_contention::AtomicContention,
+    spin_wait::SpinWait,
     syscall_storm::SyscallStorm,
+    dynamic_link_startup::DynamicLinkStartup,
+    descriptor_close_loop::DescriptorCloseLoop,
+    clock_in_kernel::ClockInKernel,
+    gc_pressure::GcPressure,
+    jit_warmup::JitWarmup,
+    first_call_cost::FirstCallCost,
     single_thread_limit::SingleThreadLimit,
     run_queue::RunQueue,
     neighbour_cpu::NeighbourCpu,
@@ -59,8 +69,8 @@ rules! {
     symbols_missing::SymbolsMissing,
     rights_missing::RightsMissing,
     ;
-    probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, LOG_DRIVER_BACKPRESSURE, NOTIFY_BLIND,
-    OVERLAY_COPY_UP, PUBLISH_PROXY, SECCOMP_COST, SHARED_FOLDER_FS,
+    probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, IMAGE_BLOAT, LOG_DRIVER_BACKPRESSURE,
+    NOTIFY_BLIND, OVERLAY_COPY_UP, PUBLISH_PROXY, SECCOMP_COST, SHARED_FOLDER_FS,
 }
 
 /// Every rule's page, in the order of the catalogue.

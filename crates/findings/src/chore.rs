@@ -62,17 +62,32 @@ impl Spec {
 /// The claim of one rule about a chore; none where too little of the path's CPU time is in it.
 pub(crate) fn find(evidence: &Evidence<'_>, spec: &Spec) -> Vec<Claim> {
     let held = evidence.chore_time.segments.get(&spec.chore);
-    held.and_then(|held| told(evidence, spec, held)).into_iter().collect()
+    held.and_then(|held| find_in(evidence, spec, held)).into_iter().collect()
 }
 
-fn told(evidence: &Evidence<'_>, spec: &Spec, held: &[SegmentId]) -> Option<Claim> {
+/// True when so many looks at so much time tell anything.
+pub(crate) fn is_enough(looks: usize, time: Nanos) -> bool {
+    looks as f64 >= MIN_SAMPLES || time >= MIN_TIME
+}
+
+/// Lowers the confidence of a claim that rests on few looks.
+pub(crate) fn doubt_few(claim: &mut Claim, looks: usize) {
+    let looks = looks as f64;
+    if looks < ENOUGH_SAMPLES {
+        let factor = (looks / ENOUGH_SAMPLES).sqrt().max(0.3);
+        claim.confidence.lower(format!("only {looks:.0} clock samples"), factor);
+    }
+}
+
+/// The claim that `held` is spent on a rule's chore.
+pub(crate) fn find_in(evidence: &Evidence<'_>, spec: &Spec, held: &[SegmentId]) -> Option<Claim> {
     let (own, total) = (evidence.total(held), evidence.chore_time.cpu);
     let intervals = held.iter().map(|s| evidence.of_segment(evidence.chain.segment(*s)));
-    let samples = intervals.filter(|i| i.basis == Basis::Sample).count() as f64;
+    let samples = intervals.filter(|i| i.basis == Basis::Sample).count();
     let share = own.share_of(total);
     let interpreted = interpreted(evidence, held).share_of(own) > 0.5;
     let from = if interpreted { spec.min_interpreted } else { spec.min_share };
-    if share < from || (samples < MIN_SAMPLES && own < MIN_TIME) {
+    if share < from || !is_enough(samples, own) {
         return None;
     }
     let callers = by_name(evidence, held, |i| evidence.caller(i));
@@ -92,16 +107,13 @@ fn told(evidence: &Evidence<'_>, spec: &Spec, held: &[SegmentId]) -> Option<Clai
         .at(Site::Caller)
         .time("time in it on the path, with what it calls", own)
         .fact("share of the path's CPU time", share, "share")
-        .fact("clock samples in it", samples, "count")
+        .fact("clock samples in it", samples as f64, "count")
         .facts(
             callers.iter().take(LISTED).map(|(name, time)| of(format!("called by {name}"), *time)),
         )
         .facts(entries(evidence, held));
     claim.at_most = spec.at_most(interpreted);
-    if samples < ENOUGH_SAMPLES {
-        let factor = (samples / ENOUGH_SAMPLES).sqrt().max(0.3);
-        claim.confidence.lower(format!("only {samples:.0} clock samples"), factor);
-    }
+    doubt_few(&mut claim, samples);
     Some(claim)
 }
 

@@ -9,11 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use culprit_engine::compare::{Comparison, Run, compare};
+use culprit_engine::compare::{Comparison, Difference, Run, compare, compare_sets};
 use culprit_engine::stats::{Ratio, Verdict};
 use culprit_model::{Evidence as Fact, Finding, Nanos, Recording, Text};
 
 use crate::habits::Habits;
+use crate::mechanism::{Mechanism, mechanisms};
+use crate::parts::{Parts, of_row};
 use crate::report::{Options, Report, find};
 use crate::rule::{RuleDoc, fact};
 use crate::rules::{no_difference, slower_in_place, unclear};
@@ -30,6 +32,7 @@ pub struct RunSummary {
     report: Report,
     habits: Habits,
     place: String,
+    facts: Vec<(String, String)>,
 }
 
 impl RunSummary {
@@ -41,6 +44,7 @@ impl RunSummary {
             report: find(recording, &Options { all: true, ..Options::default() }),
             habits: Habits::of(recording),
             place: recording.meta.place.clone(),
+            facts: recording.meta.place_facts.clone(),
         }
     }
 
@@ -67,9 +71,13 @@ pub struct DifferenceReport {
     /// How much of the extra time the findings explain, 0 to 1; 0 when the candidate was not
     /// shown to be slower.
     pub explained_share: f64,
+    /// The finding that explains most of each row of the comparison, in their order.
+    pub tied: Vec<Option<&'static str>>,
+    /// What the two places differ in, what can explain most of the extra time first.
+    pub mechanisms: Vec<Mechanism>,
 }
 
-/// Compares runs in two places; the n-th run of one is paired with the n-th of the other. None when
+/// Compares runs in two places; the n-th of one is paired with the n-th of the other. None when
 /// either has no run.
 #[must_use]
 pub fn find_difference(
@@ -77,8 +85,36 @@ pub fn find_difference(
     candidate: &[RunSummary],
     options: &Options,
 ) -> Option<DifferenceReport> {
-    let runs = |all: &[RunSummary]| all.iter().map(|s| s.run.clone()).collect::<Vec<_>>();
     let comparison = compare(&runs(baseline), &runs(candidate), SAME_BAND)?;
+    Some(report(baseline, candidate, comparison, options))
+}
+
+/// Compares runs with earlier ones, which were not made side by side; there may be other numbers of
+/// them. None when either side has no run.
+#[must_use]
+pub fn find_difference_of_sets(
+    baseline: &[RunSummary],
+    candidate: &[RunSummary],
+    options: &Options,
+) -> Option<DifferenceReport> {
+    let comparison = compare_sets(&runs(baseline), &runs(candidate), SAME_BAND)?;
+    Some(report(baseline, candidate, comparison, options))
+}
+
+fn runs(all: &[RunSummary]) -> Vec<Run> {
+    all.iter().map(|summary| summary.run.clone()).collect()
+}
+
+fn parts_of(all: &[RunSummary]) -> Vec<&Parts> {
+    all.iter().map(|summary| &summary.report.parts).collect()
+}
+
+fn report(
+    baseline: &[RunSummary],
+    candidate: &[RunSummary],
+    comparison: Comparison,
+    options: &Options,
+) -> DifferenceReport {
     let verdict = comparison.ratio.as_ref().map_or(Verdict::Unclear, |r| r.verdict);
     let slower = verdict == Verdict::Slower;
     let costs = costs(baseline, candidate);
@@ -97,7 +133,15 @@ pub fn find_difference(
         statement(baseline, candidate, &comparison, verdict, explained_share).into_iter().collect();
     findings.append(&mut told);
     findings.extend(limits(candidate));
-    Some(DifferenceReport { comparison, findings, explained_share })
+    let (before, after) = (parts_of(baseline), parts_of(candidate));
+    let tie = |row: &Difference| {
+        let key = (row.cause, &row.function);
+        of_row(key, row.extra_ns, before.iter().copied(), after.iter().copied())
+    };
+    let tied = comparison.rows.iter().map(tie).collect();
+    let facts = |runs: &[RunSummary]| runs.first().map(|run| run.facts.clone()).unwrap_or_default();
+    let mechanisms = mechanisms(&facts(baseline), &facts(candidate), &comparison.rows, tie);
+    DifferenceReport { comparison, findings, explained_share, tied, mechanisms }
 }
 
 /// The same finding in all runs.
@@ -301,14 +345,14 @@ mod tests {
         RunSummary::of(&recording)
     }
 
-    fn runs(place: &str, polls: bool) -> Vec<RunSummary> {
+    fn five(place: &str, polls: bool) -> Vec<RunSummary> {
         [50, 52, 48, 51, 49].map(|think| followed(place, polls, think)).to_vec()
     }
 
     #[test]
     fn a_slower_place_is_told_with_what_costs_more_there() {
         let found =
-            find_difference(&runs("host", false), &runs("sandbox", true), &Options::default())
+            find_difference(&five("host", false), &five("sandbox", true), &Options::default())
                 .expect("runs");
         let ids: Vec<_> = found.findings.iter().map(|f| f.id).collect();
         assert_eq!(ids, ["slower-in-place", "poll-sleep-loop"]);
@@ -317,6 +361,8 @@ mod tests {
         assert!(found.explained_share > 0.99, "{}", found.explained_share);
         let polling = &found.findings[1];
         assert_eq!(polling.cost.0 / 1_000_000, 8 * 949);
+        assert_eq!(found.tied.first(), Some(&Some("poll-sleep-loop")));
+        assert_eq!(found.tied.len(), found.comparison.rows.len());
         let instead =
             "in the baseline follower is woken by others: waits in blocked.poll in program!follow";
         assert!(
@@ -327,13 +373,23 @@ mod tests {
     }
 
     #[test]
+    fn earlier_runs_need_no_partners() {
+        let (before, after) = (five("host", false), five("host", true));
+        let options = Options::default();
+        let found = find_difference_of_sets(&before[..1], &after, &options).expect("runs");
+        assert_eq!(found.findings[0].id, "slower-in-place");
+        assert_eq!(found.tied.first(), Some(&Some("poll-sleep-loop")));
+        assert!(find_difference_of_sets(&[], &after, &options).is_none());
+    }
+
+    #[test]
     fn the_same_runs_are_told_to_be_the_same_and_few_runs_to_be_unclear() {
         let found =
-            find_difference(&runs("host", true), &runs("sandbox", true), &Options::default())
+            find_difference(&five("host", true), &five("sandbox", true), &Options::default())
                 .expect("runs");
         assert_eq!(found.findings[0].id, "no-difference");
         assert!(found.explained_share.abs() < 1e-9);
-        let (a, b) = (runs("host", true), runs("sandbox", true));
+        let (a, b) = (five("host", true), five("sandbox", true));
         let found = find_difference(&a[..2], &b[..2], &Options::default()).expect("runs");
         assert_eq!(found.findings[0].id, "unclear");
         assert!(find_difference(&[], &b, &Options::default()).is_none());

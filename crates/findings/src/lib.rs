@@ -21,6 +21,8 @@ mod evidence;
 mod habits;
 mod kernel_time;
 mod losses;
+mod mechanism;
+mod parts;
 mod probes;
 mod report;
 mod rule;
@@ -35,10 +37,13 @@ mod tests;
 
 pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};
-pub use difference::{DifferenceReport, RunSummary, SAME_BAND, find_difference};
+pub use difference::{
+    DifferenceReport, RunSummary, SAME_BAND, find_difference, find_difference_of_sets,
+};
+pub use mechanism::Mechanism;
 pub use probes::{
-    Measured, MeasuredArm, MeasuredFindings, MeasuredMetric, MeasuredRatio, PlaceKind,
-    find_measured,
+    ImageLayer, ImageStored, ImageWaste, Measured, MeasuredArm, MeasuredFindings, MeasuredMetric,
+    MeasuredRatio, PlaceKind, WasteKind, find_image, find_measured,
 };
 pub use report::{Options, Report, find};
 pub use rule::{Group, RuleDoc, Specificity, Threshold};

@@ -4,6 +4,7 @@ use culprit_model::{Finding, Nanos, Recording, Time};
 
 use crate::catalogue::RULES;
 use crate::evidence::Evidence;
+use crate::parts::Parts;
 use crate::settle::settle;
 
 /// What to look at and how much to list.
@@ -34,6 +35,8 @@ pub struct Report {
     /// What shares are of: the wall time, or the thread time that counts where several threads'
     /// (of a service, or selected) is more than that.
     pub whole: Nanos,
+    /// Which finding explains how much of the time at a function for a cause.
+    pub(crate) parts: Parts,
 }
 
 /// The findings of a recording whose intervals are built.

@@ -4,7 +4,7 @@
 //! returns claims: sets of segments of the measured time that it explains. Claims may overlap;
 //! `settle` gives every segment to the most specific claim, so that no cost counts twice.
 
-use culprit_model::{Evidence as Fact, Nanos, Severity, Text};
+use culprit_model::{Evidence as Fact, FrameId, Nanos, Severity, StackId, Text, ThreadId};
 
 use crate::evidence::{Evidence, SegmentId};
 use crate::settle::MIN_SHARE;
@@ -16,6 +16,8 @@ pub enum Group {
     Waiting,
     /// Reading, writing, flushing.
     Storage,
+    /// What memory is used for, and by whom.
+    Memory,
     /// On a CPU, or waiting for one.
     Cpu,
     /// Limits of a container.
@@ -35,6 +37,7 @@ impl Group {
         match self {
             Self::Waiting => "Waiting",
             Self::Storage => "Storage",
+            Self::Memory => "Memory",
             Self::Cpu => "CPU",
             Self::Container => "Container",
             Self::Network => "Network",
@@ -125,6 +128,10 @@ pub(crate) enum Site {
     Work,
     /// The application's function that called the library code that the time passes in.
     Caller,
+    /// The application's function that waits for a runtime's own thread, else as for `Caller`.
+    Requester,
+    /// One function, on whichever thread the time passes.
+    Function(FrameId),
     /// First the innermost waits above it (who waited, and from where), then what was done meanwhile.
     WaitThenWork,
     /// The thread whose time passes, at the function that entered the kernel, wrappers left out.
@@ -172,6 +179,8 @@ pub(crate) struct Claim {
     pub(crate) segments: Vec<SegmentId>,
     /// Where to point.
     pub(crate) site: Site,
+    /// Where a statement points, the most telling first: it has no segments to take that from.
+    pub(crate) stacks: Vec<(ThreadId, StackId)>,
     /// The measured facts, the most telling first.
     pub(crate) evidence: Vec<Fact>,
     /// What this recording adds to the rule's own reason; empty for nothing.
@@ -199,6 +208,7 @@ impl Claim {
             title,
             segments,
             site: Site::Work,
+            stacks: Vec::new(),
             evidence: Vec::new(),
             why: String::new(),
             fix: String::new(),
@@ -221,6 +231,12 @@ impl Claim {
     /// The same, pointing at `site`.
     pub(crate) fn at(mut self, site: Site) -> Self {
         self.site = site;
+        self
+    }
+
+    /// The same, pointing at stacks.
+    pub(crate) fn pointing(mut self, stacks: Vec<(ThreadId, StackId)>) -> Self {
+        self.stacks = stacks;
         self
     }
 

@@ -1,11 +1,12 @@
 //! Small synthetic recordings for tests: threads that do one thing after the other.
 //!
 //! Times are whole milliseconds. Stacks are written root first, frames joined by `;`; a frame is
-//! `module!function`, `k:function` for the kernel, a bare function for the program itself.
+//! `module!function`, `k:function` for the kernel, a bare function for the program itself; after `^`
+//! stands what the instructions there tell.
 
 use culprit_model::{
-    Basis, Cause, Frame, FrameId, Interval, Meta, Module, ModuleId, Nanos, Pid, Process, ProcessId,
-    Recording, Stack, StackId, Thread, ThreadId, Tid, Time, WakeSource,
+    Basis, Cause, Frame, FrameId, Instruction, Interval, Label, Meta, Module, ModuleId, Nanos, Pid,
+    Process, ProcessId, Recording, Stack, StackId, Thread, ThreadId, Tid, Time, WakeSource,
 };
 
 /// Who ended a wait.
@@ -203,13 +204,18 @@ impl Scene {
     }
 
     fn frame(&mut self, text: &str) -> FrameId {
+        let (text, word) = text.split_once('^').unwrap_or((text, ""));
+        let instruction = Instruction::from_word(word);
         let (module, function) = match text.strip_prefix("k:") {
             Some(function) => ("[kernel]", function),
             None => text.split_once('!').unwrap_or(("program", text)),
         };
         let module = self.module(module);
         let frames = &mut self.recording.frames;
-        let known = |f: &Frame| f.module == Some(module) && f.function.as_str() == function;
+        let known = |f: &Frame| {
+            let same = f.module == Some(module) && f.function.as_str() == function;
+            same && f.instruction == instruction
+        };
         FrameId::from_index(frames.iter().position(known).unwrap_or_else(|| {
             frames.push(Frame {
                 module: Some(module),
@@ -218,6 +224,7 @@ impl Scene {
                 file: None,
                 line: None,
                 inlined: false,
+                instruction,
             });
             frames.len() - 1
         }))

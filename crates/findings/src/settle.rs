@@ -19,7 +19,7 @@ use culprit_model::{Finding, Nanos, Severity};
 use crate::evidence::{Evidence, SegmentId};
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, Specificity, fact};
-use crate::{doubt, sites};
+use crate::{doubt, parts, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
 pub const MIN_SHARE: f64 = 0.01;
@@ -52,6 +52,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         (Reverse(claim.specificity), Reverse(total), claim.rule.id, claim.title.clone())
     });
     let mut taken = vec![false; evidence.chain.segments.len()];
+    let mut owners = vec![None; evidence.chain.segments.len()];
     let whole = evidence.chain.whole;
     let mut explained = Nanos::ZERO;
     let mut findings = Vec::new();
@@ -59,6 +60,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         let held = take(&claim.segments, &mut taken);
         let cost = evidence.total(&held);
         explained += cost;
+        held.iter().for_each(|segment| owners[segment.index()] = Some(claim.rule.id));
         let statement = claim.specificity == Specificity::Statement;
         let listed = options.all || cost.share_of(whole) >= claim.listed_from;
         if statement || (listed && cost > Nanos::ZERO) {
@@ -77,6 +79,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         explained_share: explained.share_of(whole),
         wall: evidence.chain.wall,
         whole,
+        parts: parts::of(evidence, &owners),
     }
 }
 
@@ -108,7 +111,10 @@ fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nan
         confidence,
         cost,
         share,
-        at: sites::of(evidence, held, claim.site),
+        at: match claim.stacks[..] {
+            [] => sites::of(evidence, held, claim.site),
+            ref stacks => sites::of_stacks(evidence, stacks),
+        },
         evidence: facts,
         why: joined(claim.rule.why, &claim.why),
         fix: joined(claim.rule.fix, &claim.fix),

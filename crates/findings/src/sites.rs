@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use culprit_model::{Evidence as Fact, FrameId, Interval, Nanos, Text, ThreadId, Where};
+use culprit_model::{Evidence as Fact, FrameId, Interval, Nanos, StackId, Text, ThreadId, Where};
 
-use crate::evidence::{Evidence, IntervalId, SegmentId};
+use crate::evidence::{Evidence, IntervalId, Segment, SegmentId};
 use crate::rule::{Site, fact};
 
 /// How many places a finding lists: what does not fit on a screen is in the flame graph.
@@ -38,6 +38,17 @@ pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec
     match site {
         Site::Work => ranked(evidence, work(evidence, held), Evidence::function),
         Site::Caller => ranked(evidence, work(evidence, held), Evidence::caller),
+        Site::Requester => {
+            let asked = held.iter().map(|s| evidence.chain.segment(*s));
+            let asked = asked.map(|s| (evidence.requester(s).interval, s.length));
+            ranked(evidence, asked, Evidence::asker)
+        }
+        Site::Function(frame) => {
+            let name = evidence.name(Some(frame));
+            let inside = held.iter().map(|s| evidence.chain.segment(*s));
+            let inside = inside.map(|s| (below(evidence, s, &name), s.length));
+            ranked(evidence, inside, move |_, _| Some(frame))
+        }
         Site::Entry => ranked(evidence, work(evidence, held), Evidence::focus),
         Site::WaitThenWork => {
             let mut places = ranked(evidence, waits(evidence, held), Evidence::function);
@@ -52,6 +63,18 @@ pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec
             places
         }
     }
+}
+
+/// The interval of a segment, or of the nearest wait around it, that passes below a function.
+fn below(evidence: &Evidence<'_>, segment: &Segment, function: &Text) -> IntervalId {
+    let is_below = |id: &IntervalId| {
+        let stack = evidence.interval(*id).stack;
+        let mut frames = stack.into_iter().flat_map(|s| evidence.recording.stack(s));
+        frames.any(|frame| evidence.name(Some(frame)) == *function)
+    };
+    let waits = evidence.chain.links(segment).map(|link| link.wait);
+    let mut all = std::iter::once(segment.interval).chain(waits);
+    all.find(is_below).unwrap_or(segment.interval)
 }
 
 /// The intervals in which a set of segments passes.
@@ -71,13 +94,10 @@ fn waits<'e>(
     segments.map(|s| (evidence.dependent_wait(s).unwrap_or(s.interval), s.length))
 }
 
-/// Which function of an interval to point at.
-type Pick<'e> = fn(&Evidence<'e>, &Interval) -> Option<FrameId>;
-
 fn ranked<'e>(
     evidence: &Evidence<'e>,
     costs: impl Iterator<Item = (IntervalId, Nanos)>,
-    pick: Pick<'e>,
+    pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId> + Copy,
 ) -> Vec<Where> {
     // By handles first: segments are many, and names are long to compare.
     let mut handles: BTreeMap<(ThreadId, Option<FrameId>), Place> = BTreeMap::new();
@@ -120,44 +140,72 @@ fn at<'e>(
     process: Text,
     thread: Text,
     mut place: Place,
-    pick: Pick<'e>,
+    pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId>,
 ) -> Where {
     let recording = evidence.recording;
     place.threads.sort_unstable();
     place.threads.dedup();
     let mut processes: Vec<_> = place.threads.iter().map(|t| evidence.process(*t)).collect();
     processes.dedup();
-    let frame = pick(evidence, evidence.interval(place.typical.1)).map(|f| recording.frame(f));
+    let frame = pick(evidence, evidence.interval(place.typical.1));
+    let process = match processes[..] {
+        [one] => recording.process_name(one).into(),
+        _ => process,
+    };
+    let thread = match place.threads[..] {
+        [one] => recording.thread_name(one).into(),
+        _ => thread,
+    };
+    whereabouts(evidence, (process, thread), frame, stack(evidence, place.typical.1))
+}
+
+/// The places of a statement's stacks, in their order.
+pub(crate) fn of_stacks(evidence: &Evidence<'_>, stacks: &[(ThreadId, StackId)]) -> Vec<Where> {
+    let recording = evidence.recording;
+    let at = |&(thread, stack): &(ThreadId, StackId)| {
+        let process = recording.process_name(evidence.process(thread)).into();
+        let names = (process, recording.thread_name(thread).into());
+        let caller = evidence.chores.caller(Some(stack));
+        let frame = caller.or_else(|| evidence.stacks.focus(Some(stack)));
+        whereabouts(evidence, names, frame, frames(evidence, Some(stack)))
+    };
+    stacks.iter().take(MAX_SITES).map(at).collect()
+}
+
+fn whereabouts(
+    evidence: &Evidence<'_>,
+    (process, thread): (Text, Text),
+    frame: Option<FrameId>,
+    stack: Vec<Text>,
+) -> Where {
+    let recording = evidence.recording;
+    let frame = frame.map(|f| recording.frame(f));
     Where {
-        process: match processes[..] {
-            [one] => recording.process_name(one).into(),
-            _ => process,
-        },
-        thread: match place.threads[..] {
-            [one] => recording.thread_name(one).into(),
-            _ => thread,
-        },
+        process,
+        thread,
         function: frame.map_or_else(|| "?".into(), |f| f.function.clone()),
         module: frame
             .and_then(|f| f.module)
             .map_or_else(|| "?".into(), |m| recording.module(m).name.clone()),
         file: frame.and_then(|f| f.file.clone()),
         line: frame.and_then(|f| f.line),
-        stack: stack(evidence, place.typical.1),
+        stack,
     }
 }
 
 /// A stack as findings show it: root first, the cause last.
 fn stack(evidence: &Evidence<'_>, id: IntervalId) -> Vec<Text> {
     let interval = evidence.interval(id);
-    let mut names: Vec<Text> = interval
-        .stack
-        .map(|s| {
-            evidence.recording.stack(s).map(|f| evidence.recording.frame_name(f).into()).collect()
-        })
-        .unwrap_or_default();
-    names.reverse();
+    let mut names = frames(evidence, interval.stack);
     names.push(culprit_model::Label::word(interval.cause).into());
+    names
+}
+
+/// The names of a stack's frames, root first.
+fn frames(evidence: &Evidence<'_>, stack: Option<StackId>) -> Vec<Text> {
+    let frames = stack.into_iter().flat_map(|s| evidence.recording.stack(s));
+    let mut names: Vec<Text> = frames.map(|f| evidence.recording.frame_name(f).into()).collect();
+    names.reverse();
     names
 }
 

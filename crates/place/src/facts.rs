@@ -40,6 +40,8 @@ pub struct PlaceFacts {
     pub memory_limit_bytes: Option<u64>,
     /// Filter on system calls.
     pub seccomp: Seccomp,
+    /// The network that its commands find: `host`, or of their own and what it has.
+    pub network: String,
     /// What else is out of the ordinary: one sentence each.
     pub notes: Vec<String>,
 }
@@ -135,6 +137,7 @@ impl PlaceFacts {
             cpu_quota_ns: limits.cpu_quota_ns,
             memory_limit_bytes: limits.memory_bytes,
             seccomp: Seccomp::of(pid)?,
+            network: network(pid)?,
             notes: Vec::new(),
         })
     }
@@ -160,6 +163,33 @@ pub fn file_system(pid: Pid, path: &Path) -> Result<FileSystem> {
     Ok(FileSystem::new(magic, mount))
 }
 
+/// The network namespace of a process in words: `host` for ours, else its own with its interfaces but
+/// loopback.
+fn network(pid: Pid) -> Result<String> {
+    let namespace = |who: &str| {
+        let path = format!("/proc/{who}/ns/net");
+        std::fs::read_link(&path).map_err(|e| Error::file("read", path, e))
+    };
+    if namespace(&pid.to_string())? == namespace("self")? {
+        return Ok("host".to_owned());
+    }
+    let path = format!("/proc/{pid}/net/dev");
+    let table = std::fs::read_to_string(&path).map_err(|e| Error::file("read", path, e))?;
+    Ok(own_network(&table))
+}
+
+/// A network of its own, by the kernel's table of interfaces (`proc_pid_net(5)`): two lines of head,
+/// then a name before a colon each.
+fn own_network(table: &str) -> String {
+    let names = table.lines().skip(2).filter_map(|line| line.split_once(':'));
+    let names: Vec<&str> = names.map(|(name, _)| name.trim()).filter(|n| *n != "lo").collect();
+    if names.is_empty() {
+        "own, loopback only".to_owned()
+    } else {
+        format!("own, {}", names.join(" and "))
+    }
+}
+
 /// The running kernel's release.
 pub(crate) fn kernel() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
@@ -183,7 +213,7 @@ fn count_list(list: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{PlaceFacts, Seccomp, count_list, file_system};
+    use super::{PlaceFacts, Seccomp, count_list, file_system, own_network};
     use crate::spec::PlaceSpec;
     use culprit_model::Pid;
     use std::path::Path;
@@ -206,6 +236,15 @@ mod tests {
         assert!(facts.cpus >= 1);
         assert!(facts.kernel.contains('.'));
         assert_ne!(facts.seccomp, Seccomp::Unknown);
+        assert_eq!(facts.network, "host");
+    }
+
+    #[test]
+    fn a_network_of_its_own_is_told_by_its_interfaces() {
+        let head = "Inter-| Receive\n face |bytes\n    lo: 0 0\n";
+        assert_eq!(own_network(head), "own, loopback only");
+        assert_eq!(own_network(&format!("{head}  eth0: 1 2\n")), "own, eth0");
+        assert_eq!(own_network(""), "own, loopback only");
     }
 
     #[test]

@@ -87,6 +87,7 @@ impl FakePlace {
             cpu_quota_ns: None,
             memory_limit_bytes: None,
             seccomp: Seccomp::Unknown,
+            network: "host".to_owned(),
             notes: Vec::new(),
         };
         Self { facts, script: Box::new(script), log: Log::default() }

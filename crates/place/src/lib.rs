@@ -37,7 +37,7 @@ pub use cgroup::{
 };
 pub use command::{Command, Exit, Group, Signal, Stdio};
 pub use culprit_model::{Pid, Tid};
-pub use engine::{RunningContainer, running_container};
+pub use engine::{ImageExport, RunningContainer, export_image, running_container};
 pub use error::{Error, Result};
 pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 pub use held::{Held, Running, Usage};

@@ -111,6 +111,7 @@ struct Due {
     living: u64,
     accounts: u64,
     counters: u64,
+    memory: u64,
     processes: u64,
     observations: u64,
 }
@@ -162,10 +163,13 @@ impl Poller {
             readings.extend(self.cgroup.iter().flat_map(cgroup_counters));
             readings.extend(steal());
         });
+        let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
+        pids.dedup();
+        every(&mut due.memory, 200, || {
+            readings.extend(pids.iter().copied().flat_map(memory));
+        });
         every(&mut due.processes, 1_000, || {
-            let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
-            pids.dedup();
-            readings.extend(pids.into_iter().flat_map(process_counters));
+            readings.extend(pids.iter().copied().flat_map(io));
         });
         readings
     }
@@ -279,16 +283,22 @@ const IO: [(&str, &str); 6] = [
     ("write_bytes", names::IO_DISK_WRITE_BYTES),
 ];
 
-fn process_counters(pid: i32) -> Vec<Reading> {
-    let file = |name: &str| {
-        let Pid(number) = kernel_pid(pid);
-        std::fs::read_to_string(format!("/proc/{number}/{name}")).unwrap_or_default()
-    };
-    let (status, io) = (file("status"), file("io"));
+fn process_file(pid: i32, name: &str) -> String {
+    let Pid(number) = kernel_pid(pid);
+    std::fs::read_to_string(format!("/proc/{number}/{name}")).unwrap_or_default()
+}
+
+fn memory(pid: i32) -> Vec<Reading> {
+    let status = process_file(pid, "status");
     let at = monotonic_ns();
-    let memory = values(&status, &STATUS).map(|(name, kib)| (name, kib.saturating_mul(1024)));
-    let all = memory.chain(values(&io, &IO));
-    all.map(|(name, value)| counter(at, Some(pid), name, value)).collect()
+    let numbers = values(&status, &STATUS);
+    numbers.map(|(name, kib)| counter(at, Some(pid), name, kib.saturating_mul(1024))).collect()
+}
+
+fn io(pid: i32) -> Vec<Reading> {
+    let io = process_file(pid, "io");
+    let at = monotonic_ns();
+    values(&io, &IO).map(|(name, value)| counter(at, Some(pid), name, value)).collect()
 }
 
 /// The numbers of the lines `key: number` that are wanted.

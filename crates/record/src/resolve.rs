@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use culprit_model::{Frame, FrameId, LossKind, ModuleId, Stack, StackId, Text};
+use culprit_model::{Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text};
 use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
 use rustc_hash::FxHashMap;
 
@@ -81,6 +81,7 @@ impl Resolver {
                     file: None,
                     line: None,
                     inlined: false,
+                    instruction: None,
                 })
             });
             self.known.insert(spot, Box::new([frame]));
@@ -242,7 +243,10 @@ impl Resolver {
         let spot = Spot::Module(map.module, at);
         if !self.known.contains_key(&spot) {
             let frames = match (image, svma) {
-                (Some(image), Some(svma)) => self.named(&image, svma, map.module, code),
+                (Some(image), Some(svma)) => {
+                    let leaf = matches!(address, CodeAddress::InstructionPointer(_));
+                    self.named(&image, (svma, leaf), map.module, code)
+                }
                 _ => vec![self.unnamed(map.module, at)],
             };
             self.known.insert(spot.clone(), frames.into());
@@ -250,11 +254,11 @@ impl Resolver {
         self.known.get(&spot).map_or(&[], |frames| frames)
     }
 
-    /// The frames of an address, outermost first.
+    /// The frames of an address, outermost first; what its instructions do is asked of leaves only.
     fn named(
         &mut self,
         image: &culprit_symbols::ModuleImage,
-        svma: Svma,
+        (svma, leaf): (Svma, bool),
         module: ModuleId,
         code: &mut Code<'_>,
     ) -> Vec<FrameId> {
@@ -262,6 +266,8 @@ impl Resolver {
         if symbols.frames.iter().any(|frame| frame.line.is_some()) {
             code.modules.has_lines(module);
         }
+        let function = symbols.function.filter(|_| leaf);
+        let does = function.and_then(|function| image.instruction(svma, function)).map(instruction);
         let outermost = symbols.frames.len().saturating_sub(1);
         let mut ids = Vec::with_capacity(symbols.frames.len());
         for (level, frame) in symbols.frames.iter().enumerate().rev() {
@@ -278,6 +284,7 @@ impl Resolver {
                 file,
                 line: frame.line,
                 inlined: level != outermost,
+                instruction: does.filter(|_| level == 0),
             }));
         }
         ids
@@ -311,6 +318,16 @@ impl Resolver {
         let shared = Text::from(text);
         self.texts.insert(text.into(), shared.clone());
         shared
+    }
+}
+
+/// What the symbols' crate says of code, as recordings hold it.
+fn instruction(does: culprit_symbols::Instruction) -> Instruction {
+    match does {
+        culprit_symbols::Instruction::Atomic => Instruction::Atomic,
+        culprit_symbols::Instruction::AtomicFixed => Instruction::AtomicFixed,
+        culprit_symbols::Instruction::Spin => Instruction::Spin,
+        culprit_symbols::Instruction::Pause => Instruction::Pause,
     }
 }
 

@@ -116,6 +116,7 @@ mod tests {
                     file: None,
                     line: None,
                     inlined: false,
+                    instruction: None,
                 });
                 recording.stacks.push(Stack { parent, frame });
                 parent = Some(StackId::from_index(recording.stacks.len() - 1));

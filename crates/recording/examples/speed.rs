@@ -98,6 +98,7 @@ fn recording(rows: u32) -> Recording {
             file: Some(Text::from(format!("src/file_{}.c", i % 100))),
             line: Some(i % 1000),
             inlined: false,
+            instruction: None,
         });
         let parent = (i > 0).then(|| StackId(hash(i) % i));
         recording.stacks.push(Stack { parent, frame: FrameId(i) });

@@ -31,8 +31,9 @@ pub use address::{Avma, CodeAddress, FileOffset, Svma};
 pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
-    BuildId, FileIdentity, FunctionPlace, FunctionRange, ImageCache, ImageKey, ModuleImage,
-    NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions, find_static_probes,
+    BuildId, FileIdentity, FunctionPlace, FunctionRange, ImageCache, ImageKey, Instruction,
+    ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions,
+    find_static_probes,
 };
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};

@@ -20,6 +20,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit why --work 8:rows --instead 'sh fixed.sh 8' -- sh guilty.sh 8",
                 "rates, and what another command gives",
             ),
+            (
+                "culprit why --against before.culprit -- ./import.sh data.csv",
+                "new runs against an earlier recording",
+            ),
         ],
     ),
     (
@@ -328,6 +332,17 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "phases",
+        &[
+            ("culprit phases run.culprit", "start-up, steady state, end, and what each does"),
+            ("culprit phases run.culprit --thread main --limit 10", "of one thread, in detail"),
+            (
+                "culprit top run.culprit --from 0s --to 0.8s",
+                "functions of one phase; the first command names its range",
+            ),
+        ],
+    ),
+    (
         "presets",
         &[
             ("culprit presets", "what `--preset` can name"),
@@ -410,6 +425,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit doctor", "what may be recorded here, and how to be allowed more"),
             ("culprit doctor --place sandbox", "and what a place looks like from inside"),
+            (
+                "culprit doctor --no-probes --place docker:app:1",
+                "an image's layers, who made each, and what is stored in vain",
+            ),
         ],
     ),
     (

@@ -127,6 +127,8 @@ pub(crate) enum Command {
     /// What a thread's time was really spent on, followed through wakers
     #[command(name = "critical-path")]
     CriticalPath(PathArgs),
+    /// Start-up, steady state and end of a run, by where what it does changes
+    Phases(PathArgs),
     /// Named groups and folds for `--preset`: list, save, delete
     Presets(PresetsArgs),
     /// Questions in SQL over the tables of one or many recordings

@@ -118,13 +118,13 @@ impl By {
     }
 }
 
-/// Arguments of `critical-path`.
+/// Arguments of `critical-path` and `phases`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PathArgs {
     /// What to look at.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// Whose time: `NAME (TID)` or a part of it; else that of the recorded command
+    /// Whose time: `NAME (TID)` or a part of it; else the recorded command's
     #[arg(long, value_name = "T")]
     pub thread: Option<String>,
     /// From here on, from the recording's start: `12.5ms`, `3s`
@@ -133,7 +133,7 @@ pub(crate) struct PathArgs {
     /// Up to here
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub to: Option<Time>,
-    /// Links to show; 0 shows all
+    /// Links, or a phase's places, to show; 0 shows all
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -242,8 +242,8 @@ pub(crate) struct ExplainArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also look at this place, and measure against the host what is unusual in it: host, sandbox, docker:IMAGE, container:NAME, ...
-    #[arg(long, value_name = "P", long_help = format!("Also look at this place, and measure against the host what is unusual in it, which takes up to 20 seconds\n\n{FORMS}"))]
+    /// Also look at this place, and measure against the host what is unusual in it: host, sandbox, docker:IMAGE (with the image's layers), container:NAME, ...
+    #[arg(long, value_name = "P", long_help = format!("Also look at this place, and measure against the host what is unusual in it, which takes up to 20 seconds. Of an image all layers are read: what is deleted or replaced in a later layer is stored in vain\n\n{FORMS}"))]
     pub place: Option<String>,
     /// Only look, measure nothing
     #[arg(long)]

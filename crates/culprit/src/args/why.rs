@@ -17,6 +17,11 @@ pub(crate) struct WhyArgs {
     /// compared with [default: host and sandbox]
     #[arg(long, value_name = "P", long_help = format!("Run the command in this place; give it twice or more. The first is what the others are compared with [default: host and sandbox]\n\n{FORMS}"), env = variables::PLACES, value_delimiter = ' ')]
     pub place: Vec<String>,
+    /// Compare with this earlier recording of the same command instead of with another place; may be
+    /// given several times, which tells how much runs varied then. Without `--place` the runs are in
+    /// the recording's place
+    #[arg(long, value_name = "RECORDING", conflicts_with = "instead")]
+    pub against: Vec<PathBuf>,
     /// Runs in each place, alternating
     #[arg(long, value_name = "N", default_value = "5", env = variables::RUNS, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,

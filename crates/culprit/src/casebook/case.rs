@@ -1,18 +1,17 @@
 //! A case as its `case.toml` says it; `casebook/README.md` documents the keys.
 
-use culprit_findings::catalogue;
-use culprit_place::PlaceSpec;
+use culprit_findings::{Specificity, catalogue};
+use culprit_place::{EngineKind, PlaceSpec};
 use serde::Deserialize;
 
+use super::question::Question;
 use crate::failure::{Context as _, Failure};
 use crate::places;
 
 /// A case.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub(crate) struct Case {
     /// What `run` and `show` call it: the name of its folder.
-    #[serde(skip)]
     pub(crate) name: String,
     /// What is slow, in one sentence.
     pub(crate) title: String,
@@ -21,22 +20,60 @@ pub(crate) struct Case {
     /// What changes it.
     pub(crate) fix: String,
     /// Programs that must be here: looked up in `PATH`.
-    #[serde(default)]
     pub(crate) needs: Vec<String>,
+    /// The engines that must answer.
+    pub(crate) engines: Vec<EngineKind>,
+    /// Run before everything else, one after the other, in the case's folder.
+    pub(crate) build: Vec<Vec<String>>,
+    /// Run after everything else, whatever became of it.
+    pub(crate) clean: Vec<Vec<String>>,
+    /// How it is told.
+    pub(crate) course: Course,
+}
+
+/// How a case is told.
+#[derive(Debug, Clone)]
+pub(crate) enum Course {
+    /// By a slow variant and one with the fix, which are timed and recorded.
+    Pair(Box<Pair>),
+    /// By questions to the program, one after the other.
+    Questions(Vec<Question>),
+}
+
+/// A slow variant and one with the fix.
+#[derive(Debug, Clone)]
+pub(crate) struct Pair {
     /// Where it runs. The last one is where the guilty variant is slow; one before it is what that
     /// place is compared with.
-    #[serde(default = "host")]
     pub(crate) places: Vec<String>,
     /// Timed rounds.
-    #[serde(default = "rounds")]
     pub(crate) rounds: u32,
-    /// Run before everything else, one after the other, in the case's folder.
-    #[serde(default)]
-    pub(crate) build: Vec<Vec<String>>,
     /// The slow variant, and what must be found in it.
     pub(crate) guilty: Guilty,
     /// The variant with the fix.
     pub(crate) fixed: Fixed,
+}
+
+/// A case as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    title: String,
+    story: String,
+    fix: String,
+    #[serde(default)]
+    needs: Vec<String>,
+    engine: Option<String>,
+    places: Option<Vec<String>>,
+    rounds: Option<u32>,
+    #[serde(default)]
+    build: Vec<Vec<String>>,
+    #[serde(default)]
+    clean: Vec<Vec<String>>,
+    guilty: Option<Guilty>,
+    fixed: Option<Fixed>,
+    #[serde(default, rename = "question")]
+    questions: Vec<Question>,
 }
 
 /// The slow variant.
@@ -47,7 +84,7 @@ pub(crate) struct Guilty {
     pub(crate) command: Vec<String>,
     /// The same with less to do, for `--short`.
     pub(crate) short: Option<Vec<String>>,
-    /// The finding that must cost the most.
+    /// The finding that must cost the most, or, where it explains no time, must be there.
     pub(crate) finding: String,
     /// A part of the name of one of the first three functions that it points at.
     pub(crate) function: Option<String>,
@@ -70,14 +107,8 @@ pub(crate) struct Fixed {
     pub(crate) same_within: Option<f64>,
 }
 
-fn host() -> Vec<String> {
-    vec!["host".to_owned()]
-}
-
 /// Five rounds carry a verdict; what a case shows is large.
-const fn rounds() -> u32 {
-    5
-}
+const ROUNDS: u32 = 5;
 
 /// Few rounds tell a smaller effect only sometimes (docs/statistics.md).
 const fn faster() -> f64 {
@@ -91,42 +122,113 @@ impl Case {
     /// When it is no TOML, a key is unknown or missing, or a value makes no sense.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Failure> {
         let what = || format!("read the case `{name}`");
-        let mut case: Self = toml::from_str(text)
-            .or_bad_input(what)
-            .map_err(|failure| failure.hint("casebook/README.md says what a case.toml holds"))?;
-        name.clone_into(&mut case.name);
-        match case.wrong() {
-            Some(wrong) => Err(Failure::bad_input(format!("{}: {wrong}", what()))
-                .hint("casebook/README.md says what a case.toml holds")),
-            None => Ok(case),
-        }
+        let hinted =
+            |failure: Failure| failure.hint("casebook/README.md says what a case.toml holds");
+        let written: Written = toml::from_str(text).or_bad_input(what).map_err(hinted)?;
+        let wrong = |wrong| hinted(Failure::bad_input(format!("{}: {wrong}", what())));
+        written.case(name).map_err(wrong)
     }
 
-    /// What makes no sense in it.
-    fn wrong(&self) -> Option<String> {
+    /// What must be told, in a few words: the finding's id, or what is asked.
+    pub(crate) fn expects(&self) -> String {
+        match &self.course {
+            Course::Pair(pair) => pair.guilty.finding.clone(),
+            Course::Questions(questions) => {
+                let mut asked: Vec<String> = questions.iter().map(Question::subject).collect();
+                asked.dedup();
+                asked.join(", ")
+            }
+        }
+    }
+}
+
+impl Written {
+    fn case(self, name: &str) -> Result<Case, String> {
+        let mut engines = Vec::new();
+        if let Some(engine) = &self.engine {
+            engines.push(match engine.as_str() {
+                "docker" => EngineKind::Docker,
+                "podman" => EngineKind::Podman,
+                other => return Err(format!("`{other}` is no engine: docker, podman")),
+            });
+        }
+        let mut lines: Vec<&Vec<String>> = self.build.iter().chain(&self.clean).collect();
+        for question in &self.questions {
+            lines.extend(question.before.iter().chain([&question.command]).chain(&question.short));
+        }
+        if lines.into_iter().any(Vec::is_empty) {
+            return Err(NO_WORDS.to_owned());
+        }
+        let course = match (self.guilty, self.fixed, self.questions) {
+            (Some(guilty), Some(fixed), none) if none.is_empty() => {
+                let places = self.places.unwrap_or_else(|| vec!["host".to_owned()]);
+                let rounds = self.rounds.unwrap_or(ROUNDS);
+                let pair = Pair { places, rounds, guilty, fixed };
+                engines.extend(pair.checked()?);
+                Course::Pair(Box::new(pair))
+            }
+            (None, None, questions) if !questions.is_empty() => {
+                if self.places.is_some() || self.rounds.is_some() {
+                    return Err("places and rounds of a question stand in its command".to_owned());
+                }
+                questions.iter().try_for_each(Question::check)?;
+                Course::Questions(questions)
+            }
+            _ => return Err("it needs both of guilty and fixed, or questions".to_owned()),
+        };
+        engines.dedup();
+        Ok(Case {
+            name: name.to_owned(),
+            title: self.title,
+            story: self.story,
+            fix: self.fix,
+            needs: self.needs,
+            engines,
+            build: self.build,
+            clean: self.clean,
+            course,
+        })
+    }
+}
+
+const NO_WORDS: &str = "a command has no words";
+
+impl Pair {
+    /// Whether its finding is a statement: one that explains no time, so that nothing can be faster
+    /// without it.
+    pub(crate) fn states(&self) -> bool {
+        let own = |doc: &&culprit_findings::RuleDoc| doc.id == self.guilty.finding;
+        catalogue().iter().find(own).is_some_and(|doc| doc.specificity == Specificity::Statement)
+    }
+
+    /// The engines of its places; what makes no sense in it otherwise.
+    fn checked(&self) -> Result<Vec<EngineKind>, String> {
         let finding = &self.guilty.finding;
         let commands = [Some(&self.guilty.command), Some(&self.fixed.command)];
         let shorter = [self.guilty.short.as_ref(), self.fixed.short.as_ref()];
-        if commands.into_iter().chain(shorter).flatten().chain(&self.build).any(Vec::is_empty) {
-            return Some("a command has no words".to_owned());
+        if commands.into_iter().chain(shorter).flatten().any(Vec::is_empty) {
+            return Err(NO_WORDS.to_owned());
         }
         if catalogue().iter().all(|doc| doc.id != finding) {
-            return Some(format!("there is no finding `{finding}`"));
+            return Err(format!("there is no finding `{finding}`"));
         }
         if !(1..=2).contains(&self.places.len()) {
-            return Some(format!("it names {} places instead of one or two", self.places.len()));
+            return Err(format!("it names {} places instead of one or two", self.places.len()));
         }
+        let mut engines = Vec::new();
         for place in &self.places {
-            match places::spec(place) {
-                Err(failure) => return Some(failure.to_string()),
-                Ok(PlaceSpec::Host { .. } | PlaceSpec::Sandbox { .. }) => {}
-                Ok(_) => return Some(format!("`{place}` is neither `host` nor `sandbox`")),
+            match places::spec(place).map_err(|failure| failure.to_string())? {
+                PlaceSpec::Engine { engine, .. } => engines.push(engine),
+                PlaceSpec::Container { .. } => {
+                    return Err(format!("`{place}` is not a place that a case can make"));
+                }
+                PlaceSpec::Host { .. } | PlaceSpec::Sandbox { .. } => {}
             }
         }
         if self.rounds < 3 {
-            return Some("fewer than 3 rounds carry no verdict".to_owned());
+            return Err("fewer than 3 rounds carry no verdict".to_owned());
         }
-        None
+        Ok(engines)
     }
 }
 
@@ -140,7 +242,14 @@ mod tests {
     #[test]
     fn a_case_needs_little() {
         let case = Case::parse("x", GOOD).unwrap();
-        assert_eq!((case.name.as_str(), case.rounds, case.places.len()), ("x", 5, 1));
+        let Course::Pair(pair) = &case.course else { panic!("no pair") };
+        assert_eq!((case.name.as_str(), pair.rounds, pair.places.len()), ("x", 5, 1));
+        assert!(case.engines.is_empty() && !pair.states());
+        let stating = GOOD.replace("fsync-storm", "mapped-not-leaked");
+        let Course::Pair(pair) = Case::parse("x", &stating).unwrap().course else {
+            panic!("no pair")
+        };
+        assert!(pair.states());
     }
 
     #[test]
@@ -149,7 +258,9 @@ mod tests {
             ("fsync-storm", "fsync-breeze", "fsync-breeze"),
             ("['a']", "[]", "no words"),
             ("fix = 'f'", "fix = 'f'\nplaces = ['moon']", "moon"),
-            ("fix = 'f'", "fix = 'f'\nplaces = ['docker:x']", "docker:x"),
+            ("fix = 'f'", "fix = 'f'\nplaces = ['container:x']", "container:x"),
+            ("fix = 'f'", "fix = 'f'\nengine = 'steam'", "steam"),
+            ("fix = 'f'", "fix = 'f'\n[[question]]\ncommand = ['top']", "questions"),
             ("fix = 'f'", "fix = 'f'\nplaces = []", "0 places"),
             ("fix = 'f'", "fix = 'f'\nrounds = 1", "rounds"),
             ("fix = 'f'", "", "fix"),
@@ -159,5 +270,31 @@ mod tests {
             let error = Case::parse("x", &GOOD.replace(change, to)).unwrap_err();
             assert!(error.to_string().contains(says), "{change}: {error}");
         }
+    }
+
+    #[test]
+    fn a_case_of_questions_says_what_each_must_tell() {
+        const ASKED: &str = "title = 't'\nstory = 's'\nfix = 'f'\nengine = 'docker'\n\
+            [[question]]\ncommand = ['bench', 'net']\n[[question.expect]]\nsays = 'the way'\n\
+            at = '/compare'\nwith = { b = 'x' }\nkey = 'low'\nat_least = 1.2\n";
+        let case = Case::parse("x", ASKED).unwrap();
+        assert_eq!(case.engines, [EngineKind::Docker]);
+        assert_eq!(case.expects(), "bench net");
+        for (change, to, says) in [
+            ("at_least = 1.2", "", "the way"),
+            ("at = '/compare'", "at = 'compare'", "JSON pointer"),
+            ("key = 'low'\n", "", "key"),
+            ("['bench', 'net']", "[]", "no words"),
+            ("engine", "rounds = 3\nengine", "rounds"),
+        ] {
+            let error = Case::parse("x", &ASKED.replace(change, to)).unwrap_err();
+            assert!(error.to_string().contains(says), "{change}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_place_of_an_engine_needs_that_engine() {
+        let text = GOOD.replace("fix = 'f'", "fix = 'f'\nplaces = ['host', 'docker:@host']");
+        assert_eq!(Case::parse("x", &text).unwrap().engines, [EngineKind::Docker]);
     }
 }

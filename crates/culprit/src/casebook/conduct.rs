@@ -1,20 +1,24 @@
-//! Running a case: unpack, build, measure both variants, judge.
+//! Running a case: unpack, build, measure both variants or ask its questions, judge, clean up.
 
+use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use culprit_engine::stats::Stopping;
 use culprit_model::Nanos;
-use culprit_place::PlaceSpec;
+use culprit_place::{Command, PlaceSpec, Stdio};
 use culprit_record::Extras;
+use serde_json::Value;
 
-use super::case::Case;
+use super::case::{Case, Course, Pair};
 use super::folder::CaseFolder;
-use super::judge::{Told, judge};
+use super::judge::{Check, Recorded, Told, judge};
+use super::question::{Question, line};
 use super::shelf::Shelf;
 use crate::args::Stacks;
 use crate::bench::{Answer, Arm, Plan, Recording, conduct, place_label};
-use crate::failure::{Failure, chain};
+use crate::failure::{Context as _, Failure, chain};
 use crate::output::{Output, Progress};
 use crate::rounds::{Sink, Streams, run_timed};
 use crate::session::{Control, Settings};
@@ -60,10 +64,33 @@ pub(crate) fn run(
     let folder = CaseFolder::make(&case.name, keep)?;
     shelf.unpack(&case.name, folder.path())?;
     progress.doing(format!("{}: building", case.name));
-    if !build(case, folder.path(), control)? {
-        return Ok(Ran::Interrupted);
-    }
-    let plan = plan(case, effort, &folder)?;
+    let ran = match execute(&case.build, "build the case by", folder.path(), control) {
+        Ok(true) => match &case.course {
+            Course::Pair(pair) => measure(pair, effort, &folder, (control, progress), output),
+            Course::Questions(questions) => {
+                ask((case, questions), effort, &folder, (control, progress))
+            }
+        },
+        Ok(false) => Ok(Ran::Interrupted),
+        Err(failure) => Err(failure),
+    };
+    // Also after Ctrl-C: what a case has started elsewhere ends with it.
+    let cleaned =
+        execute(&case.clean, "clean up after the case by", folder.path(), &Control::new());
+    let ran = ran?;
+    cleaned?;
+    Ok(ran)
+}
+
+/// Times and records both variants, and judges them.
+fn measure(
+    pair: &Pair,
+    effort: Effort,
+    folder: &CaseFolder,
+    (control, progress): (&Control, &Progress),
+    output: &Output,
+) -> Result<Ran, Failure> {
+    let plan = plan(pair, effort, folder)?;
     let mut session = conduct(&plan, control, progress)?;
     if session.timed.interrupted || session.recorded.interrupted || control.interrupted() {
         return Ok(Ran::Interrupted);
@@ -74,14 +101,18 @@ pub(crate) fn run(
     if let Some((place, failure)) = problems.chain(recorded).chain(session.left).next() {
         return Err(failure.of(&place_label(&plan, place)));
     }
-    let mut runs: Vec<_> = session.recorded.runs.iter().filter(|(step, _)| step.arm == 0).collect();
-    runs.sort_by_key(|(_, run)| run.wall);
-    let middle = runs.get(runs.len() / 2).map(|(_, run)| &run.recording);
-    let middle = middle.ok_or_else(|| Failure::refused("no run was recorded"))?;
-    let recording = load::recording(middle, output)?;
-    let report = load::findings(&recording, &culprit_model::Filter::default(), false)?;
-    let walls = |arm| mean(session.recorded.of(arm).into_iter().map(|(_, run)| run.wall));
-    let told = judge(case, effort, &answer, report.findings, (walls(0), walls(1)));
+    let recorded = |arm| -> Result<Recorded, Failure> {
+        let mut runs: Vec<_> =
+            session.recorded.runs.iter().filter(|(step, _)| step.arm == arm).collect();
+        runs.sort_by_key(|(_, run)| run.wall);
+        let middle = runs.get(runs.len() / 2).map(|(_, run)| &run.recording);
+        let middle = middle.ok_or_else(|| Failure::refused("no run was recorded"))?;
+        let recording = load::recording(middle, output)?;
+        let report = load::findings(&recording, &culprit_model::Filter::default(), false)?;
+        let wall = mean(runs.iter().map(|(_, run)| run.wall));
+        Ok(Recorded { findings: report.findings, wall })
+    };
+    let told = judge(pair, effort, &answer, recorded(0)?, &recorded(1)?);
     Ok(Ran::Told(Box::new(Told { recordings: folder.kept_recordings(), ..told })))
 }
 
@@ -90,26 +121,111 @@ fn mean(walls: impl Iterator<Item = Nanos>) -> Nanos {
     Nanos(walls.iter().sum::<u64>() / (walls.len() as u64).max(1))
 }
 
-/// Runs the case's own preparations; false when Ctrl-C cut them.
-fn build(case: &Case, folder: &Path, control: &Control) -> Result<bool, Failure> {
-    let host = places::open(&at("host", folder)?)?;
+/// Asks the program itself, question by question, and judges what it answers.
+fn ask(
+    (case, questions): (&Case, &[Question]),
+    effort: Effort,
+    folder: &CaseFolder,
+    (control, progress): (&Control, &Progress),
+) -> Result<Ran, Failure> {
+    let (mut checks, mut answers) = (Vec::new(), Vec::new());
+    for (at, question) in questions.iter().enumerate() {
+        progress.doing(format!("{}: {}", case.name, question.subject()));
+        let prepared =
+            execute(&question.before, "prepare the question by", folder.path(), control)?;
+        let words = match (effort, &question.short) {
+            (Effort::Short, Some(short)) => short,
+            _ => &question.command,
+        };
+        let answer = if prepared { answer(words, (at, folder.path()), control)? } else { None };
+        let Some(answer) = answer else { return Ok(Ran::Interrupted) };
+        checks.extend(question.expect.iter().map(|expectation| {
+            let (held, told) = expectation.judge(&answer);
+            Check { id: "expected", held, told }
+        }));
+        answers.push((line(words), answer));
+    }
+    Ok(Ran::Told(Box::new(Told::of_questions(checks, answers))))
+}
+
+/// The document that a command of ours prints; none when Ctrl-C cut it.
+fn answer(
+    words: &[String],
+    (at, folder): (usize, &Path),
+    control: &Control,
+) -> Result<Option<Value>, Failure> {
+    let program = std::env::current_exe().or_refused(|| "find our own program".to_owned())?;
+    let files = [format!("answer-{}.json", at + 1), format!("answer-{}.log", at + 1)]
+        .map(|name| folder.join(name));
+    let file = |path: &Path| {
+        let made = File::create(path).or_refused(|| format!("write `{}`", path.display()))?;
+        Ok::<_, Failure>(Stdio::File(Arc::new(made)))
+    };
+    // Options of ours stand before a `--` and what follows it.
+    let argv = std::iter::once(program.into_os_string())
+        .chain(["--json", "--quiet"].map(Into::into))
+        .chain(words.iter().map(Into::into));
+    let command = Command {
+        stdin: Stdio::Null,
+        stdout: file(&files[0])?,
+        stderr: file(&files[1])?,
+        ..Command::new(argv)
+    };
+    let host = places::open(&on("host", folder)?)?;
+    let ran = run_timed(&*host, &command, control);
+    host.remove().map_err(|error| places::failure(&error))?;
+    let Some(ran) = ran?.filter(|ran| ran.exit.shell_code() != INTERRUPTED) else {
+        return Ok(None);
+    };
+    let failed = |why: &str| Failure::refused(format!("ask `{}`: {why}", line(words)));
+    let printed = std::fs::read(&files[0]).unwrap_or_default();
+    let document: Result<Value, _> = serde_json::from_slice(&printed);
+    match (ran.exit.shell_code(), document) {
+        // 1 is an answer: something was found.
+        (0 | 1, Ok(document)) => Ok(Some(document)),
+        (_, Ok(document)) => {
+            let why = document.pointer("/error/message").and_then(Value::as_str);
+            Err(failed(why.unwrap_or(&ran.exit.to_string())))
+        }
+        (_, Err(_)) => {
+            let said = std::fs::read_to_string(&files[1]).unwrap_or_default();
+            Err(failed(said.lines().last().unwrap_or("it printed no document")))
+        }
+    }
+}
+
+/// The exit code of a command of ours that Ctrl-C cut short.
+const INTERRUPTED: i32 = 130;
+
+/// Runs a case's own commands one after the other; false when Ctrl-C cut them.
+fn execute(
+    commands: &[Vec<String>],
+    what: &str,
+    folder: &Path,
+    control: &Control,
+) -> Result<bool, Failure> {
+    if commands.is_empty() {
+        return Ok(true);
+    }
+    let host = places::open(&on("host", folder)?)?;
     let log = folder.join("build.log");
     let streams = Streams { output: Sink::File(log.clone()), ..Streams::default() };
-    let mut built = Ok(true);
-    for argv in &case.build {
+    let mut done = Ok(true);
+    for argv in commands {
         if control.interrupted() {
-            built = Ok(false);
+            done = Ok(false);
             break;
         }
-        let command = streams.command(argv)?;
-        match run_timed(&*host, &command, control)? {
-            None => built = Ok(false),
-            Some(ran) if ran.exit.success() => continue,
-            Some(ran) => {
+        let ran = streams.command(argv).and_then(|command| run_timed(&*host, &command, control));
+        match ran {
+            Err(failure) => done = Err(failure),
+            Ok(None) => done = Ok(false),
+            Ok(Some(ran)) if ran.exit.success() => continue,
+            Ok(Some(ran)) => {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
                 let said = said.lines().find(|line| line.contains("error")).or(said.lines().last());
-                built = Err(Failure::refused(format!(
-                    "build the case by `{}`: {}: {}",
+                done = Err(Failure::refused(format!(
+                    "{what} `{}`: {}: {}",
                     argv.join(" "),
                     ran.exit,
                     said.unwrap_or("it printed nothing")
@@ -119,22 +235,28 @@ fn build(case: &Case, folder: &Path, control: &Control) -> Result<bool, Failure>
         break;
     }
     host.remove().map_err(|error| Failure::refused(chain(&error)))?;
-    built
+    done
 }
 
-/// A place of the case, working in its folder.
-fn at(place: &str, folder: &Path) -> Result<PlaceSpec, Failure> {
-    places::spec(&format!("{place}:{}", folder.display()))
+/// A place of the case, working in its folder: a container has it as a volume.
+fn on(place: &str, folder: &Path) -> Result<PlaceSpec, Failure> {
+    let folder = folder.display();
+    match places::spec(place)? {
+        PlaceSpec::Engine { .. } => {
+            places::spec(&format!("{place},volume={folder}:{folder},workdir={folder}"))
+        }
+        _ => places::spec(&format!("{place}:{folder}")),
+    }
 }
 
 /// Guilty and fixed where guilty is slow, then both where it is not, if that is told: the first of
 /// them is what the others are compared with.
-fn plan(case: &Case, effort: Effort, folder: &CaseFolder) -> Result<Plan, Failure> {
-    let wanted = if effort == Effort::Short { 1 } else { case.places.len() };
-    let places = case.places.iter().rev().take(wanted);
+fn plan(pair: &Pair, effort: Effort, folder: &CaseFolder) -> Result<Plan, Failure> {
+    let wanted = if effort == Effort::Short { 1 } else { pair.places.len() };
+    let places = pair.places.iter().rev().take(wanted);
     let places: Vec<PlaceSpec> =
-        places.map(|place| at(place, folder.path())).collect::<Result<_, _>>()?;
-    let (guilty, fixed) = (&case.guilty, &case.fixed);
+        places.map(|place| on(place, folder.path())).collect::<Result<_, _>>()?;
+    let (guilty, fixed) = (&pair.guilty, &pair.fixed);
     let shorter = |short: &Option<Vec<String>>, command: &Vec<String>| match (effort, short) {
         (Effort::Short, Some(short)) => short.clone(),
         _ => command.clone(),
@@ -158,7 +280,7 @@ fn plan(case: &Case, effort: Effort, folder: &CaseFolder) -> Result<Plan, Failur
     });
     let (rounds, recorded) = match effort {
         Effort::Short => (SHORT_ROUNDS, 1),
-        Effort::Full => (case.rounds, RECORDED_ROUNDS),
+        Effort::Full => (pair.rounds, RECORDED_ROUNDS),
     };
     Ok(Plan {
         arms: arms.collect(),

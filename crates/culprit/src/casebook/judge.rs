@@ -6,7 +6,7 @@ use culprit_engine::stats::{Ratio, Verdict};
 use culprit_findings::FindingChange;
 use culprit_model::{Finding, Nanos};
 
-use super::case::Case;
+use super::case::Pair;
 use super::conduct::Effort;
 use crate::bench::{Answer, Metric};
 use crate::output::{number, percent};
@@ -47,15 +47,35 @@ pub(crate) struct Told {
     pub(crate) ratio: Option<Ratio>,
     /// The medians of guilty and fixed.
     pub(crate) medians: (Option<Nanos>, Option<Nanos>),
-    /// The share of the difference that the expected finding explains.
-    pub(crate) explained_share: f64,
+    /// The share of the difference that the expected finding explains; none of questions.
+    pub(crate) explained_share: Option<f64>,
     /// Fixed against guilty in words.
     pub(crate) sentence: Option<String>,
     /// Where the recordings are, if they stay.
     pub(crate) recordings: Option<PathBuf>,
+    /// What was asked, and the documents that were answered.
+    pub(crate) answers: Vec<(String, serde_json::Value)>,
 }
 
 impl Told {
+    /// What questions told.
+    pub(super) fn of_questions(
+        checks: Vec<Check>,
+        answers: Vec<(String, serde_json::Value)>,
+    ) -> Self {
+        Self {
+            checks,
+            findings: Vec::new(),
+            culprit: None,
+            ratio: None,
+            medians: (None, None),
+            explained_share: None,
+            sentence: None,
+            recordings: None,
+            answers,
+        }
+    }
+
     /// Whether all of it is what the case expects.
     pub(crate) fn as_expected(&self) -> bool {
         self.checks.iter().all(|check| check.held)
@@ -67,38 +87,57 @@ const FIXED: usize = 1;
 const GUILTY_ELSEWHERE: usize = 2;
 const FIXED_ELSEWHERE: usize = 3;
 
-/// Judges a case by its answer, the findings of a guilty run, and the mean recorded run of guilty and
-/// fixed.
+/// What was recorded of a variant.
+pub(super) struct Recorded {
+    /// The findings of the run in the middle.
+    pub(super) findings: Vec<Finding>,
+    /// The mean run.
+    pub(super) wall: Nanos,
+}
+
+/// Judges a case by its answer and what was recorded of both variants.
 pub(super) fn judge(
-    case: &Case,
+    pair: &Pair,
     effort: Effort,
     answer: &Answer,
-    findings: Vec<Finding>,
-    (guilty, fixed): (Nanos, Nanos),
+    guilty: Recorded,
+    fixed: &Recorded,
 ) -> Told {
+    let findings = guilty.findings;
     let median = |arm: usize| answer.arms.get(arm)?.median(|run| Some(run.wall));
     let ratio = |arm| answer.by(Metric::Wall).find(|row| row.arm == arm);
     let changes = answer.inside.iter().find(|inside| inside.arm == FIXED);
     let changes = changes.map_or(&[][..], |inside| &inside.changes);
-    let explained_share = explained(&case.guilty.finding, changes, guilty.saturating_sub(fixed));
+    let explained_share =
+        explained(&pair.guilty.finding, changes, guilty.wall.saturating_sub(fixed.wall));
     let counts = |finding: &Finding| {
-        finding.cost > Nanos::ZERO && (finding.id != NOISE || case.guilty.finding == NOISE)
+        finding.cost > Nanos::ZERO && (finding.id != NOISE || pair.guilty.finding == NOISE)
     };
-    let culprit = findings.iter().position(counts);
+    let culprit = match pair.states() {
+        true => findings.iter().position(|finding| finding.id == pair.guilty.finding),
+        false => findings.iter().position(counts),
+    };
     let found = culprit.map(|at| &findings[at]);
-    let mut checks = vec![
-        first(case, found),
-        Check {
-            id: "explains-the-difference",
-            held: explained_share >= EXPLAINED,
-            told: format!("{} of what guilty takes longer than fixed", percent(explained_share)),
-        },
-        gone(case, changes),
-        faster(case, ratio(FIXED).map(|row| &row.ratio)),
-    ];
-    checks.extend(place(case, effort, ratio(GUILTY_ELSEWHERE).map(|row| &row.ratio)));
+    let mut checks = if pair.states() {
+        vec![stated(pair, found), gone_statement(pair, &fixed.findings)]
+    } else {
+        vec![
+            first(pair, found),
+            Check {
+                id: "explains-the-difference",
+                held: explained_share >= EXPLAINED,
+                told: format!(
+                    "{} of what guilty takes longer than fixed",
+                    percent(explained_share)
+                ),
+            },
+            gone(pair, changes),
+            faster(pair, ratio(FIXED).map(|row| &row.ratio)),
+        ]
+    };
+    checks.extend(place(pair, effort, ratio(GUILTY_ELSEWHERE).map(|row| &row.ratio)));
     let elsewhere = || Some((median(FIXED)?, median(FIXED_ELSEWHERE)?));
-    if let Some((within, (here, there))) = case.fixed.same_within.zip(elsewhere()) {
+    if let Some((within, (here, there))) = pair.fixed.same_within.zip(elsewhere()) {
         let times = here.share_of(there);
         checks.push(Check {
             id: "same-elsewhere",
@@ -111,9 +150,10 @@ pub(super) fn judge(
         culprit,
         ratio: ratio(FIXED).map(|row| row.ratio.clone()),
         medians: (median(0), median(FIXED)),
-        explained_share,
+        explained_share: Some(explained_share),
         sentence: ratio(FIXED).map(|row| sentence(&row.ratio, (median(0), median(FIXED)))),
         recordings: None,
+        answers: Vec::new(),
         findings,
     }
 }
@@ -131,8 +171,8 @@ fn sentence(ratio: &Ratio, (guilty, fixed): (Option<Nanos>, Option<Nanos>)) -> S
     compared(&sides, ratio)
 }
 
-fn first(case: &Case, found: Option<&Finding>) -> Check {
-    let wanted = &case.guilty;
+fn first(pair: &Pair, found: Option<&Finding>) -> Check {
+    let wanted = &pair.guilty;
     let within = |names: &[String]| match names {
         [] => String::new(),
         names => format!(" in `{}`", names.join("`, `")),
@@ -158,6 +198,25 @@ fn first(case: &Case, found: Option<&Finding>) -> Check {
     Check { id: "first-finding", held, told }
 }
 
+/// What a case is about that explains no time.
+fn stated(pair: &Pair, found: Option<&Finding>) -> Check {
+    let told = found.map_or_else(
+        || format!("nothing; expected was {}", pair.guilty.finding),
+        |found| format!("{}: {}", found.id, found.title),
+    );
+    Check { id: "stated", held: found.is_some(), told }
+}
+
+fn gone_statement(pair: &Pair, fixed: &[Finding]) -> Check {
+    let wanted = pair.guilty.finding.as_str();
+    let left = fixed.iter().find(|finding| finding.id == wanted);
+    let told = left.map_or_else(
+        || format!("{wanted} is not said of the fixed run"),
+        |left| format!("{wanted} is still said of the fixed run: {}", left.title),
+    );
+    Check { id: "gone-with-the-fix", held: left.is_none(), told }
+}
+
 /// The share of the difference that the changes of a finding make up; what other programs add to one
 /// side is no part of the difference.
 fn explained(finding: &str, changes: &[FindingChange], difference: Nanos) -> f64 {
@@ -170,20 +229,20 @@ fn explained(finding: &str, changes: &[FindingChange], difference: Nanos) -> f64
     if difference == Nanos::ZERO { 0.0 } else { less(finding).share_of(difference).min(1.0) }
 }
 
-fn gone(case: &Case, changes: &[FindingChange]) -> Check {
-    let own = || changes.iter().filter(|change| change.finding.id == case.guilty.finding);
+fn gone(pair: &Pair, changes: &[FindingChange]) -> Check {
+    let own = || changes.iter().filter(|change| change.finding.id == pair.guilty.finding);
     let before = Nanos(own().map(|change| change.before.0).sum());
     let after = Nanos(own().map(|change| change.after.0).sum());
     let held = before > Nanos::ZERO && after.share_of(before) <= LEFT;
     let told = format!(
         "{} costs {after} in the fixed run, {before} in the guilty one",
-        case.guilty.finding
+        pair.guilty.finding
     );
     Check { id: "gone-with-the-fix", held, told }
 }
 
-fn faster(case: &Case, ratio: Option<&Ratio>) -> Check {
-    let wanted = case.fixed.faster_at_least;
+fn faster(pair: &Pair, ratio: Option<&Ratio>) -> Check {
+    let wanted = pair.fixed.faster_at_least;
     let (held, told) = match ratio {
         None => (false, "no round was finished".to_owned()),
         Some(ratio) => (
@@ -202,9 +261,9 @@ fn faster(case: &Case, ratio: Option<&Ratio>) -> Check {
 }
 
 /// The slow place against the other one, where the case says something of it and both were run.
-fn place(case: &Case, effort: Effort, ratio: Option<&Ratio>) -> Option<Check> {
-    let wanted = case.guilty.slower_at_least.filter(|_| effort == Effort::Full)?;
-    let (slow, other) = (case.places.last()?, case.places.first()?);
+fn place(pair: &Pair, effort: Effort, ratio: Option<&Ratio>) -> Option<Check> {
+    let wanted = pair.guilty.slower_at_least.filter(|_| effort == Effort::Full)?;
+    let (slow, other) = (pair.places.last()?, pair.places.first()?);
     let (held, told) = ratio.map_or((false, "no round was finished".to_owned()), |ratio| {
         let times = 1.0 / ratio.value;
         let told = format!(

@@ -8,17 +8,20 @@
 //! ```
 //!
 //! The two variants of a case are an ordinary measurement of `bench`: timed in rounds, then recorded in
-//! rounds of their own. Nothing here decides what is a finding.
+//! rounds of their own. A case of questions asks the program itself instead, and looks at the documents
+//! that it prints. Nothing here decides what is a finding.
 
 mod case;
 mod conduct;
 mod folder;
 mod judge;
 mod needs;
+mod question;
 mod shelf;
 
-pub(crate) use case::Case;
+pub(crate) use case::{Case, Course, Pair};
 pub(crate) use conduct::{Effort, Ran, run};
 pub(crate) use judge::{Check, Told};
 pub(crate) use needs::missing;
+pub(crate) use question::Question;
 pub(crate) use shelf::Shelf;

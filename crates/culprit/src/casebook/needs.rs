@@ -1,15 +1,32 @@
 //! What a case needs and this machine lacks.
 
-use culprit_model::Rung;
+use std::os::unix::net::UnixStream;
 
-use super::case::Case;
+use culprit_model::Rung;
+use culprit_place::EngineKind;
+
+use super::case::{Case, Course};
 use crate::failure::chain;
 use crate::settings;
 
 /// What is missing for a case, in words; empty when it can be run.
 pub(crate) fn missing(case: &Case) -> Vec<String> {
     let programs = case.needs.iter().filter(|program| !settings::has_program(program));
-    programs.cloned().chain(rights()).collect()
+    let engines = case.engines.iter().filter(|engine| !answers(**engine));
+    let engines = engines.map(|engine| format!("an engine: {engine} does not answer"));
+    // Questions are asked on whatever rung there is; a probe records nothing.
+    let rights = matches!(case.course, Course::Pair(_)).then(rights).flatten();
+    programs.cloned().chain(engines).chain(rights).collect()
+}
+
+/// Whether an engine listens.
+fn answers(engine: EngineKind) -> bool {
+    let settings = settings::of_places();
+    let sockets = match engine {
+        EngineKind::Docker => settings.docker_sockets,
+        EngineKind::Podman => settings.podman_sockets,
+    };
+    sockets.iter().any(|socket| UnixStream::connect(socket).is_ok())
 }
 
 /// Waits, wakers and files are what cases are about: they take every right of the recorder.

@@ -36,7 +36,13 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
 }
 
 /// The thread whose path is meant, and from when to when.
-fn whose(args: &PathArgs, recording: &Recording) -> Result<(ThreadId, (Time, Time)), Failure> {
+///
+/// # Errors
+/// When no thread matches, or it did not live in the range that is asked for.
+pub(super) fn whose(
+    args: &PathArgs,
+    recording: &Recording,
+) -> Result<(ThreadId, (Time, Time)), Failure> {
     let command = match Scope::of(recording) {
         Scope::Command { thread, from, to } => Some((thread, (from, to))),
         Scope::Service => None,

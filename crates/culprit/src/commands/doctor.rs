@@ -1,5 +1,6 @@
 //! `culprit doctor`: what this machine and its places allow.
 
+use culprit_findings::{ImageLayer, ImageStored, ImageWaste, find_image};
 use culprit_place::{FileSystem, PlaceFacts, PlaceSpec};
 use serde::Serialize;
 
@@ -8,9 +9,9 @@ use crate::args::DoctorArgs;
 use crate::doctor::{Check, State, System, examine};
 use crate::failure::{Failure, Outcome};
 use crate::json::{FindingJson, SCHEMA};
-use crate::output::{Output, clean, wrap};
-use crate::places;
+use crate::output::{Align, Output, Table, bytes, clean, wrap};
 use crate::text::{Detail, findings_text};
+use crate::{image, places};
 
 /// What the recorder answers.
 struct Rung {
@@ -27,12 +28,22 @@ pub(crate) fn run(args: &DoctorArgs, output: &mut Output) -> Result<Outcome, Fai
     let checks = examine(&System::this());
     let rung = rung();
     let facts = place.as_ref().map(facts).transpose()?;
+    let progress = output.progress();
+    let image = place.as_ref().and_then(image::named);
+    let image = image.map(|image| image::stored(image, &progress)).transpose()?;
     let measured = place.as_ref().filter(|_| !args.no_probes);
     let measured = measured.map(|place| checkup(place, output)).transpose()?;
     if output.wants_json() {
-        output.document(&Document::new(&checks, &rung, facts.as_ref(), measured.as_ref()))?;
+        output.document(&Document::new(
+            &checks,
+            &rung,
+            facts.as_ref(),
+            image.as_ref(),
+            measured.as_ref(),
+        ))?;
     } else {
         let mut text = text(&checks, &rung, facts.as_ref(), output);
+        text.push_str(&image.map_or_else(String::new, |image| image_text(&image, output)));
         text.push_str(&measured.map_or_else(String::new, |told| checkup_text(&told, output)));
         output.print(&text)?;
     }
@@ -95,6 +106,67 @@ fn place_text(facts: &PlaceFacts) -> String {
     text
 }
 
+/// Files that are listed; the JSON has more.
+const MOST_FILES: usize = 8;
+
+/// An image's layers, and what is stored in vain or twice.
+fn image_text(image: &ImageStored, output: &Output) -> String {
+    let size = |size: u64| bytes(float(size));
+    let mut table = Table::new(&[
+        ("layer", Align::Right),
+        ("size", Align::Right),
+        ("files", Align::Right),
+        ("hidden", Align::Right),
+        ("made by", Align::Left),
+    ]);
+    for (at, layer) in image.layers.iter().enumerate() {
+        let problem = layer.problem.as_ref().map(|problem| format!(" [{problem}]"));
+        let made_by = format!("{}{}", layer.instruction, problem.unwrap_or_default());
+        table.row([
+            (at + 1).to_string(),
+            size(layer.bytes),
+            layer.files.to_string(),
+            size(layer.vain_bytes),
+            clean(&made_by).into_owned(),
+        ]);
+    }
+    let mut text = format!("\n{}, {}\n", clean(&image.name), size(image.bytes));
+    text.push_str(&table.render(output.width()));
+    if let Some(finding) = find_image(image) {
+        text.push_str(&findings_text(&[finding], Detail::Titles, output));
+    }
+    if image.waste.is_empty() {
+        text.push_str("  no file is hidden, and none is there twice\n");
+        return text;
+    }
+    let mut table = Table::new(&[
+        ("size", Align::Right),
+        ("what", Align::Left),
+        ("stored by", Align::Right),
+        ("then by", Align::Right),
+        ("file", Align::Left),
+    ]);
+    for one in image.waste.iter().take(MOST_FILES) {
+        table.row([
+            size(one.bytes),
+            one.kind.word().to_owned(),
+            (one.stored_by + 1).to_string(),
+            (one.by + 1).to_string(),
+            clean(&one.path).into_owned(),
+        ]);
+    }
+    text.push_str(&table.render(output.width()));
+    if image.waste_files > MOST_FILES {
+        text.push_str(&format!("  and {} more\n", image.waste_files - MOST_FILES));
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "53 bits hold 9 PB")]
+fn float(bytes: u64) -> f64 {
+    bytes as f64
+}
+
 /// Says nothing that a few rounds should have told.
 const UNCLEAR: &str = "unclear";
 
@@ -142,6 +214,7 @@ fn fact_rows(facts: &PlaceFacts) -> Vec<(&'static str, String)> {
         ),
         ("memory limit", told(facts.memory_limit_bytes.map(|bytes| format!("{bytes} bytes")))),
         ("seccomp", facts.seccomp.to_string()),
+        ("network", facts.network.clone()),
     ]
 }
 
@@ -154,7 +227,39 @@ struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<PlaceJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<ImageJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<MeasuredJson>,
+}
+
+#[derive(Serialize)]
+struct ImageJson {
+    name: String,
+    bytes: u64,
+    vain_bytes: u64,
+    copied_bytes: u64,
+    layers: Vec<LayerJson>,
+    waste: Vec<WasteJson>,
+    waste_files: usize,
+    findings: Vec<FindingJson>,
+}
+
+#[derive(Serialize)]
+struct LayerJson {
+    instruction: String,
+    bytes: u64,
+    files: u64,
+    vain_bytes: u64,
+    problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WasteJson {
+    path: String,
+    bytes: u64,
+    kind: &'static str,
+    stored_by: usize,
+    by: usize,
 }
 
 #[derive(Serialize)]
@@ -187,6 +292,7 @@ struct PlaceJson {
     cpu_period_ns: Option<u64>,
     memory_limit_bytes: Option<u64>,
     seccomp: String,
+    network: String,
     notes: Vec<String>,
 }
 
@@ -195,6 +301,7 @@ impl Document {
         checks: &[Check],
         rung: &Rung,
         facts: Option<&PlaceFacts>,
+        image: Option<&ImageStored>,
         measured: Option<&Checkup>,
     ) -> Self {
         let check = |check: &Check| CheckJson {
@@ -210,7 +317,37 @@ impl Document {
             degraded: rung.degraded.clone(),
             checks: checks.iter().map(check).collect(),
             place: facts.map(PlaceJson::from),
+            image: image.map(ImageJson::from),
             measured: measured.map(MeasuredJson::from),
+        }
+    }
+}
+
+impl From<&ImageStored> for ImageJson {
+    fn from(image: &ImageStored) -> Self {
+        let layer = |layer: &ImageLayer| LayerJson {
+            instruction: layer.instruction.clone(),
+            bytes: layer.bytes,
+            files: layer.files,
+            vain_bytes: layer.vain_bytes,
+            problem: layer.problem.clone(),
+        };
+        let waste = |one: &ImageWaste| WasteJson {
+            path: one.path.clone(),
+            bytes: one.bytes,
+            kind: one.kind.word(),
+            stored_by: one.stored_by + 1,
+            by: one.by + 1,
+        };
+        Self {
+            name: image.name.clone(),
+            bytes: image.bytes,
+            vain_bytes: image.vain_bytes,
+            copied_bytes: image.copied_bytes,
+            layers: image.layers.iter().map(layer).collect(),
+            waste: image.waste.iter().map(waste).collect(),
+            waste_files: image.waste_files,
+            findings: find_image(image).iter().map(FindingJson::from).collect(),
         }
     }
 }
@@ -241,6 +378,7 @@ impl From<&PlaceFacts> for PlaceJson {
             cpu_period_ns: facts.cpu_quota_ns.map(|(_, period)| period),
             memory_limit_bytes: facts.memory_limit_bytes,
             seccomp: facts.seccomp.to_string(),
+            network: facts.network.clone(),
             notes: facts.notes.clone(),
         }
     }

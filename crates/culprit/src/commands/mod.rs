@@ -20,6 +20,7 @@ mod findings;
 mod flame;
 mod import;
 mod man;
+mod phases;
 mod presets;
 mod probe;
 mod record;
@@ -66,6 +67,7 @@ pub(crate) fn run(
         Command::Wakers(args) => wakers::run(&args, output),
         Command::Activities(args) => activities::run(&args, output),
         Command::CriticalPath(args) => critical_path::run(&args, output),
+        Command::Phases(args) => phases::run(&args, output),
         Command::Presets(args) => presets::run(&args, output),
         Command::Sql(args) => sql::run(&args, output),
         Command::Import(args) => import::run(&args, output),

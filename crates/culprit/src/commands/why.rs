@@ -1,5 +1,6 @@
 //! `culprit why -- CMD`: the same command in several places, and why one is slower.
 
+use culprit_findings::Mechanism;
 use culprit_model::Filter;
 
 use super::fail_on::{FailOn, outcome};
@@ -11,7 +12,7 @@ use crate::json::WhyDocument;
 use crate::output::{Output, percent};
 use crate::session::Control;
 use crate::text::why_text;
-use crate::why::{Answer, PlaceRuns, Plan, run_all};
+use crate::why::{Answer, Earlier, PlaceRuns, Plan, run_all};
 use crate::{files, html, load};
 
 /// Runs it.
@@ -20,7 +21,8 @@ use crate::{files, html, load};
 /// When a place failed; what the others gave is shown before.
 pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let fail_on = FailOn::parse(args.fail_on.as_deref())?;
-    let plan = Plan::new(args)?;
+    let earlier = Earlier::read(&args.against, &args.command, output)?;
+    let plan = Plan::new(args, earlier)?;
     let control = Control::new();
     let signalled = control.clone();
     let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
@@ -91,7 +93,21 @@ fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
     let median = |runs: &PlaceRuns| runs.median().map(|wall| answer.told(wall)).unwrap_or_default();
     let mut facts = vec![("places", places.join(", ")), ("runs", runs.to_string())];
     facts.push(("medians", answer.places.iter().map(median).collect::<Vec<_>>().join(", ")));
+    if let Some(main) = answer.main() {
+        let told = main.report.mechanisms.iter().map(mechanism).collect::<Vec<_>>();
+        if !told.is_empty() {
+            facts.push(("different there", told.join("; ")));
+        }
+    }
+    facts.extend(answer.notes.iter().map(|note| ("note", note.clone())));
     facts
+}
+
+/// A fact that differs, in a few words.
+fn mechanism(found: &Mechanism) -> String {
+    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+    let (here, there) = (told(&found.candidate), told(&found.baseline));
+    format!("{}: {here} instead of {there}", found.what)
 }
 
 fn lead(answer: &Answer) -> String {

@@ -102,9 +102,9 @@ fn difference(body: &mut Markup, against: &Against) {
     table(
         body,
         "sortable",
-        &["extra time a run", "share", "cause", "function", "program"],
+        &["extra time a run", "share", "cause", "function", "program", "finding"],
         |rows| {
-            for row in against.rows() {
+            for (row, finding) in against.rows() {
                 rows.element("tr", &[], |cells| {
                     let sort = row.extra_ns.to_string();
                     cells.leaf(
@@ -122,6 +122,7 @@ fn difference(body: &mut Markup, against: &Against) {
                         cell.leaf("code", &[], &row.function)
                     });
                     cells.leaf("td", &[("class", "name")], &row.process);
+                    cells.leaf("td", &[], finding.unwrap_or_default());
                 });
             }
         },

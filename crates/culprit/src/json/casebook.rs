@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::SCHEMA;
 use super::findings::FindingJson;
-use crate::casebook::{Case, Check, Told};
+use crate::casebook::{Case, Check, Course, Pair, Question, Told};
 use crate::commands::Became;
 
 /// All cases.
@@ -19,9 +19,10 @@ pub(crate) struct ListDocument {
 struct EntryJson {
     name: String,
     title: String,
-    finding: String,
+    finding: Option<String>,
     function: Option<String>,
     places: Vec<String>,
+    engines: Vec<String>,
     needs: Vec<String>,
     missing: Vec<String>,
 }
@@ -35,8 +36,17 @@ pub(crate) struct ShowDocument {
     story: String,
     fix: String,
     build: Vec<String>,
-    guilty: String,
-    fixed: String,
+    guilty: Option<String>,
+    fixed: Option<String>,
+    questions: Vec<QuestionJson>,
+    clean: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct QuestionJson {
+    before: Vec<String>,
+    command: String,
+    expect: Vec<String>,
 }
 
 /// Cases that were run.
@@ -63,6 +73,13 @@ pub(crate) struct CaseJson {
     explained_share: Option<f64>,
     findings: Vec<FindingJson>,
     recordings: Option<String>,
+    answers: Vec<AnswerJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct AnswerJson {
+    command: String,
+    document: serde_json::Value,
 }
 
 #[derive(Debug, Serialize)]
@@ -90,12 +107,14 @@ impl ListDocument {
 
 impl EntryJson {
     fn new(case: &Case, missing: &[String]) -> Self {
+        let pair = pair(case);
         Self {
             name: case.name.clone(),
             title: case.title.clone(),
-            finding: case.guilty.finding.clone(),
-            function: case.guilty.function.clone(),
-            places: case.places.clone(),
+            finding: pair.map(|pair| pair.guilty.finding.clone()),
+            function: pair.and_then(|pair| pair.guilty.function.clone()),
+            places: pair.map(|pair| pair.places.clone()).unwrap_or_default(),
+            engines: case.engines.iter().map(ToString::to_string).collect(),
             needs: case.needs.clone(),
             missing: missing.to_vec(),
         }
@@ -111,8 +130,31 @@ impl ShowDocument {
             story: case.story.trim().to_owned(),
             fix: case.fix.trim().to_owned(),
             build: case.build.iter().map(|argv| argv.join(" ")).collect(),
-            guilty: case.guilty.command.join(" "),
-            fixed: case.fixed.command.join(" "),
+            guilty: pair(case).map(|pair| pair.guilty.command.join(" ")),
+            fixed: pair(case).map(|pair| pair.fixed.command.join(" ")),
+            questions: match &case.course {
+                Course::Pair(_) => Vec::new(),
+                Course::Questions(questions) => questions.iter().map(QuestionJson::from).collect(),
+            },
+            clean: case.clean.iter().map(|argv| argv.join(" ")).collect(),
+        }
+    }
+}
+
+/// The variants of a case that has them.
+fn pair(case: &Case) -> Option<&Pair> {
+    match &case.course {
+        Course::Pair(pair) => Some(pair),
+        Course::Questions(_) => None,
+    }
+}
+
+impl From<&Question> for QuestionJson {
+    fn from(question: &Question) -> Self {
+        Self {
+            before: question.before.iter().map(|argv| argv.join(" ")).collect(),
+            command: question.line(),
+            expect: question.expect.iter().map(|expectation| expectation.says.clone()).collect(),
         }
     }
 }
@@ -141,6 +183,7 @@ impl CaseJson {
             explained_share: None,
             findings: Vec::new(),
             recordings: None,
+            answers: Vec::new(),
         };
         match became {
             Became::Skipped(missing) => Self { missing: missing.clone(), ..empty },
@@ -154,14 +197,19 @@ impl CaseJson {
     fn with(self, told: &Told) -> Self {
         let check =
             |check: &Check| CheckJson { id: check.id, held: check.held, told: check.told.clone() };
+        let answer = |(command, document): &(String, serde_json::Value)| AnswerJson {
+            command: command.clone(),
+            document: document.clone(),
+        };
         Self {
+            answers: told.answers.iter().map(answer).collect(),
             state: if told.as_expected() { "as-expected" } else { "otherwise" },
             checks: told.checks.iter().map(check).collect(),
             verdict: told.ratio.as_ref().map(|ratio| ratio.verdict.to_string()),
             times_as_fast: told.ratio.as_ref().map(FasterJson::new),
             guilty_ns: told.medians.0.map(|wall| wall.0),
             fixed_ns: told.medians.1.map(|wall| wall.0),
-            explained_share: Some(told.explained_share),
+            explained_share: told.explained_share,
             findings: told.findings.iter().map(FindingJson::from).collect(),
             recordings: told.recordings.as_ref().map(|path| path.display().to_string()),
             ..self

@@ -2,6 +2,7 @@
 
 use culprit_engine::compare::Difference;
 use culprit_engine::stats::Ratio;
+use culprit_findings::Mechanism;
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -21,7 +22,9 @@ pub(crate) struct WhyDocument {
     verdict: String,
     explained_share: f64,
     difference: Vec<DifferenceJson>,
+    mechanisms: Vec<MechanismJson>,
     findings: Vec<FindingJson>,
+    notes: Vec<String>,
     place_runs: Vec<PlaceJson>,
     comparisons: Vec<ComparisonJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +54,19 @@ struct DifferenceJson {
     extra_ns: i64,
     share: f64,
     rounds_agreeing: usize,
+    low_ns: Option<i64>,
+    high_ns: Option<i64>,
+    coverage: Option<f64>,
+    finding: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct MechanismJson {
+    fact: &'static str,
+    what: &'static str,
+    baseline: Option<String>,
+    candidate: Option<String>,
+    acts_on_ns: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,7 +130,13 @@ impl WhyDocument {
                 .flat_map(Against::rows)
                 .map(DifferenceJson::from)
                 .collect(),
+            mechanisms: main
+                .into_iter()
+                .flat_map(|main| &main.report.mechanisms)
+                .map(MechanismJson::from)
+                .collect(),
             findings: answer.findings().iter().map(FindingJson::from).collect(),
+            notes: answer.notes.clone(),
             place_runs: answer.places.iter().map(place_json).collect(),
             comparisons: answer.against.iter().map(ComparisonJson::from).collect(),
             work: answer
@@ -168,8 +190,20 @@ impl From<&Ratio> for RatioJson {
     }
 }
 
-impl From<&Difference> for DifferenceJson {
-    fn from(row: &Difference) -> Self {
+impl From<&Mechanism> for MechanismJson {
+    fn from(found: &Mechanism) -> Self {
+        Self {
+            fact: found.fact,
+            what: found.what,
+            baseline: found.baseline.clone(),
+            candidate: found.candidate.clone(),
+            acts_on_ns: found.extra.0,
+        }
+    }
+}
+
+impl From<(&Difference, Option<&'static str>)> for DifferenceJson {
+    fn from((row, finding): (&Difference, Option<&'static str>)) -> Self {
         Self {
             cause: row.cause.to_string(),
             function: row.function.to_string(),
@@ -177,6 +211,10 @@ impl From<&Difference> for DifferenceJson {
             extra_ns: row.extra_ns,
             share: row.share,
             rounds_agreeing: row.rounds_agreeing,
+            low_ns: row.spread.map(|spread| spread.low_ns),
+            high_ns: row.spread.map(|spread| spread.high_ns),
+            coverage: row.spread.map(|spread| spread.coverage),
+            finding,
         }
     }
 }

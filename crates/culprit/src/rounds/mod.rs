@@ -21,7 +21,7 @@ use crate::output::Progress;
 use crate::session::Control;
 
 pub(crate) use places::Places;
-pub(crate) use recorded::{Recorded, RecordedRun, record_run};
+pub(crate) use recorded::{Fingerprint, Recorded, RecordedRun, record_run, wall_of};
 pub(crate) use timed::{Sink, Streams, Timed, UntimedRun, run_timed, run_untimed};
 
 /// One run to be done.

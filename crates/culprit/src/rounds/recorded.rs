@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use culprit_findings::RunSummary;
-use culprit_model::Nanos;
+use culprit_model::{Meta, Nanos, Rung};
 use culprit_place::{Command, Exit, Place, Stdio};
 use culprit_record::Target;
 
@@ -24,6 +24,46 @@ pub(crate) struct Recorded {
     pub(crate) recording: PathBuf,
     /// What findings need of it.
     pub(crate) summary: RunSummary,
+    /// What it was recorded on.
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// What a run was recorded on, and how: where two differ, so may their times for that reason alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    kernel: String,
+    cpus: u32,
+    rung: Rung,
+    frequency: u32,
+}
+
+impl Fingerprint {
+    /// That of a recording.
+    pub(crate) fn of(meta: &Meta) -> Self {
+        Self {
+            kernel: meta.kernel.clone(),
+            cpus: meta.cpus,
+            rung: meta.rung,
+            frequency: meta.frequency,
+        }
+    }
+
+    /// Where another one is not the same: what, there, here.
+    pub(crate) fn differences(&self, here: &Self) -> Vec<(&'static str, String, String)> {
+        let all = [
+            ("kernel", self.kernel.clone(), here.kernel.clone()),
+            ("number of CPUs", self.cpus.to_string(), here.cpus.to_string()),
+            ("rung of the recorder", self.rung.to_string(), here.rung.to_string()),
+            ("samples a second", self.frequency.to_string(), here.frequency.to_string()),
+        ];
+        all.into_iter().filter(|(_, there, here)| there != here).collect()
+    }
+}
+
+/// How long a recording's command took; the whole recording where none is known.
+pub(crate) fn wall_of(meta: &Meta) -> Nanos {
+    let (from, to) = meta.command_span.unwrap_or_default();
+    if to > from { to.since(from) } else { meta.wall }
 }
 
 /// A run to be recorded.
@@ -71,12 +111,12 @@ pub(crate) fn record_run(
         return Err(Failure::refused(format!("write `{}`: {problem}", recording.display())));
     }
     fail_when_not_started(ran.exit, &log)?;
-    let (from, to) = ran.recording.meta.command_span.unwrap_or_default();
-    let wall = if to > from { to.since(from) } else { ran.recording.meta.wall };
+    let wall = wall_of(&ran.recording.meta);
+    let fingerprint = Fingerprint::of(&ran.recording.meta);
     // The file keeps the place's full name.
     run.label.clone_into(&mut ran.recording.meta.place);
     let summary = RunSummary::of(&ran.recording);
-    Ok(Some(Recorded { wall, exit_code: ran.exit.shell_code(), recording, summary }))
+    Ok(Some(Recorded { wall, exit_code: ran.exit.shell_code(), recording, summary, fingerprint }))
 }
 
 /// A shell or engine that could not find the program ends with 126 or 127 (POSIX XCU 2.8.2): such

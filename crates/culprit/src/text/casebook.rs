@@ -1,7 +1,7 @@
 //! Cases as text.
 
 use super::findings::{Detail, findings_text};
-use crate::casebook::{Case, Told};
+use crate::casebook::{Case, Course, Told};
 use crate::commands::Became;
 use crate::output::{Align, Output, Table, clean, wrap};
 
@@ -9,14 +9,14 @@ use crate::output::{Align, Output, Table, clean, wrap};
 pub(crate) fn list_text(cases: &[(Case, Vec<String>)], output: &Output) -> String {
     let mut table = Table::new(&[
         ("case", Align::Left),
-        ("finding", Align::Left),
+        ("told by", Align::Left),
         ("here", Align::Left),
         ("what is slow", Align::Left),
     ]);
     for (case, missing) in cases {
         table.row([
             clean(&case.name).into_owned(),
-            case.guilty.finding.clone(),
+            case.expects(),
             if missing.is_empty() { "yes".to_owned() } else { "no".to_owned() },
             clean(&case.title).into_owned(),
         ]);
@@ -39,22 +39,36 @@ pub(crate) fn case_text(case: &Case, missing: &[String], output: &Output) -> Str
     };
     part("What was seen", &one_line(&case.story));
     part("The fix", &one_line(&case.fix));
+    let said = |argv: &Vec<String>| argv.join(" ");
     let mut commands: Vec<(&str, String)> =
-        case.build.iter().map(|argv| ("build", argv.join(" "))).collect();
-    commands.push(("guilty", case.guilty.command.join(" ")));
-    commands.push(("fixed", case.fixed.command.join(" ")));
+        case.build.iter().map(|argv| ("build", said(argv))).collect();
+    let mut expected = Vec::new();
+    match &case.course {
+        Course::Pair(pair) => {
+            commands.push(("guilty", said(&pair.guilty.command)));
+            commands.push(("fixed", said(&pair.fixed.command)));
+            let function = pair.guilty.function.as_ref();
+            let at = function.map_or_else(String::new, |name| format!(" in {name}"));
+            let place = pair.places.last().map_or("host", String::as_str);
+            expected.push(format!("{}{at}, in {place}", pair.guilty.finding));
+        }
+        Course::Questions(questions) => {
+            for question in questions {
+                commands.extend(question.before.iter().map(|argv| ("before", said(argv))));
+                commands.push(("ask", question.line()));
+                expected.extend(question.expect.iter().map(|expected| expected.says.clone()));
+            }
+        }
+    }
+    commands.extend(case.clean.iter().map(|argv| ("clean", said(argv))));
     text.push_str(&format!("\n{}\n", paint.strong("Commands")));
     for (name, line) in commands {
         text.push_str(&format!("  {name:<7} {}\n", clean(&line)));
     }
-    let function = case.guilty.function.as_ref();
-    let at = function.map_or_else(String::new, |name| format!(" in {}", clean(name)));
-    text.push_str(&format!(
-        "\n{}\n  {}{at}, in {}\n",
-        paint.strong("What Culprit must say"),
-        case.guilty.finding,
-        case.places.last().map_or("host", String::as_str)
-    ));
+    text.push_str(&format!("\n{}\n", paint.strong("What Culprit must say")));
+    for line in expected {
+        text.push_str(&wrap(&clean(&line), output.width(), "  "));
+    }
     if !missing.is_empty() {
         let line = format!("Missing here: {}", missing.join(", "));
         text.push_str(&format!("\n{}", wrap(&clean(&line), output.width(), "")));
@@ -100,6 +114,9 @@ fn measured_text(told: &Told, output: &Output) -> String {
     }
     if let Some(sentence) = &told.sentence {
         text.push_str(&wrap(&clean(sentence), output.width(), ""));
+    }
+    for (line, _) in &told.answers {
+        text.push_str(&paint.faint(&format!("  {}\n", clean(line))));
     }
     for check in &told.checks {
         let mark = if check.held { paint.good("yes") } else { paint.bad("NO ") };

@@ -1,6 +1,7 @@
 //! The answer of `why` as text.
 
 use culprit_engine::compare::Difference;
+use culprit_findings::Mechanism;
 
 use super::findings::{Detail, findings_text};
 use crate::output::{Align, Output, Table, clean, number, percent, signed_duration, wrap};
@@ -25,8 +26,12 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     }
     text.push('\n');
     text.push_str(&places_text(answer, &answer.places, output));
+    for note in &answer.notes {
+        text.push_str(&wrap(&clean(note), output.width(), "  "));
+    }
     if let Some(main) = answer.main() {
         text.push_str(&difference_text(main, output));
+        text.push_str(&mechanisms_text(&main.report.mechanisms, output));
     }
     let findings = answer.findings();
     text.push_str(&format!("\n{}\n", paint.heading("Findings")));
@@ -105,19 +110,26 @@ fn difference_text(against: &Against, output: &Output) -> String {
     );
     let mut table = Table::new(&[
         ("extra", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
         ("share", Align::Right),
         ("cause", Align::Left),
         ("in", Align::Left),
         ("of", Align::Left),
+        ("finding", Align::Left),
     ]);
-    let rows: Vec<&Difference> = against.rows().collect();
-    for row in rows.iter().take(MOST_ROWS) {
+    let rows: Vec<(&Difference, Option<&str>)> = against.rows().collect();
+    for (row, finding) in rows.iter().take(MOST_ROWS) {
+        let end = |end: Option<i64>| end.map_or_else(String::new, |ns| signed_duration(float(ns)));
         table.row([
             signed_duration(float(row.extra_ns)),
+            end(row.spread.map(|spread| spread.low_ns)),
+            end(row.spread.map(|spread| spread.high_ns)),
             percent(row.share),
             row.cause.to_string(),
             clean(&row.function).into_owned(),
             clean(&row.process).into_owned(),
+            finding.unwrap_or("-").to_owned(),
         ]);
     }
     text.push_str(&table.render(output.width()));
@@ -125,6 +137,30 @@ fn difference_text(against: &Against, output: &Output) -> String {
         text.push_str(&format!("{} smaller rows are in the report\n", rows.len() - MOST_ROWS));
     }
     text
+}
+
+/// What the places differ in, and how much time that acts on.
+fn mechanisms_text(mechanisms: &[Mechanism], output: &Output) -> String {
+    if mechanisms.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("acts on", Align::Right),
+        ("what", Align::Left),
+        ("here", Align::Left),
+        ("there", Align::Left),
+    ]);
+    for found in mechanisms {
+        let told = |value: &Option<String>| clean(value.as_deref().unwrap_or("none")).into_owned();
+        table.row([
+            signed_duration(float(i64::try_from(found.extra.0).unwrap_or(i64::MAX))),
+            found.what.to_owned(),
+            told(&found.candidate),
+            told(&found.baseline),
+        ]);
+    }
+    let heading = output.paint().heading("What is different");
+    format!("\n{heading}\n{}", table.render(output.width()))
 }
 
 fn instead_text(answer: &Answer, output: &Output) -> String {

@@ -150,8 +150,12 @@ fn slowest(view: &ActivitiesView<'_>) -> Table {
 
 /// The options that narrow another command to the time of an activity.
 pub(crate) fn range(activity: &Activity) -> String {
-    let end = activity.end.unwrap_or(activity.start);
-    format!("--from {} --to {}", exact(activity.start), exact(end))
+    options(activity.start, activity.end.unwrap_or(activity.start))
+}
+
+/// A range of time as options for another command.
+pub(crate) fn options(from: Time, to: Time) -> String {
+    format!("--from {} --to {}", exact(from), exact(to))
 }
 
 /// A time that is read back as it is.

@@ -11,10 +11,13 @@ mod flame;
 mod focus;
 mod functions;
 mod path;
+mod phases;
 mod tree;
 mod wakers;
 
-pub(crate) use activities::{ActivitiesView, activities_text, range as activity_range};
+pub(crate) use activities::{
+    ActivitiesView, activities_text, options as range_options, range as activity_range,
+};
 pub(crate) use butterfly::butterfly_text;
 pub(crate) use columns::Column;
 pub(crate) use cpi::Cpi;
@@ -24,6 +27,7 @@ pub(crate) use flame::{box_name, flame_text};
 pub(crate) use focus::focus;
 pub(crate) use functions::{Function, Kind, columns_text, functions, top_text};
 pub(crate) use path::{PathView, function_at, path_text};
+pub(crate) use phases::phases_text;
 pub(crate) use tree::tree_text;
 pub(crate) use wakers::{WakerLink, WakerRow, wakers_text};
 

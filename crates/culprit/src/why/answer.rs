@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use culprit_engine::compare::Difference;
 use culprit_engine::stats::{Ratio, Verdict, median};
-use culprit_findings::{DifferenceReport, Options, RunSummary, find_difference};
+use culprit_findings::{
+    DifferenceReport, Options, RunSummary, find_difference, find_difference_of_sets,
+};
 use culprit_model::{Finding, Nanos};
 
+use super::earlier::Earlier;
 use super::plan::{Plan, Variant};
 use crate::args::Work;
 use crate::output::{number, percent};
@@ -35,6 +38,8 @@ pub(crate) struct Answer {
     pub(crate) interrupted: bool,
     /// Where the page and the recordings are.
     pub(crate) folder: PathBuf,
+    /// What a comparison with earlier recordings rests on, one sentence each.
+    pub(crate) notes: Vec<String>,
 }
 
 /// The runs in one place.
@@ -89,6 +94,22 @@ impl PlaceRuns {
     }
 }
 
+impl From<&Earlier> for PlaceRuns {
+    fn from(earlier: &Earlier) -> Self {
+        let runs = &earlier.runs;
+        let mut by_wall: Vec<_> = runs.iter().collect();
+        by_wall.sort_by_key(|run| run.wall);
+        Self {
+            spec: earlier.place.clone(),
+            place: earlier.label.clone(),
+            walls: runs.iter().map(|run| run.wall).collect(),
+            failures: runs.iter().map(|run| run.exit_code).filter(|code| *code != 0).collect(),
+            typical: by_wall.get(by_wall.len() / 2).map(|run| run.file.clone()),
+            problem: None,
+        }
+    }
+}
+
 impl Against {
     /// The ratio, where a round of both was done.
     pub(crate) fn ratio(&self) -> Option<&Ratio> {
@@ -100,9 +121,12 @@ impl Against {
         self.ratio().map_or(Verdict::Unclear, |ratio| ratio.verdict)
     }
 
-    /// Rows of the difference that matter: at least a hundredth of it.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &Difference> {
-        self.report.comparison.rows.iter().filter(|row| row.share.abs() >= 0.01)
+    /// Rows of the difference that matter, at least a hundredth of it, each with the finding that
+    /// explains it.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&Difference, Option<&'static str>)> {
+        let tied = self.report.tied.iter().copied();
+        let rows = self.report.comparison.rows.iter().zip(tied);
+        rows.filter(|(row, _)| row.share.abs() >= 0.01)
     }
 }
 
@@ -128,28 +152,50 @@ impl Answer {
                 .collect()
         };
         let options = Options { all, ..Options::default() };
+        let command = |index| runs(index, Variant::Command);
+        let mut places = runs_of(Variant::Command);
+        let mut notes = Vec::new();
         // Where the first place failed, the others are still worth comparing.
-        let ran = |index: &usize| !runs(*index, Variant::Command).is_empty();
-        let baseline = (0..plan.places.len()).find(ran).unwrap_or(0);
-        let against = (baseline + 1..plan.places.len())
-            .filter_map(|index| {
-                let runs = |index| runs(index, Variant::Command);
-                let (baseline, candidate) = paired(&runs(baseline), &runs(index));
-                let report = find_difference(&baseline, &candidate, &options)?;
-                Some(Against { place: plan.label(index), report })
-            })
+        let baseline =
+            (0..plan.places.len()).find(|index| !command(*index).is_empty()).unwrap_or(0);
+        let report = |index: usize| match &plan.earlier {
+            Some(earlier) => {
+                let then: Vec<_> = earlier.runs.iter().map(|run| run.summary.clone()).collect();
+                let now: Vec<_> =
+                    command(index).iter().map(|(_, run)| run.summary.clone()).collect();
+                find_difference_of_sets(&then, &now, &options)
+            }
+            None => {
+                let (baseline, candidate) = paired(&command(baseline), &command(index));
+                find_difference(&baseline, &candidate, &options)
+            }
+        };
+        let candidates = if plan.earlier.is_some() { 0 } else { baseline + 1 };
+        let against = (candidates..plan.places.len())
+            .filter_map(|index| Some(Against { place: plan.label(index), report: report(index)? }))
             .collect();
+        let baseline = match &plan.earlier {
+            Some(earlier) => {
+                places.insert(0, PlaceRuns::from(earlier));
+                if let Some((_, run)) = rounds.runs.first() {
+                    notes = earlier.notes(&run.fingerprint);
+                }
+                0
+            }
+            None => baseline,
+        };
         let instead = plan.instead.as_ref().and_then(|argv| argv.last());
         Self {
             command: plan.command.clone(),
             work: plan.work.clone(),
-            places: runs_of(Variant::Command),
+            places,
             baseline,
             against,
             instead: instead.map(|line| (line.clone(), runs_of(Variant::Instead))),
             rounds: (rounds.finished(&plan.arm_places(), plan.runs), plan.runs),
             interrupted: rounds.interrupted,
             folder: plan.folder.clone(),
+            notes,
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use culprit_place::PlaceSpec;
 use culprit_record::Extras;
 
+use super::earlier::Earlier;
 use crate::args::{WhyArgs, Work};
 use crate::failure::Failure;
 use crate::rounds::Step;
@@ -30,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) instead: Option<Vec<String>>,
     /// Where, the baseline first.
     pub(crate) places: Vec<PlaceSpec>,
+    /// Earlier recordings, which are the baseline of all places.
+    pub(crate) earlier: Option<Earlier>,
     /// Runs in each place.
     pub(crate) runs: u32,
     /// What one run does.
@@ -47,11 +50,11 @@ impl Plan {
     ///
     /// # Errors
     /// When a place is none, or all are the same.
-    pub(crate) fn new(args: &WhyArgs) -> Result<Self, Failure> {
-        let places = if args.place.is_empty() {
-            vec![PlaceSpec::HOST, PlaceSpec::SANDBOX]
-        } else {
-            args.place.iter().map(|text| places::spec(text)).collect::<Result<_, _>>()?
+    pub(crate) fn new(args: &WhyArgs, earlier: Option<Earlier>) -> Result<Self, Failure> {
+        let places = match &earlier {
+            Some(earlier) if args.place.is_empty() => vec![places::spec(&earlier.place)?],
+            None if args.place.is_empty() => vec![PlaceSpec::HOST, PlaceSpec::SANDBOX],
+            _ => args.place.iter().map(|text| places::spec(text)).collect::<Result<_, _>>()?,
         };
         for (index, place) in places.iter().enumerate() {
             if places[..index].contains(place) {
@@ -61,12 +64,12 @@ impl Plan {
                 .hint("give two different places, as in `--place host --place sandbox`"));
             }
         }
-        if places.len() < 2 {
+        if places.len() < 2 && earlier.is_none() {
             return Err(Failure::bad_input(format!(
                 "compare places: only `{}` is given",
                 places[0]
             ))
-            .hint("give a second `--place`, or use `culprit record` for one place"));
+            .hint("give a second `--place`, or an earlier recording by `--against`, or use `culprit record` for one place"));
         }
         let instead = args
             .instead
@@ -76,6 +79,7 @@ impl Plan {
             command: args.command.clone(),
             instead,
             places,
+            earlier,
             runs: args.runs,
             work: args.work.clone(),
             limit: args.duration.map(|length| Duration::from_nanos(length.0)),
@@ -141,6 +145,7 @@ mod tests {
             command: vec!["x".to_owned()],
             instead: instead.then(|| vec!["y".to_owned()]),
             places: all[..places].to_vec(),
+            earlier: None,
             runs,
             work: None,
             limit: None,

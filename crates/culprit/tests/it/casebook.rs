@@ -75,7 +75,9 @@ fn cases_are_listed_and_shown() {
         let shown = lab.json(&["casebook", "show", name]);
         assert_eq!(shown["finding"], case["finding"]);
         let text = stdout(&lab.culprit().args(["casebook", "show", name]).output().unwrap());
-        assert!(text.contains(shown["guilty"].as_str().unwrap()), "{text}");
+        let question = &shown["questions"][0]["command"];
+        let command = shown["guilty"].as_str().or(question.as_str()).unwrap();
+        assert!(text.contains(command), "{text}");
     }
 }
 
@@ -118,6 +120,53 @@ fn a_case_that_lacks_a_program_is_skipped_by_name() {
     let output = run(&lab, &["--all", "--dir", "cases", "--short"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("lacking  skipped"), "{}", stdout(&output));
+}
+
+/// A case of questions, which needs no rights: what a question answers is known.
+fn write_questions(lab: &Lab, name: &str, bound: &str) {
+    let folder = lab.path("cases").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "title = 'a page'\nstory = 'it is asked'\nfix = 'none'\nbuild = [['touch', 'built']]\n\
+         clean = [['sh', '-c', 'test -e asked && touch {}']]\n[[question]]\n\
+         before = [['cp', 'built', 'asked']]\ncommand = ['explain', 'fsync-storm']\n\
+         [[question.expect]]\nsays = 'it is about flushes'\nat = '/finding'\n\
+         with = {{ id = '*fsync*' }}\n\
+         [[question.expect]]\nsays = 'it has a version'\nat = '/schema'\nkey = ''\n{bound}\n",
+        lab.path("cleaned").display()
+    );
+    std::fs::write(folder.join("case.toml"), text).unwrap();
+}
+
+#[test]
+fn a_case_of_questions_is_judged_by_what_is_answered() {
+    let lab = Lab::new();
+    write_questions(&lab, "asked", "at_least = 1");
+    let output = run(&lab, &["asked", "--dir", "cases", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let case = &document["cases"][0];
+    assert_eq!(case["state"], "as-expected", "{case}");
+    assert_eq!(case["answers"][0]["command"], "culprit explain fsync-storm");
+    assert_eq!(case["answers"][0]["document"]["finding"]["id"], "fsync-storm");
+    assert!(lab.path("cleaned").exists(), "it was not cleaned up after");
+    write_questions(&lab, "otherwise", "at_least = 1e9");
+    let output = run(&lab, &["otherwise", "--dir", "cases"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("NO   expected"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_question_that_fails_is_no_answer() {
+    let lab = Lab::new();
+    write_questions(&lab, "failing", "at_least = 1");
+    let file = lab.path("cases/failing/case.toml");
+    let text = std::fs::read_to_string(&file).unwrap().replace("fsync-storm", "no-such-storm");
+    std::fs::write(&file, text).unwrap();
+    let output = run(&lab, &["failing", "--dir", "cases"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no-such-storm"), "{}", stderr(&output));
+    assert!(lab.path("cleaned").exists(), "it was not cleaned up after");
 }
 
 #[test]

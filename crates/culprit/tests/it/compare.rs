@@ -136,6 +136,31 @@ fn the_critical_path_sums_to_its_range() {
 }
 
 #[test]
+fn phases_tile_the_run() {
+    let lab = lab();
+    for arguments in
+        [&["phases", "before.culprit"][..], &["phases", "before.culprit", "--thread", "main"]]
+    {
+        let document = lab.json(arguments);
+        let phases = document["phases"].as_array().unwrap();
+        assert!(phases.iter().any(|phase| phase["kind"] == "steady"), "{document}");
+        for pair in phases.windows(2) {
+            assert_eq!(pair[0]["to_ns"], pair[1]["from_ns"], "{document}");
+        }
+        for phase in phases {
+            let places = phase["places"].as_array().unwrap();
+            let sum: f64 = places.iter().map(|place| number(&place["time_ns"])).sum();
+            assert!((sum - number(&phase["counted_ns"])).abs() < 0.5, "{document}");
+        }
+    }
+    let text = lab.culprit().args(["phases", "before.culprit"]).output().unwrap();
+    assert!(stdout(&text).contains("steady"), "{}", stdout(&text));
+    let nothing =
+        lab.culprit().args(["phases", "before.culprit", "--from", "90s"]).output().unwrap();
+    assert_eq!(nothing.status.code(), Some(2), "{}", stderr(&nothing));
+}
+
+#[test]
 fn presets_are_saved_used_and_deleted() {
     let lab = lab();
     let run = |arguments: &[&str]| {

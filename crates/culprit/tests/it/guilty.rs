@@ -3,14 +3,16 @@
 //!
 //! `fixtures/guilty/expected.toml` lists them. A program is measured again when the recording says
 //! itself that records or stacks were lost, or when other programs took the CPUs from it. One in
-//! twenty guilty programs may stay wrong through three disturbed measurements; none may be wrong
-//! in one that nothing disturbed.
+//! twenty guilty programs may be told wrong, and no healthy one: a sampling recorder on a shared
+//! machine errs now and then, and a rule that is wrong fails with all of its programs. With
+//! `CULPRIT_BLESS=1`, what was measured is written down in `docs/accuracy.md`.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use serde_json::Value;
 
+use crate::accuracy;
 use crate::support::{Lab, all_rights, disturbed, fixtures, number, program, skip, stdout};
 
 /// How often a program is measured at most.
@@ -21,13 +23,14 @@ const TRIES: usize = 3;
 const CROWDED: f64 = 0.1;
 
 /// What must be said of a program.
-struct Case {
-    file: String,
-    finding: String,
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) file: String,
+    pub(crate) finding: String,
     /// Part of the name of one of the first three functions that the finding points at.
-    function: Option<String>,
+    pub(crate) function: Option<String>,
     /// Whether it must cost the most; otherwise being listed is enough.
-    first: bool,
+    pub(crate) first: bool,
 }
 
 /// The list of what is expected.
@@ -54,20 +57,26 @@ fn expected() -> Expected {
     }
 }
 
-/// The commands that run programs of the fixtures, all built at once where they must be; none
+/// How many compilers run side by side.
+const COMPILERS: usize = 8;
+
+/// The commands that run programs of the fixtures, built side by side where they must be; none
 /// where this machine lacks the compiler or interpreter.
 fn commands(lab: &Lab, sources: &[PathBuf]) -> Vec<Option<Vec<String>>> {
-    let started: Vec<_> = sources.iter().map(|source| start_build(lab, source)).collect();
     let finish = |(source, build): (&PathBuf, Build)| match build {
         Build::None => None,
         Build::Done(command) => Some(command),
-        Build::Running(mut compiler, built) => {
+        Build::Running(mut compiler, command) => {
             let status = compiler.wait().expect("a compiler");
             assert!(status.success(), "{} does not compile", source.display());
-            Some(vec![built])
+            Some(command)
         }
     };
-    sources.iter().zip(started).map(finish).collect()
+    let some = |sources: &[PathBuf]| -> Vec<_> {
+        let started: Vec<_> = sources.iter().map(|source| start_build(lab, source)).collect();
+        sources.iter().zip(started).map(finish).collect()
+    };
+    sources.chunks(COMPILERS).flat_map(some).collect()
 }
 
 /// How far a program of the fixtures is from being run.
@@ -76,9 +85,21 @@ enum Build {
     None,
     /// Nothing is left to do: the command.
     Done(Vec<String>),
-    /// Its compiler, and the path of what it writes.
-    Running(Child, String),
+    /// Its compiler, and the command that runs what it writes.
+    Running(Child, Vec<String>),
 }
+
+/// The JVM, told to keep frame pointers and to write down what it compiled.
+const JAVA: [&str; 4] = [
+    "java",
+    "-XX:+PreserveFramePointer",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:+DumpPerfMapAtExit",
+];
+
+/// Node.js, told to write down what it compiled, and to have a frame of its own for each function that
+/// it interprets.
+const NODE: [&str; 3] = ["node", "--perf-basic-prof", "--interpreted-frames-native-stack"];
 
 fn start_build(lab: &Lab, source: &Path) -> Build {
     let path = source.display().to_string();
@@ -86,18 +107,37 @@ fn start_build(lab: &Lab, source: &Path) -> Build {
     let built = lab.path(&name).display().to_string();
     let flags = ["-O2", "-g", "-fno-omit-frame-pointer", "-pthread", "-o", &built, &path];
     let rust = ["-O", "-g", "-C", "force-frame-pointers=yes", "-o", &built, &path];
-    let (tool, flags) = match source.extension().and_then(|e| e.to_str()) {
-        Some("sh") => return Build::Done(vec!["sh".to_owned(), path]),
+    let go = ["build", "-o", &built, &path];
+    let java = ["-d", &built, &path];
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let (tool, flags): (_, &[&str]) = match source.extension().and_then(|e| e.to_str()) {
+        Some("sh") => return Build::Done(words(&["sh", &path])),
+        Some("mjs") => {
+            let version = program("node").arg("--version").output();
+            let command = || Build::Done(words(&[&NODE[..], &[&path]].concat()));
+            return version.map_or(Build::None, |_| command());
+        }
         Some("py") => {
             return python().map_or(Build::None, |python| Build::Done(vec![python, path]));
         }
         Some("c") => ("cc", &flags),
         Some("cc") => ("c++", &flags),
         Some("rs") => ("rustc", &rust),
+        Some("go") => ("go", &go),
+        Some("java") => ("javac", &java),
         other => panic!("{other:?}: no program of the fixtures"),
     };
+    let command = match tool {
+        "javac" => {
+            let text = std::fs::read_to_string(source).expect("a source");
+            let own = text.lines().next().and_then(|line| line.strip_prefix("// flags: "));
+            let own: Vec<_> = own.into_iter().flat_map(str::split_whitespace).collect();
+            words(&[&JAVA[..], &own, &["-cp", &built, "Main"]].concat())
+        }
+        _ => vec![built.clone()],
+    };
     let compiler = program(tool).args(flags).spawn();
-    compiler.map_or(Build::None, |compiler| Build::Running(compiler, built))
+    compiler.map_or(Build::None, |compiler| Build::Running(compiler, command))
 }
 
 /// The interpreter itself: `python3` may be a script that looks for it.
@@ -106,19 +146,38 @@ fn python() -> Option<String> {
     Some(stdout(&asked.ok()?).trim().to_owned()).filter(|path| !path.is_empty())
 }
 
-/// What was wrong with a program's findings.
-struct Wrong {
-    told: String,
-    /// Whether each of its measurements was disturbed.
-    disturbed: bool,
+/// What came out for one program.
+pub(crate) struct Outcome {
+    pub(crate) file: String,
+    /// The findings of the last measurement, the costliest first, `run-queue` left out.
+    pub(crate) said: Vec<Said>,
+    /// How often it was measured.
+    pub(crate) tries: usize,
+    /// What is wrong with the findings.
+    wrong: Option<String>,
 }
 
-/// Measures the programs one after the other; the wrong ones are left.
+impl Outcome {
+    /// Whether the findings are what they must be.
+    pub(crate) fn is_right(&self) -> bool {
+        self.wrong.is_none()
+    }
+}
+
+/// One finding in short.
+pub(crate) struct Said {
+    pub(crate) id: String,
+    pub(crate) share: f64,
+    /// Above information.
+    pub(crate) accuses: bool,
+}
+
+/// Measures the programs one after the other, those left out that this machine cannot build.
 fn measure(
     lab: &Lab,
     sources: &[PathBuf],
     judge: impl Fn(usize, &Value) -> Option<String>,
-) -> Vec<Wrong> {
+) -> Vec<Outcome> {
     let built = commands(lab, sources);
     let each = sources.iter().zip(built).enumerate();
     each.filter_map(|(n, (source, command))| {
@@ -127,7 +186,7 @@ fn measure(
             skip(&name, "its compiler or interpreter");
             return None;
         };
-        measure_one(lab, &name, &command, |report| judge(n, report))
+        Some(measure_one(lab, &name, &command, |report| judge(n, report)))
     })
     .collect()
 }
@@ -139,32 +198,46 @@ fn measure_one(
     name: &str,
     command: &[String],
     judge: impl Fn(&Value) -> Option<String>,
-) -> Option<Wrong> {
+) -> Outcome {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     for attempt in 1.. {
         let before = Others::now();
         lab.record("program.culprit", &words);
         let others = before.share_since();
         let report = lab.json(&["report", "program.culprit"]);
-        let wrong = judge(&report)?;
+        let wrong = judge(&report);
         let why = disturbed(&report)
             .or_else(|| (others > CROWDED).then(|| "other programs".to_owned()))
             .or_else(|| crowded(&report));
-        let told = format!("{name} (try {attempt}, disturbed by {why:?}): {wrong}");
-        println!("{told}");
-        if attempt == TRIES || why.is_none() {
-            return Some(Wrong { told, disturbed: why.is_some() });
+        if let Some(wrong) = &wrong {
+            println!("{name} (try {attempt}, disturbed by {why:?}): {wrong}");
+        }
+        if wrong.is_none() || attempt == TRIES || why.is_none() {
+            let file = name.to_owned();
+            return Outcome { file, said: said(&report), tries: attempt, wrong };
         }
     }
-    None
+    unreachable!("the loop ends by itself")
 }
 
-/// Fails if a measurement that nothing disturbed was wrong, or more of the disturbed ones than
-/// `tolerated` of the programs.
-fn assert_right(wrong: &[Wrong], tolerated: usize) {
-    let told: Vec<&str> = wrong.iter().map(|w| w.told.as_str()).collect();
-    let fine = wrong.len() <= tolerated && wrong.iter().all(|w| w.disturbed);
-    assert!(fine, "{}", told.join("\n"));
+/// The findings that cost anything, but for what a busy machine adds to every program.
+fn said(report: &Value) -> Vec<Said> {
+    let said = |f: &Value| Said {
+        id: f["id"].as_str().expect("an id").to_owned(),
+        share: number(&f["share"]),
+        accuses: f["severity"] != "info",
+    };
+    let all = findings(report).iter().map(said);
+    all.filter(|said| said.id != "run-queue" && said.share > 0.0).collect()
+}
+
+/// Fails if more than `tolerated` of the programs were told wrong.
+fn assert_right(outcomes: &[Outcome], tolerated: usize) {
+    let wrong: Vec<_> = outcomes.iter().filter(|outcome| !outcome.is_right()).collect();
+    let tell = |o: &&Outcome| format!("{}: {}", o.file, o.wrong.as_deref().unwrap_or_default());
+    let told: Vec<String> = wrong.iter().map(tell).collect();
+    assert!(wrong.len() <= tolerated, "{}", told.join("\n"));
+    println!("told wrong: {} of {}", wrong.len(), outcomes.len());
 }
 
 /// The CPU time that the machine and this test's children have used, in clock ticks.
@@ -254,25 +327,19 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn guilty_programs_are_told_for_what_they_do() {
+fn guilty_programs_are_told_for_what_they_do_and_healthy_ones_for_nothing() {
     if !all_rights() {
         return skip("guilty", "kernel stacks and wakers need root");
     }
     let (lab, expected) = (Lab::new(), expected());
-    assert!(expected.guilty.len() >= 30, "{}", expected.guilty.len());
+    assert!(expected.guilty.len() >= 70, "{}", expected.guilty.len());
     assert_eq!(expected.guilty.len(), sources("guilty").len(), "each program is expected to be");
     let folder = fixtures().join("guilty");
     let files: Vec<_> = expected.guilty.iter().map(|case| folder.join(&case.file)).collect();
-    let wrong = measure(&lab, &files, |n, report| acquitted(&expected.guilty[n], report));
-    assert_right(&wrong, files.len() / 20);
-}
-
-#[test]
-fn healthy_programs_are_accused_of_nothing() {
-    if !all_rights() {
-        return skip("healthy", "kernel stacks and wakers need root");
-    }
-    let (lab, expected) = (Lab::new(), expected());
-    let wrong = measure(&lab, &sources("healthy"), |_, report| accused(&expected.allowed, report));
-    assert_right(&wrong, 0);
+    let guilty = measure(&lab, &files, |n, report| acquitted(&expected.guilty[n], report));
+    let healthy =
+        measure(&lab, &sources("healthy"), |_, report| accused(&expected.allowed, report));
+    accuracy::bless(&expected.guilty, &guilty, &healthy, &expected.allowed);
+    assert_right(&guilty, guilty.len() / 20);
+    assert_right(&healthy, 0);
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 41] = [
+const SUBCOMMANDS: [&str; 42] = [
     "why",
     "bench",
     "bench cmd",
@@ -35,6 +35,7 @@ const SUBCOMMANDS: [&str; 41] = [
     "wakers",
     "activities",
     "critical-path",
+    "phases",
     "presets",
     "sql",
     "import",

@@ -162,6 +162,8 @@ fn comparisons_and_wakers_print_the_documented_keys() {
     assert!(missing.is_empty(), "{missing:?}");
     let missing = undocumented("critical-path", &[lab.json(&["critical-path", "x.culprit"])]);
     assert!(missing.iter().all(|key| key == "links[].waiting[]"), "{missing:?}");
+    let missing = undocumented("phases", &[lab.json(&["phases", "x.culprit"])]);
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

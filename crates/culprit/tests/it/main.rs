@@ -9,6 +9,7 @@
     reason = "helpers of tests fail and speak as tests do"
 )]
 
+mod accuracy;
 mod activities;
 mod bad_input;
 mod bench;

@@ -115,6 +115,45 @@ fn a_first_place_that_fails_leaves_the_others_to_compare() {
 }
 
 #[test]
+fn new_runs_are_compared_with_an_earlier_recording() {
+    if !all_rights() {
+        return skip("why --against", "recording without polling needs root");
+    }
+    let lab = Lab::new();
+    let command = ["sh", "-c", "sleep $(cat pause)"];
+    std::fs::write(lab.path("pause"), "0.1").unwrap();
+    lab.record("before.culprit", &command);
+    std::fs::write(lab.path("pause"), "0.6").unwrap();
+    let against = |command: &[&str], more: &[&str]| {
+        let arguments = ["why", "--against", "before.culprit", "--runs", "3", "--json"];
+        let mut why = lab.culprit();
+        why.args(arguments).args(more).arg("--").args(command).output().unwrap()
+    };
+    let output = against(&command, &["-o", "w"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["verdict"], "slower", "{answer}");
+    assert_eq!(answer["place_runs"][0]["label"], "before.culprit");
+    assert_eq!(answer["place_runs"][1]["walls_ns"].as_array().unwrap().len(), 3);
+    let row = &answer["difference"][0];
+    assert_eq!((&row["cause"], &row["process"]), (&"blocked.sleep".into(), &"sleep".into()));
+    assert!(number(&row["low_ns"]) > 3e8 && number(&row["high_ns"]) < 2e9, "{row}");
+    assert!(row["finding"].is_string(), "{row}");
+    let notes = answer["notes"].to_string();
+    assert!(notes.contains("One earlier recording"), "{notes}");
+    assert!(std::fs::read_to_string(lab.path("w/report.html")).unwrap().contains("before.culprit"));
+
+    let output = against(&["sh", "-c", "touch ran"], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("another command"), "{}", stderr(&output));
+    let whole = std::fs::read(lab.path("before.culprit")).unwrap();
+    std::fs::write(lab.path("before.culprit"), &whole[..whole.len() / 3]).unwrap();
+    let output = against(&command, &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(!lab.path("ran").exists() && !lab.path("culprit-why-1").exists());
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_before_anything_runs() {
     let lab = Lab::new();
     for arguments in [

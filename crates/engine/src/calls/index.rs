@@ -242,6 +242,7 @@ impl Index {
                     file: None,
                     line: None,
                     inlined: false,
+                    instruction: None,
                 });
                 let frame = FrameId::from_index(recording.frames.len() - 1);
                 recording.stacks.push(Stack { parent: stack, frame });

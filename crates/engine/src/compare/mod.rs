@@ -13,11 +13,43 @@ use rustc_hash::FxHashMap;
 
 use crate::calls::STACK_LOST;
 use crate::causes::Causes;
-use crate::stats::{Bands, Ratio, compare_paired};
+use crate::stats::{Bands, Ratio, compare_paired, compare_unpaired, median_interval};
 use crate::wakers::{Relevance, Scope};
 
 /// The function of time in which no recorded thread was on the path.
 pub const NOT_RECORDED: &str = "[not recorded]";
+
+/// How sure the interval of a row should be.
+const CONFIDENCE: f64 = 0.95;
+
+/// How far the extra time of the rounds lies apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Lower end of the interval of the rounds' median, ns.
+    pub low_ns: i64,
+    /// Upper end, ns.
+    pub high_ns: i64,
+    /// How often such an interval holds the true median.
+    pub coverage: f64,
+}
+
+impl Spread {
+    /// The interval of the median of paired differences, ns.
+    fn of(differences: &[i64]) -> Option<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]
+        let values: Vec<f64> = differences.iter().map(|difference| *difference as f64).collect();
+        let interval = median_interval(&values, CONFIDENCE)?;
+        #[expect(clippy::cast_possible_truncation, reason = "the ends are whole numbers again")]
+        let (low_ns, high_ns) = (interval.low as i64, interval.high as i64);
+        Some(Self { low_ns, high_ns, coverage: interval.coverage })
+    }
+
+    /// Whether 0 lies outside: the rounds agree that there is a difference.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.low_ns > 0 || self.high_ns < 0
+    }
+}
 
 /// Extra time at one function for one cause.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +74,8 @@ pub struct Difference {
     pub share: f64,
     /// In how many rounds the pair differed in the direction of `extra_ns`.
     pub rounds_agreeing: usize,
+    /// How far the rounds lie apart; none without a round of both.
+    pub spread: Option<Spread>,
 }
 
 impl Difference {
@@ -112,8 +146,7 @@ impl Run {
             if time == Nanos::ZERO {
                 continue;
             }
-            let leaf = row.stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
-            let function = leaf.and_then(|stack| recording.stack(stack).next()).map(|frame| {
+            let function = row_frame(recording, causes, row.stack).map(|frame| {
                 let name = || Text::from(recording.frame_name(frame));
                 names.entry(frame).or_insert_with(name).clone()
             });
@@ -133,6 +166,18 @@ impl Run {
         });
         Self { wall: relevance.wall, rows: finished.collect() }
     }
+}
+
+/// The frame whose function a row of a comparison is named after, for time at a stack: the innermost
+/// outside the kernel, else the innermost.
+#[must_use]
+pub fn row_frame(
+    recording: &Recording,
+    causes: &Causes,
+    stack: Option<StackId>,
+) -> Option<FrameId> {
+    let leaf = stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
+    leaf.and_then(|stack| recording.stack(stack).next())
 }
 
 impl Spent {
@@ -160,16 +205,46 @@ impl Spent {
 /// within a factor `1 + band` count as the same. None when either set is empty.
 #[must_use]
 pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Comparison> {
+    let ratio = compare_paired(&seconds(baseline), &seconds(candidate), Bands::one(band));
+    compared(baseline, candidate, ratio, Sides::Paired)
+}
+
+/// Compares two sets of runs that were not made side by side, of any sizes: what drifted between them
+/// is part of every difference. A row's spread is that of the candidate's runs around the baseline's
+/// mean. None when either set is empty.
+#[must_use]
+pub fn compare_sets(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Comparison> {
+    let bands = Bands::one(band);
+    let ratio = compare_unpaired(&seconds(baseline), &seconds(candidate), bands);
+    compared(baseline, candidate, ratio.map(|ratio| ratio.into_ratio(bands)), Sides::Apart)
+}
+
+/// How the runs of the two sides belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    Paired,
+    Apart,
+}
+
+fn seconds(runs: &[Run]) -> Vec<f64> {
+    runs.iter().map(|run| run.wall.seconds()).collect()
+}
+
+fn compared(
+    baseline: &[Run],
+    candidate: &[Run],
+    ratio: Option<Ratio>,
+    sides: Sides,
+) -> Option<Comparison> {
     let walls = |runs: &[Run]| runs.iter().map(|run| run.wall).collect::<Vec<_>>();
-    let seconds = |walls: &[Nanos]| walls.iter().map(|wall| wall.seconds()).collect::<Vec<_>>();
-    let (before, after) = (walls(baseline), walls(candidate));
-    let (mean_before, mean_after) = (mean(&before)?, mean(&after)?);
+    let (mean_before, mean_after) = (mean(&walls(baseline))?, mean(&walls(candidate))?);
     let whole = less(mean_after, mean_before);
     let mut keys: Vec<&Key> =
         baseline.iter().chain(candidate).flat_map(|r| r.rows.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    let rows = keys.into_iter().filter_map(|key| difference(key, baseline, candidate, whole));
+    let rows =
+        keys.into_iter().filter_map(|key| difference(key, (baseline, candidate), whole, sides));
     let mut rows: Vec<Difference> = rows.collect();
     rows.sort_by(|a, b| {
         (b.extra_ns.unsigned_abs().cmp(&a.extra_ns.unsigned_abs()))
@@ -180,20 +255,28 @@ pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Compari
     Some(Comparison {
         baseline: mean_before,
         candidate: mean_after,
-        ratio: compare_paired(&seconds(&before), &seconds(&after), Bands::one(band)),
+        ratio,
         rows,
         explained_share: explained.clamp(0.0, 1.0),
     })
 }
 
-fn difference(key: &Key, baseline: &[Run], candidate: &[Run], whole: i64) -> Option<Difference> {
+fn difference(
+    key: &Key,
+    (baseline, candidate): (&[Run], &[Run]),
+    whole: i64,
+    sides: Sides,
+) -> Option<Difference> {
     let times = |runs: &[Run]| -> Vec<Nanos> {
         runs.iter().map(|run| run.rows.get(key).map_or(Nanos::ZERO, |spent| spent.time)).collect()
     };
     let (before, after) = (times(baseline), times(candidate));
     let (mean_before, mean_after) = (mean(&before)?, mean(&after)?);
     let extra_ns = less(mean_after, mean_before);
-    let agrees = |(a, b): &(&Nanos, &Nanos)| less(**b, **a).signum() == extra_ns.signum();
+    let rounds: Vec<i64> = match sides {
+        Sides::Paired => before.iter().zip(&after).map(|(a, b)| less(*b, *a)).collect(),
+        Sides::Apart => after.iter().map(|b| less(*b, mean_before)).collect(),
+    };
     Some(Difference {
         cause: key.0,
         function: key.1.clone(),
@@ -203,7 +286,8 @@ fn difference(key: &Key, baseline: &[Run], candidate: &[Run], whole: i64) -> Opt
         candidate: mean_after,
         extra_ns,
         share: share(extra_ns, whole),
-        rounds_agreeing: before.iter().zip(&after).filter(agrees).count(),
+        rounds_agreeing: rounds.iter().filter(|round| round.signum() == extra_ns.signum()).count(),
+        spread: Spread::of(&rounds),
     })
 }
 
@@ -247,6 +331,7 @@ fn share(part: i64, whole: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::Verdict;
     use culprit_model::notation::parse;
 
     fn run(drawing: &str) -> Run {
@@ -268,11 +353,29 @@ mod tests {
         let worst = &found.rows[0];
         assert_eq!((worst.cause, worst.function.as_str()), (Cause::Sleep, "app!nap"));
         assert_eq!((worst.extra_ns, worst.rounds_agreeing), (5_000_000, 5));
+        let spread = worst.spread.expect("five rounds");
+        assert_eq!((spread.low_ns, spread.high_ns), (5_000_000, 5_000_000));
+        assert!(spread.differs() && spread.coverage > 0.9);
         let stack: Vec<&str> = worst.stack.iter().map(Text::as_str).collect();
         assert_eq!(stack, ["app!main", "app!nap", "[kernel]!do_nanosleep", "blocked.sleep"]);
         assert!((found.explained_share - 1.0).abs() < 1e-9);
         assert!(found.rows.iter().all(|row| row.function.as_str() != "app!next"), "idle counts");
         assert_eq!(found.rows.iter().map(|row| row.extra_ns).sum::<i64>(), found.extra_ns());
+    }
+
+    #[test]
+    fn sets_that_were_not_made_side_by_side_need_no_pairs() {
+        let before = [run("app(1)/main(1) aaass|")];
+        let after: Vec<Run> = (0..4).map(|_| run("app(1)/main(1) aaassssssss|")).collect();
+        let found = compare_sets(&before, &after, 0.05).expect("runs");
+        let ratio = found.ratio.expect("times");
+        assert!((ratio.value - 11.0 / 5.0).abs() < 0.01 && ratio.rounds == 4, "{ratio:?}");
+        assert_eq!(ratio.verdict, Verdict::Slower);
+        assert_eq!((found.rows[0].extra_ns, found.rows[0].rounds_agreeing), (6_000_000, 4));
+        // One earlier run tells nothing about how much it varied: the same cannot be shown.
+        let same = compare_sets(&before, &[before[0].clone(), before[0].clone()], 0.05);
+        assert_eq!(same.and_then(|same| same.ratio).map(|r| r.verdict), Some(Verdict::Unclear));
+        assert!(compare_sets(&[], &after, 0.05).is_none());
     }
 
     #[test]

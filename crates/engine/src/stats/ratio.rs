@@ -16,7 +16,7 @@ const LEAST_COVERAGE: f64 = 0.90;
 /// a busy machine differ by up to a third.
 const LARGE_EFFECT: f64 = 1.5;
 /// Fewer rounds than this carry no verdict.
-const LEAST_ROUNDS: usize = 3;
+pub(super) const LEAST_ROUNDS: usize = 3;
 /// How often a family of comparisons may have a false alarm.
 const FAMILY_ALPHA: f64 = 0.05;
 
@@ -117,7 +117,7 @@ impl Ratio {
     }
 
     /// Whether the whole interval is beyond what identical runs ever differ by.
-    fn is_large(&self) -> bool {
+    pub(super) fn is_large(&self) -> bool {
         self.interval.low > LARGE_EFFECT || self.interval.high < 1.0 / LARGE_EFFECT
     }
 }

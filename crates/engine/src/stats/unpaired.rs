@@ -8,7 +8,7 @@
 //! Mathematical Statistics 34, 1963; H. B. Mann, D. R. Whitney, the same 18, 1947.
 
 use super::order::{Interval, median};
-use super::ratio::{Bands, Verdict};
+use super::ratio::{Bands, LEAST_ROUNDS, Ratio, Verdict};
 use super::significance::holm;
 
 const CONFIDENCE: f64 = 0.95;
@@ -50,6 +50,30 @@ pub fn compare_unpaired(before: &[f64], after: &[f64], bands: Bands) -> Option<U
     let p = p_value(&ratios, &chances);
     let interval = Interval { low: outer.low.exp(), high: outer.high.exp(), ..outer };
     Some(UnpairedRatio { value: value.exp(), interval, verdict, counts, p })
+}
+
+impl UnpairedRatio {
+    /// The same as the ratio of rounds. Too few values to be sure of any order of theirs carry a
+    /// verdict where all of them differ by more than identical runs ever do.
+    #[must_use]
+    pub fn into_ratio(self, bands: Bands) -> Ratio {
+        let ratio = Ratio {
+            value: self.value,
+            interval: self.interval,
+            rounds: self.counts.1,
+            bands,
+            p: self.p,
+            verdict: self.verdict,
+            more_rounds: None,
+        };
+        let verdict = match ratio.verdict {
+            Verdict::Unclear if ratio.is_large() && self.counts.1 >= LEAST_ROUNDS => {
+                if ratio.value > 1.0 { Verdict::Slower } else { Verdict::Faster }
+            }
+            told => told,
+        };
+        Ratio { verdict, ..ratio }
+    }
 }
 
 /// Settles a family of comparisons that one report makes, as `settle_family` does for paired ones:

@@ -103,7 +103,7 @@ impl Names {
         // Unknown lines are 0, -1 or, of native methods, -2.
         let line = line.filter(|line| *line > 0 && line.cast_signed() > 0);
         let inlined = kind.as_str() == "Inlined";
-        let frame = Frame { module, function, address: None, file: None, line, inlined };
+        let frame = Frame { line, inlined, ..Frame::new(module, function, None) };
         (builder.frame(frame), kernel)
     }
 

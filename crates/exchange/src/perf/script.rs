@@ -249,6 +249,7 @@ impl<'a> Script<'a> {
             file: None,
             line: None,
             inlined,
+            instruction: None,
         })
     }
 

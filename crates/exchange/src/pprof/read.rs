@@ -184,7 +184,7 @@ impl<'a, 'b> Reading<'a, 'b> {
         let file = Some(field(4)).filter(|file| !file.is_empty());
         let file = file.map(|file| Text::from(&*file));
         let line = u32::try_from(number_of(line, 2)).ok().filter(|line| *line > 0);
-        self.builder.frame(Frame { module, function, address: None, file, line, inlined })
+        self.builder.frame(Frame { file, line, inlined, ..Frame::new(module, function, None) })
     }
 
     fn module(&mut self, mapping: u64) -> Option<ModuleId> {

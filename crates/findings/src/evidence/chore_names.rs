@@ -2,7 +2,7 @@
 //!
 //! `*` stands for any text, everything else must match from the first to the last character, so that
 //! a program's own `parse_date_header` is none. C++ names have their arguments but no return type,
-//! Rust names no hash. Rows for runtimes whose internal names are plain words hold in that runtime's
+//! Rust names no hash, Java's neither types nor arguments (see [`super::families::java_method`]). Rows for runtimes whose internal names are plain words hold in that runtime's
 //! modules only.
 
 use super::chores::Chore;
@@ -14,6 +14,8 @@ pub(super) enum Within {
     Any,
     /// In CPython and its extension modules.
     Python,
+    /// In the Java virtual machine.
+    Jvm,
 }
 
 /// One row: a chore and its names, separated by `|` because C++ names have blanks.
@@ -31,11 +33,109 @@ const fn python(chore: Chore, names: &'static str) -> Row {
     Row { chore, within: Within::Python, names }
 }
 
+const fn jvm(chore: Chore, names: &'static str) -> Row {
+    Row { chore, within: Within::Jvm, names }
+}
+
 /// The table. Sources: glibc 2.31 to 2.41 time/, string/, malloc/, posix/, stdio-common/; musl 1.2;
-/// libstdc++ of GCC 10 to 14; Rust std 1.70 to 1.90 and the crates' own module names; Go 1.20 to 1.25
-/// runtime and standard library; CPython 3.9 to 3.14 Modules/ and Objects/; OpenJDK's perf maps; V8's
-/// builtins as Node.js 18 to 22 has them.
+/// libstdc++ of GCC 10 to 14; Rust std 1.70 to 1.90 and the crates' own module names; Go 1.20 to 1.26
+/// runtime and standard library; CPython 3.9 to 3.14 Modules/ and Objects/; the class library of
+/// OpenJDK 17 to 21; V8 and its builtins as Node.js 18 to 22 has them; OpenJDK 11 to 25
+/// src/hotspot/share (gc, classfile, compiler, interpreter); V8 10 to 13 src/heap and src/codegen;
+/// .NET 6 to 9 src/coreclr (gc, jit, vm).
 pub(super) const TABLE: &[Row] = &[
+    jvm(
+        Chore::Collect,
+        "VM_G1*|VM_GenCollect*|VM_CollectFor*|VM_Parallel*|VM_Shenandoah*|VM_ZOperation*|\
+         VM_XOperation*|VM_GC_Operation*|VMGCOperation*|G1CollectedHeap::do_collection*|\
+         G1CollectedHeap::do_full*|G1CollectedHeap::collect*|G1CollectedHeap::evacuate*|\
+         G1CollectedHeap::try_collect*|G1YoungCollector*|G1ParScan*|G1ParCopy*|G1Evacuate*|\
+         G1FullGC*|G1FullCollector*|G1Concurrent*|G1CM*|G1RemSet*|G1ScanRS*|G1RootProcessor*|\
+         G1PreEvacuate*|G1PostEvacuate*|G1MergeHeap*|G1RebuildRemSet*|G1ServiceThread*|\
+         G1ParTask*|G1PrepareEvacuation*|DefNewGeneration::collect*|TenuredGeneration::collect*|\
+         GenCollectedHeap::do_collection*|GenCollectedHeap::collect*|SerialHeap::do_collection*|\
+         SerialHeap::collect*|SerialHeap::do_young*|SerialHeap::do_full*|GenMarkSweep::*|\
+         MarkSweep::*|SerialFullGC::*|PSScavenge::*|PSParallelCompact::*|PSPromotion*|PSYoungGC*|\
+         ParallelScavengeHeap::collect*|ParallelScavengeHeap::do_full*|ScavengeRootsTask*|\
+         ParCompaction*|ShenandoahConcurrent*|ShenandoahFullGC*|ShenandoahDegen*|\
+         ShenandoahControlThread*|Shenandoah*Task::*|ZMark::*|ZRelocate::*|ZDriver*|ZGeneration*|\
+         ZHeap::mark*|ZHeap::relocate*|ZCollectedHeap::collect*|XMark::*|XRelocate::*|XDriver*|\
+         GangWorker::run_task*|GCTaskThread::*|GenericTaskQueueSet<*|TaskTerminator::*",
+    ),
+    any(
+        Chore::Collect,
+        "v8::internal::Heap::CollectGarbage*|v8::internal::Heap::CollectAll*|\
+         v8::internal::Heap::PerformGarbageCollection*|v8::internal::Heap::Scavenge*|\
+         v8::internal::Heap::MarkCompact*|v8::internal::Heap::FinalizeIncrementalMarking*|\
+         v8::internal::Scavenge*|v8::internal::MarkCompactCollector*|\
+         v8::internal::ConcurrentMarking*|v8::internal::IncrementalMarking*|\
+         v8::internal::Sweeper::*|v8::internal::MinorMark*|v8::internal::PointersUpdatingJob*|\
+         v8::internal::PageEvacuationJob*|v8::internal::YoungGeneration*|\
+         v8::internal::ArrayBufferSweeper*|v8::internal::MainMarkingVisitor*|\
+         v8::internal::ScavengerCollector*|cppgc::internal::*Marker*|cppgc::internal::Sweeper*",
+    ),
+    any(
+        Chore::Collect,
+        "runtime.gcBgMarkWorker*|runtime.gcAssistAlloc*|runtime.gcDrain*|runtime.gcStart*|\
+         runtime.gcMark*|runtime.gcSweep|runtime.gcParkAssist|runtime.bgsweep|runtime.bgscavenge|\
+         runtime.sweepone*|runtime.(*sweepLock*|runtime.(*mspan).sweep|\
+         runtime.deductSweepCredit*|runtime.wbBufFlush*|runtime.scanobject|runtime.greyobject|\
+         runtime.markroot*|runtime.scanstack|runtime.scanSpan*|runtime.(*mheap).reclaim*|\
+         runtime.stopTheWorldGC|runtime.gcController*|runtime.(*gcControllerState)*|runtime.GC",
+    ),
+    python(
+        Chore::Collect,
+        "gc_collect_main*|gc_collect_with_callback|gc_collect_generations|gc_collect|\
+         gc_collect_impl|gc_collect_young|gc_collect_increment|gc_collect_full|gc_collect_region|\
+         gc_collect_internal|collect|collect_generations|collect_with_callback|\
+         deduce_unreachable*|_PyGC_Collect*|PyGC_Collect|_Py_RunGC",
+    ),
+    any(
+        Chore::Collect,
+        "WKS::gc_heap::garbage_collect*|WKS::gc_heap::gc1*|WKS::gc_heap::mark_*|\
+         WKS::gc_heap::plan_phase*|WKS::gc_heap::relocate_*|WKS::gc_heap::compact_*|\
+         WKS::gc_heap::bgc_*|WKS::gc_heap::background_*|WKS::GCHeap::GarbageCollect*|\
+         SVR::gc_heap::garbage_collect*|SVR::gc_heap::gc1*|SVR::gc_heap::mark_*|\
+         SVR::gc_heap::plan_phase*|SVR::gc_heap::relocate_*|SVR::gc_heap::compact_*|\
+         SVR::gc_heap::bgc_*|SVR::gc_heap::background_*|SVR::gc_heap::gc_thread_*|\
+         SVR::GCHeap::GarbageCollect*",
+    ),
+    jvm(
+        Chore::Generate,
+        "SystemDictionary::*|SystemDictionaryShared::*|ClassLoader::load_class*|\
+         ClassFileParser::*|KlassFactory::*|LinkResolver::*|Rewriter::*|Verifier::*|\
+         ClassVerifier::*|InstanceKlass::link_class*|InstanceKlass::initialize*|JVM_DefineClass*|\
+         JVM_FindClass*|JVM_LookupDefineClass*|jvm_define_class_common*|jni_DefineClass*|\
+         InterpreterRuntime::resolve_*|InterpreterRuntime::ldc*|InterpreterRuntime::quicken_*|\
+         MethodHandles::*|MHN_*|CompileBroker::*|CompilationPolicy::*|C2Compiler::*|Compile::*|\
+         Compilation::*|Compiler::compile_method*|PhaseChaitin::*|CompilerThread::*",
+    ),
+    any(
+        Chore::Generate,
+        "v8::internal::Compiler::*|v8::internal::compiler::*|v8::internal::interpreter::*|\
+         v8::internal::baseline::*|v8::internal::maglev::*|v8::internal::Parser::*|\
+         v8::internal::ParserBase<*|v8::internal::PreParser*|v8::internal::parsing::*|\
+         v8::internal::Scanner::*|v8::internal::Optimiz*Compil*|v8::internal::Turbofan*|\
+         v8::internal::UnoptimizedCompil*|v8::internal::CodeSerializer::*|\
+         v8::internal::wasm::*Compil*|v8::internal::FinalizeUnoptimized*|\
+         v8::internal::DeclarationScope::*|v8::ScriptCompiler::*|v8::Script::Compile*|\
+         v8::internal::CreateDynamicFunction*|\
+         v8::internal::(anonymous namespace)::CreateDynamicFunction*|\
+         v8::internal::(anonymous namespace)::*Compile*",
+    ),
+    python(
+        Chore::Generate,
+        "builtin_compile*|Py_CompileString*|_PyAST_Compile*|PyAST_Compile*|_PyParser_ASTFrom*|\
+         PyParser_*|PyPegen_*|_PyPegen_run_parser*|marshal_loads*|marshal_load|\
+         PyMarshal_ReadObject*|unmarshal_frozen_code|_imp_get_frozen_object*|\
+         _imp_create_dynamic*|_PyImport_LoadDynamicModule*",
+    ),
+    any(
+        Chore::Generate,
+        "MethodDesc::JitCompileCode*|MethodDesc::DoPrestub*|UnsafeJitFunction*|CILJit::*|\
+         ClassLoader::LoadTypeHandle*|AssemblySpec::LoadAssembly*|AssemblyNative::Load*|\
+         PEAssembly::*|TieredCompilation*",
+    ),
     any(
         Chore::Dates,
         "strptime|strptime_l|__strptime_internal|strftime|strftime_l|__strftime_l|\
@@ -77,10 +177,14 @@ pub(super) const TABLE: &[Row] = &[
     any(Chore::Dates, "py::*:*/_strptime.py|py::*:*/_pydatetime.py"),
     any(
         Chore::Dates,
-        "*java.time.format.DateTime*|*java.text.SimpleDateFormat.*|*java/time/format/DateTime*|\
-         *java/text/SimpleDateFormat*|v8::internal::ParseDateTimeString*|\
-         v8::internal::DateParser::*|v8::internal::JSDateTimeFormat::*|Builtin_DateParse*|\
-         Builtin_DatePrototypeTo*",
+        "java.time.format.*|java.time.*.parse|java.time.*.format|java.text.SimpleDateFormat.*|\
+         java.text.DateFormat.*|java.util.Calendar.*|java.util.GregorianCalendar.*|\
+         sun.util.calendar.*|java.util.Date.toString|java.util.Date.parse|*java/time/format/*|\
+         *java/text/SimpleDateFormat*|v8::internal::*ParseDateTimeString*|\
+         v8::internal::ToDateString*|v8::internal::DateParser::*|\
+         v8::internal::JSDateTimeFormat::*|v8::internal::Builtin_DateParse*|\
+         v8::internal::Builtin_DatePrototypeTo*|v8::internal::Builtin_DateTimeFormat*|\
+         Builtins_DatePrototypeTo*|Builtins_DateTimeFormat*",
     ),
     any(
         Chore::Cases,
@@ -108,8 +212,10 @@ pub(super) const TABLE: &[Row] = &[
          core::slice::ascii::<impl [u8]>::eq_ignore_ascii_case|\
          core::slice::ascii::<impl [u8]>::make_ascii_*case|core::num::<impl u8>::to_ascii_*case|\
          core::num::<impl u8>::eq_ignore_ascii_case|<str>::to_*case|\
-         <str>::eq_ignore_ascii_case|<str>::make_ascii_*case|<[u8]>::*_ascii_*case|\
-         <u8>::*_ascii_*case|<char>::to_*case|<char>::*_ascii_*case|\
+         <str>::eq_ignore_ascii_case|<str>::make_ascii_*case|\
+         <[u8]>::to_ascii_*case|<[u8]>::make_ascii_*case|<[u8]>::eq_ignore_ascii_case|\
+         <u8>::to_ascii_*case|<u8>::make_ascii_*case|<u8>::eq_ignore_ascii_case|\
+         <char>::to_*case|<char>::make_ascii_*case|<char>::eq_ignore_ascii_case|\
          unicase::*|<unicase::*|caseless::*",
     ),
     any(
@@ -127,12 +233,18 @@ pub(super) const TABLE: &[Row] = &[
     ),
     any(
         Chore::Cases,
-        "*java.lang.String.toLowerCase*|*java.lang.String.toUpperCase*|\
-         *java.lang.String.equalsIgnoreCase*|*java.lang.String.compareToIgnoreCase*|\
-         *java.lang.String$CaseInsensitiveComparator*|*java.lang.StringLatin1.toLowerCase*|\
-         *java.text.RuleBasedCollator*|Builtins_StringPrototypeToLowerCase*|\
-         Builtins_StringPrototypeToUpperCase*|Builtins_StringToLowerCase*|\
-         v8::internal::Intl::ConvertTo*|v8::internal::Intl::CompareStrings*",
+        "java.lang.String.to*Case|java.lang.String.equalsIgnoreCase|\
+         java.lang.String.compareToIgnoreCase|java.lang.String$CaseInsensitiveComparator.*|\
+         java.lang.String*.to*Case*|java.lang.String*.regionMatchesCI*|\
+         java.lang.String*.compareToCI*|java.lang.Character.to*Case|\
+         java.lang.CharacterData*.to*Case|java.text.RuleBasedCollator.*|java.text.Collat*|\
+         Builtins_StringPrototypeToLowerCase*|Builtins_StringPrototypeToUpperCase*|\
+         Builtins_StringToLowerCase*|Builtins_StringPrototypeLocaleCompare|\
+         Builtins_Collator*Compare|v8::internal::Runtime_StringTo*CaseIntl*|\
+         v8::internal::Builtin_StringPrototypeToUpperCase*|\
+         v8::internal::Builtin_StringPrototypeLocaleCompare*|\
+         v8::internal::Builtin_Collator*Compare*|v8::internal::Intl::Convert*To*er*|\
+         v8::internal::Intl::CompareStrings*|v8::internal::Intl::StringLocaleCompare*",
     ),
     any(
         Chore::Regex,
@@ -168,10 +280,19 @@ pub(super) const TABLE: &[Row] = &[
     any(
         Chore::Regex,
         "py::*:*/re/_compiler.py|py::*:*/re/_parser.py|py::*:*/sre_compile.py|\
-         py::*:*/sre_parse.py|*java.util.regex.Pattern.compile*|\
-         *java.util.regex.Pattern.<init>*|v8::internal::RegExpImpl::Compile*|\
+         py::*:*/sre_parse.py|java.util.regex.Pattern.compile|\
+         java.util.regex.Pattern.<init>|java.util.regex.Pattern.sequence|\
+         java.util.regex.Pattern.expr|java.util.regex.Pattern.group0|\
+         java.util.regex.Pattern.closure|java.util.regex.Pattern.clazz|\
+         java.util.regex.Pattern.atom|java.util.regex.Pattern.escape|\
+         java.util.regex.Pattern.newSlice|java.util.regex.Pattern.newCharProperty|\
+         java.util.regex.Pattern.range|java.util.regex.*.study|java.lang.String.matches|\
+         v8::internal::RegExpImpl::Compile*|v8::internal::RegExpImpl::AtomCompile*|\
          v8::internal::RegExpImpl::Irregexp*Prepare*|v8::internal::RegExp::Compile*|\
-         v8::internal::RegExpCompiler::*|v8::internal::RegExpParser*",
+         v8::internal::RegExp::EnsureFullyCompiled*|v8::internal::RegExpCompiler::*|\
+         v8::internal::RegExpParser*|v8::internal::*RegExpParserImpl<*|\
+         v8::internal::Runtime_RegExpInitializeAndCompile*|\
+         v8::internal::RegExpBytecodeGenerator::*|v8::internal::RegExpMacroAssembler*",
     ),
     any(
         Chore::Serialize,
@@ -217,10 +338,11 @@ pub(super) const TABLE: &[Row] = &[
     any(
         Chore::Serialize,
         "py::*:*/json/encoder.py|py::*:*/json/decoder.py|py::*:*/json/scanner.py|\
-         *com.fasterxml.jackson.*|*com.google.gson.*|*java.io.ObjectInputStream.*|\
-         *java.io.ObjectOutputStream.*|*java.util.Base64$*|v8::internal::JsonParser<*|\
-         v8::internal::JsonStringif*|v8::internal::Builtin_Json*|Builtin_Json*|\
-         Builtins_Json*",
+         com.fasterxml.jackson.*|com.google.gson.*|com.google.protobuf.*|\
+         java.io.ObjectInputStream*|java.io.ObjectOutputStream*|java.util.Base64$*|\
+         javax.xml.*|com.sun.org.apache.xerces.*|com.sun.org.apache.xalan.*|\
+         v8::internal::JsonParser<*|v8::internal::JsonStringif*|v8::internal::Builtin_Json*|\
+         v8::internal::ValueSerializer::*|v8::internal::ValueDeserializer::*|Builtins_Json*",
     ),
     any(
         Chore::Numbers,
@@ -283,9 +405,18 @@ pub(super) const TABLE: &[Row] = &[
     ),
     any(
         Chore::Numbers,
-        "*java.util.Formatter.*|*java.text.DecimalFormat.*|*java.lang.Double.parseDouble*|\
-         *jdk.internal.math.FloatingDecimal*|*jdk.internal.math.DoubleToDecimal*|\
-         Builtins_NumberToString*|v8::internal::DoubleToCString*|v8::internal::StringToDouble*|\
+        "java.util.Formatter*|java.lang.String.format*|java.text.DecimalFormat.*|\
+         java.text.NumberFormat.*|java.text.DigitList.*|java.text.MessageFormat.*|\
+         java.lang.Double.parseDouble|java.lang.Double.toString|java.lang.Float.parseFloat|\
+         java.lang.Float.toString|java.lang.Integer.parseInt|java.lang.Integer.toString|\
+         java.lang.Integer.valueOf|java.lang.Long.parseLong|java.lang.Long.toString|\
+         java.lang.Integer.getChars|java.lang.Long.getChars|jdk.internal.math.*|\
+         Builtins_NumberToString*|Builtins_NumberPrototypeTo*|Builtins_NumberParse*|\
+         Builtins_StringToNumber|v8::internal::*::NumberToString(*|\
+         v8::internal::*::HeapNumberToString*|v8::internal::Builtin_NumberPrototypeTo*|\
+         v8::internal::Runtime_NumberToString*|v8::internal::Runtime_StringParse*|\
+         v8::internal::Runtime_StringToNumber*|v8::internal::IntToCString*|\
+         v8::internal::DoubleTo*CString*|v8::internal::StringToDouble*|\
          v8::internal::JSNumberFormat::*",
     ),
     any(
@@ -308,7 +439,18 @@ pub(super) const TABLE: &[Row] = &[
         "alloc::raw_vec::*grow*|alloc::raw_vec::*reserve*|\
          hashbrown::raw::RawTable*reserve_rehash*|hashbrown::raw::RawTable*resize*|\
          runtime.growslice*|runtime.hashGrow|runtime.growWork*|runtime.evacuate*|\
-         internal/runtime/maps.(*table).grow|internal/runtime/maps.(*table).rehash",
+         internal/runtime/maps.(*table).grow|internal/runtime/maps.(*table).rehash|\
+         internal/runtime/maps.(*table).split|internal/runtime/maps.(*Map).growTo*|\
+         reflect.growslice|slices.Grow*|bytes.(*Buffer).grow|strings.(*Builder).grow",
+    ),
+    any(
+        Chore::Growth,
+        "java.util.Arrays.copyOf*|java.util.ArrayList.grow|java.util.ArrayDeque.grow|\
+         java.util.HashMap.resize|java.util.IdentityHashMap.resize|java.util.Vector.grow|\
+         java.util.concurrent.ConcurrentHashMap.transfer|java.util.PriorityQueue.grow|\
+         java.lang.AbstractStringBuilder.ensureCapacityInternal|\
+         java.io.ByteArrayOutputStream.ensureCapacity|Builtins_GrowFast*|\
+         v8::internal::Runtime_GrowArrayElements*|v8::internal::OrderedHash*::Rehash*",
     ),
     python(
         Chore::Growth,
@@ -349,8 +491,12 @@ pub(super) const TABLE: &[Row] = &[
     ),
     any(
         Chore::Hash,
-        "*java.util.HashMap.*|*java.util.TreeMap.*|*java.util.LinkedHashMap.*|\
-         *java.util.concurrent.ConcurrentHashMap.*|Builtins_FindOrderedHash*|\
+        "java.util.HashMap.*|java.util.HashMap$TreeNode.*|java.util.HashSet.*|\
+         java.util.TreeMap.*|java.util.TreeSet.*|java.util.LinkedHashMap.*|\
+         java.util.IdentityHashMap.*|java.util.WeakHashMap.*|java.util.Hashtable.*|\
+         java.util.concurrent.ConcurrentHashMap.*|java.util.concurrent.ConcurrentSkipList*|\
+         java.lang.String*.hashCode|java.util.Objects.hash*|java.util.Arrays.hashCode|\
+         Builtins_WeakMap*|Builtins_FindOrderedHash*|\
          Builtins_MapPrototypeGet|Builtins_MapPrototypeSet|Builtins_MapPrototypeHas|\
          Builtins_SetPrototypeHas|Builtins_SetPrototypeAdd|v8::internal::OrderedHash*",
     ),
@@ -372,9 +518,20 @@ pub(super) const TABLE: &[Row] = &[
          __rustc::__rust_alloc*|__rustc::__rust_dealloc|__rustc::__rdl_alloc*|\
          __rustc::__rdl_dealloc|\
          __rust_dealloc|__rdl_alloc*|__rdl_dealloc|__rg_alloc*|__rg_dealloc|alloc::alloc::*|\
-         <alloc::alloc::Global as *|<std::alloc::System as *|runtime.mallocgc*|runtime.newobject|\
-         runtime.makeslice*|runtime.nextFree*|runtime.(*mcache)*|runtime.(*mcentral)*|\
-         runtime.(*mheap).alloc*",
+         <alloc::alloc::Global as *|<std::alloc::System as *|runtime.mallocgc*|runtime.mallocTiny*|\
+         runtime.newobject|runtime.newarray|runtime.makeslice*|runtime.makechan*|\
+         runtime.convT*|runtime.rawstring*|runtime.rawbyteslice*|runtime.nextFree*|\
+         runtime.(*mcache)*|runtime.(*mcentral)*|runtime.(*mspan).nextFree*|\
+         runtime.(*mheap).alloc*|runtime.gcAssistAlloc*|runtime.deductAssistCredit*|\
+         runtime.deductSweepCredit",
+    ),
+    any(
+        Chore::Allocate,
+        "OptoRuntime::new_*|Runtime1::new_*|InterpreterRuntime::*new*array*|\
+         InterpreterRuntime::_new*|MemAllocator::*|CollectedHeap::*_allocate*|\
+         InstanceKlass::allocate_*|TypeArrayKlass::allocate_*|ObjArrayKlass::allocate*|\
+         *CollectedHeap::allocate_new_tlab*|*CollectedHeap::mem_allocate*|\
+         v8::internal::Runtime_AllocateIn*",
     ),
     python(
         Chore::Allocate,
@@ -407,8 +564,19 @@ pub(super) const TABLE: &[Row] = &[
     any(
         Chore::Copy,
         "runtime.memmove|runtime.concatstring*|runtime.slicebytetostring|\
-         runtime.stringtoslicebyte|runtime.typedmemmove|runtime.typedslicecopy|strings.Join|\
-         strings.Repeat",
+         runtime.stringtoslicebyte|runtime.typedmemmove|runtime.typedslicecopy|\
+         runtime.bulkBarrierPreWrite*|runtime.wbMove|strings.Join|strings.Repeat|bytes.Join",
+    ),
+    any(
+        Chore::Copy,
+        "java.lang.AbstractStringBuilder.append*|java.lang.StringBuilder.append|\
+         java.lang.StringBuilder.toString|java.lang.StringBuffer.append|java.lang.String.concat|\
+         java.lang.String.join|java.lang.String.substring|java.lang.String.repeat|\
+         java.lang.StringConcatHelper.*|java.lang.System.arraycopy|java.lang.StringLatin1.newString|\
+         Builtins_StringAdd*|Builtins_StringPrototypeConcat|\
+         Builtins_ArrayPrototypeJoin|Builtins_ArrayPrototypeConcat|Builtins_CopyFast*|\
+         v8::internal::String::SlowFlatten*|v8::internal::String::WriteToFlat*|\
+         v8::internal::Runtime_StringAdd*",
     ),
     python(
         Chore::Copy,
@@ -426,11 +594,22 @@ __gnu_cxx::*|\
     serde::*|<serde::*|serde_core::*|chrono::*|<chrono::*|time::*|<time::*|boost::*|\
     runtime.*|internal/*|strings.*|bytes.*|strconv.*|fmt.*|time.*|encoding/*|regexp.*|\
     regexp/*|sort.*|slices.*|maps.*|reflect.*|bufio.*|io.*|unicode.*|unicode/*|\
-    java.*|void java.*|Builtins_*|v8::*|node::*|_start|__libc_start*|clone|clone3|__clone3|\
-    start_thread|?";
+    java.*|javax.*|jdk.*|sun.*|com.sun.*|Interpreter|\
+    call_stub*|StubRoutines*|I2C/C2I adapters*|vtable stub*|itable stub*|RuntimeStub *|\
+    LambdaForm*|* node:*|Builtins_*|Builtin:*|v8::*|icu_*|node::*|\
+    _start|__libc_start*|clone|clone3|__clone3|start_thread|?";
+
+/// Functions by which a runtime runs a program's own code again: loading ends there.
+pub(super) const CALLS_BACK: &str = "_PyEval_EvalFrameDefault*|PyEval_EvalCode*|_PyEval_Vector|\
+    JavaCalls::*|Builtins_JSEntry*|CallDescrWorker*";
+
+/// Functions in which a runtime's own threads work beside the program's.
+pub(super) const WORKERS: &str = "runtime.gcBgMarkWorker*|runtime.bgsweep|runtime.bgscavenge|\
+    node::*WorkerThread*|v8::platform::*WorkerThread*|GangWorker::*|WorkerThread::*|\
+    CompilerThread::*|ConcurrentGCThread::*|CompileBroker::compiler_thread_loop*|VMThread::run*";
 
 /// Modules that hold no application code.
-pub(super) const LIBRARY_MODULES: [&str; 12] = [
+pub(super) const LIBRARY_MODULES: [&str; 17] = [
     "libstdc++",
     "libc++",
     "libgcc_s",
@@ -439,6 +618,11 @@ pub(super) const LIBRARY_MODULES: [&str; 12] = [
     "libpython",
     "python",
     "libjvm",
+    "libjli",
+    "libjava.so",
+    "libnio",
+    "libnet.so",
+    "libzip.so",
     "node",
     "libnode",
     "ld-linux",

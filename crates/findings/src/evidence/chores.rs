@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use culprit_model::{FrameId, Interval, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
-use super::chore_names::{LIBRARY_MODULES, LIBRARY_NAMES, TABLE, Within};
-use super::families::{Family, matches, of_kernel, of_user};
+use super::chore_names::{CALLS_BACK, LIBRARY_MODULES, LIBRARY_NAMES, TABLE, WORKERS, Within};
+use super::families::{Family, java_method, matches, of_kernel, of_user};
 use super::stacks::is_kernel;
 use crate::rules::hot_function::TRAPS;
 
@@ -45,12 +45,19 @@ pub(crate) enum Chore {
     Allocate,
     /// Copying memory, joining strings.
     Copy,
+    /// Collecting garbage.
+    Collect,
+    /// Making code ready to run: compiling it, loading classes, modules and assemblies.
+    Generate,
 }
 
 impl Chore {
     /// How much it says about the purpose: the higher one takes nested time.
     const fn rank(self) -> u8 {
         match self {
+            // Nothing that a program asks for: the runtime's own.
+            Self::Collect => 6,
+            Self::Generate => 5,
             // Names one avoidable habit.
             Self::Dates | Self::Cases | Self::Regex => 4,
             // Names the kind of data.
@@ -84,6 +91,8 @@ struct Told {
     in_call: Option<bool>,
     /// True below an interpreter's own code.
     interpreted: bool,
+    /// True in a thread of the runtime's own, not of the program's.
+    worker: bool,
 }
 
 /// What one frame tells by itself.
@@ -95,12 +104,16 @@ struct FrameTold {
     trap: bool,
     library: bool,
     interpreter: bool,
+    worker: bool,
+    calls_back: bool,
+    runtime: bool,
 }
 
 /// What library code every stack of a recording is in.
 #[derive(Debug)]
 pub(crate) struct Chores {
     told: Vec<Told>,
+    frames: Vec<FrameTold>,
 }
 
 /// The chain's time on a CPU by chore, summed once for all rules.
@@ -141,13 +154,36 @@ impl Chores {
             let parent = node.parent.and_then(|p| told.get(p.index())).copied().unwrap_or_default();
             told.push(step(parent, node.frame, frames[node.frame.index()]));
         }
-        Self { told }
+        Self { told, frames }
+    }
+
+    fn frame(&self, frame: FrameId) -> FrameTold {
+        self.frames.get(frame.index()).copied().unwrap_or_default()
+    }
+
+    /// True for a function of the kernel.
+    pub(crate) fn is_kernel(&self, frame: FrameId) -> bool {
+        self.frame(frame).kernel
+    }
+
+    /// True for code that is not the application's.
+    pub(crate) fn is_library(&self, frame: FrameId) -> bool {
+        let told = self.frame(frame);
+        told.library || told.chore.is_some() || told.kernel
+    }
+
+    /// True for a function of a managed runtime, by which it runs whatever a program consists of.
+    pub(crate) fn is_runtime(&self, frame: FrameId) -> bool {
+        self.frame(frame).runtime
     }
 
     fn doing(&self, stack: Option<StackId>) -> Option<Doing> {
         let told = self.told.get(stack?.index())?;
-        // Memory comes from the kernel; whatever else enters it does something of its own.
-        let asks = |d: &Doing| matches!(d.chore, Chore::Allocate | Chore::Growth);
+        // Memory and files to load come from the kernel; whatever else enters it does something of its
+        // own.
+        let asks = |d: &Doing| {
+            matches!(d.chore, Chore::Allocate | Chore::Growth | Chore::Collect | Chore::Generate)
+        };
         told.doing.filter(|d| told.in_call != Some(true) || asks(d))
     }
 
@@ -166,6 +202,16 @@ impl Chores {
         stack.and_then(|s| self.told.get(s.index())).is_some_and(|t| t.interpreted)
     }
 
+    /// True for a stack of a runtime's own thread, which works beside the program's.
+    pub(crate) fn is_worker(&self, stack: Option<StackId>) -> bool {
+        stack.and_then(|s| self.told.get(s.index())).is_some_and(|t| t.worker)
+    }
+
+    /// The innermost function of the application, whether or not a stack is in a chore.
+    pub(crate) fn application(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told.get(stack?.index())?.application
+    }
+
     /// The application's function that called for the chore, else the library's.
     pub(crate) fn caller(&self, stack: Option<StackId>) -> Option<FrameId> {
         self.doing(stack).map(|d| d.caller.unwrap_or(d.entry))
@@ -181,15 +227,17 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         let doing = parent.doing.filter(|_| !own.trap);
         return Told { doing, in_call, ..parent };
     }
-    let more = |chore: Chore| parent.doing.is_none_or(|d| chore.rank() > d.chore.rank());
+    let parent_doing = parent.doing.filter(|d| !(own.calls_back && d.chore == Chore::Generate));
+    let more = |chore: Chore| parent_doing.is_none_or(|d| chore.rank() > d.chore.rank());
     let doing = match own.chore.filter(|c| more(*c)) {
         Some(chore) => Some(Doing { chore, entry: frame, caller: parent.application }),
-        None => parent.doing,
+        None => parent_doing,
     };
     let application =
         if own.library || own.chore.is_some() { parent.application } else { Some(frame) };
     let interpreted = parent.interpreted || own.interpreter;
-    Told { doing, application, in_call: None, interpreted }
+    let worker = parent.worker || own.worker;
+    Told { doing, application, in_call: None, interpreted, worker }
 }
 
 fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
@@ -205,6 +253,9 @@ fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
     FrameTold {
         chore: table.chore(&frame.function, module),
         interpreter: is_python(module),
+        worker: table.is_worker(&frame.function),
+        runtime: is_runtime(&frame.function, module),
+        calls_back: table.calls_back(&frame.function),
         library: families.has(Family::Wrapper)
             || LIBRARY_MODULES.iter().any(|m| module.starts_with(m))
             || is_python(module)
@@ -218,11 +269,49 @@ fn is_python(module: &str) -> bool {
     module.starts_with("python") || module.starts_with("libpython") || module.contains(".cpython-")
 }
 
+/// True for the Java virtual machine.
+fn is_jvm(module: &str) -> bool {
+    module.starts_with("libjvm")
+}
+
+/// True for a managed runtime's code, its modules and what it generates for itself. Extension modules
+/// of CPython are its own too; packages' modules are not told apart from them.
+fn is_runtime(function: &str, module: &str) -> bool {
+    is_python(module)
+        || is_jvm(module)
+        || module == "node"
+        || module.starts_with("libnode.")
+        || module.starts_with("libcoreclr")
+        || ["Builtins_", "Builtin:", "BytecodeHandler:", "Stub:", "StubRoutines", "RegExp:"]
+            .iter()
+            .any(|p| function.starts_with(p))
+        || matches!(function, "Interpreter" | "?")
+}
+
 /// The table, by the first character of the patterns: most frames match none, and few are asked.
 struct Table {
     /// By first byte; the last one holds patterns that begin with any text.
     rows: Vec<Vec<(Chore, Within, &'static str)>>,
-    library: Vec<Vec<&'static str>>,
+    library: Names,
+    workers: Names,
+    calls_back: Names,
+}
+
+/// Patterns by first byte, as in [`Table::rows`].
+struct Names(Vec<Vec<&'static str>>);
+
+impl Names {
+    fn new(names: &'static str) -> Self {
+        let mut rows = vec![Vec::new(); ANY + 1];
+        for name in names.split('|') {
+            rows[slot(name)].push(name);
+        }
+        Self(rows)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0[slot(name)].iter().chain(&self.0[ANY]).any(|pattern| matches(pattern, name))
+    }
 }
 
 /// The place in [`Table`] of patterns that begin with any text.
@@ -236,11 +325,12 @@ impl Table {
                 rows[slot(name)].push((row.chore, row.within, name));
             }
         }
-        let mut library = vec![Vec::new(); ANY + 1];
-        for name in LIBRARY_NAMES.split('|') {
-            library[slot(name)].push(name);
+        Self {
+            rows,
+            library: Names::new(LIBRARY_NAMES),
+            workers: Names::new(WORKERS),
+            calls_back: Names::new(CALLS_BACK),
         }
-        Self { rows, library }
     }
 
     /// The chore of a user function; the one that says most where several claim it.
@@ -253,7 +343,11 @@ impl Table {
     }
 
     fn named(&self, name: &str, module: &str) -> Option<Chore> {
-        let holds = |within: Within| within == Within::Any || is_python(module);
+        let holds = |within: Within| match within {
+            Within::Any => true,
+            Within::Python => is_python(module),
+            Within::Jvm => is_jvm(module),
+        };
         let rows = self.rows[slot(name)].iter().chain(&self.rows[ANY]);
         rows.filter(|(_, within, pattern)| holds(*within) && matches(pattern, name))
             .map(|(chore, ..)| *chore)
@@ -262,10 +356,15 @@ impl Table {
 
     fn is_library(&self, function: &str) -> bool {
         let name = plain(function);
-        let is = |name: &str| {
-            self.library[slot(name)].iter().chain(&self.library[ANY]).any(|p| matches(p, name))
-        };
-        is(name) || inherent(name).is_some_and(|method| is(&method))
+        self.library.has(name) || inherent(name).is_some_and(|method| self.library.has(&method))
+    }
+
+    fn is_worker(&self, function: &str) -> bool {
+        self.workers.has(plain(function))
+    }
+
+    fn calls_back(&self, function: &str) -> bool {
+        self.calls_back.has(plain(function))
     }
 }
 
@@ -294,8 +393,12 @@ fn slot(text: &str) -> usize {
     }
 }
 
-/// A name without what compilers and linkers add to it: `.part.0`, `.cold`, `@@GLIBC_2.2.5`.
+/// A name without what compilers and linkers add to it: `.part.0`, `.cold`, `@@GLIBC_2.2.5`, Java's
+/// types.
 fn plain(function: &str) -> &str {
+    if let Some(method) = java_method(function) {
+        return method;
+    }
     let name = function.split_once('@').map_or(function, |(name, _)| name);
     let added = [".part.", ".isra.", ".constprop.", ".cold", ".lto_priv.", ".llvm.", ".localalias"];
     let end = added.iter().filter_map(|a| name.find(a)).min();
@@ -350,8 +453,59 @@ mod tests {
             ("runtime.mallocgcTiny", "app", Chore::Allocate),
             ("__memmove_avx_unaligned_erms", "libc.so.6", Chore::Copy),
             ("memcpy@@GLIBC_2.14", "libc.so.6", Chore::Copy),
+            (
+                "java.time.LocalDateTime java.time.LocalDateTime.parse(java.lang.CharSequence, \
+                 java.time.format.DateTimeFormatter)",
+                "[jit]",
+                Chore::Dates,
+            ),
+            (
+                "java.util.regex.Pattern java.util.regex.Pattern.compile(java.lang.String)",
+                "[jit]",
+                Chore::Regex,
+            ),
+            ("java.lang.Object java.util.HashMap.get(java.lang.Object)", "[jit]", Chore::Hash),
+            ("java.util.HashMap.get", "app", Chore::Hash),
+            ("OptoRuntime::new_array_C(Klass*, int, JavaThread*)", "libjvm.so", Chore::Allocate),
+            ("Builtins_StringPrototypeLocaleCompare", "node", Chore::Cases),
+            (
+                "v8::internal::RegExpImpl::IrregexpPrepare(v8::internal::Isolate*)",
+                "node",
+                Chore::Regex,
+            ),
+            ("v8::internal::JsonParser<unsigned char>::ParseJsonValue()", "node", Chore::Serialize),
+            ("runtime.mallocgcSmallScanNoHeaderSC5", "app", Chore::Allocate),
+            ("runtime.convTstring", "app", Chore::Allocate),
+            ("internal/runtime/maps.(*Map).growToTable", "app", Chore::Growth),
+            ("VM_G1CollectForAllocation::doit()", "libjvm.so", Chore::Collect),
+            ("PSScavenge::invoke()", "libjvm.so", Chore::Collect),
+            ("runtime.gcAssistAlloc.func2", "app", Chore::Collect),
+            ("gc_collect_main", "python3.12", Chore::Collect),
+            ("v8::internal::ScavengerCollector::CollectGarbage()", "node", Chore::Collect),
+            ("v8::internal::Scavenger::Process(v8::JobDelegate*)", "node", Chore::Collect),
+            ("ClassFileParser::parse_methods(ClassFileStream*)", "libjvm.so", Chore::Generate),
+            ("v8::internal::Compiler::Compile(int)", "node", Chore::Generate),
+            ("_PyPegen_run_parser", "python3.11", Chore::Generate),
         ] {
             assert_eq!(table.chore(function, module), Some(chore), "{function} in {module}");
+        }
+    }
+
+    #[test]
+    fn what_a_runtime_runs_for_an_application_is_no_code_of_its() {
+        let table = Table::new();
+        for (function, is) in [
+            ("java.lang.String java.util.Objects.toString(java.lang.Object)", true),
+            ("int java.util.ArrayList.size()", true),
+            ("java.lang.String Main.name(int)", false),
+            ("void org.example.java.Server.run()", false),
+            ("Interpreter", true),
+            ("JS:*writeSync node:fs:880:19", true),
+            ("JS:*writeSync /app/node/fs.js:880:19", false),
+            ("runtime.mallocgc", true),
+            ("main.handle", false),
+        ] {
+            assert_eq!(table.is_library(function), is, "{function}");
         }
     }
 
@@ -375,7 +529,14 @@ mod tests {
             "<app::Date>::parse_from_str",
             "<app::Date as core::str::traits::FromStr>::from_str",
             "unicode_lower",
+            "collect",
+            "Compile::run",
+            "Verifier::verify",
             "dict_get",
+            "<u8>::is_ascii_uppercase",
+            "long Main.read(java.time.format.DateTimeFormatter)",
+            "java.lang.String Main.toLowerCase(java.lang.String)",
+            "JS:*parse /app/json.js:3:10",
             "?",
         ] {
             assert_eq!(table.chore(function, "app"), None, "{function}");

@@ -63,6 +63,14 @@ pub(crate) enum Family {
     DirtyLimit,
     /// Kernel: freeing memory before more is given.
     Reclaim,
+    /// Kernel: closing a descriptor.
+    Close,
+    /// Kernel: what closing does for a descriptor that is open.
+    CloseOpen,
+    /// Kernel: reading a clock for a program.
+    ClockRead,
+    /// Kernel: reading the CPU time of a thread or process, which only the kernel knows.
+    CpuClock,
     /// Library: finding out the local time zone.
     TimeZone,
     /// Library: resolving names.
@@ -73,6 +81,11 @@ pub(crate) enum Family {
     Condition,
     /// Library: waiting for a thread's end.
     Join,
+    /// Library: a runtime that runs many tasks on few threads, where it parks a thread that has
+    /// none.
+    Scheduler,
+    /// Library: a runtime's launcher made this thread to run the program itself.
+    Launched,
     /// Library: run-time linking.
     Link,
     /// Library: a thin wrapper around a system call or a library's waiting internals, so that the
@@ -120,7 +133,8 @@ const fn library(family: Family, names: &'static str) -> Row {
 }
 
 /// The table. Sources: Linux fs/, kernel/, net/, mm/ of 5.10 to 6.18; glibc 2.31 to 2.41 nptl/ and
-/// elf/; musl 1.2; Rust std::sys; CPython Python/ceval_gil.c; libstdc++; parking_lot.
+/// elf/; musl 1.2; Rust std::sys; CPython Python/ceval_gil.c; libstdc++; parking_lot; Go 1.20 to 1.26
+/// runtime/, sync/ and internal/poll/; OpenJDK 17 to 21 hotspot/share/runtime and java.util.concurrent.
 const TABLE: &[Row] = &[
     kernel(
         Family::ReadWrite,
@@ -230,6 +244,22 @@ const TABLE: &[Row] = &[
         "try_to_free_mem_cgroup_pages try_to_free_pages *mem_cgroup_handle_over_high \
          reclaim_high throttle_direct_reclaim reclaim_throttle shrink_node* shrink_lruvec",
     ),
+    kernel(Family::Close, "*_sys_close close_fd __close_fd file_close_fd* pick_file"),
+    kernel(
+        Family::CloseOpen,
+        "filp_close filp_flush __fput ____fput fput fput_* fput_close* dnotify_flush \
+         locks_remove_posix task_work_add",
+    ),
+    kernel(
+        Family::ClockRead,
+        "*_sys_clock_gettime *_sys_gettimeofday *_sys_time *_sys_clock_gettime32 \
+         *_sys_clock_gettime64",
+    ),
+    kernel(
+        Family::CpuClock,
+        "posix_cpu_clock_get process_cpu_clock_get thread_cpu_clock_get cpu_clock_sample* \
+         thread_group_cputime* thread_group_sample_cputime task_sched_runtime",
+    ),
     library(
         Family::TimeZone,
         "tzset __tzset tzset_internal* __tz_convert __tzfile_* do_tzset localtime localtime_r \
@@ -254,21 +284,36 @@ const TABLE: &[Row] = &[
          *::RawMutex::lock_slow* *::RawRwLock::lock_*slow* *RwLock*_contended* \
          std::mutex::lock* std::unique_lock<* std::lock_guard<* __gthread_mutex_lock* \
          take_gil* drop_gil* PyEval_RestoreThread PyEval_AcquireThread PyGILState_Ensure _PyMutex_Lock* \
-         runtime.lock2 sync.(*Mutex).lockSlow *sync_mutex_lock*",
+         runtime.lock2 sync.(*Mutex).lockSlow *sync_mutex_lock* ObjectMonitor::enter* \
+         ObjectMonitor::EnterI* ObjectMonitor::ReenterI* ObjectSynchronizer::enter* \
+         java.util.concurrent.locks.ReentrantLock* \
+         java.util.concurrent.locks.ReentrantReadWriteLock* \
+         java.util.concurrent.locks.StampedLock*",
     ),
     library(
         Family::Condition,
         "*pthread_cond_*wait* *pthread_barrier_wait* std::condition_variable*::wait* \
          *::Condvar::wait* *Parker*::park* std::thread::park* __new_sem_wait* *sem_wait* \
          *sem_timedwait* *sem_clockwait* __timedwait* *::Condvar::*wait* PyCOND_*WAIT runtime.notesleep \
-         runtime.notetsleep* std::latch::* std::__atomic_*wait*",
+         runtime.notetsleep* std::latch::* std::__atomic_*wait* ObjectMonitor::wait* \
+         Parker::park* java.lang.Object.wait* java.util.concurrent.FutureTask.awaitDone \
+         java.util.concurrent.CountDownLatch.await java.util.concurrent.Semaphore.acquire* \
+         java.util.concurrent.CompletableFuture.*get java.util.concurrent.*Queue.take \
+         java.util.concurrent.*Queue.poll java.util.concurrent.ForkJoinPool.await*",
     ),
     library(
         Family::Join,
         "*pthread_join* *pthread_clockjoin* *pthread_timedjoin* *pthread_tryjoin* \
          std::thread::join* std::thread::JoinInner* std::thread::JoinHandle* \
-         std::sys::*::thread::*::join",
+         std::sys::*::thread::*::join java.lang.Thread.join",
     ),
+    library(
+        Family::Scheduler,
+        "runtime.sysmon runtime.stopm runtime.mPark runtime.findRunnable runtime.findrunnable runtime.schedule \
+         runtime.gcstopm runtime.stoplockedm runtime.park_m runtime.goschedImpl \
+         tokio::runtime::scheduler::multi_thread::*park* tokio::runtime::park::*",
+    ),
+    library(Family::Launched, "ThreadJavaMain JavaMain"),
     library(
         Family::Link,
         "_dl_* dl_main dl_open_worker* do_lookup_x _dl_relocate_object* check_match",
@@ -288,7 +333,13 @@ const TABLE: &[Row] = &[
          posix_spawnp __posix_spawn __spawni* __spawnix syscall __syscall* open open64 __open \
          __open64 openat openat64 close __close stat stat64 fstat fstat64 lstat execve \
          __execve sigsuspend __sigsuspend pause sigtimedwait sigwait sigwaitinfo _IO_* fread \
-         fwrite fflush getc putc fgets fputs puts printf PyThread_acquire_lock* __cp_end",
+         fwrite fflush getc putc fgets fputs puts printf PyThread_acquire_lock* __cp_end \
+         runtime.* internal/runtime/* internal/poll.* internal/syscall/* syscall.* os.(* os.Open* \
+         os.Create* os.Stat os.Lstat os.ReadFile os.WriteFile os.Remove* os.Mkdir* os.Rename \
+         os/exec.(* net.(* bufio.(* io.Copy* io.Read* io.Write* sync.(* time.Sleep \
+         java.lang.Thread.sleep* java.lang.Process* java.io.File* java.nio.* sun.nio.* sun.misc.* \
+         jdk.internal.* java.util.concurrent.* java.net.Socket* java.nio.channels.* Interpreter \
+         call_stub",
     ),
 ];
 
@@ -305,17 +356,32 @@ pub(crate) fn of_user(function: &str, module: &str) -> Families {
         || module.starts_with("ld-2.")
     {
         Families::of(Family::Link).with(Families::of(Family::Wrapper))
-    } else if is_c_library(module) || module == "[vdso]" {
+    } else if is_c_library(module) || module == "[vdso]" || module == "libjvm.so" {
         Families::of(Family::Wrapper)
     } else {
         Families::NONE
     };
-    let by_name = look_up(function, false);
+    let by_name = look_up(java_method(function).unwrap_or(function), false);
     let waits =
         [Family::Mutex, Family::Condition, Family::Join, Family::TimeZone, Family::Resolver];
     let waits = waits.iter().any(|f| by_name.has(*f));
     let wrapper = if waits { Families::of(Family::Wrapper) } else { Families::NONE };
     by_module.with(by_name).with(wrapper)
+}
+
+/// A Java method as `class.method`, where the name has its types around it as the maps of the JVM's
+/// generated code do: `int java.lang.String.indexOf(int, int)`. None for other names: C++ has types
+/// before template functions only, and `::` in their names.
+pub(crate) fn java_method(function: &str) -> Option<&str> {
+    let before = function.strip_suffix(')')?.split_once('(')?.0;
+    let (result, method) = before.split_once(' ')?;
+    let is_type = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '[' | ']' | '/');
+    let is_name = |c: char| is_type(c) || matches!(c, '<' | '>' | '+' | '-');
+    let fine = result.chars().all(is_type)
+        && method.chars().all(is_name)
+        && !method.starts_with('.')
+        && method.contains('.');
+    fine.then_some(method)
 }
 
 /// True for the C library and the parts of it that older versions kept apart.
@@ -378,6 +444,22 @@ mod tests {
     }
 
     #[test]
+    fn javas_types_are_no_part_of_a_methods_name() {
+        for (function, method) in [
+            ("int java.lang.String.indexOf(int, int)", Some("java.lang.String.indexOf")),
+            ("void Main.<init>(java.lang.String[])", Some("Main.<init>")),
+            ("byte[] java.util.Arrays.copyOf(byte[], int)", Some("java.util.Arrays.copyOf")),
+            ("java.lang.String.indexOf", None),
+            ("void std::sort<int*>(int*, int*)", None),
+            ("operator new(unsigned long)", None),
+            ("main.(*server).handle", None),
+            ("JS:*serve file:///app/a (copy).js:3:10", None),
+        ] {
+            assert_eq!(java_method(function), method, "{function}");
+        }
+    }
+
+    #[test]
     fn compilers_suffixes_do_not_hide_a_function() {
         assert!(of_kernel("do_fsync.isra.0").has(Family::Flush));
         assert!(of_kernel("rwsem_down_read_slowpath.constprop.0.cold").has(Family::KernelLock));
@@ -398,12 +480,23 @@ mod tests {
                 Family::Condition,
             ),
             ("take_gil", "python3.11", Family::Mutex),
+            ("ObjectMonitor::enter(JavaThread*)", "libjvm.so", Family::Mutex),
+            ("void java.util.concurrent.locks.ReentrantLock.lock()", "[jit]", Family::Mutex),
+            ("runtime.notesleep", "server", Family::Condition),
         ] {
             let found = of_user(function, module);
             assert!(found.has(family), "{function} in {module}");
             assert!(found.has(Family::Wrapper), "{function}: the caller is the interesting one");
         }
-        assert!(!of_user("serve", "server").has(Family::Wrapper));
+        for (function, module) in [
+            ("serve", "server"),
+            ("main.serve", "server"),
+            ("void Main.serve(java.util.concurrent.locks.ReentrantLock)", "[jit]"),
+            ("JS:*serve /app/index.js:3:10", "[jit]"),
+        ] {
+            assert!(!of_user(function, module).has(Family::Wrapper), "{function}");
+        }
+        assert!(of_user("os.(*File).Write", "server").has(Family::Wrapper));
         assert!(of_user("anything", "libc.so.6").has(Family::Wrapper));
     }
 }

@@ -15,13 +15,18 @@ pub(crate) mod families;
 mod faults;
 mod idle;
 pub(crate) mod loops;
+mod managed;
+mod memory;
 mod peers;
 pub(crate) mod relation;
 pub(crate) mod stacks;
+pub(crate) mod visits;
 pub(crate) mod work;
 
 use culprit_engine::wakers::Lives;
-use culprit_model::{Cause, FrameId, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time};
+use culprit_model::{
+    Cause, FrameId, Instruction, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time,
+};
 
 pub(crate) use chain::{Chain, IntervalId, Segment, SegmentId};
 pub(crate) use chores::{Chore, ChoreTime, Chores};
@@ -30,6 +35,8 @@ pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
 pub(crate) use faults::Faults;
 pub(crate) use loops::{Loop, Loops};
+use managed::Managed;
+pub(crate) use memory::{Memory, Resident};
 use peers::Peers;
 pub(crate) use relation::Relation;
 pub(crate) use stacks::Stacks;
@@ -49,6 +56,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) chores: Chores,
     /// How long the chain is in it.
     pub(crate) chore_time: ChoreTime,
+    /// The runtimes' own threads.
+    pub(crate) managed: Managed,
     /// Its intervals by thread.
     pub(crate) lives: Lives,
     /// Its polling loops.
@@ -61,6 +70,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) counters: Counters,
     /// Its faults by thread.
     pub(crate) faults: Faults,
+    /// What its processes have in memory, over time.
+    pub(crate) memory: Memory,
     /// How far its sums are from the kernel's own.
     pub(crate) sums_apart: Apart,
     /// `module!function` of each frame, made once because rules group by it.
@@ -89,6 +100,7 @@ impl<'a> Evidence<'a> {
         });
         let chores = Chores::of(recording);
         let chore_time = ChoreTime::of(&chain, &recording.intervals, &chores);
+        let managed = Managed::of(recording, &chores);
         let counters = Counters::of(recording);
         let faults = Faults::of(recording);
         let frames = (0..recording.frames.len()).map(FrameId::from_index);
@@ -99,12 +111,14 @@ impl<'a> Evidence<'a> {
             stacks,
             chores,
             chore_time,
+            managed,
             lives,
             loops,
             work,
             chain,
             counters,
             faults,
+            memory: Memory::of(recording),
             sums_apart: Apart::of(recording),
             names,
             relations,
@@ -184,10 +198,40 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// What the instructions tell where a thread was on a CPU in user code.
+    pub(crate) fn instruction(&self, interval: &Interval) -> Option<Instruction> {
+        let stack = interval.stack.filter(|_| interval.cause == Cause::CpuUser)?;
+        let leaf = self.recording.stacks.get(stack.index())?.frame;
+        self.recording.frame(leaf).instruction
+    }
+
     /// The application's function that called the library code that an interval passes in; the
     /// function to look at where it passes in none.
     pub(crate) fn caller(&self, interval: &Interval) -> Option<FrameId> {
         self.chores.caller(interval.stack).or_else(|| self.function(interval))
+    }
+
+    /// The application's function that an interval passes in or below; what was called for, else.
+    pub(crate) fn asker(&self, interval: &Interval) -> Option<FrameId> {
+        self.chores.application(interval.stack).or_else(|| self.caller(interval))
+    }
+
+    /// The interval in which the program asks for what a runtime's own thread does in a segment: the
+    /// segment's own where it is in a function of the application, else the innermost wait around it
+    /// that is.
+    pub(crate) fn requester(&self, segment: &Segment) -> Segment {
+        let is_asked = |id: IntervalId| self.chores.application(self.interval(id).stack).is_some();
+        let waits = self.chain.links(segment).map(|link| link.wait);
+        let own = std::iter::once(segment.interval);
+        let interval = own.chain(waits).find(|id| is_asked(*id)).unwrap_or(segment.interval);
+        Segment { interval, ..*segment }
+    }
+
+    /// True while the JVM's bytecode interpreter runs, which runs what is not compiled yet.
+    pub(crate) fn is_interpreting(&self, interval: &Interval) -> bool {
+        const INTERPRETER: &str = "[jit]!Interpreter";
+        let code = self.stacks.code(interval.stack).filter(|_| interval.cause == Cause::CpuUser);
+        code.is_some_and(|frame| self.names[frame.index()].as_str() == INTERPRETER)
     }
 
     /// The program's function that entered the kernel, wrappers left out.

@@ -34,13 +34,28 @@ impl Relation {
         by: Option<ThreadId>,
         inferred: bool,
     ) -> Self {
+        let relation = Self::by_cause(evidence, wait, by, inferred);
+        // A compiler's or a collector's thread waits for work: the program depends on nothing there.
+        let idles = relation == Self::Thread && evidence.managed.purpose(wait.thread).is_some();
+        if idles { Self::Other } else { relation }
+    }
+
+    fn by_cause(
+        evidence: &Evidence<'_>,
+        wait: &Interval,
+        by: Option<ThreadId>,
+        inferred: bool,
+    ) -> Self {
         let own = evidence.process(wait.thread);
         let other = by.map(|t| evidence.process(t));
         let same = other == Some(own);
         let child = other.is_some_and(|o| is_descendant(evidence, o, own));
         let kind = evidence.stacks.wait_kind(wait.stack);
         let in_family = |family| evidence.stacks.in_family(wait.stack, family);
+        // The task that ran on the thread may well run on another one: nobody waits for that one.
+        let parked = in_family(Family::Scheduler) && (same || wait.cause == Cause::Lock);
         match wait.cause {
+            _ if parked => Self::Other,
             Cause::Net if inferred => Self::Peer,
             Cause::Pipe => Self::Pipe,
             _ if inferred && same && kind == Some(WaitKind::Mutex) => Self::Lock,

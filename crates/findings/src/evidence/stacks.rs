@@ -92,6 +92,11 @@ impl Stacks {
         self.told(stack).entry
     }
 
+    /// The innermost frame outside the kernel.
+    pub(crate) fn user(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told(stack).user
+    }
+
     /// The function whose code was on the CPU: the innermost user function, a library's inlined
     /// helpers counted as their caller's.
     pub(crate) fn code(&self, stack: Option<StackId>) -> Option<FrameId> {
@@ -175,9 +180,10 @@ fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> 
 }
 
 /// The families that a stack keeps across an exception or a call back into user code: being
-/// inside the linker, the resolver or the look for the time zone is true for everything below it.
+/// inside the linker, the resolver, a scheduler's idle part, the program itself or the look for the
+/// time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
-    [Family::Link, Family::TimeZone, Family::Resolver]
+    [Family::Link, Family::TimeZone, Family::Resolver, Family::Scheduler, Family::Launched]
         .into_iter()
         .filter(|family| families.has(*family))
         .fold(Families::NONE, |kept, family| kept.with(Families::of(family)))

@@ -7,6 +7,7 @@
 
 mod bridge_network_cost;
 mod container_layer_io;
+mod image_bloat;
 mod log_driver_backpressure;
 mod measured;
 mod notify_blind;
@@ -19,10 +20,12 @@ mod seccomp_cost;
 mod shared_folder_fs;
 mod statement;
 
+pub use image_bloat::{ImageLayer, ImageStored, ImageWaste, WasteKind, find_image};
 pub use measured::{Measured, MeasuredArm, MeasuredMetric, MeasuredRatio, PlaceKind};
 
 pub(crate) use bridge_network_cost::DOC as BRIDGE_NETWORK_COST;
 pub(crate) use container_layer_io::DOC as CONTAINER_LAYER_IO;
+pub(crate) use image_bloat::DOC as IMAGE_BLOAT;
 pub(crate) use log_driver_backpressure::DOC as LOG_DRIVER_BACKPRESSURE;
 pub(crate) use notify_blind::DOC as NOTIFY_BLIND;
 pub(crate) use overlay_copy_up::DOC as OVERLAY_COPY_UP;

@@ -1,18 +1,27 @@
 //! One file a rule; the file listing is the catalogue.
 
 pub(crate) mod alloc_churn;
+pub(crate) mod atomic_contention;
 pub(crate) mod case_fold_hot;
+pub(crate) mod clock_in_kernel;
 pub(crate) mod copy_hot;
 pub(crate) mod cpu_quota_throttling;
 pub(crate) mod date_parse_hot;
+pub(crate) mod descriptor_close_loop;
 pub(crate) mod dirty_throttling;
+pub(crate) mod dynamic_link_startup;
+pub(crate) mod first_call_cost;
 pub(crate) mod fsync_storm;
+pub(crate) mod gc_pressure;
 pub(crate) mod growth_realloc;
 pub(crate) mod hash_lookup_hot;
 pub(crate) mod hot_function;
 pub(crate) mod idle_await;
+pub(crate) mod jit_warmup;
 pub(crate) mod lock_contention;
 pub(crate) mod major_page_faults;
+pub(crate) mod mapped_not_leaked;
+pub(crate) mod memory_growth;
 pub(crate) mod memory_limit_reclaim;
 pub(crate) mod metadata_storm;
 pub(crate) mod minor_fault_storm;
@@ -35,6 +44,7 @@ pub(crate) mod single_thread_limit;
 pub(crate) mod slower_in_place;
 pub(crate) mod small_io;
 pub(crate) mod spawn_storm;
+pub(crate) mod spin_wait;
 pub(crate) mod stacks_truncated;
 pub(crate) mod symbols_missing;
 pub(crate) mod syscall_storm;

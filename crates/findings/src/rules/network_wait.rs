@@ -1,9 +1,9 @@
 //! `network-wait`: blocked in receive, send or connect towards a peer.
 
-use culprit_model::{Text, ThreadId};
+use culprit_model::{Evidence as Fact, Interval, Nanos, Text, ThreadId, Time};
 
 use crate::evidence::{Evidence, Family, Relation, Segment};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, fact};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -26,6 +26,12 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     thresholds: &[],
 };
 
+/// How many waits are listed one by one.
+const LISTED: usize = 3;
+
+/// The share of all waits that those must make up: of many equal ones, three say nothing.
+const MOST: f64 = 0.5;
+
 /// Who the peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Peer {
@@ -46,7 +52,7 @@ impl Rule for NetworkWait {
 }
 
 /// The wait for the peer that a segment fills, or is.
-fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a culprit_model::Interval {
+fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
     let own = evidence.of_segment(segment);
     let own_relation = Relation::of(evidence, own, own.waker, false);
     match evidence.chain.links(segment).next() {
@@ -95,17 +101,42 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
         COST,
         waits.len()
     );
-    let each = culprit_model::Nanos(t.total.0 / (waits.len() as u64).max(1));
+    let each = Nanos(t.total.0 / (waits.len() as u64).max(1));
     let claim = Claim::new(&DOC, title, t.segments.clone())
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits for the peer", waits.len() as f64, "count")
         .fact("of these while connecting", connects as f64, "count")
-        .time("time of one (mean)", each);
+        .time("time of one (mean)", each)
+        .facts(one_by_one(evidence, t));
     match peer {
         Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
         _ => claim,
     }
+}
+
+/// The waits one by one: how much less they would take at most if all had been asked for at once,
+/// and the longest, where few make up most of it.
+fn one_by_one(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Vec<Fact> {
+    let key = |s: &Segment| {
+        let wait = wait_of(evidence, s);
+        let function = evidence.chores.application(wait.stack);
+        let function = function.or_else(|| evidence.stacks.focus(wait.stack));
+        Some((wait.start, evidence.name(function)))
+    };
+    let waits: Vec<Tally<(Time, Text)>> = tally::by(evidence, &t.segments, key);
+    let Some(longest) = waits.first().filter(|_| waits.len() > 1) else { return Vec::new() };
+    let spared = t.total.saturating_sub(longest.total);
+    let mut facts =
+        vec![fact("spared at most if all had been asked for at once", spared.0 as f64, "ns")];
+    let listed = &waits[..waits.len().min(LISTED)];
+    if listed.iter().map(|w| w.total).sum::<Nanos>().share_of(t.total) >= MOST {
+        facts.extend(listed.iter().map(|w| {
+            let (from, function) = &w.key;
+            fact(format!("the wait from {from} on, in {function}"), w.total.0 as f64, "ns")
+        }));
+    }
+    facts
 }
 
 #[cfg(test)]
@@ -131,6 +162,27 @@ mod tests {
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn a_few_long_waits_are_ranked_with_what_asking_at_once_would_spare() {
+        let mut scene = Scene::default();
+        let main = scene.program("client", None, 0);
+        for (function, ms) in [("licence", 300), ("analytics", 570), ("device", 100)] {
+            let stack = RECEIVE.replace("ask", function);
+            scene.wait(main, ms, Cause::Net, &stack, End::Network);
+            scene.run(main, 10, Cause::CpuUser, "main;ask");
+        }
+        let found = first(&scene.done(), "network-wait").expect("found");
+        let told: Vec<_> =
+            found.evidence.iter().map(|e| (e.what.as_str(), e.value / 1e6)).collect();
+        for fact in [
+            ("spared at most if all had been asked for at once", 400.0),
+            ("the wait from 310 ms on, in program!analytics", 570.0),
+            ("the wait from 0 ns on, in program!licence", 300.0),
+        ] {
+            assert!(told.contains(&fact), "{told:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `wait-on-thread`: a thread waits on the measured thing's path until another thread of the same
 //! process has done its work, and that one works alone.
 
-use culprit_model::{Nanos, Text, ThreadId};
+use std::collections::BTreeSet;
+
+use culprit_model::{Interval, Nanos, Text, ThreadId};
 
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
@@ -61,7 +63,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for WaitOnThread {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let waiting = evidence.depending_on(Relation::Thread);
+        let mut waiting = evidence.depending_on(Relation::Thread);
+        let launched = launched(evidence);
+        waiting.retain(|s| !is_launched(evidence, &launched, evidence.chain.segment(*s)));
         let mut alone = Vec::new();
         for t in
             tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
@@ -78,6 +82,19 @@ impl Rule for WaitOnThread {
             |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
         tally::by(evidence, &alone, key).into_iter().map(|t| told(evidence, t)).collect()
     }
+}
+
+/// The threads that a runtime's launcher made to run the program itself.
+fn launched(evidence: &Evidence<'_>) -> BTreeSet<ThreadId> {
+    let inside = |i: &&Interval| evidence.stacks.in_family(i.stack, Family::Launched);
+    evidence.recording.intervals.iter().filter(inside).map(|i| i.thread).collect()
+}
+
+/// True where a launcher waits for the thread that runs the program: that is no other's work.
+fn is_launched(evidence: &Evidence<'_>, launched: &BTreeSet<ThreadId>, segment: &Segment) -> bool {
+    let thread = evidence.of_segment(segment).thread;
+    launched.contains(&thread)
+        && evidence.dependent_wait(segment).is_some_and(|w| evidence.interval(w).thread != thread)
 }
 
 /// The segments by stretches of waiting: threads that share their work are joined one after the
@@ -272,6 +289,37 @@ mod tests {
     fn own_work_between_two_waits_makes_them_two() {
         let found = first(&joined_in_turn(100, 200), "wait-on-thread").expect("found");
         assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_thread_without_a_task_waits_for_no_other() {
+        let idle = "runtime.mcall;runtime.park_m;runtime.schedule;runtime.findRunnable;\
+                    runtime.stopm;runtime.notesleep;runtime.futex;k:futex_do_wait";
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let other = scene.thread(process, "server", 0);
+        scene.run(other, 800, Cause::CpuUser, "runtime.main;main.main;main.answer");
+        scene.wait(main, 800, Cause::Lock, idle, End::By(other));
+        scene.run(main, 100, Cause::CpuUser, "runtime.main;main.main;main.answer");
+        let recording = scene.done();
+        assert!(first(&recording, "wait-on-thread").is_none());
+        assert_eq!(told(&recording)[0], "hot-function 900");
+    }
+
+    #[test]
+    fn a_launcher_that_waits_for_the_program_itself_is_not_told() {
+        let mut scene = Scene::default();
+        let main = scene.program("java", None, 0);
+        let process = scene.recording.thread(main).process;
+        let program = scene.thread(process, "java", 0);
+        let stack = "clone3;libjli.so!ThreadJavaMain;libjli.so!JavaMain;[jit]!void Main.solve(int)";
+        scene.run(program, 800, Cause::CpuUser, stack);
+        scene.wait(main, 800, Cause::Lock, JOIN, End::By(program));
+        scene.run(main, 10, Cause::CpuUser, "main;JLI_Launch");
+        let recording = scene.done();
+        assert!(first(&recording, "wait-on-thread").is_none());
+        assert_eq!(told(&recording)[0], "hot-function 800");
     }
 
     #[test]

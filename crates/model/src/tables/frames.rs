@@ -2,7 +2,25 @@
 
 use crate::column::table;
 use crate::ids::ModuleId;
+use crate::label::labels;
 use crate::text::Text;
+
+labels! {
+    /// What a thread that was interrupted at an address was doing with memory that others use.
+    Instruction ("instruction") {
+        /// An atomic read and write of one memory cell: at the instruction, or right behind it,
+        /// where an interrupt that it delayed finds the thread.
+        Atomic = "atomic",
+        /// The same with an address that stands in the code, so that every thread there uses the
+        /// same cell.
+        AtomicFixed = "atomic-fixed",
+        /// In a short loop that changes nothing it depends on: only what another one writes, or
+        /// the passing of time, ends it.
+        Spin = "spin",
+        /// In a short loop with the instruction that tells the processor that it waits.
+        Pause = "pause",
+    }
+}
 
 table! {
     /// A place in code, at one inline level: an address whose function inlined two others gives
@@ -21,6 +39,9 @@ table! {
         line: Option<u32>,
         /// True when this function was inlined into the next frame towards the root.
         inlined: bool,
+        /// What the instructions around the address tell of a thread that was interrupted there;
+        /// none for callers, where they tell nothing, and where the code could not be read.
+        instruction: Option<Instruction>,
     }
 }
 
@@ -28,6 +49,14 @@ impl Frame {
     /// A place in code of which no source line is known.
     #[must_use]
     pub fn new(module: Option<ModuleId>, function: impl Into<Text>, address: Option<u64>) -> Self {
-        Self { module, function: function.into(), address, file: None, line: None, inlined: false }
+        Self {
+            module,
+            function: function.into(),
+            address,
+            file: None,
+            line: None,
+            inlined: false,
+            instruction: None,
+        }
     }
 }

@@ -8,6 +8,7 @@
 //!   create   options -> the engine's request        host_image  an image for `@host`
 //!   place    docker:IMAGE, podman:IMAGE             existing    container:NAME
 //!   lower    an image with files of ours            program     a program of ours in one of those
+//!   export   an image, read while the engine sends it
 //!   session  one command: streams, start, end       refusal     why it did not start
 //! ```
 //!
@@ -16,6 +17,7 @@
 mod client;
 mod create;
 mod existing;
+mod export;
 mod host_image;
 mod leftovers;
 mod lower;
@@ -26,6 +28,7 @@ mod session;
 mod stdin;
 
 pub use existing::{RunningContainer, running_container};
+pub use export::{ImageExport, export_image};
 
 pub(crate) use create::text;
 pub(crate) use existing::Existing;

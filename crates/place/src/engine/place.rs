@@ -33,7 +33,7 @@ use crate::held::Held;
 use crate::host::our_environment;
 use crate::owner::Owner;
 use crate::place::{Place, Settings};
-use crate::spec::{ContainerOptions, EngineKind, Image, PlaceSpec};
+use crate::spec::{ContainerOptions, EngineKind, Filter, Image, Network, PlaceSpec};
 use crate::streams::Streams;
 
 /// An image and how containers are made from it.
@@ -95,7 +95,7 @@ impl Container {
         let found = runtime.block_on(self.client.docker().inspect_image(name));
         let found = match found {
             Ok(found) => found,
-            Err(reply) if is_missing(&reply) => return Err(self.image_missing(name)),
+            Err(reply) if is_missing(&reply) => return Err(image_missing(&self.client, name)),
             Err(reply) => return Err(self.client.error("look at an image", &reply)),
         };
         name.clone_into(&mut self.image);
@@ -104,16 +104,6 @@ impl Container {
             self.work_dir = dir.map_or_else(|| "/".into(), PathBuf::from);
         }
         Ok(())
-    }
-
-    fn image_missing(&self, name: &str) -> Error {
-        let options = ListImagesOptionsBuilder::new().all(false).build();
-        let images = self.client.call("list images", |docker| docker.list_images(Some(options)));
-        // The list is only a help; without it the message still holds.
-        let images = images.unwrap_or_default();
-        let mut local: Vec<String> = images.into_iter().flat_map(|i| i.repo_tags).collect();
-        local.sort_unstable();
-        Error::ImageMissing { engine: self.client.kind, image: name.to_owned(), local }
     }
 
     fn make_image(&mut self) -> Result<()> {
@@ -188,6 +178,17 @@ impl Container {
     }
 }
 
+/// That an engine has no image of a name, with those that it has.
+pub(super) fn image_missing(client: &Client, name: &str) -> Error {
+    let options = ListImagesOptionsBuilder::new().all(false).build();
+    let images = client.call("list images", |docker| docker.list_images(Some(options)));
+    // The list is only a help; without it the message still holds.
+    let images = images.unwrap_or_default();
+    let mut local: Vec<String> = images.into_iter().flat_map(|i| i.repo_tags).collect();
+    local.sort_unstable();
+    Error::ImageMissing { engine: client.kind, image: name.to_owned(), local }
+}
+
 impl Place for Container {
     fn spec(&self) -> &PlaceSpec {
         &self.spec
@@ -197,6 +198,7 @@ impl Place for Container {
         let info = &self.info;
         let filtered = |o: &String| o.contains("seccomp") && !o.contains("unconfined");
         let seccomp = match info.security_options.as_deref().unwrap_or_default() {
+            _ if self.options.seccomp == Some(Filter::Off) => Seccomp::Off,
             options if options.iter().any(filtered) => Seccomp::Filter,
             _ => Seccomp::Off,
         };
@@ -212,6 +214,16 @@ impl Place for Container {
             cpu_quota_ns: self.options.cpus.map(|c| quota_ns(c.0)),
             memory_limit_bytes: self.options.memory.map(|m| m.0),
             seccomp,
+            network: match self.options.network.unwrap_or(Network::Bridge) {
+                Network::Host => "host".to_owned(),
+                Network::None => "own, loopback only".to_owned(),
+                Network::Bridge if self.options.publish.is_empty() => {
+                    "own, behind the engine's bridge".to_owned()
+                }
+                Network::Bridge => {
+                    "own, behind the engine's bridge, with published ports".to_owned()
+                }
+            },
             notes: vec![
                 format!("{} {}, as the engine tells", self.client.kind, said(&info.server_version)),
                 format!("storage driver {}", said(&info.driver)),

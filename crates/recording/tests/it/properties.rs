@@ -76,14 +76,16 @@ fn thread(processes: usize) -> impl Strategy<Value = Option<Thread>> {
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
-    let place = (any::<Option<u64>>(), option::of(text()), any::<Option<u32>>(), any::<bool>());
-    (text(), place).prop_map(|(function, (address, file, line, inlined))| Frame {
+    let at = (any::<Option<u64>>(), option::of(label()));
+    let line = (option::of(text()), any::<Option<u32>>(), any::<bool>());
+    (text(), at, line).prop_map(|(function, (address, instruction), (file, line, inlined))| Frame {
         module: None,
         function,
         address,
         file,
         line,
         inlined,
+        instruction,
     })
 }
 

@@ -116,6 +116,7 @@ fn code(recording: &mut Recording) {
             file: module.map(|_| Text::from("tail.c")),
             line: module.map(|_| 7),
             inlined: module.is_none(),
+            instruction: None,
         });
     }
     for (parent, frame) in [(None, 0), (Some(StackId(0)), 1), (Some(StackId(1)), 2)] {

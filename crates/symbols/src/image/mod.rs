@@ -3,12 +3,12 @@
 //! ```text
 //! open  --> headers, build id, symbol tables, unwind sections   read at once, kept
 //!       --> debug sections                                       read at the first question, kept
+//!       --> code of one function                                 read at each question
 //! ```
 //!
 //! Opening takes an open file and never a path to follow: who opens decides through which root, so that
 //! a container's library is never mistaken for the host's of the same name. An image holds all that it
-//! answers with (or the open descriptor, until the debug sections were read): the file may be deleted
-//! and the container gone. Nothing here is per process; share one image for a file ([`ImageCache`]).
+//! answers with, or the open descriptor: the file may be deleted and the container gone. Nothing here is per process; share one image for a file ([`ImageCache`]).
 //!
 //! [`ImageCache`]: crate::ImageCache
 
@@ -16,6 +16,7 @@ mod cache;
 mod debug_file;
 mod elf;
 mod functions;
+mod instruction;
 mod lines;
 mod plt;
 mod source;
@@ -31,6 +32,7 @@ pub use cache::ImageCache;
 pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use functions::{FunctionPlace, find_functions};
+pub use instruction::Instruction;
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
@@ -75,6 +77,8 @@ pub struct ModuleImage {
     key: ImageKey,
     build_id: Option<BuildId>,
     elf: Arc<Elf>,
+    /// What code is read from; none where too many files are open.
+    code: Option<instruction::Code>,
     /// Symbol tables, the most complete first.
     tables: Vec<SymbolTable>,
     /// Debug link of the main file: name and CRC-32 of the debug file.
@@ -112,7 +116,7 @@ impl ModuleImage {
         fallback: ImageKey,
         expected: Option<&BuildId>,
     ) -> Result<Self, Error> {
-        let elf = Arc::new(Elf::parse(&source)?);
+        let (elf, source) = (Arc::new(Elf::parse(&source)?), Arc::new(source));
         let build_id = elf.build_id(&source);
         if let Some(expected) = expected
             && build_id.as_ref().is_some_and(|found| !found.matches(expected))
@@ -134,8 +138,9 @@ impl ModuleImage {
             tables,
             debug_link,
             unwind: Arc::new(unwind),
-            resolver: Mutex::new(Resolver::new(&elf, source)),
+            resolver: Mutex::new(Resolver::new(&elf, &source)),
             elf,
+            code: instruction::Code::keep(source),
             problems,
         })
     }
@@ -222,7 +227,7 @@ impl ModuleImage {
         tables + self.unwind.memory_bytes() + resolver.memory_bytes()
     }
 
-    /// Reads the debug sections now and closes the file; otherwise the first question does so.
+    /// Reads the debug sections now; otherwise the first question does so.
     pub fn load_lines(&self) {
         self.resolver.lock().unwrap_or_else(PoisonError::into_inner).load();
     }

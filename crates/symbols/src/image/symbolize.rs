@@ -150,7 +150,7 @@ enum LineState {
     /// Not asked yet; holds what to read, from which file, and the supplementary file.
     Pending {
         elf: Arc<Elf>,
-        source: Source,
+        source: Arc<Source>,
         supplementary: Option<(Elf, Source)>,
     },
     Ready(Box<Lines>),
@@ -158,10 +158,10 @@ enum LineState {
 }
 
 impl Resolver {
-    pub(super) fn new(elf: &Arc<Elf>, source: Source) -> Self {
-        // Without debug sections there is nothing to come back for: the descriptor is closed.
+    pub(super) fn new(elf: &Arc<Elf>, source: &Arc<Source>) -> Self {
         let lines = if has_lines(elf) {
-            LineState::Pending { elf: Arc::clone(elf), source, supplementary: None }
+            let (elf, source) = (Arc::clone(elf), Arc::clone(source));
+            LineState::Pending { elf, source, supplementary: None }
         } else {
             LineState::Absent
         };
@@ -176,7 +176,8 @@ impl Resolver {
         supplementary: Option<(Elf, Source)>,
     ) {
         if has_lines(&elf) {
-            self.lines = LineState::Pending { elf: Arc::new(elf), source, supplementary };
+            let (elf, source) = (Arc::new(elf), Arc::new(source));
+            self.lines = LineState::Pending { elf, source, supplementary };
         }
     }
 
@@ -196,7 +197,7 @@ impl Resolver {
         lines + self.names.bytes
     }
 
-    /// Reads the debug sections if that was not done, and closes the file.
+    /// Reads the debug sections if that was not done.
     pub(super) fn load(&mut self) {
         let LineState::Pending { elf, source, supplementary } = &self.lines else { return };
         self.lines = match read_lines(elf, source, supplementary.as_ref()) {

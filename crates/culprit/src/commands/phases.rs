@@ -1,0 +1,48 @@
+//! `culprit phases REC`: start-up, steady state and end of a run, by where what it does changes.
+
+use culprit_engine::phases::Phases;
+use culprit_model::{Nanos, Time};
+
+use super::critical_path;
+use crate::args::PathArgs;
+use crate::failure::{Failure, Outcome};
+use crate::json::{OfRecording, PhasesDocument};
+use crate::load;
+use crate::output::Output;
+use crate::views::phases_text;
+
+/// Places of a phase unless the user says otherwise.
+const PLACES: usize = 5;
+
+/// Runs it.
+///
+/// # Errors
+/// When the recording cannot be read, or nothing of the range that is asked for was recorded.
+pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let recording = load::recording(&args.recording.recording, output)?;
+    let phases = if args.thread.is_some() {
+        let (thread, range) = critical_path::whose(args, &recording)?;
+        Phases::of_thread(&recording, thread, range)
+    } else {
+        let end = Time(recording.meta.wall.0);
+        let range = (args.from.unwrap_or(Time::START), args.to.unwrap_or(end).min(end));
+        if range.0 >= range.1 {
+            return Err(Failure::bad_input(format!(
+                "find phases: the recording ends at {}, and nothing of it is asked for",
+                Nanos(end.0)
+            )));
+        }
+        Phases::of_range(&recording, range)
+    };
+    if phases.too_short {
+        output.say("too short to tell phases: it takes 8 windows of 10 ms");
+    }
+    if output.wants_json() {
+        let document = PhasesDocument::new(&phases, args.limit.unwrap_or(0));
+        output.document(&OfRecording::new(&recording, document))?;
+    } else {
+        let text = phases_text(&phases, args.limit.unwrap_or(PLACES), output);
+        output.print(&text)?;
+    }
+    Ok(Outcome::Done)
+}

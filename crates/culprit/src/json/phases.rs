@@ -1,0 +1,79 @@
+//! `phases --json`.
+
+use std::collections::BTreeMap;
+
+use culprit_engine::phases::{Phase, Phases};
+use culprit_model::Label as _;
+use serde::Serialize;
+
+use super::SCHEMA;
+use crate::views::range_options;
+
+/// The phases of a run, which follow each other without gaps.
+#[derive(Debug, Serialize)]
+pub(crate) struct PhasesDocument {
+    schema: u32,
+    window_ns: u64,
+    too_short: bool,
+    phases: Vec<PhaseRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct PhaseRow {
+    kind: &'static str,
+    from_ns: u64,
+    to_ns: u64,
+    time_ns: u64,
+    share: f64,
+    range: String,
+    counted_ns: u64,
+    causes: BTreeMap<&'static str, u64>,
+    places: Vec<PlaceRow>,
+    places_left_out: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct PlaceRow {
+    cause: Option<&'static str>,
+    function: String,
+    time_ns: u64,
+    share: f64,
+    steady_share: f64,
+}
+
+impl PhasesDocument {
+    /// Every phase with its first `limit` places, all of them if that is 0.
+    pub(crate) fn new(phases: &Phases, limit: usize) -> Self {
+        Self {
+            schema: SCHEMA,
+            window_ns: phases.window.0,
+            too_short: phases.too_short,
+            phases: phases.phases.iter().map(|phase| row(phases, phase, limit)).collect(),
+        }
+    }
+}
+
+fn row(phases: &Phases, phase: &Phase, limit: usize) -> PhaseRow {
+    let whole = phases.phases.iter().map(Phase::length).sum();
+    let counted = phase.counted();
+    let kept = if limit == 0 { phase.places.len() } else { limit.min(phase.places.len()) };
+    let places = phase.places[..kept].iter().map(|(place, time)| PlaceRow {
+        cause: place.cause.map(|cause| cause.word()),
+        function: place.function.clone(),
+        time_ns: time.0,
+        share: time.share_of(counted),
+        steady_share: phases.steady_share(place),
+    });
+    PhaseRow {
+        kind: phase.kind.word(),
+        from_ns: phase.from.0,
+        to_ns: phase.to.0,
+        time_ns: phase.length().0,
+        share: phase.length().share_of(whole),
+        range: range_options(phase.from, phase.to),
+        counted_ns: counted.0,
+        causes: phase.causes().into_iter().map(|(cause, time)| (cause.word(), time.0)).collect(),
+        places: places.collect(),
+        places_left_out: phase.places.len() - kept,
+    }
+}

@@ -1,0 +1,172 @@
+//! Earlier recordings of the same command, against which new runs are compared.
+
+use std::path::PathBuf;
+
+use culprit_findings::RunSummary;
+use culprit_model::{Nanos, Recording, Rung};
+
+use crate::failure::Failure;
+use crate::load;
+use crate::output::Output;
+use crate::rounds::{Fingerprint, wall_of};
+
+/// Recordings that were made before.
+#[derive(Debug)]
+pub(crate) struct Earlier {
+    /// What they are called in prose.
+    pub(crate) label: String,
+    /// The place of the first.
+    pub(crate) place: String,
+    /// Each of them.
+    pub(crate) runs: Vec<EarlierRun>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct EarlierRun {
+    /// Its file.
+    pub(crate) file: PathBuf,
+    /// How long the command took.
+    pub(crate) wall: Nanos,
+    /// How it ended.
+    pub(crate) exit_code: i32,
+    /// What findings need of it.
+    pub(crate) summary: RunSummary,
+    /// What it was recorded on.
+    pub(crate) fingerprint: Fingerprint,
+}
+
+impl Earlier {
+    /// Reads them; none of no files.
+    ///
+    /// # Errors
+    /// When one cannot be read, is not whole, or is of another command.
+    pub(crate) fn read(
+        files: &[PathBuf],
+        command: &[String],
+        output: &Output,
+    ) -> Result<Option<Self>, Failure> {
+        let label = match files {
+            [] => return Ok(None),
+            [one] => one.file_name().map_or_else(
+                || one.display().to_string(),
+                |name| name.to_string_lossy().into_owned(),
+            ),
+            several => format!("{} earlier recordings", several.len()),
+        };
+        let mut place = None;
+        let mut runs = Vec::new();
+        for file in files {
+            let mut recording = load::recording(file, output)?;
+            if let Some(wrong) = unfit(&recording, command) {
+                let what = format!("compare with `{}`: {wrong}", file.display());
+                return Err(Failure::bad_input(what).hint(
+                    "`culprit diff BEFORE AFTER` compares any two recordings; \
+                     `culprit why -o DIR` and `culprit record -- CMD` make one of a command",
+                ));
+            }
+            place.get_or_insert_with(|| recording.meta.place.clone());
+            recording.meta.place.clone_from(&label);
+            runs.push(EarlierRun {
+                file: file.clone(),
+                wall: wall_of(&recording.meta),
+                exit_code: recording.meta.exit_code.unwrap_or(0),
+                summary: RunSummary::of(&recording),
+                fingerprint: Fingerprint::of(&recording.meta),
+            });
+        }
+        Ok(place.map(|place| Self { label, place, runs }))
+    }
+
+    /// Where the machine or the recorder was another one then, one sentence each.
+    pub(crate) fn notes(&self, now: &Fingerprint) -> Vec<String> {
+        let mut notes = Vec::new();
+        for run in &self.runs {
+            for (what, there, here) in run.fingerprint.differences(now) {
+                let note = format!(
+                    "The {what} was another then ({there}, now {here}): that alone may be a difference."
+                );
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        if self.runs.len() == 1 {
+            notes.push(
+                "One earlier recording does not tell how much runs varied then: the interval is that of the new runs. Several `--against` tell."
+                    .to_owned(),
+            );
+        }
+        notes.push(
+            "The runs were not made side by side: what drifted since, also the machine's load, is part of every difference."
+                .to_owned(),
+        );
+        notes
+    }
+}
+
+/// Why a recording cannot be what new runs of a command are compared with.
+fn unfit(recording: &Recording, command: &[String]) -> Option<String> {
+    let meta = &recording.meta;
+    if meta.rung == Rung::Imported || recording.intervals.is_empty() {
+        return Some("it has no thread time".to_owned());
+    }
+    if meta.command.is_empty() {
+        return Some(
+            "it is of processes that ran already, not of a command's whole life".to_owned(),
+        );
+    }
+    if !meta.complete {
+        return Some(
+            "it was never finished, so nothing is known of how long a run took".to_owned(),
+        );
+    }
+    if !same_command(&meta.command, command) {
+        return Some(format!(
+            "it is of another command, `{}` instead of `{}`",
+            meta.command.join(" "),
+            command.join(" ")
+        ));
+    }
+    None
+}
+
+/// The same words, but that the program may lie in another folder: another version of it.
+fn same_command(then: &[String], now: &[String]) -> bool {
+    let name = |word: &String| word.rsplit('/').next().map(str::to_owned);
+    then.len() == now.len()
+        && then.first().and_then(name) == now.first().and_then(name)
+        && then.iter().skip(1).eq(now.iter().skip(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn another_folder_of_the_program_is_another_version_of_the_command() {
+        assert!(same_command(&words("/old/app -x f"), &words("./app -x f")));
+        assert!(!same_command(&words("/old/app -x f"), &words("./app -x g")));
+        assert!(!same_command(&words("/old/app -x"), &words("./app -x f")));
+        assert!(!same_command(&words("/old/app"), &words("./apps")));
+    }
+
+    #[test]
+    fn what_is_no_run_of_the_command_is_refused_with_the_reason() {
+        let mut recording = testing::recording();
+        let command = recording.meta.command.clone();
+        assert!(!command.is_empty() && unfit(&recording, &command).is_none());
+        assert!(unfit(&recording, &words("true")).unwrap().contains("another command"));
+        recording.meta.complete = false;
+        assert!(unfit(&recording, &command).unwrap().contains("never finished"));
+        recording.meta.command.clear();
+        assert!(unfit(&recording, &command).unwrap().contains("ran already"));
+        recording.intervals.clear();
+        assert!(unfit(&recording, &command).unwrap().contains("no thread time"));
+    }
+}

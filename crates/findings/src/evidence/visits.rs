@@ -1,0 +1,231 @@
+//! Visits: stretches of a thread's time in which a function stays on its stack.
+//!
+//! ```text
+//! time      0    1    2    3    4    5    6
+//! sampled   main main main main main main main
+//!           load load load load      load
+//!           open open read           
+//! visits    load [0, 4) with open 2, read 1; load [5, 6)
+//! ```
+//!
+//! A function is its path: the functions above it belong to it, so that a helper called from two
+//! places is two. Calls that follow each other without a look in between are one visit, and calls
+//! between two looks are none: a visit is at most as short as the clock's period says.
+
+use std::collections::BTreeMap;
+
+use culprit_engine::wakers::Lives;
+use culprit_model::{FrameId, Nanos, Recording, Text, ThreadId, Time};
+
+use super::chores::Chores;
+
+/// A function at a path; index into [`Visits::paths`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PathId(u32);
+
+impl PathId {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A function at the end of a path of functions.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    /// The path without its last function.
+    pub(crate) parent: Option<PathId>,
+    /// A frame of the function, for its names.
+    pub(crate) frame: FrameId,
+    /// True for a function of the application, not of a library.
+    pub(crate) application: bool,
+    /// The function's name alone, the same at every path.
+    name: u32,
+}
+
+/// One stretch.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit {
+    pub(crate) thread: ThreadId,
+    pub(crate) from: Time,
+    pub(crate) to: Time,
+    /// Time below each function that it called.
+    pub(crate) callees: Vec<(PathId, Nanos)>,
+}
+
+impl Visit {
+    /// How long it was.
+    pub(crate) fn length(&self) -> Nanos {
+        self.to.since(self.from)
+    }
+}
+
+/// All visits of the application's functions.
+#[derive(Debug, Default)]
+pub(crate) struct Visits {
+    paths: Vec<Path>,
+    /// By path, in order of time.
+    pub(crate) of: BTreeMap<PathId, Vec<Visit>>,
+}
+
+/// A function that is on the stack.
+struct Open {
+    path: PathId,
+    from: Time,
+    callees: Vec<(PathId, Nanos)>,
+}
+
+impl Visits {
+    /// Finds the visits of every thread; linear in intervals and in changes of stacks.
+    pub(crate) fn of(recording: &Recording, lives: &Lives, chores: &Chores) -> Self {
+        let mut visits = Self::default();
+        let of_stack = visits.paths_of_stacks(recording, chores);
+        for thread in (0..recording.threads.len()).map(ThreadId::from_index) {
+            visits.walk(recording, lives, thread, &of_stack);
+        }
+        for each in visits.of.values_mut() {
+            each.sort_by_key(|visit| (visit.from, visit.thread));
+        }
+        visits
+    }
+
+    /// The function at the end of a path.
+    pub(crate) fn path(&self, id: PathId) -> &Path {
+        &self.paths[id.index()]
+    }
+
+    /// True where the functions at two paths have the same name.
+    pub(crate) fn is_same_function(&self, a: PathId, b: PathId) -> bool {
+        self.path(a).name == self.path(b).name
+    }
+
+    /// True when `inner` is reached through `outer`.
+    pub(crate) fn is_below(&self, inner: PathId, outer: PathId) -> bool {
+        let mut next = self.path(inner).parent;
+        while let Some(path) = next {
+            if path == outer {
+                return true;
+            }
+            next = self.path(path).parent;
+        }
+        false
+    }
+
+    /// The path that each stack stands for: its functions outside the kernel and outside runtimes,
+    /// which call everything that a program does.
+    fn paths_of_stacks(&mut self, recording: &Recording, chores: &Chores) -> Vec<Option<PathId>> {
+        let mut names: BTreeMap<Text, u32> = BTreeMap::new();
+        let frames: Vec<Option<u32>> = (0..recording.frames.len())
+            .map(FrameId::from_index)
+            .map(|frame| {
+                let tells = !chores.is_kernel(frame) && !chores.is_runtime(frame);
+                let name = tells.then(|| Text::from(untiered(&recording.frame_name(frame))))?;
+                let next = u32::try_from(names.len()).unwrap_or(u32::MAX);
+                Some(*names.entry(name).or_insert(next))
+            })
+            .collect();
+        let mut known: BTreeMap<(Option<PathId>, u32), PathId> = BTreeMap::new();
+        let mut of_stack: Vec<Option<PathId>> = Vec::with_capacity(recording.stacks.len());
+        for node in &recording.stacks {
+            let parent = node.parent.and_then(|p| of_stack.get(p.index())).copied().flatten();
+            let path = frames[node.frame.index()].map_or(parent, |name| {
+                let id = *known.entry((parent, name)).or_insert_with(|| {
+                    let id = PathId(u32::try_from(self.paths.len()).unwrap_or(u32::MAX));
+                    let application = !chores.is_library(node.frame);
+                    self.paths.push(Path { parent, frame: node.frame, application, name });
+                    id
+                });
+                Some(id)
+            });
+            of_stack.push(path);
+        }
+        of_stack
+    }
+
+    /// The functions of a path, the outermost first.
+    fn functions(&self, path: Option<PathId>) -> Vec<PathId> {
+        let mut all: Vec<_> = std::iter::successors(path, |path| self.path(*path).parent).collect();
+        all.reverse();
+        all
+    }
+
+    fn walk(
+        &mut self,
+        recording: &Recording,
+        lives: &Lives,
+        thread: ThreadId,
+        of_stack: &[Option<PathId>],
+    ) {
+        let rows = &recording.intervals[lives.rows(thread)];
+        let path =
+            |at: usize| rows[at].stack.and_then(|s| of_stack.get(s.index()).copied().flatten());
+        let root =
+            self.usual_root(rows.iter().enumerate().map(|(at, row)| (path(at), row.duration)));
+        let mut open: Vec<Open> = Vec::new();
+        let mut current = None;
+        let mut end = Time::START;
+        for (at, row) in rows.iter().enumerate() {
+            end = row.start + row.duration;
+            // A stack that was cut or lost says nothing about what was on it.
+            let Some(path) = path(at).filter(|p| Some(self.root(*p)) == root) else { continue };
+            if current == Some(path) {
+                continue;
+            }
+            current = Some(path);
+            let functions = self.functions(Some(path));
+            let same = open.iter().zip(&functions).take_while(|(o, f)| o.path == **f).count();
+            while open.len() > same {
+                self.close(&mut open, thread, row.start);
+            }
+            for &path in &functions[same..] {
+                open.push(Open { path, from: row.start, callees: Vec::new() });
+            }
+        }
+        while !open.is_empty() {
+            self.close(&mut open, thread, end);
+        }
+    }
+
+    fn close(&mut self, open: &mut Vec<Open>, thread: ThreadId, to: Time) {
+        let Some(Open { path, from, callees }) = open.pop() else { return };
+        if let Some(caller) = open.last_mut() {
+            let length = to.since(from);
+            match caller.callees.iter_mut().find(|(callee, _)| *callee == path) {
+                Some((_, sum)) => *sum += length,
+                None => caller.callees.push((path, length)),
+            }
+        }
+        if self.path(path).application {
+            self.of.entry(path).or_default().push(Visit { thread, from, to, callees });
+        }
+    }
+
+    fn root(&self, path: PathId) -> PathId {
+        let mut root = path;
+        while let Some(parent) = self.path(root).parent {
+            root = parent;
+        }
+        root
+    }
+
+    /// The outermost function of most of a thread's time.
+    fn usual_root(&self, rows: impl Iterator<Item = (Option<PathId>, Nanos)>) -> Option<PathId> {
+        let mut roots: BTreeMap<PathId, Nanos> = BTreeMap::new();
+        for (path, length) in rows {
+            if let Some(path) = path {
+                *roots.entry(self.root(path)).or_default() += length;
+            }
+        }
+        roots.into_iter().max_by_key(|(path, time)| (*time, std::cmp::Reverse(*path))).map(|r| r.0)
+    }
+}
+
+/// A name without the mark that says how V8 compiled the function: the same one goes through several.
+fn untiered(name: &str) -> String {
+    let Some((module, function)) = name.split_once('!') else { return name.to_owned() };
+    let kinds = ["JS:", "LazyCompile:", "Function:", "Eval:", "Script:"];
+    let rest = kinds.iter().find_map(|kind| function.strip_prefix(kind));
+    rest.map_or_else(
+        || name.to_owned(),
+        |rest| format!("{module}!JS:{}", rest.trim_start_matches(['~', '*', '^', '+'])),
+    )
+}

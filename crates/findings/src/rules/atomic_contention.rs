@@ -1,0 +1,271 @@
+//! `atomic-contention`: several threads execute atomic instructions at one place at the same time.
+//!
+//! What the instructions do is the recording's to say (`frames.instruction`). That they are
+//! contended is concluded: threads on different CPUs are found at them at the same time, and for
+//! so large a part of their samples that the instruction itself cannot take as long.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Basis, Instruction, Interval, Nanos, ProcessId, Text, ThreadId};
+
+use crate::evidence::{Evidence, SegmentId};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::tally::{self, Tally};
+
+/// The rule.
+pub(crate) struct AtomicContention;
+
+/// Share of the CPU time at atomic instructions whose address stands in the code.
+const MIN_FIXED: f64 = 0.10;
+
+/// The same where the address is in a register, and each thread may have a cell of its own.
+const MIN_ANY: f64 = 0.30;
+
+/// Length of time within which two threads count as being at a place at once, ns.
+const AT_ONCE: u64 = 10_000_000;
+
+/// Clock samples below which a share is not known, unless they stand for [`MIN_TIME`].
+const MIN_SAMPLES: f64 = 10.0;
+
+/// What [`MIN_SAMPLES`] stand for at the usual rate.
+const MIN_TIME: Nanos = Nanos(10_000_000);
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "atomic-contention",
+    group: Group::Cpu,
+    specificity: Specificity::Mechanism,
+    claim: "Several threads change the same memory by atomic instructions at the same time.",
+    signature: "Clock samples at, or right behind, instructions that read and write memory in one \
+                step (`lock` and `xchg` on x86, LSE atomics and exclusive pairs on aarch64), in one \
+                function, from threads of one process on different CPUs within the same 10 ms, and \
+                for a large part of what these threads do on a CPU. Loops that only wait are \
+                `spin-wait`; reads that share a cell cannot be told and are not.",
+    why: "A CPU must own the cell's cache line to change it. While others change it too, each \
+          instruction waits until the line has come over from another CPU: some hundred cycles in place \
+          of twenty, and longer with every CPU that joins in. All threads together then get no further \
+          than one alone.",
+    fix: "Test a flag or a limit by a plain read first and leave the cell alone when there is nothing \
+          to change. Count in per-thread cells on cache lines of their own and add them up when \
+          somebody asks. Add many at once instead of one each. Where the cell is a reference count \
+          or a lock word, share the object less, or pass it on instead of copying its handle.",
+    check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "share of the CPU time at instructions whose address stands in the code",
+            value: MIN_FIXED,
+            unit: "share",
+            reason: "Every thread that is there uses the same cell. At half, counters that cost as \
+                     much as a call are told; at double, programs that lose a sixth are not.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of the CPU time where the address is in a register",
+            value: MIN_ANY,
+            unit: "share",
+            reason: "An atomic instruction on a thread's own cell takes some 20 cycles: allocators and \
+                     reference counts that nobody contends for stay below a fifth. At half, those \
+                     are told.",
+            source: "definition",
+        },
+        Threshold {
+            what: "time within which two threads are at a place at once",
+            value: AT_ONCE as f64,
+            unit: "ns",
+            reason: "Ten clock samples at the usual rate. At half, threads that are half of their time \
+                     elsewhere miss each other; at double, threads that take turns may meet.",
+            source: "definition",
+        },
+    ],
+};
+
+impl Rule for AtomicContention {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let places = places(evidence);
+        let cpu = evidence.segments(|_, i| i.cause.is_cpu());
+        let total = evidence.total(&cpu);
+        let key = |i: &Interval| atomic(evidence, i).map(|_| place_of(evidence, i));
+        tally::by(evidence, &cpu, |s| key(evidence.of_segment(s)))
+            .into_iter()
+            .filter_map(|found| told(evidence, places.get(&found.key)?, &found, total))
+            .collect()
+    }
+}
+
+/// A function of a process.
+type Key = (ProcessId, Text);
+
+/// Who is at the atomic instructions of one function, and when.
+#[derive(Debug, Default)]
+struct Place {
+    /// Threads and the CPUs that they are on, by stretches of [`AT_ONCE`].
+    present: BTreeMap<u64, Vec<(ThreadId, Option<u32>)>>,
+    /// Time at it by thread.
+    threads: BTreeMap<ThreadId, Nanos>,
+}
+
+impl Place {
+    /// True when another thread is at it on another CPU at the same time.
+    fn is_contended(&self, interval: &Interval) -> bool {
+        let other = |(thread, cpu): &(ThreadId, Option<u32>)| {
+            *thread != interval.thread && (*cpu != interval.cpu || cpu.is_none())
+        };
+        stretches(interval).any(|at| self.present.get(&at).is_some_and(|all| all.iter().any(other)))
+    }
+}
+
+fn stretches(interval: &Interval) -> std::ops::RangeInclusive<u64> {
+    let from = interval.start.0;
+    from / AT_ONCE..=from.saturating_add(interval.duration.0.saturating_sub(1)) / AT_ONCE
+}
+
+/// What kind of atomic instruction a thread is at.
+fn atomic(evidence: &Evidence<'_>, interval: &Interval) -> Option<Instruction> {
+    let atomic = |i: &Instruction| matches!(i, Instruction::Atomic | Instruction::AtomicFixed);
+    evidence.instruction(interval).filter(atomic)
+}
+
+fn place_of(evidence: &Evidence<'_>, interval: &Interval) -> Key {
+    (evidence.process(interval.thread), evidence.name(evidence.function(interval)))
+}
+
+/// Every place, by all threads: what contends need not be on the path.
+fn places(evidence: &Evidence<'_>) -> BTreeMap<Key, Place> {
+    let mut places: BTreeMap<Key, Place> = BTreeMap::new();
+    for interval in &evidence.recording.intervals {
+        if atomic(evidence, interval).is_none() {
+            continue;
+        }
+        let place = places.entry(place_of(evidence, interval)).or_default();
+        *place.threads.entry(interval.thread).or_default() += interval.duration;
+        for at in stretches(interval) {
+            let present = place.present.entry(at).or_default();
+            let here = (interval.thread, interval.cpu);
+            if !present.contains(&here) {
+                present.push(here);
+            }
+        }
+    }
+    places
+}
+
+fn told(evidence: &Evidence<'_>, place: &Place, found: &Tally<Key>, total: Nanos) -> Option<Claim> {
+    let interval = |s: &SegmentId| evidence.of_segment(evidence.chain.segment(*s));
+    let contended = |s: &SegmentId| place.is_contended(interval(s));
+    let held: Vec<SegmentId> = found.segments.iter().copied().filter(contended).collect();
+    let own = evidence.total(&held);
+    let fixed = |s: &SegmentId| atomic(evidence, interval(s)) == Some(Instruction::AtomicFixed);
+    let fixed: Vec<SegmentId> = held.iter().copied().filter(fixed).collect();
+    let fixed = evidence.total(&fixed).share_of(own) > 0.5;
+    let from = if fixed { MIN_FIXED } else { MIN_ANY };
+    let share = own.share_of(total);
+    let of_threads = share_of_threads(evidence, place);
+    let samples = held.iter().filter(|s| interval(s).basis == Basis::Sample).count() as f64;
+    let known = samples >= MIN_SAMPLES || own >= MIN_TIME;
+    if share < from || of_threads < from || !known {
+        return None;
+    }
+    let (name, threads) = (&found.key.1, place.threads.len());
+    let title = format!(
+        "`{name}`: {own} of {total} on a CPU ({:.0} %) stands at atomic instructions that {threads} \
+         threads execute at once",
+        share * 100.0
+    );
+    let mut claim = Claim::new(&DOC, title, held)
+        .sure(0.9)
+        .time("time at its atomic instructions on the path, while others are there", own)
+        .fact("share of the path's CPU time", share, "share")
+        .fact("share of these threads' CPU time", of_threads, "share")
+        .fact("threads at it", threads as f64, "count")
+        .fact("clock samples at it", samples, "count");
+    if !fixed {
+        let why = "the address is in a register: that the threads share the cell is taken from how \
+                   long the instructions take";
+        claim.confidence.lower(why, 0.75);
+    }
+    Some(claim)
+}
+
+/// Share of their CPU time that the threads at a place are at it.
+fn share_of_threads(evidence: &Evidence<'_>, place: &Place) -> f64 {
+    let own: Nanos = place.threads.values().copied().sum();
+    let rows = place.threads.keys().flat_map(|thread| evidence.lives.rows(*thread));
+    let rows = rows.map(|row| &evidence.recording.intervals[row]);
+    let cpu: Nanos = rows.filter(|i| i.cause.is_cpu()).map(|i| i.duration).sum();
+    own.share_of(cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    /// Two threads that are `at` a place for `own` of 10 ms, on CPUs of their own or on one.
+    fn threads(at: &str, own: u64, cpus: u32) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        for _ in 0..50 {
+            for thread in [a, b] {
+                scene.run(thread, own, Cause::CpuUser, at);
+                scene.run(thread, 10 - own, Cause::CpuUser, "clone3;work");
+            }
+        }
+        scene.wait(main, 500, Cause::Lock, "main;join", End::By(b));
+        let mut recording = scene.done();
+        for interval in recording.intervals.iter_mut().filter(|i| i.thread == b) {
+            interval.cpu = Some(cpus - 1);
+        }
+        recording
+    }
+
+    #[test]
+    fn two_threads_at_one_counter_are_told() {
+        let found = first(&threads("clone3;count^atomic-fixed", 3, 2), "atomic-contention");
+        let found = found.expect("found");
+        assert_eq!(found.cost.0 / 1_000_000, 150);
+        assert!(found.title.contains("`program!count`: 150 ms of 500 ms"), "{}", found.title);
+        assert!(found.title.contains("2 threads"), "{}", found.title);
+    }
+
+    #[test]
+    fn a_cell_that_may_be_each_threads_own_must_cost_more_and_is_less_sure() {
+        let fixed = first(&threads("clone3;count^atomic-fixed", 6, 2), "atomic-contention");
+        let any = first(&threads("clone3;count^atomic", 6, 2), "atomic-contention");
+        let (fixed, any) = (fixed.expect("found"), any.expect("found"));
+        assert!(any.confidence < fixed.confidence, "{} {}", any.confidence, fixed.confidence);
+        assert!(first(&threads("clone3;count^atomic", 2, 2), "atomic-contention").is_none());
+    }
+
+    #[test]
+    fn threads_that_share_a_cpu_do_not_contend() {
+        assert!(first(&threads("clone3;count^atomic-fixed", 8, 1), "atomic-contention").is_none());
+    }
+
+    #[test]
+    fn one_thread_alone_does_not_contend() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..50 {
+            scene.run(main, 9, Cause::CpuUser, "main;count^atomic-fixed");
+            scene.run(main, 1, Cause::CpuUser, "main;work");
+        }
+        let recording = scene.done();
+        assert!(first(&recording, "atomic-contention").is_none());
+        assert!(first(&recording, "hot-function").is_some());
+    }
+
+    #[test]
+    fn threads_at_one_place_one_after_the_other_do_not_contend() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 500));
+        scene.run(a, 400, Cause::CpuUser, "clone3;count^atomic-fixed");
+        scene.run(b, 400, Cause::CpuUser, "clone3;count^atomic-fixed");
+        scene.wait(main, 900, Cause::Lock, "main;join", End::By(b));
+        let mut recording = scene.done();
+        recording.intervals.iter_mut().filter(|i| i.thread == b).for_each(|i| i.cpu = Some(1));
+        assert!(first(&recording, "atomic-contention").is_none());
+    }
+}

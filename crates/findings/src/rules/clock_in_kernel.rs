@@ -1,0 +1,170 @@
+//! `clock-in-kernel`: reading a clock enters the kernel, again and again.
+
+use culprit_model::{Cause, FrameId, Nanos};
+
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+
+/// The rule.
+pub(crate) struct ClockInKernel;
+
+/// Share of the path's CPU time from which it is told.
+const MIN_OF_CPU: f64 = 0.05;
+
+/// Share of the time in the kernel's clock reads from which they are of one kind.
+const MOSTLY: f64 = 0.5;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "clock-in-kernel",
+    group: Group::Cpu,
+    specificity: Specificity::Mechanism,
+    claim: "The program reads a clock all the time, and each reading enters the kernel.",
+    signature: "Kernel time in clock_gettime, gettimeofday or time on the measured thing's path. \
+                Readings of the usual clocks are answered by the vDSO in user code, so what is seen in \
+                the kernel is a clock that only the kernel can read, or a clock source that user code \
+                must not read.",
+    why: "A reading in the vDSO takes 20 to 30 ns; one through the kernel 0.1 to 0.3 us, with a clock \
+          source behind a port or a register of a device (acpi_pm, hpet) 1 us and more, and CPU-time \
+          clocks of a process add up all of its threads.",
+    fix: "Read the clock less often: once a batch or request, not once an item. Use CLOCK_MONOTONIC \
+          instead of CPU-time clocks (CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clock()), \
+          and the C library instead of a direct system call. Where \
+          /sys/devices/system/clocksource/clocksource0/current_clocksource is none of tsc, kvm-clock, \
+          hyperv_clocksource_tsc_page or arch_sys_counter, the machine or its hypervisor makes every \
+          reading enter the kernel.",
+    check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit callees \
+            fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "share of the path's CPU time in reading clocks",
+            value: MIN_OF_CPU,
+            unit: "share",
+            reason: "Timers and logs read clocks some thousand times a second: under 0.1 %. At a \
+                     twentieth a reading is made for every item of work.",
+            source: "definition",
+        },
+        Threshold {
+            what: "clock samples and waits in these calls",
+            value: kernel_time::MIN_LOOKS as f64,
+            unit: "count",
+            reason: "With fewer, their time is not known.",
+            source: "Poisson distribution",
+        },
+    ],
+};
+
+impl Rule for ClockInKernel {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let within = |i: &culprit_model::Interval| {
+            i.cause == Cause::CpuKernel && evidence.stacks.in_family(i.stack, Family::ClockRead)
+        };
+        let reading = evidence.segments(|_, i| within(i));
+        if reading.is_empty() {
+            return Vec::new();
+        }
+        let cpu = evidence.total(&evidence.segments(|_, i| i.cause.is_cpu()));
+        let segments = kernel_time::with_entries(evidence, reading);
+        kernel_time::by_program(evidence, &segments)
+            .into_iter()
+            .filter(|t| t.total.share_of(cpu) >= MIN_OF_CPU)
+            .map(|t| told(evidence, &t.key.name, t.segments, t.total, cpu))
+            .collect()
+    }
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    name: &str,
+    segments: Vec<SegmentId>,
+    total: Nanos,
+    cpu: Nanos,
+) -> Claim {
+    let stack = |s: &SegmentId| evidence.of_segment(evidence.chain.segment(*s)).stack;
+    let of = |wanted: &dyn Fn(&SegmentId) -> bool| {
+        let held: Vec<_> = segments.iter().copied().filter(|s| wanted(s)).collect();
+        evidence.total(&held)
+    };
+    let in_family = |s: &SegmentId, family| evidence.stacks.in_family(stack(s), family);
+    let seen = of(&|s| in_family(s, Family::ClockRead));
+    let cpu_time = of(&|s| in_family(s, Family::CpuClock));
+    let vdso = of(&|s| {
+        in_family(s, Family::ClockRead)
+            && evidence.stacks.code(stack(s)).is_some_and(|f| is_vdso(evidence, f))
+    });
+    let (clock, why) = if cpu_time.share_of(seen) >= MOSTLY {
+        let why =
+            "What is read is the CPU time of a thread or process, which only the kernel knows.";
+        ("a clock of CPU time", why)
+    } else if vdso.share_of(seen) >= MOSTLY {
+        let why = "The vDSO was asked and had to ask the kernel: user code must not read this \
+                   machine's clock source.";
+        ("a clock source that user code must not read", why)
+    } else {
+        ("a clock", "The kernel is asked directly, not through the vDSO.")
+    };
+    let caller = kernel_time::caller(evidence, &segments);
+    let title = format!("{name}: reading {clock} through the kernel takes {COST}, in `{caller}`");
+    let claim = Claim::new(&DOC, title, Vec::new())
+        .at(Site::Entry)
+        .sure(0.9)
+        .saying(why.to_owned(), String::new())
+        .time("time in these calls", total)
+        .fact("share of the path's CPU time", total.share_of(cpu), "share")
+        .fact("share of the kernel's part in clocks of CPU time", cpu_time.share_of(seen), "share")
+        .fact("share of the kernel's part that came by the vDSO", vdso.share_of(seen), "share")
+        .facts(kernel_time::facts(evidence, &segments));
+    Claim { segments, ..claim }
+}
+
+fn is_vdso(evidence: &Evidence<'_>, frame: FrameId) -> bool {
+    let recording = evidence.recording;
+    let module = recording.frame(frame).module;
+    module.is_some_and(|module| recording.module(module).name.as_str() == "[vdso]")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    const KERNEL: &str = "k:do_syscall_64;k:__x64_sys_clock_gettime";
+
+    fn reading(user: &str, inside: &str, ms: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("tracer", None, 0);
+        for _ in 0..40 {
+            scene.run(main, ms, Cause::CpuKernel, &format!("{user};{KERNEL}{inside}"));
+            scene.run(main, 6, Cause::CpuUser, "main;work");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_kinds_of_clocks_are_told_apart() {
+        let why = |user: &str, inside: &str| {
+            let found = first(&reading(user, inside, 4), "clock-in-kernel").expect("found");
+            assert_eq!(found.cost.0, 160_000_000);
+            assert!(found.title.ends_with("in `program!stamp`"), "{}", found.title);
+            found.why
+        };
+        let libc = "main;stamp;libc.so.6!clock_gettime";
+        let vdso = "main;stamp;libc.so.6!clock_gettime;[vdso]!__vdso_clock_gettime";
+        assert!(why(vdso, ";k:posix_cpu_clock_get").starts_with("What is read is the CPU time"));
+        assert!(why(vdso, ";k:ktime_get_ts64;k:acpi_pm_read").starts_with("The vDSO was asked"));
+        assert!(why(libc, ";k:ktime_get_ts64").starts_with("The kernel is asked directly"));
+    }
+
+    #[test]
+    fn clocks_read_now_and_then_and_in_user_code_are_healthy() {
+        let libc = "main;stamp;libc.so.6!clock_gettime";
+        assert!(first(&reading(libc, "", 0), "clock-in-kernel").is_none());
+        let mut scene = Scene::default();
+        let main = scene.program("tracer", None, 0);
+        for _ in 0..40 {
+            let vdso = "main;stamp;[vdso]!__vdso_clock_gettime";
+            scene.run(main, 4, Cause::CpuUser, vdso);
+        }
+        assert!(first(&scene.done(), "clock-in-kernel").is_none());
+    }
+}

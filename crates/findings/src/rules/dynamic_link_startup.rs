@@ -1,0 +1,200 @@
+//! `dynamic-link-startup`: the dynamic linker's work before a program's own code begins.
+//!
+//! Before `main` a thread has nothing but the linker on its stack. What the linker does later, for
+//! `dlopen` or the first call of a function, has the caller below it and is not meant; nor are the
+//! constructors of libraries, which are the libraries' own work.
+
+use std::collections::BTreeSet;
+
+use culprit_model::{Interval, Nanos, ProcessId, Recording, Text};
+
+use crate::evidence::stacks::is_kernel;
+use crate::evidence::{Evidence, Family, SegmentId};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct DynamicLinkStartup;
+
+/// Share of the measured time.
+const MIN_SHARE: f64 = 0.10;
+
+/// Time below which nothing is said.
+const MIN_TIME: Nanos = Nanos(10_000_000);
+
+/// How many of the linker's functions a finding lists.
+const LISTED: usize = 3;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "dynamic-link-startup",
+    group: Group::Cpu,
+    specificity: Specificity::Mechanism,
+    claim: "Programs spend their start on loading libraries and looking up symbols.",
+    signature: "Time on a CPU, page faults included, with nothing but the dynamic linker on the stack: \
+                before `main`, not in `dlopen` or at the first call of a function.",
+    why: "For each library the linker opens and maps a file, and for each symbol that a library uses or \
+          exports it searches the libraries in order until one has it: the work grows with symbols \
+          times libraries. Each page that holds a relocated pointer is written, which copies it. All of it \
+          is done again at every start.",
+    fix: "Link statically, or join small libraries into one. Export only the interface \
+          (`-fvisibility=hidden`, a version script, `-Bsymbolic`), so that calls within a library need no \
+          search. Drop libraries that are not used (`-Wl,--as-needed`); load rarely used ones by \
+          `dlopen` when they are needed; leave out `-z now` and `LD_BIND_NOW` where safety allows. \
+          Keep one process alive instead of starting many. `LD_DEBUG=statistics` counts the relocations.",
+    check: "culprit record -o fixed.culprit -- CMD; this finding's cost in `culprit findings fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "share of the measured time",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Below it a start is dominated by something else. At half, every short program of \
+                     a large framework is told.",
+            source: "definition",
+        },
+        Threshold {
+            what: "time",
+            value: MIN_TIME.0 as f64,
+            unit: "ns",
+            reason: "A small program's start takes 1 ms and is most of its life: nothing to be gained. \
+                     Also ten clock samples at the usual rate, whose sum is known to a third.",
+            source: "Poisson distribution",
+        },
+    ],
+};
+
+impl Rule for DynamicLinkStartup {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let linking = before_main(evidence);
+        let is_linking = |i: &Interval| i.stack.is_some_and(|s| linking[s.index()]);
+        let segments = evidence.segments(|_, i| i.cause.is_cpu() && is_linking(i));
+        let own = evidence.total(&segments);
+        if own < MIN_TIME || own.share_of(evidence.chain.whole) < MIN_SHARE {
+            return Vec::new();
+        }
+        vec![told(evidence, &segments)]
+    }
+}
+
+/// Which stacks have no user frame outside the dynamic linker, and begin at its start.
+fn before_main(evidence: &Evidence<'_>) -> Vec<bool> {
+    let recording = evidence.recording;
+    let mut told: Vec<Option<bool>> = Vec::with_capacity(recording.stacks.len());
+    for (row, node) in recording.stacks.iter().enumerate() {
+        let below = node.parent.and_then(|p| told.get(p.index()).copied()).flatten();
+        let frame = recording.frame(node.frame);
+        let module = frame.module.map(|m| recording.module(m));
+        let kernel = module.is_some_and(|m| is_kernel(&m.name, &m.path));
+        let name = module.map_or("", |m| m.name.as_str());
+        let stack = culprit_model::StackId::from_index(row);
+        told.push(match below {
+            _ if kernel => below,
+            None => Some(is_start(name, &frame.function)),
+            Some(below) => {
+                let linker =
+                    name.starts_with("ld") && evidence.stacks.in_family(Some(stack), Family::Link);
+                Some(below && linker)
+            }
+        });
+    }
+    told.into_iter().map(|told| told == Some(true)).collect()
+}
+
+/// True for the function in which a dynamic linker begins. That of musl is the C library too, whose
+/// other functions are roots where a stack is cut.
+fn is_start(module: &str, function: &str) -> bool {
+    if module.starts_with("ld-musl") {
+        return function.starts_with("_dlstart") || function.starts_with("__dls");
+    }
+    ["ld-linux", "ld64.so", "ld.so", "ld-2."].iter().any(|name| module.starts_with(name))
+}
+
+fn told(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Claim {
+    let processes: BTreeSet<ProcessId> = segments
+        .iter()
+        .map(|s| evidence.process(evidence.of_segment(evidence.chain.segment(*s)).thread))
+        .collect();
+    let most = processes.iter().map(|p| libraries(evidence.recording, *p)).max().unwrap_or(0);
+    let who = match processes.first() {
+        Some(one) if processes.len() == 1 => evidence.recording.process_name(*one),
+        _ => format!("{} processes", processes.len()),
+    };
+    let verb = if processes.len() == 1 { "spends" } else { "spend" };
+    let title = format!("{who} {verb} {COST} on linking {most} files before the program begins");
+    let functions = tally::by(evidence, segments, |s| Some(leaf(evidence, evidence.of_segment(s))));
+    let functions = functions.into_iter().take(LISTED);
+    let mut claim = Claim::new(&DOC, title, segments.to_vec())
+        .time("time in the dynamic linker before main", evidence.total(segments))
+        .fact("files of code mapped, at most in one process", most as f64, "count")
+        .fact("processes", processes.len() as f64, "count")
+        .facts(functions.map(|t| fact(format!("in {}", t.key), t.total.0 as f64, "ns")));
+    if most == 0 {
+        claim.confidence.lower("which files were mapped is not known", 0.8);
+    }
+    claim
+}
+
+/// The innermost function of any kind.
+fn leaf(evidence: &Evidence<'_>, interval: &Interval) -> Text {
+    let node = interval.stack.and_then(|s| evidence.recording.stacks.get(s.index()));
+    evidence.name(node.map(|node| node.frame))
+}
+
+/// How many files of code a process mapped.
+fn libraries(recording: &Recording, process: ProcessId) -> usize {
+    let own = recording.mappings.iter().filter(|m| m.process == process);
+    let files: BTreeSet<_> = own.map(|m| m.module).collect();
+    let is_file = |m: &culprit_model::ModuleId| recording.module(*m).path.starts_with('/');
+    files.into_iter().filter(is_file).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    const LINKER: &str = "ld-linux-x86-64.so.2";
+
+    fn start(linking: &str, ms: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("viewer", None, 0);
+        for _ in 0..ms {
+            scene.run(main, 1, Cause::CpuUser, linking);
+        }
+        scene.run(main, 100, Cause::CpuUser, "_start;main;show");
+        scene.done()
+    }
+
+    #[test]
+    fn a_start_in_the_linker_is_told() {
+        for stack in [
+            format!("{LINKER}!_start;{LINKER}!_dl_start;{LINKER}!_dl_relocate_object"),
+            format!("{LINKER}!?;{LINKER}!?"),
+            format!(
+                "{LINKER}!_start;{LINKER}!_dl_relocate_object;k:asm_exc_page_fault;k:do_wp_page"
+            ),
+            "ld-musl-x86_64.so.1!_dlstart;ld-musl-x86_64.so.1!__dls3".to_owned(),
+        ] {
+            let found = first(&start(&stack, 60), "dynamic-link-startup").expect(&stack);
+            assert_eq!(found.cost.0 / 1_000_000, 60, "{stack}");
+        }
+    }
+
+    #[test]
+    fn what_the_linker_does_later_is_not_its_start() {
+        for stack in [
+            format!("_start;main;libc.so.6!dlopen;{LINKER}!_dl_open;{LINKER}!_dl_relocate_object"),
+            format!("_start;main;{LINKER}!_dl_runtime_resolve;{LINKER}!_dl_fixup"),
+            format!("{LINKER}!_start;{LINKER}!call_init;libx.so!register_all"),
+            "ld-musl-x86_64.so.1!memcpy".to_owned(),
+        ] {
+            let found = first(&start(&stack, 60), "dynamic-link-startup");
+            assert!(found.is_none(), "{stack}");
+        }
+    }
+
+    #[test]
+    fn an_ordinary_start_is_not_told() {
+        let stack = format!("{LINKER}!_start;{LINKER}!_dl_relocate_object");
+        assert!(first(&start(&stack, 3), "dynamic-link-startup").is_none());
+    }
+}

@@ -1,0 +1,288 @@
+//! `first-call-cost`: the first call of a function costs far more than the later ones.
+
+use culprit_model::{Cause, Interval, Nanos, ProcessId, Text, ThreadId};
+
+use crate::evidence::visits::{PathId, Visit, Visits};
+use crate::evidence::{Evidence, Segment};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+
+/// The rule.
+pub(crate) struct FirstCallCost;
+
+/// How many times as long as the later visits the first one must be.
+const MIN_RATIO: f64 = 10.0;
+
+/// Share of the measured time that the first visit must take.
+const MIN_SHARE: f64 = 0.05;
+
+/// How many later visits must be seen.
+const MIN_LATER: usize = 5;
+
+/// Later visits from which their usual length is known.
+const ENOUGH_LATER: f64 = 20.0;
+
+/// Share of the first visit that must pass in functions that no later visit calls.
+const MIN_ONCE: f64 = 0.5;
+
+/// How many of the functions that only the first visit calls are listed.
+const LISTED: usize = 3;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "first-call-cost",
+    group: Group::Cpu,
+    specificity: Specificity::Dependency,
+    claim: "The first call of a function does something that the later ones need not do, and costs \
+            far more.",
+    signature: "A function of the application is on the stack in many separate stretches of the \
+                measured thing's time; the first is ten times as long as the median of the others, \
+                and half of it or more passes in functions that no later one calls.",
+    why: "Something is made ready on first use: a table, a connection, a profile, a cache, code. Who \
+          happens to call first waits for all of it, though the caller may need none of it.",
+    fix: "Make it ready before it is needed (at build time, in another thread, at the start), take a \
+          way that does not need it (a constant, an invariant culture, a strict parser), or load only \
+          the part that is asked for.",
+    check: "culprit record -o fixed.culprit -- CMD; `first-call-cost` in `culprit findings fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "first stretch against the median of the later ones",
+            value: MIN_RATIO,
+            unit: "count",
+            reason: "Cold caches and untaken branches make a first call 2 to 5 times as long. At half, \
+                     those are told; at double, a first use of 15 ms before calls of 1 ms is not.",
+            source: "definition: above what cold caches explain",
+        },
+        Threshold {
+            what: "share of the measured time in the first stretch",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Every program makes something ready; a twentieth of the run is worth a change.",
+            source: "definition",
+        },
+        Threshold {
+            what: "later stretches that were seen",
+            value: MIN_LATER as f64,
+            unit: "count",
+            reason: "With fewer, the first is one of a few unlike calls. Calls shorter than the clock's \
+                     period are seen by chance only, so that many more may have been made.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of the first stretch in functions that no later one calls",
+            value: MIN_ONCE,
+            unit: "share",
+            reason: "Calls that follow each other look like one long one; only what they call tells a \
+                     first use from a burst. At half, two thirds of it may be ordinary work; at \
+                     double, nothing may.",
+            source: "definition",
+        },
+    ],
+};
+
+/// A first visit that is told.
+struct First<'v> {
+    path: PathId,
+    visit: &'v Visit,
+    later: usize,
+    median: Nanos,
+    /// What only the first visit calls, the longest first.
+    once: Vec<(PathId, Nanos)>,
+}
+
+impl First<'_> {
+    fn once(&self) -> Nanos {
+        self.once.iter().map(|(_, time)| *time).sum()
+    }
+}
+
+impl Rule for FirstCallCost {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let visits = Visits::of(evidence.recording, &evidence.lives, &evidence.chores);
+        let mut found: Vec<First<'_>> = Vec::new();
+        for (path, all) in &visits.of {
+            let mut processes: Vec<ProcessId> =
+                all.iter().map(|v| evidence.process(v.thread)).collect();
+            processes.sort_unstable();
+            processes.dedup();
+            for process in processes {
+                let own: Vec<_> =
+                    all.iter().filter(|v| evidence.process(v.thread) == process).collect();
+                found.extend(first(*path, &own, evidence.chain.whole));
+            }
+        }
+        found.retain(|first| is_earliest(evidence, &visits, first));
+        // What a caller's first visit shows because of a callee's is told of the callee alone.
+        let inner = |outer: &First<'_>, inner: &First<'_>| {
+            visits.is_below(inner.path, outer.path)
+                && inner.visit.thread == outer.visit.thread
+                && outer.visit.from <= inner.visit.from
+                && inner.visit.to <= outer.visit.to
+                && inner.once().0 * 2 >= outer.once().0
+        };
+        let told = found.iter().filter(|outer| !found.iter().any(|other| inner(outer, other)));
+        told.filter_map(|first| claim(evidence, &visits, first)).collect()
+    }
+}
+
+/// The first of a process's visits of a function, where it is unlike the others.
+fn first<'v>(path: PathId, all: &[&'v Visit], whole: Nanos) -> Option<First<'v>> {
+    let (&visit, later) = all.split_first()?;
+    if visit.length().share_of(whole) < MIN_SHARE || later.len() < MIN_LATER {
+        return None;
+    }
+    let mut lengths: Vec<_> = later.iter().map(|v| v.length()).collect();
+    lengths.sort_unstable();
+    let median = lengths[lengths.len() / 2];
+    let longest = lengths.last().copied().unwrap_or_default();
+    let unlike =
+        median.share_of(visit.length()) <= 1.0 / MIN_RATIO && longest.0 * 2 <= visit.length().0;
+    if !unlike {
+        return None;
+    }
+    let again = |callee: PathId| later.iter().any(|v| v.callees.iter().any(|(c, _)| *c == callee));
+    let mut once: Vec<_> =
+        visit.callees.iter().copied().filter(|(callee, _)| !again(*callee)).collect();
+    once.sort_by_key(|(callee, time)| (std::cmp::Reverse(*time), *callee));
+    let first = First { path, visit, later: later.len(), median, once };
+    (first.once().share_of(visit.length()) >= MIN_ONCE).then_some(first)
+}
+
+/// True when the function was on no stack of its process before, by whatever path.
+fn is_earliest(evidence: &Evidence<'_>, visits: &Visits, first: &First<'_>) -> bool {
+    let process = evidence.process(first.visit.thread);
+    let same = visits.of.iter().filter(|(path, _)| visits.is_same_function(**path, first.path));
+    let mut before = same.flat_map(|(_, all)| all.iter());
+    !before.any(|v| v.from < first.visit.from && evidence.process(v.thread) == process)
+}
+
+fn claim(evidence: &Evidence<'_>, visits: &Visits, first: &First<'_>) -> Option<Claim> {
+    let visit = first.visit;
+    let inside =
+        |thread: ThreadId, from| thread == visit.thread && visit.from <= from && from < visit.to;
+    let held = |segment: &Segment, interval: &Interval| {
+        // A wait for a CPU would have come anyway.
+        let own = interval.cause != Cause::Runnable && inside(interval.thread, segment.start);
+        own || evidence.chain.links(segment).any(|link| {
+            let wait = evidence.interval(link.wait);
+            inside(wait.thread, wait.start)
+        })
+    };
+    let segments = evidence.segments(held);
+    if evidence.total(&segments).share_of(evidence.chain.whole) < MIN_SHARE {
+        return None;
+    }
+    let name = |path: PathId| -> Text { evidence.name(Some(visits.path(path).frame)) };
+    let title = format!(
+        "`{}`: its first call takes {COST}, a usual later one {} or less",
+        name(first.path),
+        first.median
+    );
+    let mut claim = Claim::new(&DOC, title, segments)
+        .at(Site::Function(visits.path(first.path).frame))
+        .sure(0.85)
+        .time("first stretch in it", visit.length())
+        .time("median of the later stretches, as far as sampling can tell", first.median)
+        .fact("later stretches seen", first.later as f64, "count")
+        .facts(first.once.iter().take(LISTED).map(|(path, time)| {
+            fact(format!("only the first one calls {}", name(*path)), time.0 as f64, "ns")
+        }));
+    let later = first.later as f64;
+    if later < ENOUGH_LATER {
+        let factor = (later / ENOUGH_LATER).sqrt();
+        claim.confidence.lower(format!("only {later:.0} later stretches were seen"), factor);
+    }
+    Some(claim)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    /// `load` is called `later` times after its first call, which does `stack` for 300 ms.
+    fn program(stack: &str, later: usize, each: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 100, Cause::CpuUser, "main;prepare");
+        scene.run(main, 300, Cause::CpuUser, stack);
+        for _ in 0..later {
+            scene.run(main, 3, Cause::CpuUser, "main;other");
+            scene.run(main, each, Cause::CpuUser, "main;load;parse");
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn what_only_the_first_call_does_is_told_with_the_function() {
+        let found = first(&program("main;load;culture;read_all", 30, 1), super::DOC.id);
+        let found = found.expect("found");
+        assert_eq!(found.cost.0, 300_000_000);
+        assert_eq!(&*found.at[0].function, "load");
+        assert!(found.title.contains("`program!load`: its first call takes 300 ms"), "{found:?}");
+        assert!(found.evidence.iter().any(|e| e.what.contains("program!culture")));
+    }
+
+    #[test]
+    fn a_burst_of_ordinary_calls_is_no_first_use() {
+        assert!(first(&program("main;load;parse", 30, 1), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn calls_that_all_take_long_are_told_of_none() {
+        assert!(first(&program("main;load;culture", 10, 50), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn a_function_that_is_seen_once_has_no_later_calls() {
+        assert!(first(&program("main;start_up;culture", 30, 1), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn few_later_calls_lower_the_confidence() {
+        let found = first(&program("main;load;culture", 6, 1), super::DOC.id).expect("found");
+        assert!(found.confidence < 0.5, "{}", found.confidence);
+    }
+
+    #[test]
+    fn a_wait_within_the_first_call_counts_with_what_ends_it() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let store = scene.thread(process, "store", 0);
+        scene.run(store, 200, Cause::CpuUser, "clone3;answer");
+        let ask = "main;load;ask_store;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        scene.wait(main, 200, Cause::Lock, ask, End::By(store));
+        for _ in 0..30 {
+            scene.run(main, 2, Cause::CpuUser, "main;other");
+            scene.run(main, 1, Cause::CpuUser, "main;load;parse");
+        }
+        let found = first(&scene.done(), super::DOC.id).expect("found");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_helper_that_other_callers_used_before_was_not_called_first() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 50, Cause::CpuUser, "main;early;load;parse");
+        scene.run(main, 300, Cause::CpuUser, "main;load;culture");
+        for _ in 0..30 {
+            scene.run(main, 3, Cause::CpuUser, "main;other");
+            scene.run(main, 1, Cause::CpuUser, "main;load;parse");
+        }
+        assert!(first(&scene.done(), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn an_interpreters_loop_is_no_function_of_the_program() {
+        let eval = "python3.12!_PyEval_EvalFrameDefault";
+        let mut scene = Scene::default();
+        let main = scene.program("python3.12", None, 0);
+        let run = format!("main;{eval};{eval}");
+        scene.run(main, 300, Cause::CpuUser, &format!("{run};libz.so.1!inflate"));
+        for _ in 0..30 {
+            scene.run(main, 3, Cause::CpuUser, &format!("main;{eval}"));
+            scene.run(main, 1, Cause::CpuUser, &format!("{run};libz.so.1!crc32"));
+        }
+        assert!(first(&scene.done(), super::DOC.id).is_none());
+    }
+}

@@ -1,0 +1,310 @@
+//! `gc-pressure`: collecting garbage takes a notable share of what a program waits for.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Basis, FrameId, Nanos, ProcessId, Text};
+
+use crate::chore;
+use crate::evidence::{Chore, Evidence, Segment, SegmentId};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+use crate::tally;
+
+/// The rule.
+pub(crate) struct GcPressure;
+
+/// Share of a process's working time on the path from which it is told.
+const MIN_SHARE: f64 = 0.10;
+
+/// Share of a stretch of a collector's own thread in which the program's threads may work: above
+/// it, the collector works beside the program, which then waits for nothing.
+const MAX_BESIDE: f64 = 0.5;
+
+/// How many functions that allocate are listed.
+const LISTED: usize = 3;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "gc-pressure",
+    group: Group::Cpu,
+    specificity: Specificity::Mechanism,
+    claim: "Collecting garbage takes a notable share of the time, on the program's own threads or \
+            while they stand still.",
+    signature: "Time on the measured thing's path in the collectors of the JVM, Go, V8, CPython or \
+                .NET: inside a thread of the program (assists, scavenges, collections), or on a \
+                collector's own thread while no thread of the program works; and waits that a \
+                collector's thread ends.",
+    why: "A collector visits what is alive, as often as the program has filled what was free. Much \
+          allocation makes it run often, much that stays alive makes each run long, and a heap that \
+          is hardly larger than what is alive does both.",
+    fix: "Allocate less where the listed functions do (reuse buffers, avoid boxing and temporary \
+          collections, stream instead of loading all), keep less alive, or give the heap more room: \
+          -Xmx and the collector's choice (JVM), GOGC and GOMEMLIMIT (Go), --max-semi-space-size \
+          (Node.js), gc.freeze() and gc.set_threshold() (CPython).",
+    check: "culprit record -o fixed.culprit -- CMD; `gc-pressure` in `culprit findings fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "share of the process's working time on the path",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Collectors tune themselves towards a share: G1 towards 8 %, the parallel one \
+                     towards 1 %. Above a tenth they miss their own goal. At half, services in good \
+                     order are told; at double, a fifth of the time may go unseen.",
+            source: "OpenJDK gc_globals.hpp: GCTimeRatio 12 for G1, 99 else",
+        },
+        Threshold {
+            what: "share of a collector thread's stretch in which the program works",
+            value: MAX_BESIDE,
+            unit: "share",
+            reason: "Marking beside the program costs a CPU but delays nobody; a pause is a stretch in \
+                     which hardly anything else of the process runs. Pauses have 0, marking beside a \
+                     busy thread 1; samples at the edges blur both.",
+            source: "definition",
+        },
+    ],
+};
+
+/// What collecting costs one process.
+#[derive(Default)]
+struct Collected {
+    segments: Vec<SegmentId>,
+    /// Inside threads of the program.
+    inside: Nanos,
+    /// On the collector's own threads while nothing else works.
+    pauses: Nanos,
+}
+
+impl Rule for GcPressure {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let mut working: BTreeMap<ProcessId, Nanos> = BTreeMap::new();
+        let mut collected: BTreeMap<ProcessId, Collected> = BTreeMap::new();
+        for (id, segment) in evidence.chain.iter() {
+            let interval = evidence.of_segment(segment);
+            let process = evidence.process(interval.thread);
+            let held = held(evidence, segment);
+            if interval.cause.is_cpu() || held.is_some() {
+                *working.entry(process).or_default() += segment.length;
+            }
+            if let Some(held) = held {
+                let sums = collected.entry(process).or_default();
+                sums.segments.push(id);
+                match held {
+                    Held::Inside => sums.inside += segment.length,
+                    Held::Pause => sums.pauses += segment.length,
+                }
+            }
+        }
+        let told = collected.into_iter().filter_map(|(process, sums)| {
+            let total = working.get(&process).copied().unwrap_or_default();
+            told(evidence, process, sums, total)
+        });
+        told.collect()
+    }
+}
+
+/// How a collector holds a program up.
+#[derive(Clone, Copy)]
+enum Held {
+    /// It works in a thread of the program.
+    Inside,
+    /// It works in a thread of its own, and the program waits for it.
+    Pause,
+}
+
+/// Whether a segment's time goes to a collector. Time on the run queue is another story.
+fn held(evidence: &Evidence<'_>, segment: &Segment) -> Option<Held> {
+    let interval = evidence.of_segment(segment);
+    if !interval.cause.is_cpu() && !interval.cause.is_blocked() {
+        return None;
+    }
+    let collects = evidence.chores.chore(interval.stack) == Some(Chore::Collect);
+    let own = evidence.managed.purpose(interval.thread) == Some(Chore::Collect);
+    if own || (collects && evidence.chores.is_worker(interval.stack)) {
+        let process = evidence.process(interval.thread);
+        let (from, to) = (segment.start, segment.start + segment.length);
+        let beside = evidence.managed.program_works(process, from, to);
+        let asked = collects || !is_busy_otherwise(evidence, segment);
+        return (asked && beside.share_of(segment.length) <= MAX_BESIDE).then_some(Held::Pause);
+    }
+    if collects {
+        return Some(if interval.cause.is_cpu() { Held::Inside } else { Held::Pause });
+    }
+    let ended = interval.waker.filter(|_| interval.cause.is_blocked());
+    let by_collector = ended.is_some_and(|waker| {
+        evidence.managed.purpose(waker) == Some(Chore::Collect)
+            && evidence.chores.chore(interval.waker_stack) == Some(Chore::Collect)
+    });
+    by_collector.then_some(Held::Pause)
+}
+
+/// True where a collector's thread does something whose functions have names, none of them the
+/// collector's: the JVM's operations of other kinds share a thread with it.
+fn is_busy_otherwise(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let stack = evidence.of_segment(segment).stack;
+    let Some(stack) = stack else { return false };
+    let recording = evidence.recording;
+    recording.stack(stack).any(|frame| {
+        let frame = recording.frame(frame);
+        let module = frame.module.map(|m| &recording.module(m).name);
+        module.is_some_and(|name| name.starts_with("libjvm")) && frame.function.as_str() != "?"
+    })
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    process: ProcessId,
+    sums: Collected,
+    working: Nanos,
+) -> Option<Claim> {
+    let own = evidence.total(&sums.segments);
+    let share = own.share_of(working);
+    let looked = |s: &&SegmentId| {
+        let interval = evidence.of_segment(evidence.chain.segment(**s));
+        interval.basis == Basis::Sample || interval.cause.is_blocked()
+    };
+    let looks = sums.segments.iter().filter(looked).count();
+    if share < MIN_SHARE || !chore::is_enough(looks, own) {
+        return None;
+    }
+    let allocators = allocators(evidence, process, &sums.segments);
+    let whose = allocators
+        .first()
+        .map_or_else(|| evidence.recording.process_name(process), |(name, _)| format!("`{name}`"));
+    let title = format!(
+        "{whose}: collecting garbage takes {COST}, {:.0} % of what its process spends",
+        share * 100.0
+    );
+    let mut claim =
+        Claim::new(&DOC, title, sums.segments)
+            .at(Site::Requester)
+            .sure(0.9)
+            .fact("share of the process's working time on the path", share, "share")
+            .time("inside the program's threads", sums.inside)
+            .time("on the collector's threads while the program waits", sums.pauses)
+            .facts(allocators.iter().take(LISTED).map(|(name, time)| {
+                fact(format!("garbage asked for by {name}"), time.0 as f64, "ns")
+            }));
+    chore::doubt_few(&mut claim, looks);
+    Some(claim)
+}
+
+/// The application's functions in which collections began, the costliest first; where none is known,
+/// those that allocate most on the path.
+fn allocators(
+    evidence: &Evidence<'_>,
+    process: ProcessId,
+    segments: &[SegmentId],
+) -> Vec<(Text, Nanos)> {
+    let by = |segments: &[SegmentId], key: &dyn Fn(&Segment) -> Option<FrameId>| {
+        let mut names: BTreeMap<Text, Nanos> = BTreeMap::new();
+        for part in tally::by(evidence, segments, key) {
+            *names.entry(evidence.name(Some(part.key))).or_default() += part.total;
+        }
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        names
+    };
+    let asked = by(segments, &|s| {
+        evidence.chores.application(evidence.of_segment(&evidence.requester(s)).stack)
+    });
+    if !asked.is_empty() {
+        return asked;
+    }
+    let allocate = evidence.chore_time.segments.get(&Chore::Allocate);
+    let own = |s: &Segment| {
+        let interval = evidence.of_segment(s);
+        (evidence.process(interval.thread) == process)
+            .then(|| evidence.chores.application(interval.stack))
+            .flatten()
+    };
+    allocate.map(|held| by(held, &own)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, beside, first};
+    use culprit_model::{Cause, Recording, Severity};
+
+    /// A JVM whose thread works for `work` ms and stands still for `pause` ms, twenty times.
+    fn jvm(work: u64, pause: u64, stack: &str) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("java", None, 0);
+        let process = scene.recording.thread(main).process;
+        let collector = scene.thread(process, "GC Thread#0", 0);
+        let idle = "clone3;libjvm.so!GangWorker::loop;libc.so.6!sem_wait;k:futex_do_wait";
+        let blocked = "clone3;[jit]!void Shop.cart(int);libjvm.so!G1CollectedHeap::mem_allocate;\
+                       libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        for _ in 0..20 {
+            scene.run(main, work, Cause::CpuUser, "clone3;[jit]!void Shop.cart(int)");
+            scene.wait(collector, work, Cause::Lock, idle, End::By(main));
+            scene.wait(main, pause, Cause::Lock, blocked, End::By(collector));
+            scene.run(collector, pause, Cause::CpuUser, stack);
+        }
+        scene.done()
+    }
+
+    const EVACUATE: &str = "clone3;libjvm.so!GangWorker::loop;\
+                            libjvm.so!G1ParScanThreadState::trim_queue_to_threshold";
+
+    #[test]
+    fn pauses_of_a_jvm_are_told_with_the_function_that_allocates() {
+        let found = first(&jvm(10, 10, EVACUATE), super::DOC.id).expect("found");
+        assert_eq!(found.cost.0, 200_000_000);
+        assert!(found.title.starts_with("`[jit]!void Shop.cart(int)`: "), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "void Shop.cart(int)");
+    }
+
+    #[test]
+    fn collectors_without_symbols_are_known_by_their_threads() {
+        let found = first(&jvm(10, 10, "clone3;libjvm.so!?"), super::DOC.id).expect("found");
+        assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_moderate_share_is_no_pressure() {
+        assert!(first(&jvm(30, 2, EVACUATE), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn a_thread_of_that_name_in_another_program_collects_nothing() {
+        let mut scene = Scene::default();
+        let main = scene.program("app", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "GC Thread#0", 0);
+        scene.run(worker, 300, Cause::CpuUser, "clone3;rinse");
+        let wait = "main;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        scene.wait(main, 300, Cause::Lock, wait, End::By(worker));
+        assert!(first(&scene.done(), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn marking_beside_a_working_program_delays_nobody() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "server", 0);
+        for _ in 0..30 {
+            scene.run(main, 10, Cause::CpuUser, "runtime.goexit;main.serve;main.answer");
+            let mark = "runtime.goexit;runtime.gcBgMarkWorker;runtime.gcDrain";
+            scene.run(worker, 8, Cause::CpuUser, mark);
+            scene.run(worker, 2, Cause::CpuUser, "runtime.goexit;runtime.schedule");
+        }
+        assert!(first(&scene.running(), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn assists_in_a_thread_of_the_program_are_told_with_their_caller() {
+        let stack = "runtime.goexit;main.decode;runtime.mallocgc;runtime.gcAssistAlloc;\
+                     runtime.gcDrainN";
+        let found = first(&beside(stack, 5, 10), super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`program!main.decode`"), "{}", found.title);
+        assert_eq!(found.severity, Severity::High);
+    }
+
+    #[test]
+    fn a_python_collection_is_told() {
+        let stack = "python3.12!_PyEval_EvalFrameDefault;python3.12!_Py_RunGC;\
+                     python3.12!gc_collect_main;python3.12!deduce_unreachable";
+        assert!(first(&beside(stack, 5, 10), super::DOC.id).is_some());
+        let own = "main;collect;deduce_unreachable";
+        assert!(first(&beside(own, 5, 10), super::DOC.id).is_none());
+    }
+}

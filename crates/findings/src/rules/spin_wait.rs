@@ -1,0 +1,283 @@
+//! `spin-wait`: a thread stays on a CPU in a loop that only waits for what another one does.
+//!
+//! Known by the loop's instructions (`frames.instruction`), or by yielding to the scheduler. Locks
+//! that try for a moment and then block leave the CPU after microseconds; what is counted stays on
+//! it.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Instruction, Interval, Nanos, Recording, Text, ThreadId};
+
+use crate::evidence::{Evidence, SegmentId};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+use crate::tally::{self, Tally};
+
+/// The rule.
+pub(crate) struct SpinWait;
+
+/// Share of the measured time.
+const MIN_SHARE: f64 = 0.10;
+
+/// Mean length of time on a CPU from which a thread does not block after a short try.
+const MIN_STRETCH: Nanos = Nanos(100_000);
+
+/// Share of the spinning during which another process must work, where the own process has no other
+/// thread.
+const MIN_OTHERS: f64 = 0.10;
+
+/// How many of those that work meanwhile a finding lists.
+const LISTED: usize = 3;
+
+/// What yields to the scheduler: system calls by their name without the machine's prefix, and what
+/// libraries call theirs.
+const YIELDS: [&str; 6] = [
+    "sys_sched_yield",
+    "do_sched_yield",
+    "sched_yield",
+    "__sched_yield",
+    "thrd_yield",
+    "runtime.osyield",
+];
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "spin-wait",
+    group: Group::Cpu,
+    specificity: Specificity::Mechanism,
+    claim: "A thread burns a CPU in a loop that does nothing until another thread acts.",
+    signature: "Clock samples in a short loop with the processor's wait hint (`pause`, `yield`), in a \
+                short loop that reads memory and changes nothing that it depends on, or in calls of \
+                `sched_yield`; the thread stays on the CPU instead of blocking after a short try, and \
+                others live that can end it.",
+    why: "The loop takes a CPU from whoever else could run, often from the very thread that it waits \
+          for, whose time slice it waits out when CPUs are few. A spinning lock also pulls the cache \
+          line from its holder. The time on the path is what the others need: blocking gives the CPU \
+          back, and only where CPUs are short also the time.",
+    fix: "Block: a condition variable, a semaphore, `std::atomic::wait`, a futex, a channel, a join. \
+          Where waits are mostly shorter than a switch, spin some microseconds and then block, as \
+          adaptive mutexes do; use the library's mutex instead of a spin lock of one's own.",
+    check: "culprit record -o fixed.culprit -- CMD; cpu.user in `culprit report fixed.culprit` must shrink",
+    thresholds: &[
+        Threshold {
+            what: "share of the measured time",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Short tries before blocking stay below it. At half, busy adaptive locks are \
+                     told; at double, loops that burn a sixth of the run are not.",
+            source: "definition",
+        },
+        Threshold {
+            what: "mean time on a CPU in the loop",
+            value: MIN_STRETCH.0 as f64,
+            unit: "ns",
+            reason: "Adaptive locks try for 100 rounds, 2 to 5 us, then block; whoever is still there \
+                     after ten switches' time does not. At double nothing changes, at half busy \
+                     machines add their switches.",
+            source: "std::sync::Mutex of Rust 1.9x, PTHREAD_MUTEX_ADAPTIVE_NP of glibc 2.41",
+        },
+        Threshold {
+            what: "share of the loop's time in which another process works, for a single thread",
+            value: MIN_OTHERS,
+            unit: "share",
+            reason: "Processes may wait for each other by shared memory. A thread that is alone waits \
+                     for time or a signal, which is not told.",
+            source: "definition",
+        },
+    ],
+};
+
+impl Rule for SpinWait {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let yields = yielding(evidence.recording);
+        let spins = |i: &Interval| is_spinning(evidence, &yields, i);
+        let segments = evidence.segments(|_, i| spins(i));
+        let key = |i: &Interval| {
+            let function = match evidence.instruction(i) {
+                Some(_) => evidence.function(i),
+                None => evidence.focus(i),
+            };
+            (evidence.process(i.thread), evidence.name(function))
+        };
+        tally::by(evidence, &segments, |s| Some(key(evidence.of_segment(s))))
+            .into_iter()
+            .filter_map(|found| told(evidence, &spins, &found.key.1.clone(), found))
+            .collect()
+    }
+}
+
+/// Which stacks are in a call that yields to the scheduler.
+fn yielding(recording: &Recording) -> Vec<bool> {
+    let named = |f: &culprit_model::Frame| {
+        let name = f.function.as_str();
+        let call = name.find("sys_sched_yield").map_or(name, |at| &name[at..]);
+        YIELDS.contains(&call)
+    };
+    let frames: Vec<bool> = recording.frames.iter().map(named).collect();
+    let mut stacks = Vec::with_capacity(recording.stacks.len());
+    for node in &recording.stacks {
+        let inherited = node.parent.and_then(|p| stacks.get(p.index()).copied()).unwrap_or(false);
+        stacks.push(inherited || frames[node.frame.index()]);
+    }
+    stacks
+}
+
+fn is_spinning(evidence: &Evidence<'_>, yields: &[bool], interval: &Interval) -> bool {
+    let waits = |i: Instruction| matches!(i, Instruction::Spin | Instruction::Pause);
+    let yields =
+        |i: &Interval| i.stack.is_some_and(|s| yields.get(s.index()).copied() == Some(true));
+    evidence.instruction(interval).is_some_and(waits)
+        || (interval.cause.is_cpu() && yields(interval))
+}
+
+fn told<K>(
+    evidence: &Evidence<'_>,
+    spins: &impl Fn(&Interval) -> bool,
+    name: &Text,
+    found: Tally<K>,
+) -> Option<Claim> {
+    let own = found.total;
+    let share = own.share_of(evidence.chain.whole);
+    let interval = |s: &SegmentId| evidence.of_segment(evidence.chain.segment(*s));
+    let stretch = Nanos(own.0 / (found.segments.len() as u64).max(1));
+    if share < MIN_SHARE || stretch < MIN_STRETCH {
+        return None;
+    }
+    let thread = interval(found.segments.first()?).thread;
+    let others = meanwhile(evidence, spins, &found.segments);
+    let process = evidence.process(thread);
+    let is_own = |t: &ThreadId| evidence.process(*t) == process;
+    let working: Nanos = others.iter().filter(|(t, _)| !is_own(t)).map(|(_, time)| *time).sum();
+    let peers = has_peers(evidence, &found.segments);
+    if !peers && working.share_of(own) < MIN_OTHERS {
+        return None;
+    }
+    let title = format!(
+        "`{name}` waits {COST} on a CPU in a loop that does nothing until another thread acts"
+    );
+    // Below a call that yields, the function to look at is the one that calls it.
+    let decoded = evidence.instruction(interval(found.segments.first()?)).is_some();
+    let mut claim = Claim::new(&DOC, title, found.segments)
+        .at(if decoded { Site::Work } else { Site::Entry })
+        .sure(if peers { 0.9 } else { 0.6 })
+        .time("time in the loop on the path", own)
+        .fact("share of the measured time", share, "share")
+        .time("mean time on a CPU in the loop", stretch)
+        .facts(others.iter().take(LISTED).map(|(thread, time)| {
+            let name = evidence.recording.thread_name(*thread);
+            fact(format!("meanwhile: {name} works"), time.0 as f64, "ns")
+        }));
+    if others.is_empty() {
+        claim.confidence.lower("nobody was seen to work meanwhile", 0.7);
+    }
+    Some(claim)
+}
+
+/// True when another thread of the process lived for most of the spinning.
+fn has_peers(evidence: &Evidence<'_>, held: &[SegmentId]) -> bool {
+    let accompanied = |s: &&SegmentId| {
+        let segment = evidence.chain.segment(**s);
+        let own = evidence.of_segment(segment).thread;
+        let mut threads = (0..evidence.recording.threads.len()).map(ThreadId::from_index);
+        threads.any(|t| {
+            let thread = evidence.recording.thread(t);
+            t != own
+                && thread.process == evidence.process(own)
+                && thread.start <= segment.start
+                && thread.end.is_none_or(|end| end > segment.start)
+        })
+    };
+    2 * held.iter().filter(accompanied).count() > held.len()
+}
+
+/// Who is on a CPU, and not in such a loop, while the segments pass; the busiest first.
+fn meanwhile(
+    evidence: &Evidence<'_>,
+    spins: &impl Fn(&Interval) -> bool,
+    held: &[SegmentId],
+) -> Vec<(ThreadId, Nanos)> {
+    let mut ranges: Vec<_> = held
+        .iter()
+        .map(|s| evidence.chain.segment(*s))
+        .map(|s| (s.start.0, s.start.0 + s.length.0, evidence.of_segment(s).thread))
+        .collect();
+    ranges.sort_unstable();
+    let longest = ranges.iter().map(|(from, to, _)| to - from).max().unwrap_or(0);
+    let mut others: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    for row in evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu() && !spins(i)) {
+        let (from, to) = (row.start.0, row.start.0 + row.duration.0);
+        let first = ranges.partition_point(|range| range.0 + longest <= from);
+        for range in ranges[first..].iter().take_while(|range| range.0 < to) {
+            if range.2 != row.thread {
+                let both = range.1.min(to).saturating_sub(range.0.max(from));
+                *others.entry(row.thread).or_default() += Nanos(both);
+            }
+        }
+    }
+    let mut others: Vec<_> = others.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
+    others.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::{Cause, Recording};
+
+    /// A thread that is in a loop while another one works, then goes on.
+    fn waits(stack: &str, stretch_us: u64, cause: Cause) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "worker", 0);
+        for _ in 0..200_000 / stretch_us {
+            scene.spend(main, stretch_us * 1000, cause, stack, crate::scene::End::Unknown);
+        }
+        scene.run(worker, 200, Cause::CpuUser, "clone3;load");
+        scene.run(main, 300, Cause::CpuUser, "main;use");
+        scene.done()
+    }
+
+    #[test]
+    fn loops_that_pause_or_look_or_yield_are_told_with_who_works_meanwhile() {
+        for (stack, cause) in [
+            ("main;await_ready^pause", Cause::CpuUser),
+            ("main;await_ready^spin", Cause::CpuUser),
+            ("main;await_ready;libc.so.6!sched_yield", Cause::CpuUser),
+            (
+                "main;await_ready;libc.so.6!sched_yield;k:do_syscall_64;k:__x64_sys_sched_yield",
+                Cause::CpuKernel,
+            ),
+        ] {
+            let found = first(&waits(stack, 1000, cause), "spin-wait").expect(stack);
+            assert_eq!(found.cost.0 / 1_000_000, 200, "{stack}");
+            assert!(
+                found.title.starts_with("`program!await_ready` waits 200 ms"),
+                "{}",
+                found.title
+            );
+            let worker = |e: &culprit_model::Evidence| e.what.contains("worker");
+            assert!(found.evidence.iter().any(worker), "{:?}", found.evidence);
+        }
+    }
+
+    #[test]
+    fn a_lock_that_blocks_after_a_short_try_is_not() {
+        let recording = waits("main;lock_contended^pause", 5, Cause::CpuUser);
+        assert!(first(&recording, "spin-wait").is_none());
+    }
+
+    #[test]
+    fn a_thread_that_is_alone_waits_for_nobody() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..200 {
+            scene.run(main, 1, Cause::CpuUser, "main;until_signal^spin");
+        }
+        assert!(first(&scene.done(), "spin-wait").is_none());
+    }
+
+    #[test]
+    fn work_is_no_spinning() {
+        let recording = waits("main;compute", 1000, Cause::CpuUser);
+        assert!(first(&recording, "spin-wait").is_none());
+    }
+}
