@@ -131,6 +131,13 @@ pub(crate) fn waited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Nanos {
     waits.map(|s| s.length).sum()
 }
 
+/// The time of those segments whose stacks are in a family.
+pub(crate) fn in_family(evidence: &Evidence<'_>, segments: &[SegmentId], family: Family) -> Nanos {
+    let segments = segments.iter().map(|s| evidence.chain.segment(*s));
+    let own = segments.filter(|s| evidence.stacks.in_family(evidence.of_segment(s).stack, family));
+    own.map(|s| s.length).sum()
+}
+
 /// The CPU time on the chain, one entry a process.
 pub(crate) fn cpu_by_process(evidence: &Evidence<'_>) -> Vec<Nanos> {
     let mut cpu = vec![Nanos::ZERO; evidence.recording.processes.len()];

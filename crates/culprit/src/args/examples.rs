@@ -427,7 +427,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit doctor --place sandbox", "and what a place looks like from inside"),
             (
                 "culprit doctor --no-probes --place docker:app:1",
-                "an image's layers, who made each, and what is stored in vain",
+                "an image's layers, and what is stored in vain",
             ),
         ],
     ),

@@ -7,33 +7,9 @@ use std::time::Duration;
 use culprit_model::{MarkKind, Time};
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, disturbed, engine_answers, number, program, skip, stderr};
-
-/// An image that holds nothing but the program, of one test's own, because tests run side by side
-/// and each removes its image when it is dropped.
-struct Image(String);
-
-impl Image {
-    fn make(lab: &Lab, test: &str) -> Self {
-        let name = format!("culprit-test-{test}-{}:1", std::process::id());
-        lab.build("named/named.c", &["-static"]);
-        let tar = lab.path("image.tar");
-        let packed =
-            program("tar").arg("-cf").arg(&tar).arg("-C").arg(lab.path("")).arg("named").status();
-        assert!(packed.expect("tar").success());
-        let imported =
-            program("docker").arg("import").arg(&tar).arg(&name).stdout(Stdio::null()).status();
-        assert!(imported.expect("docker import").success());
-        Self(name)
-    }
-}
-
-impl Drop for Image {
-    fn drop(&mut self) {
-        let removed = program("docker").args(["rmi", "-f", &self.0]).stdout(Stdio::null()).status();
-        assert!(removed.is_ok_and(|status| status.success()), "the image is left");
-    }
-}
+use crate::support::{
+    Image, Lab, all_rights, disturbed, engine_answers, number, program, skip, stderr,
+};
 
 /// When the recording saw the program being executed: before, its process is the engine's own helper,
 /// which sets the container up. The start, when it ran already.

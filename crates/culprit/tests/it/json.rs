@@ -8,7 +8,7 @@ use culprit_model::{
 };
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, fixtures, skip, stderr};
+use crate::support::{Image, Lab, all_rights, fixtures, skip, stderr};
 
 /// The keys of a document's section, with those of the shapes that it refers to.
 struct Documented {
@@ -171,9 +171,17 @@ fn explain_and_doctor_print_the_documented_keys() {
     let lab = Lab::new();
     let both = [lab.json(&["explain", "fsync-storm"]), lab.json(&["explain"])];
     assert!(undocumented("explain", &both).is_empty());
-    // Reasons and notes are there only on machines that have any.
-    let missing = undocumented("doctor", &[lab.json(&["doctor", "--place", "host"])]);
+    let mut told = vec![lab.json(&["doctor", "--place", "host"])];
+    told.extend(Image::wasteful(&lab, "doctor").map(|image| {
+        let place = format!("docker:{}", image.0);
+        lab.json(&["doctor", "--no-probes", "--place", &place])
+    }));
+    let missing = undocumented("doctor", &told);
+    // Reasons and notes are there only on machines that have any, an image only with an engine.
     let optional = [
+        if told.len() > 1 { "image.layers[].problem" } else { "image" },
+        // No thread stores a layer.
+        "image.findings[].where[]",
         "degraded[]",
         "place.notes[]",
         // The host is not measured against itself.
@@ -218,7 +226,7 @@ fn record_and_why_print_the_documented_keys() {
         .args(["why", "--runs", "1", "-o", "w", "--json", "--place", "host"])
         .args([
             "--place",
-            "host:/tmp",
+            "host:/dev/shm",
             "--work",
             "1:go",
             "--instead",
@@ -231,8 +239,9 @@ fn record_and_why_print_the_documented_keys() {
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
-    // Two places that are alike have no findings and perhaps no difference.
-    let optional = ["findings[]", "difference[]", "place_runs[].exit", "instead.place_runs[].exit"];
+    // Two places that differ in a file system alone have no findings and perhaps no difference.
+    let optional =
+        ["findings[]", "difference[]", "notes[]", "place_runs[].exit", "instead.place_runs[].exit"];
     for key in undocumented("why", &[document]) {
         assert!(optional.iter().any(|optional| key.starts_with(optional)), "{key}");
     }
@@ -276,8 +285,10 @@ fn the_casebook_prints_the_documented_keys() {
         }
     };
     without(lab.json(&["casebook", "list"]), "casebook-list", &["cases[].missing"]);
-    let shown = lab.json(&["casebook", "show", "startup-waits"]);
-    without(shown, "casebook-show", &["missing"]);
+    let shown = ["startup-waits", "docker-profile"];
+    let shown = shown.map(|name| lab.json(&["casebook", "show", name]));
+    let missing = undocumented("casebook-show", &shown);
+    assert!(missing.iter().all(|key| key == "missing[]"), "{missing:?}");
     if !all_rights() {
         return skip("json of casebook run", "recording in full needs root");
     }

@@ -108,6 +108,55 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().expect("fixtures/")
 }
 
+/// An image that holds nothing but the program, of one test's own, because tests run side by side
+/// and each removes its image when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Image(pub(crate) String);
+
+impl Image {
+    pub(crate) fn make(lab: &Lab, test: &str) -> Self {
+        let name = format!("culprit-test-{test}-{}:1", std::process::id());
+        lab.build("named/named.c", &["-static"]);
+        let tar = lab.path("image.tar");
+        let packed =
+            program("tar").arg("-cf").arg(&tar).arg("-C").arg(lab.path("")).arg("named").status();
+        assert!(packed.expect("tar").success());
+        let imported =
+            program("docker").arg("import").arg(&tar).arg(&name).stdout(Stdio::null()).status();
+        assert!(imported.expect("docker import").success());
+        Self(name)
+    }
+
+    /// An image that stores a file twice, because its owner was changed after it was copied in; none
+    /// without an engine.
+    pub(crate) fn wasteful(lab: &Lab, test: &str) -> Option<Self> {
+        if !engine_answers() {
+            skip(test, "no container engine answers");
+            return None;
+        }
+        let base = Self::make(lab, test);
+        let name = format!("{}-wasteful", base.0);
+        let context = lab.path("context");
+        std::fs::create_dir(&context).expect("a folder");
+        std::fs::write(context.join("table"), vec![1; 16 << 20]).expect("a file");
+        let steps = format!("FROM {}\nCOPY table /table\nCOPY --chown=7:7 table /table\n", base.0);
+        std::fs::write(context.join("Dockerfile"), steps).expect("a file");
+        let mut build = program("docker");
+        build.args(["build", "--network", "none", "-t", &name]).arg(&context);
+        // The builder that every engine has, and whose layers are the instructions'.
+        build.env("DOCKER_BUILDKIT", "0").stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(build.status().expect("docker build").success());
+        Some(Self(name))
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let removed = program("docker").args(["rmi", "-f", &self.0]).stdout(Stdio::null()).status();
+        assert!(removed.is_ok_and(|status| status.success()), "the image is left");
+    }
+}
+
 /// What a report says of records or stacks that were lost: then a measurement may be repeated.
 pub(crate) fn disturbed(report: &Value) -> Option<String> {
     const KINDS: [&str; 5] = [

@@ -12,12 +12,18 @@
 //! places is two. Calls that follow each other without a look in between are one visit, and calls
 //! between two looks are none: a visit is at most as short as the clock's period says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_engine::wakers::Lives;
-use culprit_model::{FrameId, Nanos, Recording, Text, ThreadId, Time};
+use culprit_model::{FrameId, Interval, Nanos, Recording, Text, ThreadId, Time};
 
 use super::chores::Chores;
+
+/// Looks to be expected of a function from which it is no chance that none was had: e^-3 is 5 %.
+const MUST_BE_SEEN: f64 = 3.0;
+
+/// Share of a function's time with which another one does its work for it.
+const NEARLY_ALL: f64 = 0.8;
 
 /// A function at a path; index into [`Visits::paths`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,8 +54,6 @@ pub(crate) struct Visit {
     pub(crate) thread: ThreadId,
     pub(crate) from: Time,
     pub(crate) to: Time,
-    /// Time below each function that it called.
-    pub(crate) callees: Vec<(PathId, Nanos)>,
 }
 
 impl Visit {
@@ -63,6 +67,8 @@ impl Visit {
 #[derive(Debug, Default)]
 pub(crate) struct Visits {
     paths: Vec<Path>,
+    /// What each stack stands for.
+    of_stack: Vec<Option<PathId>>,
     /// By path, in order of time.
     pub(crate) of: BTreeMap<PathId, Vec<Visit>>,
 }
@@ -71,16 +77,15 @@ pub(crate) struct Visits {
 struct Open {
     path: PathId,
     from: Time,
-    callees: Vec<(PathId, Nanos)>,
 }
 
 impl Visits {
     /// Finds the visits of every thread; linear in intervals and in changes of stacks.
     pub(crate) fn of(recording: &Recording, lives: &Lives, chores: &Chores) -> Self {
         let mut visits = Self::default();
-        let of_stack = visits.paths_of_stacks(recording, chores);
+        visits.of_stack = visits.paths_of_stacks(recording, chores);
         for thread in (0..recording.threads.len()).map(ThreadId::from_index) {
-            visits.walk(recording, lives, thread, &of_stack);
+            visits.walk(recording, lives, thread);
         }
         for each in visits.of.values_mut() {
             each.sort_by_key(|visit| (visit.from, visit.thread));
@@ -148,25 +153,16 @@ impl Visits {
         all
     }
 
-    fn walk(
-        &mut self,
-        recording: &Recording,
-        lives: &Lives,
-        thread: ThreadId,
-        of_stack: &[Option<PathId>],
-    ) {
+    fn walk(&mut self, recording: &Recording, lives: &Lives, thread: ThreadId) {
         let rows = &recording.intervals[lives.rows(thread)];
-        let path =
-            |at: usize| rows[at].stack.and_then(|s| of_stack.get(s.index()).copied().flatten());
-        let root =
-            self.usual_root(rows.iter().enumerate().map(|(at, row)| (path(at), row.duration)));
+        let root = self.usual_root(rows);
         let mut open: Vec<Open> = Vec::new();
         let mut current = None;
         let mut end = Time::START;
-        for (at, row) in rows.iter().enumerate() {
+        for row in rows {
             end = row.start + row.duration;
             // A stack that was cut or lost says nothing about what was on it.
-            let Some(path) = path(at).filter(|p| Some(self.root(*p)) == root) else { continue };
+            let Some(path) = self.at(row).filter(|p| Some(self.root(*p)) == root) else { continue };
             if current == Some(path) {
                 continue;
             }
@@ -177,7 +173,7 @@ impl Visits {
                 self.close(&mut open, thread, row.start);
             }
             for &path in &functions[same..] {
-                open.push(Open { path, from: row.start, callees: Vec::new() });
+                open.push(Open { path, from: row.start });
             }
         }
         while !open.is_empty() {
@@ -186,17 +182,15 @@ impl Visits {
     }
 
     fn close(&mut self, open: &mut Vec<Open>, thread: ThreadId, to: Time) {
-        let Some(Open { path, from, callees }) = open.pop() else { return };
-        if let Some(caller) = open.last_mut() {
-            let length = to.since(from);
-            match caller.callees.iter_mut().find(|(callee, _)| *callee == path) {
-                Some((_, sum)) => *sum += length,
-                None => caller.callees.push((path, length)),
-            }
-        }
+        let Some(Open { path, from }) = open.pop() else { return };
         if self.path(path).application {
-            self.of.entry(path).or_default().push(Visit { thread, from, to, callees });
+            self.of.entry(path).or_default().push(Visit { thread, from, to });
         }
+    }
+
+    /// The path of functions of an interval's stack.
+    fn at(&self, interval: &Interval) -> Option<PathId> {
+        interval.stack.and_then(|stack| self.of_stack.get(stack.index()).copied().flatten())
     }
 
     fn root(&self, path: PathId) -> PathId {
@@ -208,14 +202,78 @@ impl Visits {
     }
 
     /// The outermost function of most of a thread's time.
-    fn usual_root(&self, rows: impl Iterator<Item = (Option<PathId>, Nanos)>) -> Option<PathId> {
+    fn usual_root(&self, rows: &[Interval]) -> Option<PathId> {
         let mut roots: BTreeMap<PathId, Nanos> = BTreeMap::new();
-        for (path, length) in rows {
-            if let Some(path) = path {
-                *roots.entry(self.root(path)).or_default() += length;
+        for row in rows {
+            if let Some(path) = self.at(row) {
+                *roots.entry(self.root(path)).or_default() += row.duration;
             }
         }
         roots.into_iter().max_by_key(|(path, time)| (*time, std::cmp::Reverse(*path))).map(|r| r.0)
+    }
+
+    /// The functions that a visit of `path` calls and none of `others` does with their time, the
+    /// longest first: the outermost ones, or what they pass nearly all of it on to in the application.
+    ///
+    /// A function that takes a share of the visit is missing in n looks at the others by chance with
+    /// (1 - share)^n: those of which `MUST_BE_SEEN` looks were to be expected are told, so that chance
+    /// makes one in twenty.
+    pub(crate) fn only_in(
+        &self,
+        recording: &Recording,
+        lives: &Lives,
+        path: PathId,
+        visit: &Visit,
+        others: &[&Visit],
+    ) -> Vec<(PathId, Nanos)> {
+        let within = |visit: &Visit| {
+            let rows = &recording.intervals[lives.rows(visit.thread)];
+            let first = rows.partition_point(|row| row.start < visit.from);
+            let last = rows.partition_point(|row| row.start < visit.to);
+            rows[first..last].iter()
+        };
+        let below = |row: &Interval| {
+            let functions = self.functions(self.at(row)).into_iter();
+            functions.skip_while(|function| *function != path).skip(1)
+        };
+        let looks = others.iter().map(|other| within(other).len()).sum::<usize>();
+        let seen: BTreeSet<PathId> =
+            others.iter().flat_map(|other| within(other)).flat_map(below).collect();
+        // Of each function's time, and the outermost ones among them.
+        let mut times: BTreeMap<PathId, Nanos> = BTreeMap::new();
+        let mut outermost: BTreeSet<PathId> = BTreeSet::new();
+        for row in within(visit) {
+            let unseen = below(row).skip_while(|function| seen.contains(function));
+            for (depth, function) in unseen.enumerate() {
+                *times.entry(function).or_default() += row.duration;
+                if depth == 0 {
+                    outermost.insert(function);
+                }
+            }
+        }
+        let expected = |time: Nanos| time.share_of(visit.length()) * looks as f64;
+        let own = outermost.into_iter().map(|function| (function, times[&function]));
+        let own = own.filter(|(_, time)| expected(*time) >= MUST_BE_SEEN);
+        let mut own: Vec<_> =
+            own.map(|(function, time)| (self.passed_on(&times, function), time)).collect();
+        own.sort_by_key(|(function, time)| (std::cmp::Reverse(*time), *function));
+        own
+    }
+
+    /// The innermost function of the application to which a function passes nearly all of its time
+    /// on; itself where there is none.
+    fn passed_on(&self, times: &BTreeMap<PathId, Nanos>, function: PathId) -> PathId {
+        let all = times[&function];
+        let (mut told, mut next) = (function, Some(function));
+        while let Some(function) = next {
+            if self.path(function).application {
+                told = function;
+            }
+            let callees = times.iter().filter(|(p, _)| self.path(**p).parent == Some(function));
+            let most = callees.max_by_key(|(path, time)| (**time, std::cmp::Reverse(**path)));
+            next = most.filter(|(_, time)| time.share_of(all) >= NEARLY_ALL).map(|(path, _)| *path);
+        }
+        told
     }
 }
 

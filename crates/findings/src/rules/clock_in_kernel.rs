@@ -9,7 +9,7 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshol
 /// The rule.
 pub(crate) struct ClockInKernel;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of a program's CPU time on the path from which it is told.
 const MIN_OF_CPU: f64 = 0.05;
 
 /// Share of the time in the kernel's clock reads from which they are of one kind.
@@ -37,7 +37,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time in reading clocks",
+            what: "share of the program's CPU time on the path in reading clocks",
             value: MIN_OF_CPU,
             unit: "share",
             reason: "Timers and logs read clocks some thousand times a second: under 0.1 %. At a \
@@ -63,12 +63,16 @@ impl Rule for ClockInKernel {
         if reading.is_empty() {
             return Vec::new();
         }
-        let cpu = evidence.total(&evidence.segments(|_, i| i.cause.is_cpu()));
+        let cpu = kernel_time::cpu_by_process(evidence);
         let segments = kernel_time::with_entries(evidence, reading);
         kernel_time::by_program(evidence, &segments)
             .into_iter()
-            .filter(|t| t.total.share_of(cpu) >= MIN_OF_CPU)
-            .map(|t| told(evidence, &t.key.name, t.segments, t.total, cpu))
+            .filter_map(|t| {
+                let cpu: Nanos = t.key.processes.iter().map(|p| cpu[p.index()]).sum();
+                let share = t.total.share_of(cpu);
+                (share >= MIN_OF_CPU)
+                    .then(|| told(evidence, &t.key.name, t.segments, t.total, share))
+            })
             .collect()
     }
 }
@@ -78,20 +82,17 @@ fn told(
     name: &str,
     segments: Vec<SegmentId>,
     total: Nanos,
-    cpu: Nanos,
+    share: f64,
 ) -> Claim {
     let stack = |s: &SegmentId| evidence.of_segment(evidence.chain.segment(*s)).stack;
-    let of = |wanted: &dyn Fn(&SegmentId) -> bool| {
-        let held: Vec<_> = segments.iter().copied().filter(|s| wanted(s)).collect();
-        evidence.total(&held)
-    };
-    let in_family = |s: &SegmentId, family| evidence.stacks.in_family(stack(s), family);
-    let seen = of(&|s| in_family(s, Family::ClockRead));
-    let cpu_time = of(&|s| in_family(s, Family::CpuClock));
-    let vdso = of(&|s| {
-        in_family(s, Family::ClockRead)
+    let part = |family| kernel_time::in_family(evidence, &segments, family);
+    let (seen, cpu_time) = (part(Family::ClockRead), part(Family::CpuClock));
+    let by_vdso = |s: &SegmentId| {
+        evidence.stacks.in_family(stack(s), Family::ClockRead)
             && evidence.stacks.code(stack(s)).is_some_and(|f| is_vdso(evidence, f))
-    });
+    };
+    let by_vdso: Vec<_> = segments.iter().copied().filter(by_vdso).collect();
+    let vdso = evidence.total(&by_vdso);
     let (clock, why) = if cpu_time.share_of(seen) >= MOSTLY {
         let why =
             "What is read is the CPU time of a thread or process, which only the kernel knows.";
@@ -110,7 +111,7 @@ fn told(
         .sure(0.9)
         .saying(why.to_owned(), String::new())
         .time("time in these calls", total)
-        .fact("share of the path's CPU time", total.share_of(cpu), "share")
+        .fact("share of the program's CPU time on the path", share, "share")
         .fact("share of the kernel's part in clocks of CPU time", cpu_time.share_of(seen), "share")
         .fact("share of the kernel's part that came by the vDSO", vdso.share_of(seen), "share")
         .facts(kernel_time::facts(evidence, &segments));

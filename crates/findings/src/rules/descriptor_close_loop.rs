@@ -78,12 +78,7 @@ fn told(
     segments: Vec<SegmentId>,
     total: Nanos,
 ) -> Option<Claim> {
-    let open = |s: &&SegmentId| {
-        let stack = evidence.of_segment(evidence.chain.segment(**s)).stack;
-        evidence.stacks.in_family(stack, Family::CloseOpen)
-    };
-    let open: Vec<_> = segments.iter().filter(open).copied().collect();
-    let share = evidence.total(&open).share_of(total);
+    let share = kernel_time::in_family(evidence, &segments, Family::CloseOpen).share_of(total);
     if share > MAX_OPEN {
         return None;
     }

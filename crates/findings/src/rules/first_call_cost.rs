@@ -35,7 +35,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             far more.",
     signature: "A function of the application is on the stack in many separate stretches of the \
                 measured thing's time; the first is ten times as long as the median of the others, \
-                and half of it or more passes in functions that no later one calls.",
+                and half of it or more passes in functions, however deep, that no later one calls.",
     why: "Something is made ready on first use: a table, a connection, a profile, a cache, code. Who \
           happens to call first waits for all of it, though the caller may need none of it.",
     fix: "Make it ready before it is needed (at build time, in another thread, at the start), take a \
@@ -62,7 +62,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "later stretches that were seen",
             value: MIN_LATER as f64,
             unit: "count",
-            reason: "With fewer, the first is one of a few unlike calls. Calls shorter than the clock's \
+            reason: "With fewer, the first is one of a few unlike calls; and what the first one alone does \
+                     must be missing in so many looks at them that chance explains it in one of twenty. Calls shorter than the clock's \
                      period are seen by chance only, so that many more may have been made.",
             source: "definition",
         },
@@ -106,7 +107,7 @@ impl Rule for FirstCallCost {
             for process in processes {
                 let own: Vec<_> =
                     all.iter().filter(|v| evidence.process(v.thread) == process).collect();
-                found.extend(first(*path, &own, evidence.chain.whole));
+                found.extend(first(evidence, &visits, *path, &own));
             }
         }
         found.retain(|first| is_earliest(evidence, &visits, first));
@@ -124,9 +125,14 @@ impl Rule for FirstCallCost {
 }
 
 /// The first of a process's visits of a function, where it is unlike the others.
-fn first<'v>(path: PathId, all: &[&'v Visit], whole: Nanos) -> Option<First<'v>> {
+fn first<'v>(
+    evidence: &Evidence<'_>,
+    visits: &Visits,
+    path: PathId,
+    all: &[&'v Visit],
+) -> Option<First<'v>> {
     let (&visit, later) = all.split_first()?;
-    if visit.length().share_of(whole) < MIN_SHARE || later.len() < MIN_LATER {
+    if visit.length().share_of(evidence.chain.whole) < MIN_SHARE || later.len() < MIN_LATER {
         return None;
     }
     let mut lengths: Vec<_> = later.iter().map(|v| v.length()).collect();
@@ -138,10 +144,7 @@ fn first<'v>(path: PathId, all: &[&'v Visit], whole: Nanos) -> Option<First<'v>>
     if !unlike {
         return None;
     }
-    let again = |callee: PathId| later.iter().any(|v| v.callees.iter().any(|(c, _)| *c == callee));
-    let mut once: Vec<_> =
-        visit.callees.iter().copied().filter(|(callee, _)| !again(*callee)).collect();
-    once.sort_by_key(|(callee, time)| (std::cmp::Reverse(*time), *callee));
+    let once = visits.only_in(evidence.recording, &evidence.lives, path, visit, later);
     let first = First { path, visit, later: later.len(), median, once };
     (first.once().share_of(visit.length()) >= MIN_ONCE).then_some(first)
 }
@@ -218,7 +221,21 @@ mod tests {
         assert_eq!(found.cost.0, 300_000_000);
         assert_eq!(&*found.at[0].function, "load");
         assert!(found.title.contains("`program!load`: its first call takes 300 ms"), "{found:?}");
-        assert!(found.evidence.iter().any(|e| e.what.contains("program!culture")));
+        assert!(found.evidence.iter().any(|e| e.what.contains("program!read_all")));
+    }
+
+    #[test]
+    fn a_guard_that_every_call_passes_hides_nothing() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 200, Cause::CpuUser, "main;load;once;init;culture;read_all");
+        scene.run(main, 100, Cause::CpuUser, "main;load;once;init;culture;sort");
+        for _ in 0..30 {
+            scene.run(main, 3, Cause::CpuUser, "main;other");
+            scene.run(main, 1, Cause::CpuUser, "main;load;once");
+        }
+        let found = first(&scene.done(), super::DOC.id).expect("found");
+        assert!(found.evidence.iter().any(|e| e.what.contains("program!culture")), "{found:?}");
     }
 
     #[test]

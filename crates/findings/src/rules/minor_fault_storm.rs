@@ -91,12 +91,7 @@ fn told(
 ) -> Claim {
     let caller = kernel_time::caller(evidence, &segments);
     let title = format!("{name}: page faults take {COST}, most in `{caller}`");
-    let part = |family| -> Nanos {
-        let segments = segments.iter().map(|s| evidence.chain.segment(*s));
-        let own =
-            segments.filter(|s| evidence.stacks.in_family(evidence.of_segment(s).stack, family));
-        own.map(|s| s.length).sum()
-    };
+    let part = |family| kernel_time::in_family(evidence, &segments, family);
     let (first, copied) = (part(Family::FirstTouch), part(Family::CopyOnWrite));
     let claim = Claim::new(&DOC, title, Vec::new())
         .at(Site::Entry)
