@@ -153,7 +153,10 @@ fn touched(evidence: &Evidence<'_>, held: &[SegmentId], loss: &Loss) -> Nanos {
 
 /// Our sums against the kernel's: what is off by a share is sure by that share less.
 fn of_sums(evidence: &Evidence<'_>, held: &[SegmentId], cost: Nanos, confidence: &mut Confidence) {
-    let share = |wanted: fn(culprit_model::Cause) -> bool| {
+    let share = |apart: f64, wanted: fn(culprit_model::Cause) -> bool| {
+        if apart == 0.0 {
+            return 0.0;
+        }
         let of = held.iter().map(|s| evidence.chain.segment(*s));
         let sum: Nanos =
             of.filter(|s| wanted(evidence.of_segment(s).cause)).map(|s| s.length).sum();
@@ -162,11 +165,11 @@ fn of_sums(evidence: &Evidence<'_>, held: &[SegmentId], cost: Nanos, confidence:
     let sums = evidence.sums_apart;
     confidence.lower(
         "time on run queues differs from the kernel's own sum",
-        1.0 - sums.run_queue * share(culprit_model::Cause::is_runnable),
+        1.0 - sums.run_queue * share(sums.run_queue, culprit_model::Cause::is_runnable),
     );
     confidence.lower(
         "time on CPUs differs from the kernel's own sum",
-        1.0 - sums.cpu * share(culprit_model::Cause::is_cpu),
+        1.0 - sums.cpu * share(sums.cpu, culprit_model::Cause::is_cpu),
     );
 }
 

@@ -30,6 +30,7 @@ mod rules;
 #[cfg(test)]
 mod scene;
 mod settle;
+mod side_by_side;
 mod sites;
 mod tally;
 #[cfg(test)]

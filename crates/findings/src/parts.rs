@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::STACK_LOST;
-use culprit_model::{Cause, Nanos, Text};
+use culprit_model::{Cause, Nanos, StackId, Text};
 
 use crate::evidence::Evidence;
 
@@ -16,15 +16,20 @@ pub(crate) type Parts = BTreeMap<(Cause, Text), BTreeMap<&'static str, Nanos>>;
 
 /// The parts of a recording, by the finding that holds each segment; n log n in segments.
 pub(crate) fn of(evidence: &Evidence<'_>, owners: &[Option<&'static str>]) -> Parts {
-    let mut parts = Parts::new();
+    // By handles first: segments are many, and names are long to compare.
+    let mut handles: BTreeMap<(Cause, Option<StackId>, &'static str), Nanos> = BTreeMap::new();
     for (segment, owner) in evidence.chain.segments.iter().zip(owners) {
-        let Some(id) = *owner else { continue };
-        let interval = evidence.of_segment(segment);
-        let leaf = || Some(evidence.recording.stacks.get(interval.stack?.index())?.frame);
-        let frame = evidence.stacks.user(interval.stack).or_else(leaf);
+        if let Some(id) = *owner {
+            let interval = evidence.of_segment(segment);
+            *handles.entry((interval.cause, interval.stack, id)).or_default() += segment.length;
+        }
+    }
+    let mut parts = Parts::new();
+    for ((cause, stack, id), time) in handles {
+        let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);
+        let frame = evidence.stacks.user(stack).or_else(leaf);
         let function = frame.map_or_else(|| Text::from(STACK_LOST), |f| evidence.name(Some(f)));
-        let by_finding = parts.entry((interval.cause, function)).or_default();
-        *by_finding.entry(id).or_default() += segment.length;
+        *parts.entry((cause, function)).or_default().entry(id).or_default() += time;
     }
     parts
 }

@@ -6,6 +6,7 @@ use crate::catalogue::RULES;
 use crate::evidence::Evidence;
 use crate::parts::Parts;
 use crate::settle::settle;
+use crate::side_by_side;
 
 /// What to look at and how much to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,6 +46,6 @@ pub struct Report {
 #[must_use]
 pub fn find(recording: &Recording, options: &Options) -> Report {
     let evidence = Evidence::of(recording, options);
-    let claims = RULES.iter().flat_map(|rule| rule.find(&evidence)).collect();
-    settle(&evidence, claims, options)
+    let claims = side_by_side::all(RULES, |rule| rule.find(&evidence));
+    settle(&evidence, claims.into_iter().flatten().collect(), options)
 }

@@ -19,7 +19,7 @@ use culprit_model::{Finding, Nanos, Severity};
 use crate::evidence::{Evidence, SegmentId};
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, Specificity, fact};
-use crate::{doubt, parts, sites};
+use crate::{doubt, parts, side_by_side, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
 pub const MIN_SHARE: f64 = 0.01;
@@ -55,18 +55,22 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
     let mut owners = vec![None; evidence.chain.segments.len()];
     let whole = evidence.chain.whole;
     let mut explained = Nanos::ZERO;
-    let mut findings = Vec::new();
+    let mut listed = Vec::new();
     for claim in &claims {
         let held = take(&claim.segments, &mut taken);
         let cost = evidence.total(&held);
         explained += cost;
         held.iter().for_each(|segment| owners[segment.index()] = Some(claim.rule.id));
         let statement = claim.specificity == Specificity::Statement;
-        let listed = options.all || cost.share_of(whole) >= claim.listed_from;
-        if statement || (listed && cost > Nanos::ZERO) {
-            findings.push(finding(evidence, claim, &held, cost));
+        let counts = options.all || cost.share_of(whole) >= claim.listed_from;
+        if statement || (counts && cost > Nanos::ZERO) {
+            listed.push((claim, held, cost));
         }
     }
+    let (parts, mut findings) = side_by_side::both(
+        || parts::of(evidence, &owners),
+        || side_by_side::all(&listed, |(claim, held, cost)| finding(evidence, claim, held, *cost)),
+    );
     findings.sort_by(|a: &Finding, b| {
         b.cost
             .cmp(&a.cost)
@@ -79,7 +83,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &
         explained_share: explained.share_of(whole),
         wall: evidence.chain.wall,
         whole,
-        parts: parts::of(evidence, &owners),
+        parts,
     }
 }
 

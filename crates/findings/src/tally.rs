@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Evidence as Fact, Nanos, Text, ThreadId};
+use culprit_model::{Cause, Evidence as Fact, FrameId, Interval, Nanos, Text, ThreadId};
 
 use crate::evidence::{Evidence, Segment, SegmentId};
 use crate::rule::fact;
@@ -42,19 +42,48 @@ pub(crate) fn by<K: Ord>(
 
 /// What was done in a set of segments: the `limit` costliest threads and functions as facts.
 pub(crate) fn done(evidence: &Evidence<'_>, segments: &[SegmentId], limit: usize) -> Vec<Fact> {
-    let key = |s: &Segment| {
-        let interval = evidence.of_segment(s);
-        let function = evidence.name(evidence.function(interval));
-        Some((evidence.recording.thread(interval.thread).name.clone(), function, interval.cause))
-    };
-    by(evidence, segments, key)
+    // By handles first: segments are many, and names are long to compare.
+    let mut handles: BTreeMap<(ThreadId, Option<FrameId>, Cause), Nanos> = BTreeMap::new();
+    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+        let interval = evidence.of_segment(segment);
+        let key = (interval.thread, evidence.function(interval), interval.cause);
+        *handles.entry(key).or_default() += segment.length;
+    }
+    let mut names: BTreeMap<(Text, Text, Cause), Nanos> = BTreeMap::new();
+    for ((thread, function, cause), time) in handles {
+        let thread = evidence.recording.thread(thread).name.clone();
+        *names.entry((thread, evidence.name(function), cause)).or_default() += time;
+    }
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    names
         .into_iter()
         .take(limit)
-        .map(|t| {
-            let (thread, function, cause) = t.key;
-            fact(format!("meanwhile: {thread} in {function} ({cause})"), t.total.0 as f64, "ns")
+        .map(|((thread, function, cause), time)| {
+            fact(format!("meanwhile: {thread} in {function} ({cause})"), time.0 as f64, "ns")
         })
         .collect()
+}
+
+/// Groups segments by the name of a function, as [`by`] does by a key.
+pub(crate) fn by_name(
+    evidence: &Evidence<'_>,
+    segments: &[SegmentId],
+    function: impl Fn(&Interval) -> Option<FrameId>,
+) -> Vec<Tally<Text>> {
+    let frames = by(evidence, segments, |s| function(evidence.of_segment(s)));
+    let mut names: BTreeMap<Text, Tally<Text>> = BTreeMap::new();
+    for part in frames {
+        let name = evidence.name(Some(part.key));
+        let empty = || Tally { key: name.clone(), segments: Vec::new(), total: Nanos::ZERO };
+        let all = names.entry(name.clone()).or_insert_with(empty);
+        all.segments.extend(part.segments);
+        all.total += part.total;
+    }
+    let mut tallies: Vec<_> = names.into_values().collect();
+    tallies.iter_mut().for_each(|tally| tally.segments.sort_unstable());
+    tallies.sort_by_key(|t| std::cmp::Reverse(t.total));
+    tallies
 }
 
 /// The thread that waits in a segment: the one above it, or its own when it waits itself.

@@ -119,6 +119,10 @@ fn walked(
     (from, to): (Time, Time),
 ) -> CriticalPath {
     let mut path = CriticalPath::default();
+    let rows = &recording.intervals[lives.rows(thread)];
+    let before = |time: Time| rows.partition_point(|row| row.start < time);
+    let within = before(to).saturating_sub(before(from));
+    path.segments.reserve(within);
     let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
     let mut open = vec![Walk { thread, from, now: to.max(from), under: None, goes_on }];
     while let Some(walk) = open.last_mut() {
@@ -126,8 +130,8 @@ fn walked(
             open.pop();
             continue;
         }
-        let near = near.entry(walk.thread).or_default();
-        let Some(at) = lives.before_near(recording, walk.thread, walk.now, near) else {
+        let looked = near.entry(walk.thread).or_default();
+        let Some(at) = lives.before_near(recording, walk.thread, walk.now, looked) else {
             leave(recording, lives, &mut path, walk);
             continue;
         };
@@ -155,7 +159,10 @@ fn walked(
         };
         path.waits.push(PathWait { interval: at, from: start, to: stop, ended, under });
         let under = Some(path.waits.len() - 1);
-        let now = if goes_on { stop } else { last_active(recording, lives, other, stop) };
+        let now = match goes_on {
+            true => stop,
+            false => last_active(recording, lives, (other, near.entry(other).or_default()), stop),
+        };
         let now = now.clamp(start, stop);
         if now < stop {
             path.segments.push(Segment { from: now, residue: true, ..own });
@@ -185,8 +192,13 @@ fn leave(recording: &Recording, lives: &Lives, path: &mut CriticalPath, walk: &m
 
 /// When a waker was last seen able to act before a time: a waker acts on the CPU, so the part of a
 /// wait of its own that reaches past the wakeup is none of its doing.
-fn last_active(recording: &Recording, lives: &Lives, thread: ThreadId, time: Time) -> Time {
-    let row = lives.before(recording, thread, time).map(|at| &recording.intervals[at]);
+fn last_active(
+    recording: &Recording,
+    lives: &Lives,
+    (thread, near): (ThreadId, &mut Option<usize>),
+    time: Time,
+) -> Time {
+    let row = lives.before_near(recording, thread, time, near).map(|at| &recording.intervals[at]);
     match row.filter(|row| row.cause.is_blocked() && end(row) > time) {
         Some(row) => row.start,
         None => time,

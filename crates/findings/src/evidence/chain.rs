@@ -19,7 +19,7 @@
 //! For a service (nothing ended, or it was told to) every thread's time counts but its idle waits;
 //! its other waits are followed in the same way, and no interval counts for more than its length.
 
-use culprit_engine::wakers::{CriticalPath, Lives, Relevance, Scope, critical_path, selected_path};
+use culprit_engine::wakers::{CriticalPath, Lives, Scope, critical_path, selected_path};
 use culprit_model::{Nanos, Recording, ThreadId, Time};
 
 use super::idle::Idle;
@@ -128,8 +128,7 @@ impl Chain {
     /// Builds the chain; n log n in the intervals that it touches.
     pub(crate) fn of(source: &Source<'_>) -> Self {
         let mut builder = Builder { source, chain: Self::default() };
-        let relevance = Relevance::of(source.recording);
-        match relevance.scope {
+        match Scope::of(source.recording) {
             Scope::Command { thread, from, to } if !was_interrupted(source.recording) => {
                 let (whole, to) = ((from, to), to.min(source.range.1));
                 let range = (from.max(source.range.0).min(to), to);
@@ -138,7 +137,7 @@ impl Chain {
                 if source.threads.is_some() {
                     builder.selected(range);
                 } else if range == whole {
-                    builder.add(&relevance.path, None);
+                    builder.follow(thread, whole, None);
                 } else {
                     let path = selected_path(source.recording, source.lives, thread, range);
                     builder.add(&path, None);
@@ -201,6 +200,7 @@ impl Builder<'_, '_> {
         let source = self.source;
         let first = self.chain.links.len();
         self.add_links(path, first, under);
+        self.chain.segments.reserve(path.segments.len());
         for segment in &path.segments {
             let Some(row) = segment.interval else { continue };
             let link = segment.under.map_or(under, |at| Some(link_id(first + at)));

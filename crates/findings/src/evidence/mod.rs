@@ -10,6 +10,7 @@ pub(crate) mod chain;
 mod chore_names;
 pub(crate) mod chores;
 mod counters;
+mod doing;
 mod facts;
 pub(crate) mod families;
 mod faults;
@@ -31,6 +32,8 @@ use culprit_model::{
 pub(crate) use chain::{Chain, IntervalId, Segment, SegmentId};
 pub(crate) use chores::{Chore, ChoreTime, Chores};
 pub(crate) use counters::Counters;
+pub(crate) use doing::Doing;
+use doing::Doings;
 pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
 pub(crate) use faults::Faults;
@@ -44,6 +47,7 @@ pub(crate) use work::Work;
 
 use crate::doubt::Apart;
 use crate::report::Options;
+use crate::side_by_side;
 
 /// What all rules read.
 #[derive(Debug)]
@@ -78,16 +82,22 @@ pub(crate) struct Evidence<'a> {
     names: Vec<Text>,
     /// What each segment depends on.
     relations: Vec<Relation>,
+    /// What is done in each segment.
+    doings: Doings,
 }
 
 impl<'a> Evidence<'a> {
     /// Computes everything; n log n in intervals.
     pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
-        let stacks = Stacks::of(recording);
-        let lives = Lives::of(recording);
-        let loops = Loops::of(recording, &lives, &stacks);
-        let work = Work::of_all(recording);
-        let peers = Peers::of(recording, &lives, &stacks);
+        let (work, (stacks, lives, loops, peers)) = side_by_side::both(
+            || Work::of_all(recording),
+            || {
+                let (stacks, lives) = (Stacks::of(recording), Lives::of(recording));
+                let loops = Loops::of(recording, &lives, &stacks);
+                let peers = Peers::of(recording, &lives, &stacks);
+                (stacks, lives, loops, peers)
+            },
+        );
         let chain = Chain::of(&chain::Source {
             recording,
             lives: &lives,
@@ -106,6 +116,7 @@ impl<'a> Evidence<'a> {
         let frames = (0..recording.frames.len()).map(FrameId::from_index);
         let names = frames.map(|f| Text::from(recording.frame_name(f))).collect();
         let relations = Vec::new();
+        let doings = Doings::of(&chain, &recording.intervals);
         let mut evidence = Self {
             recording,
             stacks,
@@ -122,6 +133,7 @@ impl<'a> Evidence<'a> {
             sums_apart: Apart::of(recording),
             names,
             relations,
+            doings,
         };
         evidence.relations = evidence.chain.segments.iter().map(|s| evidence.relate(s)).collect();
         evidence
@@ -140,6 +152,11 @@ impl<'a> Evidence<'a> {
     /// The process of a thread.
     pub(crate) fn process(&self, thread: ThreadId) -> ProcessId {
         self.recording.thread(thread).process
+    }
+
+    /// The segments of whose cause and stack `wanted` holds: much cheaper than to ask each of them.
+    pub(crate) fn doing(&self, wanted: impl FnMut(&Doing) -> bool) -> Vec<SegmentId> {
+        self.doings.segments(wanted)
     }
 
     /// The segments for which `wanted` holds.
@@ -199,8 +216,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// What the instructions tell where a thread was on a CPU in user code.
-    pub(crate) fn instruction(&self, interval: &Interval) -> Option<Instruction> {
-        let stack = interval.stack.filter(|_| interval.cause == Cause::CpuUser)?;
+    pub(crate) fn instruction(&self, doing: &Doing) -> Option<Instruction> {
+        let stack = doing.stack.filter(|_| doing.cause == Cause::CpuUser)?;
         let leaf = self.recording.stacks.get(stack.index())?.frame;
         self.recording.frame(leaf).instruction
     }

@@ -52,6 +52,19 @@ pub(crate) struct Stacks {
     told: Vec<Told>,
 }
 
+/// Whether a stack has a frame that is `wanted`; one entry a stack.
+pub(crate) fn with_any(recording: &Recording, wanted: impl Fn(FrameId) -> bool) -> Vec<bool> {
+    let frames: Vec<bool> =
+        (0..recording.frames.len()).map(|at| wanted(FrameId::from_index(at))).collect();
+    let mut stacks = Vec::with_capacity(recording.stacks.len());
+    for node in &recording.stacks {
+        // Callers stand before what they call.
+        let inherited = node.parent.and_then(|p| stacks.get(p.index()).copied()).unwrap_or(false);
+        stacks.push(inherited || frames[node.frame.index()]);
+    }
+    stacks
+}
+
 impl Stacks {
     /// Decides every stack; linear in frames and stacks.
     pub(crate) fn of(recording: &Recording) -> Self {

@@ -40,6 +40,10 @@ impl PathId {
 pub(crate) struct Path {
     /// The path without its last function.
     pub(crate) parent: Option<PathId>,
+    /// The path's first function.
+    root: PathId,
+    /// How many functions it has.
+    depth: u32,
     /// A frame of the function, for its names.
     pub(crate) frame: FrameId,
     /// True for a function of the application, not of a library.
@@ -136,7 +140,18 @@ impl Visits {
                 let id = *known.entry((parent, name)).or_insert_with(|| {
                     let id = PathId(u32::try_from(self.paths.len()).unwrap_or(u32::MAX));
                     let application = !chores.is_library(node.frame);
-                    self.paths.push(Path { parent, frame: node.frame, application, name });
+                    let (root, depth) = parent.map_or((id, 1), |parent| {
+                        let parent = self.path(parent);
+                        (parent.root, parent.depth + 1)
+                    });
+                    self.paths.push(Path {
+                        parent,
+                        root,
+                        depth,
+                        frame: node.frame,
+                        application,
+                        name,
+                    });
                     id
                 });
                 Some(id)
@@ -162,19 +177,22 @@ impl Visits {
         for row in rows {
             end = row.start + row.duration;
             // A stack that was cut or lost says nothing about what was on it.
-            let Some(path) = self.at(row).filter(|p| Some(self.root(*p)) == root) else { continue };
+            let Some(path) = self.at(row).filter(|p| Some(self.path(*p).root) == root) else {
+                continue;
+            };
             if current == Some(path) {
                 continue;
             }
-            current = Some(path);
-            let functions = self.functions(Some(path));
-            let same = open.iter().zip(&functions).take_while(|(o, f)| o.path == **f).count();
-            while open.len() > same {
+            let stays = current.and_then(|current| self.common(current, path));
+            while open.last().is_some_and(|last| Some(last.path) != stays) {
                 self.close(&mut open, thread, row.start);
             }
-            for &path in &functions[same..] {
-                open.push(Open { path, from: row.start });
-            }
+            let kept = open.len();
+            let added = std::iter::successors(Some(path), |path| self.path(*path).parent);
+            let added = added.take_while(|path| Some(*path) != stays);
+            open.extend(added.map(|path| Open { path, from: row.start }));
+            open[kept..].reverse();
+            current = Some(path);
         }
         while !open.is_empty() {
             self.close(&mut open, thread, end);
@@ -193,12 +211,17 @@ impl Visits {
         interval.stack.and_then(|stack| self.of_stack.get(stack.index()).copied().flatten())
     }
 
-    fn root(&self, path: PathId) -> PathId {
-        let mut root = path;
-        while let Some(parent) = self.path(root).parent {
-            root = parent;
+    /// The longest path that two paths begin with.
+    fn common(&self, one: PathId, other: PathId) -> Option<PathId> {
+        let (mut one, mut other) = (Some(one), Some(other));
+        while one != other {
+            let depth = |path: Option<PathId>| path.map_or(0, |path| self.path(path).depth);
+            let above = |path: Option<PathId>| path.and_then(|path| self.path(path).parent);
+            let (a, b) = (depth(one), depth(other));
+            one = if a >= b { above(one) } else { one };
+            other = if b >= a { above(other) } else { other };
         }
-        root
+        one
     }
 
     /// The outermost function of most of a thread's time.
@@ -206,7 +229,7 @@ impl Visits {
         let mut roots: BTreeMap<PathId, Nanos> = BTreeMap::new();
         for row in rows {
             if let Some(path) = self.at(row) {
-                *roots.entry(self.root(path)).or_default() += row.duration;
+                *roots.entry(self.path(path).root).or_default() += row.duration;
             }
         }
         roots.into_iter().max_by_key(|(path, time)| (*time, std::cmp::Reverse(*path))).map(|r| r.0)

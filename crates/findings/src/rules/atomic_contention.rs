@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Basis, Instruction, Interval, Nanos, ProcessId, Text, ThreadId};
 
-use crate::evidence::{Evidence, SegmentId};
+use crate::evidence::{Doing, Evidence, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
@@ -80,11 +80,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for AtomicContention {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let held = evidence.doing(|d| atomic(evidence, d).is_some());
+        if held.is_empty() {
+            return Vec::new();
+        }
         let places = places(evidence);
-        let cpu = evidence.segments(|_, i| i.cause.is_cpu());
-        let total = evidence.total(&cpu);
-        let key = |i: &Interval| atomic(evidence, i).map(|_| place_of(evidence, i));
-        tally::by(evidence, &cpu, |s| key(evidence.of_segment(s)))
+        let total = evidence.chore_time.cpu;
+        tally::by(evidence, &held, |s| Some(place_of(evidence, evidence.of_segment(s))))
             .into_iter()
             .filter_map(|found| told(evidence, places.get(&found.key)?, &found, total))
             .collect()
@@ -119,9 +121,9 @@ fn stretches(interval: &Interval) -> std::ops::RangeInclusive<u64> {
 }
 
 /// What kind of atomic instruction a thread is at.
-fn atomic(evidence: &Evidence<'_>, interval: &Interval) -> Option<Instruction> {
+fn atomic(evidence: &Evidence<'_>, doing: &Doing) -> Option<Instruction> {
     let atomic = |i: &Instruction| matches!(i, Instruction::Atomic | Instruction::AtomicFixed);
-    evidence.instruction(interval).filter(atomic)
+    evidence.instruction(doing).filter(atomic)
 }
 
 fn place_of(evidence: &Evidence<'_>, interval: &Interval) -> Key {
@@ -132,7 +134,7 @@ fn place_of(evidence: &Evidence<'_>, interval: &Interval) -> Key {
 fn places(evidence: &Evidence<'_>) -> BTreeMap<Key, Place> {
     let mut places: BTreeMap<Key, Place> = BTreeMap::new();
     for interval in &evidence.recording.intervals {
-        if atomic(evidence, interval).is_none() {
+        if atomic(evidence, &interval.into()).is_none() {
             continue;
         }
         let place = places.entry(place_of(evidence, interval)).or_default();
@@ -153,7 +155,8 @@ fn told(evidence: &Evidence<'_>, place: &Place, found: &Tally<Key>, total: Nanos
     let contended = |s: &SegmentId| place.is_contended(interval(s));
     let held: Vec<SegmentId> = found.segments.iter().copied().filter(contended).collect();
     let own = evidence.total(&held);
-    let fixed = |s: &SegmentId| atomic(evidence, interval(s)) == Some(Instruction::AtomicFixed);
+    let fixed =
+        |s: &SegmentId| atomic(evidence, &interval(s).into()) == Some(Instruction::AtomicFixed);
     let fixed: Vec<SegmentId> = held.iter().copied().filter(fixed).collect();
     let fixed = evidence.total(&fixed).share_of(own) > 0.5;
     let from = if fixed { MIN_FIXED } else { MIN_ANY };

@@ -56,10 +56,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for ClockInKernel {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let within = |i: &culprit_model::Interval| {
-            i.cause == Cause::CpuKernel && evidence.stacks.in_family(i.stack, Family::ClockRead)
-        };
-        let reading = evidence.segments(|_, i| within(i));
+        let reading = evidence.doing(|d| {
+            d.cause == Cause::CpuKernel && evidence.stacks.in_family(d.stack, Family::ClockRead)
+        });
         if reading.is_empty() {
             return Vec::new();
         }

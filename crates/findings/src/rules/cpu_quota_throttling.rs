@@ -38,7 +38,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for CpuQuotaThrottling {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| i.cause == Cause::RunnableQuota);
+        let segments = evidence.doing(|d| d.cause == Cause::RunnableQuota);
         let periods = evidence.counters.growth(None, counter_names::QUOTA_PERIODS);
         let throttled = evidence.counters.growth(None, counter_names::QUOTA_THROTTLED);
         let counted = periods.zip(throttled).map(|(p, t)| (p.value, t.value));
@@ -47,7 +47,7 @@ impl Rule for CpuQuotaThrottling {
         if segments.is_empty() || share.is_some_and(|s| s < MIN_THROTTLED) {
             return Vec::new();
         }
-        let gaps = evidence.segments(|_, i| i.cause == Cause::RunnableQuota).len();
+        let gaps = evidence.doing(|d| d.cause == Cause::RunnableQuota).len();
         let of = counted
             .map_or_else(String::new, |(p, t)| format!(": {t} of {p} periods were throttled"));
         let title = format!("the CPU quota holds threads back for {COST}{of}");

@@ -56,9 +56,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for DescriptorCloseLoop {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let closing = evidence.segments(|_, i| {
-            kernel_time::is_kernel_work(i.cause)
-                && evidence.stacks.in_family(i.stack, Family::Close)
+        let closing = evidence.doing(|d| {
+            kernel_time::is_kernel_work(d.cause)
+                && evidence.stacks.in_family(d.stack, Family::Close)
         });
         if closing.is_empty() {
             return Vec::new();

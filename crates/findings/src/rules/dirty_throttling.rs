@@ -1,8 +1,8 @@
 //! `dirty-throttling`: writers held back until dirty pages are on the disk.
 
-use culprit_model::{Interval, Nanos, ProcessId, counter_names};
+use culprit_model::{Nanos, ProcessId, counter_names};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
@@ -38,14 +38,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     }],
 };
 
-fn is_held_back(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    kernel_time::is_kernel_work(interval.cause)
-        && evidence.stacks.in_family(interval.stack, Family::DirtyLimit)
+fn is_held_back(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    kernel_time::is_kernel_work(doing.cause)
+        && evidence.stacks.in_family(doing.stack, Family::DirtyLimit)
 }
 
 impl Rule for DirtyThrottling {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| is_held_back(evidence, i));
+        let segments = evidence.doing(|d| is_held_back(evidence, d));
         tally::by(evidence, &segments, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
             .filter_map(|t| told(evidence, t.key, t.segments))

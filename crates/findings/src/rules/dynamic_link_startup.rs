@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use culprit_model::{Interval, Nanos, ProcessId, Recording, Text};
 
 use crate::evidence::stacks::is_kernel;
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::tally;
 
@@ -65,8 +65,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for DynamicLinkStartup {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let linking = before_main(evidence);
-        let is_linking = |i: &Interval| i.stack.is_some_and(|s| linking[s.index()]);
-        let segments = evidence.segments(|_, i| i.cause.is_cpu() && is_linking(i));
+        let is_linking = |d: &Doing| d.stack.is_some_and(|s| linking[s.index()]);
+        let segments = evidence.doing(|d| d.cause.is_cpu() && is_linking(d));
         let own = evidence.total(&segments);
         if own < MIN_TIME || own.share_of(evidence.chain.whole) < MIN_SHARE {
             return Vec::new();

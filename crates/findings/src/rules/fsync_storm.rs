@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, Time, counter_names};
+use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally;
 
@@ -53,7 +53,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for FsyncStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let flushing = evidence.segments(|_, i| is_flush(evidence, i));
+        let flushing = evidence.doing(|d| is_flush(evidence, d));
         tally::by(evidence, &flushing, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
             .filter_map(|t| told(evidence, t.key, t.segments, t.total))
@@ -62,11 +62,11 @@ impl Rule for FsyncStorm {
 }
 
 /// True for a flush's wait, and for the kernel's own work and run queue inside one.
-fn is_flush(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    match interval.cause {
+fn is_flush(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    match doing.cause {
         Cause::Fsync => true,
         Cause::CpuKernel | Cause::Runnable | Cause::Disk => {
-            evidence.stacks.in_family(interval.stack, Family::Flush)
+            evidence.stacks.in_family(doing.stack, Family::Flush)
         }
         _ => false,
     }

@@ -3,11 +3,11 @@
 //! First by self time; when no function has enough of it, the deepest function that with what it
 //! calls holds most of the CPU time: the common caller of many small ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Basis, FrameId, LossKind, Nanos, Text};
+use culprit_model::{Basis, FrameId, LossKind, Nanos, StackId, Text};
 
-use crate::evidence::{Evidence, SegmentId};
+use crate::evidence::{Doing, Evidence, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally;
 
@@ -93,13 +93,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for HotFunction {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let cpu = evidence.segments(|_, i| i.cause.is_cpu() && i.stack.is_some());
+        let cpu = evidence.doing(|d| d.cause.is_cpu() && d.stack.is_some());
         let total = evidence.total(&cpu);
         let probed = evidence.recording.losses.iter().any(|l| l.kind == LossKind::ProbesCost);
-        let own = tally::by(evidence, &cpu, |s| {
-            let function = evidence.function(evidence.of_segment(s))?;
+        let own = tally::by_name(evidence, &cpu, |i| {
+            let function = evidence.function(i)?;
             let own = !(probed && is_trap(evidence, function));
-            (own && is_named(evidence, function)).then(|| evidence.name(Some(function)))
+            (own && is_named(evidence, function)).then_some(function)
         });
         let hot: Vec<_> = own
             .into_iter()
@@ -128,7 +128,7 @@ fn is_trap(evidence: &Evidence<'_>, function: FrameId) -> bool {
 #[derive(Default)]
 struct Inclusive {
     total: Nanos,
-    segments: Vec<SegmentId>,
+    stacks: BTreeSet<StackId>,
     /// The fewest frames that were below it towards the root, to prefer the deeper of equals.
     depth: usize,
     /// True when it was the root-most user function of some stack.
@@ -138,16 +138,22 @@ struct Inclusive {
 /// The deepest function that most of the CPU time goes through; none when that is where the
 /// program or a thread begins.
 fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Option<Claim> {
+    // By stacks first: segments are many, and names are long to compare.
+    let mut stacks: BTreeMap<StackId, Nanos> = BTreeMap::new();
+    for segment in cpu.iter().map(|id| evidence.chain.segment(*id)) {
+        if let Some(stack) = evidence.of_segment(segment).stack {
+            *stacks.entry(stack).or_default() += segment.length;
+        }
+    }
     let mut functions: BTreeMap<Text, Inclusive> = BTreeMap::new();
-    for &id in cpu {
-        let segment = evidence.chain.segment(id);
-        let frames = user_frames(evidence, segment.interval);
+    for (stack, time) in stacks {
+        let frames = user_frames(evidence, stack);
         let count = frames.len();
         for (depth, name) in frames.into_iter().enumerate() {
             let function = functions.entry(name).or_default();
-            if function.segments.last() != Some(&id) {
-                function.segments.push(id);
-                function.total += segment.length;
+            // A function that calls itself is on the stack once.
+            if function.stacks.insert(stack) {
+                function.total += time;
             }
             function.depth = function.depth.max(count - depth);
             function.root |= depth + 1 == count;
@@ -160,21 +166,20 @@ fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Op
         .min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))?;
     // That a program's work goes through one function says no more than who waited for whom.
     let specificity = Specificity::Relation;
-    let claim = told(evidence, &name, function.segments, total, " with what it calls")?;
+    let within =
+        |d: &Doing| d.cause.is_cpu() && d.stack.is_some_and(|s| function.stacks.contains(&s));
+    let claim = told(evidence, &name, evidence.doing(within), total, " with what it calls")?;
     Some(Claim { specificity, ..claim })
 }
 
-/// The names of an interval's user frames, leaf first.
-fn user_frames(evidence: &Evidence<'_>, id: crate::evidence::IntervalId) -> Vec<Text> {
+/// The names of a stack's user frames, leaf first.
+fn user_frames(evidence: &Evidence<'_>, stack: StackId) -> Vec<Text> {
     let recording = evidence.recording;
     let user = |f: &FrameId| {
         let module = recording.frame(*f).module.map(|m| recording.module(m));
         !module.is_some_and(|m| crate::evidence::stacks::is_kernel(&m.name, &m.path))
     };
-    let stack = evidence.interval(id).stack;
-    stack
-        .map(|s| recording.stack(s).filter(user).map(|f| evidence.name(Some(f))).collect())
-        .unwrap_or_default()
+    recording.stack(stack).filter(user).map(|f| evidence.name(Some(f))).collect()
 }
 
 /// True for functions in which programs and threads begin: all time goes through them.

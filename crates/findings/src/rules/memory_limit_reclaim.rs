@@ -1,8 +1,8 @@
 //! `memory-limit-reclaim`: threads free memory, or wait for it, before they are given more.
 
-use culprit_model::{Interval, Nanos, counter_names};
+use culprit_model::{Nanos, counter_names};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -34,14 +34,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     }],
 };
 
-fn is_reclaim(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    kernel_time::is_kernel_work(interval.cause)
-        && evidence.stacks.in_family(interval.stack, Family::Reclaim)
+fn is_reclaim(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    kernel_time::is_kernel_work(doing.cause)
+        && evidence.stacks.in_family(doing.stack, Family::Reclaim)
 }
 
 impl Rule for MemoryLimitReclaim {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| is_reclaim(evidence, i));
+        let segments = evidence.doing(|d| is_reclaim(evidence, d));
         kernel_time::by_program(evidence, &segments)
             .into_iter()
             .map(|t| told(evidence, &t.key.name, t.segments, t.total))

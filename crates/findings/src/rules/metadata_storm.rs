@@ -1,8 +1,8 @@
 //! `metadata-storm`: making, renaming and removing files takes much of the time.
 
-use culprit_model::{Interval, Nanos};
+use culprit_model::Nanos;
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -50,9 +50,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 };
 
 /// True for the kernel's work on folders and inodes.
-fn is_metadata(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    let within = |family| evidence.stacks.in_family(interval.stack, family);
-    kernel_time::is_kernel_work(interval.cause)
+fn is_metadata(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    kernel_time::is_kernel_work(doing.cause)
         && within(Family::Metadata)
         && !within(Family::CopyUp)
         && !within(Family::Flush)
@@ -60,7 +60,7 @@ fn is_metadata(evidence: &Evidence<'_>, interval: &Interval) -> bool {
 
 impl Rule for MetadataStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let inside = evidence.segments(|_, i| is_metadata(evidence, i));
+        let inside = evidence.doing(|d| is_metadata(evidence, d));
         if inside.is_empty() {
             return Vec::new();
         }

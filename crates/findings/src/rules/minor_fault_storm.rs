@@ -1,8 +1,8 @@
 //! `minor-fault-storm`: page faults that read nothing take much of the time.
 
-use culprit_model::{Cause, Interval, Nanos};
+use culprit_model::{Cause, Nanos};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -53,9 +53,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 };
 
 /// True for kernel time inside a fault, in no other mechanism's.
-fn is_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    let within = |family| evidence.stacks.in_family(interval.stack, family);
-    interval.cause == Cause::CpuKernel
+fn is_fault(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    doing.cause == Cause::CpuKernel
         && within(Family::PageFault)
         && ![Family::Link, Family::Exec, Family::Fork, Family::Exit, Family::Reclaim]
             .into_iter()
@@ -64,7 +64,7 @@ fn is_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
 
 impl Rule for MinorFaultStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| is_fault(evidence, i));
+        let segments = evidence.doing(|d| is_fault(evidence, d));
         if evidence.total(&segments) < MIN_TIME {
             return Vec::new();
         }

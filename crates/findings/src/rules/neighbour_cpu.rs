@@ -60,7 +60,7 @@ impl Rule for NeighbourCpu {
         if evidence.chain.one_shot {
             return Vec::new();
         }
-        let queued = evidence.segments(|_, i| i.cause == Cause::Runnable);
+        let queued = evidence.doing(|d| d.cause == Cause::Runnable);
         if queued.is_empty() {
             return Vec::new();
         }

@@ -1,8 +1,8 @@
 //! `path-lookup-storm`: looking for files by their paths takes much of the time.
 
-use culprit_model::{Cause, Interval, Nanos};
+use culprit_model::{Cause, Nanos};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -63,10 +63,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 };
 
 /// True for the kernel's way from a path to a file, but for what is made or copied there.
-fn is_lookup(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    let within = |family| evidence.stacks.in_family(interval.stack, family);
-    kernel_time::is_kernel_work(interval.cause)
-        && interval.cause != Cause::Fsync
+fn is_lookup(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    kernel_time::is_kernel_work(doing.cause)
+        && doing.cause != Cause::Fsync
         && within(Family::Path)
         && !within(Family::Exec)
         && !within(Family::CopyUp)
@@ -75,7 +75,7 @@ fn is_lookup(evidence: &Evidence<'_>, interval: &Interval) -> bool {
 
 impl Rule for PathLookupStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let inside = evidence.segments(|_, i| is_lookup(evidence, i));
+        let inside = evidence.doing(|d| is_lookup(evidence, d));
         if inside.is_empty() {
             return Vec::new();
         }

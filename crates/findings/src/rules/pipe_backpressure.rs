@@ -1,8 +1,11 @@
 //! `pipe-backpressure`: a writer waits on a full pipe or a reader on an empty one, because the
 //! other end is slow.
 
-use culprit_model::ThreadId;
+use std::collections::BTreeSet;
 
+use culprit_model::{Recording, ThreadId};
+
+use crate::evidence::stacks::with_any;
 use crate::evidence::{Evidence, Relation, Segment};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
@@ -29,8 +32,12 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for PipeBackpressure {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let waiting = evidence.depending_on(Relation::Pipe);
-        let key = |s: &Segment| Some((wait_of(evidence, s).thread, is_writer(evidence, s)));
-        tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, &t)).collect()
+        let writers = writers(evidence.recording);
+        let key = |s: &Segment| {
+            let wait = wait_of(evidence, s);
+            Some((wait.thread, wait.stack.is_some_and(|stack| writers[stack.index()])))
+        };
+        tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, t)).collect()
     }
 }
 
@@ -43,26 +50,19 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a culprit_model:
     }
 }
 
-/// True when the waiting end writes, by the kernel's function names.
-fn is_writer(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    wait_of(evidence, segment).stack.is_some_and(|stack| {
-        evidence.recording.stack(stack).any(|f| {
-            let name = &evidence.recording.frame(f).function;
-            name.ends_with("pipe_write")
-                || name.ends_with("sys_write")
-                || name.ends_with("do_writev")
-        })
+/// The stacks whose end writes, by the kernel's function names; one entry a stack.
+fn writers(recording: &Recording) -> Vec<bool> {
+    with_any(recording, |frame| {
+        let name = &recording.frame(frame).function;
+        name.ends_with("pipe_write") || name.ends_with("sys_write") || name.ends_with("do_writev")
     })
 }
 
-fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, bool)>) -> Claim {
+fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, bool)>) -> Claim {
     let (waiter, writes) = t.key;
-    let others = t
-        .segments
-        .iter()
-        .map(|s| evidence.of_segment(evidence.chain.segment(*s)).thread)
-        .filter(|thread| *thread != waiter)
-        .map(|thread| evidence.recording.thread_name(thread));
+    let threads = t.segments.iter().map(|s| evidence.of_segment(evidence.chain.segment(*s)).thread);
+    let others: BTreeSet<ThreadId> = threads.filter(|thread| *thread != waiter).collect();
+    let others = others.into_iter().map(|thread| evidence.recording.thread_name(thread));
     let title = format!(
         "{} waits {} {} {}",
         evidence.recording.thread_name(waiter),
@@ -75,11 +75,12 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, bool)>) -> Claim {
         tally::named(others.collect()),
     );
     let waits = evidence.waits(&t.segments);
-    Claim::new(&DOC, title, t.segments.clone())
+    let meanwhile = tally::done(evidence, &t.segments, 3);
+    Claim::new(&DOC, title, t.segments)
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits for the other end", waits.len() as f64, "count")
-        .facts(tally::done(evidence, &t.segments, 3))
+        .facts(meanwhile)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `random-read`: reads that wait for the disk and fetch little each time.
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, Time, counter_names};
+use culprit_model::{Cause, Nanos, ProcessId, Time, counter_names};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
@@ -53,9 +53,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 };
 
 /// True for a read's wait for pages, and the kernel's own work on it.
-fn is_miss(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    let within = |family| evidence.stacks.in_family(interval.stack, family);
-    matches!(interval.cause, Cause::Disk | Cause::CpuKernel)
+fn is_miss(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    matches!(doing.cause, Cause::Disk | Cause::CpuKernel)
         && within(Family::ReadWrite)
         && within(Family::ReadMiss)
         && !within(Family::PageFault)
@@ -63,7 +63,7 @@ fn is_miss(evidence: &Evidence<'_>, interval: &Interval) -> bool {
 
 impl Rule for RandomRead {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| is_miss(evidence, i));
+        let segments = evidence.doing(|d| is_miss(evidence, d));
         tally::by(evidence, &segments, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
             .filter_map(|t| told(evidence, t.key, t.segments))

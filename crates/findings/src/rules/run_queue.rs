@@ -51,7 +51,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for RunQueue {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| i.cause == Cause::Runnable);
+        let segments = evidence.doing(|d| d.cause == Cause::Runnable);
         let total = evidence.total(&segments);
         if total == Nanos::ZERO || evidence.sums_apart.run_queue > MOST_APART {
             return Vec::new();

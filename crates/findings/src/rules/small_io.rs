@@ -57,9 +57,8 @@ const WAYS: [(&str, &str, &str); 2] = [
 
 impl Rule for SmallIo {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let calling = evidence.segments(|_, i| {
-            i.cause.is_cpu() && evidence.stacks.in_family(i.stack, Family::ReadWrite)
-        });
+        let calling = evidence
+            .doing(|d| d.cause.is_cpu() && evidence.stacks.in_family(d.stack, Family::ReadWrite));
         tally::by(evidence, &calling, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
             .filter_map(|t| told(evidence, t.key, t.segments))

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Instruction, Interval, Nanos, Recording, Text, ThreadId};
+use culprit_model::{Instruction, Interval, Nanos, Recording, StackId, Text, ThreadId};
 
-use crate::evidence::{Evidence, SegmentId};
+use crate::evidence::stacks::with_any;
+use crate::evidence::{Doing, Evidence, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally::{self, Tally};
 
@@ -88,10 +89,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for SpinWait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let yields = yielding(evidence.recording);
-        let spins = |i: &Interval| is_spinning(evidence, &yields, i);
-        let segments = evidence.segments(|_, i| spins(i));
+        let spins = |d: &Doing| is_spinning(evidence, &yields, d);
+        let segments = evidence.doing(spins);
         let key = |i: &Interval| {
-            let function = match evidence.instruction(i) {
+            let function = match evidence.instruction(&i.into()) {
                 Some(_) => evidence.function(i),
                 None => evidence.focus(i),
             };
@@ -106,31 +107,23 @@ impl Rule for SpinWait {
 
 /// Which stacks are in a call that yields to the scheduler.
 fn yielding(recording: &Recording) -> Vec<bool> {
-    let named = |f: &culprit_model::Frame| {
-        let name = f.function.as_str();
+    with_any(recording, |frame| {
+        let name = recording.frame(frame).function.as_str();
         let call = name.find("sys_sched_yield").map_or(name, |at| &name[at..]);
         YIELDS.contains(&call)
-    };
-    let frames: Vec<bool> = recording.frames.iter().map(named).collect();
-    let mut stacks = Vec::with_capacity(recording.stacks.len());
-    for node in &recording.stacks {
-        let inherited = node.parent.and_then(|p| stacks.get(p.index()).copied()).unwrap_or(false);
-        stacks.push(inherited || frames[node.frame.index()]);
-    }
-    stacks
+    })
 }
 
-fn is_spinning(evidence: &Evidence<'_>, yields: &[bool], interval: &Interval) -> bool {
+fn is_spinning(evidence: &Evidence<'_>, yields: &[bool], doing: &Doing) -> bool {
     let waits = |i: Instruction| matches!(i, Instruction::Spin | Instruction::Pause);
-    let yields =
-        |i: &Interval| i.stack.is_some_and(|s| yields.get(s.index()).copied() == Some(true));
-    evidence.instruction(interval).is_some_and(waits)
-        || (interval.cause.is_cpu() && yields(interval))
+    let yields = |stack: StackId| yields.get(stack.index()).copied() == Some(true);
+    evidence.instruction(doing).is_some_and(waits)
+        || (doing.cause.is_cpu() && doing.stack.is_some_and(yields))
 }
 
 fn told<K>(
     evidence: &Evidence<'_>,
-    spins: &impl Fn(&Interval) -> bool,
+    spins: &impl Fn(&Doing) -> bool,
     name: &Text,
     found: Tally<K>,
 ) -> Option<Claim> {
@@ -154,7 +147,7 @@ fn told<K>(
         "`{name}` waits {COST} on a CPU in a loop that does nothing until another thread acts"
     );
     // Below a call that yields, the function to look at is the one that calls it.
-    let decoded = evidence.instruction(interval(found.segments.first()?)).is_some();
+    let decoded = evidence.instruction(&interval(found.segments.first()?).into()).is_some();
     let mut claim = Claim::new(&DOC, title, found.segments)
         .at(if decoded { Site::Work } else { Site::Entry })
         .sure(if peers { 0.9 } else { 0.6 })
@@ -191,7 +184,7 @@ fn has_peers(evidence: &Evidence<'_>, held: &[SegmentId]) -> bool {
 /// Who is on a CPU, and not in such a loop, while the segments pass; the busiest first.
 fn meanwhile(
     evidence: &Evidence<'_>,
-    spins: &impl Fn(&Interval) -> bool,
+    spins: &impl Fn(&Doing) -> bool,
     held: &[SegmentId],
 ) -> Vec<(ThreadId, Nanos)> {
     let mut ranges: Vec<_> = held
@@ -202,7 +195,9 @@ fn meanwhile(
     ranges.sort_unstable();
     let longest = ranges.iter().map(|(from, to, _)| to - from).max().unwrap_or(0);
     let mut others: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
-    for row in evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu() && !spins(i)) {
+    for row in
+        evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu() && !spins(&(*i).into()))
+    {
         let (from, to) = (row.start.0, row.start.0 + row.duration.0);
         let first = ranges.partition_point(|range| range.0 + longest <= from);
         for range in ranges[first..].iter().take_while(|range| range.0 < to) {

@@ -105,7 +105,7 @@ impl Calls {
 
 impl Rule for SyscallStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let cpu = evidence.total(&evidence.segments(|_, i| i.cause.is_cpu()));
+        let cpu = evidence.chore_time.cpu;
         calls(evidence)
             .into_iter()
             .filter(|(_, c)| c.samples >= kernel_time::MIN_LOOKS && c.share() >= MIN_ENTERING)

@@ -1,8 +1,8 @@
 //! `timezone-stat`: the C library looks at the time zone's file for every conversion of a time.
 
-use culprit_model::{Cause, Interval, Nanos};
+use culprit_model::{Cause, Nanos};
 
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -33,18 +33,18 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 };
 
 /// True for a system call that the look for the time zone makes.
-fn is_zone_file(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    let within = |family| evidence.stacks.in_family(interval.stack, family);
-    let calls = interval.cause == Cause::CpuKernel
+fn is_zone_file(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    let calls = doing.cause == Cause::CpuKernel
         && ![Family::Boundary, Family::PageFault, Family::Mutex].into_iter().any(within);
-    kernel_time::is_kernel_work(interval.cause)
+    kernel_time::is_kernel_work(doing.cause)
         && within(Family::TimeZone)
         && (calls || within(Family::Path))
 }
 
 impl Rule for TimezoneStat {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.segments(|_, i| is_zone_file(evidence, i));
+        let segments = evidence.doing(|d| is_zone_file(evidence, d));
         kernel_time::by_program(evidence, &segments)
             .into_iter()
             .map(|t| told(evidence, &t.key.name, t.segments, t.total))
