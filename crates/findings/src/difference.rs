@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use culprit_engine::compare::{Comparison, Difference, Run, compare, compare_sets};
 use culprit_engine::stats::{Ratio, Verdict};
-use culprit_model::{Evidence as Fact, Finding, Nanos, Recording, Text};
+use culprit_model::{Cause, Evidence as Fact, Finding, Nanos, Recording, Text};
 
 use crate::habits::Habits;
 use crate::mechanism::{Mechanism, mechanisms};
@@ -51,6 +51,11 @@ impl RunSummary {
     /// All findings of the run, also those of little cost.
     pub(crate) fn findings(&self) -> &[Finding] {
         &self.report.findings
+    }
+
+    /// Its time by cause.
+    pub(crate) fn by_cause(&self) -> BTreeMap<Cause, Nanos> {
+        self.run.by_cause()
     }
 
     /// The wall time of the run.

@@ -15,6 +15,7 @@
 mod catalogue;
 mod change;
 mod chore;
+mod cold;
 mod difference;
 mod doubt;
 mod evidence;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};
+pub use cold::{ColdRun, cold_run};
 pub use difference::{
     DifferenceReport, RunSummary, SAME_BAND, find_difference, find_difference_of_sets,
 };

@@ -111,7 +111,6 @@ struct Due {
     living: u64,
     accounts: u64,
     counters: u64,
-    memory: u64,
     processes: u64,
     observations: u64,
 }
@@ -165,10 +164,8 @@ impl Poller {
         });
         let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
         pids.dedup();
-        every(&mut due.memory, 200, || {
+        every(&mut due.processes, 200, || {
             readings.extend(pids.iter().copied().flat_map(memory));
-        });
-        every(&mut due.processes, 1_000, || {
             readings.extend(pids.iter().copied().flat_map(io));
         });
         readings

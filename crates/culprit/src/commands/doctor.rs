@@ -132,8 +132,9 @@ fn image_text(image: &ImageStored, output: &Output) -> String {
     }
     let mut text = format!("\n{}, {}\n", clean(&image.name), size(image.bytes));
     text.push_str(&table.render(output.width()));
-    if let Some(finding) = find_image(image) {
-        text.push_str(&findings_text(&[finding], Detail::Titles, output));
+    let findings = find_image(image, image::machine());
+    if !findings.is_empty() {
+        text.push_str(&findings_text(&findings, Detail::Titles, output));
     }
     if image.waste.is_empty() {
         text.push_str("  no file is hidden, and none is there twice\n");
@@ -235,6 +236,7 @@ struct Document {
 #[derive(Serialize)]
 struct ImageJson {
     name: String,
+    architecture: Option<String>,
     bytes: u64,
     vain_bytes: u64,
     copied_bytes: u64,
@@ -341,13 +343,14 @@ impl From<&ImageStored> for ImageJson {
         };
         Self {
             name: image.name.clone(),
+            architecture: image.architecture.clone(),
             bytes: image.bytes,
             vain_bytes: image.vain_bytes,
             copied_bytes: image.copied_bytes,
             layers: image.layers.iter().map(layer).collect(),
             waste: image.waste.iter().map(waste).collect(),
             waste_files: image.waste_files,
-            findings: find_image(image).iter().map(FindingJson::from).collect(),
+            findings: find_image(image, image::machine()).iter().map(FindingJson::from).collect(),
         }
     }
 }

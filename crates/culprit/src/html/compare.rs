@@ -27,6 +27,9 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
             });
             places(body, answer, instead, slowest);
         }
+        for note in &answer.notes {
+            body.leaf("p", &[("class", "more")], note);
+        }
         for against in &answer.against {
             difference(body, against);
         }

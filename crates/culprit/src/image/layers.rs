@@ -21,6 +21,7 @@ struct Seen {
 
 /// What an image stores.
 pub(super) fn stored(name: &str, archive: Archive) -> ImageStored {
+    let architecture = archive.architecture;
     let mut seen: BTreeMap<Box<str>, Seen> = BTreeMap::new();
     let mut layers: Vec<ImageLayer> = Vec::new();
     let mut waste: Vec<ImageWaste> = Vec::new();
@@ -71,6 +72,7 @@ pub(super) fn stored(name: &str, archive: Archive) -> ImageStored {
     all.truncate(MOST_LISTED);
     ImageStored {
         name: name.to_owned(),
+        architecture,
         bytes: layers.iter().map(|layer| layer.bytes).sum(),
         layers,
         vain_bytes,
@@ -137,6 +139,7 @@ mod tests {
     #[test]
     fn what_later_layers_hide_is_charged_to_those_that_stored_it() {
         let archive = Archive {
+            architecture: None,
             layers: vec![
                 layer("base", &[("a/x", file(9000, 1)), ("a/y", file(50, 2)), ("b", file(7, 3))]),
                 layer("again", &[("b", file(7, 3)), ("c", file(9000, 1))]),
@@ -162,6 +165,7 @@ mod tests {
     #[test]
     fn a_copy_is_told_and_a_folder_of_a_like_name_stays() {
         let archive = Archive {
+            architecture: None,
             layers: vec![
                 layer("base", &[("ab/x", file(9000, 1)), ("a/x", file(9000, 1))]),
                 layer("rm", &[("a", What::Deleted)]),

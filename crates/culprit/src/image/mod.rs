@@ -48,6 +48,18 @@ pub(crate) fn stored(
     Ok(layers::stored(name, archive))
 }
 
+/// What processors this machine has, as the image format calls them: by Go's names (`GOARCH`).
+pub(crate) fn machine() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "x86" => "386",
+        "aarch64" => "arm64",
+        "powerpc64" => "ppc64le",
+        "loongarch64" => "loong64",
+        other => other,
+    }
+}
+
 /// Tells how much was read.
 struct Counted<'a, R> {
     source: R,

@@ -21,6 +21,8 @@ const MOST_FILES: usize = 2_000_000;
 /// What an image's archive holds.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
+    /// What processors it is for, where its configuration says so.
+    pub(super) architecture: Option<String>,
     /// Layers from the lowest up.
     pub(super) layers: Vec<Layer>,
 }
@@ -63,6 +65,7 @@ struct Manifest {
 
 #[derive(Debug, Default, Deserialize)]
 struct Config {
+    architecture: Option<String>,
     #[serde(default)]
     history: Vec<Step>,
 }
@@ -207,7 +210,7 @@ fn assembled(
         None => Config::default(),
     };
     let steps: Vec<&Step> = config.history.iter().filter(|step| !step.empty_layer).collect();
-    let mut archive = Archive::default();
+    let mut archive = Archive { architecture: config.architecture, layers: Vec::new() };
     for (at, name) in manifest.layers.iter().enumerate() {
         let name = plain(name);
         let file = links.get(&name).unwrap_or(&name);

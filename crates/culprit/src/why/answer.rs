@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use culprit_engine::compare::Difference;
 use culprit_engine::stats::{Ratio, Verdict, median};
 use culprit_findings::{
-    DifferenceReport, Options, RunSummary, find_difference, find_difference_of_sets,
+    ColdRun, DifferenceReport, Options, RunSummary, cold_run, find_difference,
+    find_difference_of_sets,
 };
 use culprit_model::{Finding, Nanos};
 
@@ -38,7 +39,8 @@ pub(crate) struct Answer {
     pub(crate) interrupted: bool,
     /// Where the page and the recordings are.
     pub(crate) folder: PathBuf,
-    /// What a comparison with earlier recordings rests on, one sentence each.
+    /// What a comparison with earlier recordings rests on, and first runs that were cold; one
+    /// sentence each.
     pub(crate) notes: Vec<String>,
 }
 
@@ -130,6 +132,17 @@ impl Against {
     }
 }
 
+/// What a place's first run was cold of, in a sentence.
+fn cold(place: &str, run: &ColdRun) -> String {
+    let (shortest, longest) = run.later;
+    let on: Vec<_> = run.extra.iter().map(|(cause, time)| format!("{time} {cause}")).collect();
+    let on = if on.is_empty() { String::new() } else { format!(", of it {}", on.join(", ")) };
+    format!(
+        "The first run in {place} was a cold one: {} against {shortest} to {longest} of the later ones{on}.",
+        run.first
+    )
+}
+
 impl Answer {
     /// What the rounds tell.
     pub(crate) fn new(plan: &Plan, rounds: &Rounds<Recorded>, all: bool) -> Self {
@@ -184,6 +197,13 @@ impl Answer {
             }
             None => baseline,
         };
+        notes.extend((0..plan.places.len()).filter_map(|index| {
+            let runs = command(index);
+            // Without the first round nobody knows what was cold.
+            runs.first().filter(|(round, _)| *round == 0)?;
+            let runs: Vec<_> = runs.iter().map(|(_, run)| run.summary.clone()).collect();
+            Some(cold(&plan.label(index), &cold_run(&runs)?))
+        }));
         let instead = plan.instead.as_ref().and_then(|argv| argv.last());
         Self {
             command: plan.command.clone(),

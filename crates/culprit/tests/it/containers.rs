@@ -131,3 +131,28 @@ fn a_recording_of_a_container_ends_with_it() {
         assert!(output.status.success(), "{}", stderr(&output));
     });
 }
+
+#[test]
+fn an_image_for_other_processors_is_told() {
+    if !engine_answers() {
+        return skip("an image for other processors", "no container engine answers");
+    }
+    let lab = Lab::new();
+    let image = Image::make(&lab, "arm");
+    // The same image with another word in its configuration, as no other can be had here.
+    let script = format!(
+        "set -e; mkdir a; docker save {0} | tar -x -C a; \
+         sed -i 's/\"architecture\":\"[a-z0-9]*\"/\"architecture\":\"s390x\"/' a/*.json; \
+         docker rmi -f {0}; tar -c -C a . | docker load",
+        image.0
+    );
+    let loaded = program("sh").args(["-c", &script]).current_dir(lab.path("")).output().unwrap();
+    if !loaded.status.success() {
+        // Engines that store images by the hashes of all parts refuse a changed one.
+        return skip("an image for other processors", "the engine takes no changed image");
+    }
+    let place = format!("docker:{}", image.0);
+    let told = lab.json(&["doctor", "--no-probes", "--place", &place]);
+    assert_eq!(told["image"]["architecture"], "s390x", "{told}");
+    assert_eq!(told["image"]["findings"][0]["id"], "emulated-arch", "{told}");
+}

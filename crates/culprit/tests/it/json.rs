@@ -297,7 +297,13 @@ fn the_casebook_prints_the_documented_keys() {
     let case = "title = 't'\nstory = 's'\nfix = 'f'\n[guilty]\ncommand = ['sleep', '0.2']\n\
         finding = 'idle-await'\n[fixed]\ncommand = ['sleep', '0.01']\n";
     std::fs::write(folder.join("case.toml"), case).unwrap();
-    let arguments = ["casebook", "run", "pause", "--dir", "cases", "--short", "--json"];
+    let folder = lab.path("cases/ask");
+    std::fs::create_dir_all(&folder).unwrap();
+    let case = "title = 't'\nstory = 's'\nfix = 'f'\n[[question]]\n\
+        command = ['explain', 'idle-await']\n\
+        [[question.expect]]\nsays = 'it is known'\nat = '/id'\ntext = 'idle-await'\n";
+    std::fs::write(folder.join("case.toml"), case).unwrap();
+    let arguments = ["casebook", "run", "--all", "--dir", "cases", "--short", "--json"];
     let output = lab.culprit().args(arguments).output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let optional = ["cases[].missing", "cases[].findings[]"];

@@ -166,6 +166,16 @@ impl Run {
         });
         Self { wall: relevance.wall, rows: finished.collect() }
     }
+
+    /// Its time by cause.
+    #[must_use]
+    pub fn by_cause(&self) -> BTreeMap<Cause, Nanos> {
+        let mut causes = BTreeMap::new();
+        for ((cause, _), spent) in &self.rows {
+            *causes.entry(*cause).or_default() += spent.time;
+        }
+        causes
+    }
 }
 
 /// The frame whose function a row of a comparison is named after, for time at a stack: the innermost

@@ -6,6 +6,7 @@
 use culprit_model::{Finding, Severity};
 
 use super::finding;
+use super::image::{ImageStored, WasteKind};
 use crate::rule::{Group, RuleDoc, Specificity, Threshold, fact};
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
@@ -47,84 +48,7 @@ const MUCH: f64 = 0.25;
 /// Files that the evidence names.
 const NAMED: usize = 5;
 
-/// What an image stores.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ImageStored {
-    /// Its name.
-    pub name: String,
-    /// Bytes of all files of all layers.
-    pub bytes: u64,
-    /// From the lowest up.
-    pub layers: Vec<ImageLayer>,
-    /// Bytes that later layers hide.
-    pub vain_bytes: u64,
-    /// Bytes of files that are seen, with the content of another one that is seen.
-    pub copied_bytes: u64,
-    /// How many files that are.
-    pub waste_files: usize,
-    /// The largest of them.
-    pub waste: Vec<ImageWaste>,
-}
-
-/// One layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageLayer {
-    /// The instruction that made it; empty where nobody has written it down.
-    pub instruction: String,
-    /// Bytes of its files.
-    pub bytes: u64,
-    /// Files with content.
-    pub files: u64,
-    /// Bytes of them that later layers hide.
-    pub vain_bytes: u64,
-    /// Why its files are not, or not all, known.
-    pub problem: Option<String>,
-}
-
-/// A file that is stored in vain or twice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageWaste {
-    /// Its path.
-    pub path: String,
-    /// Its size.
-    pub bytes: u64,
-    /// Why it is.
-    pub kind: WasteKind,
-    /// The layer that stores it first.
-    pub stored_by: usize,
-    /// The layer that hides it, or stores the copy.
-    pub by: usize,
-}
-
-/// Why a file is stored in vain or twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WasteKind {
-    /// A later layer removes it.
-    Deleted,
-    /// A later layer has another content at its path.
-    Replaced,
-    /// A later layer has the same content at its path: owner, mode or time were changed.
-    StoredAgain,
-    /// Another path has the same content.
-    Copy,
-}
-
-impl WasteKind {
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Deleted => "deleted",
-            Self::Replaced => "replaced",
-            Self::StoredAgain => "stored-again",
-            Self::Copy => "copy",
-        }
-    }
-}
-
-/// What an image says.
-#[must_use]
-pub fn find_image(image: &ImageStored) -> Option<Finding> {
+pub(super) fn find(image: &ImageStored) -> Option<Finding> {
     let vain = image.vain_bytes as f64;
     let share = if image.bytes == 0 { 0.0 } else { vain / image.bytes as f64 };
     if share < VAIN_SHARE.value || vain < VAIN_BYTES.value {
@@ -161,6 +85,7 @@ pub fn find_image(image: &ImageStored) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::image::{ImageLayer, ImageWaste};
     use super::*;
 
     fn image(bytes: u64, vain_bytes: u64) -> ImageStored {
@@ -180,6 +105,7 @@ mod tests {
         };
         ImageStored {
             name: "i:1".to_owned(),
+            architecture: None,
             bytes,
             layers: vec![layer("RUN install"), layer("RUN clean")],
             vain_bytes,
@@ -191,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_in_vain_is_told_with_both_instructions() {
-        let found = find_image(&image(100_000_000, 40_000_000)).expect("bloated");
+        let found = find(&image(100_000_000, 40_000_000)).expect("bloated");
         assert_eq!((found.id, found.severity), ("image-bloat", Severity::Medium));
         assert!(found.title.starts_with("40 % of the image `i:1`"), "{}", found.title);
         let told = &found.evidence[3].what;
@@ -204,11 +130,11 @@ mod tests {
 
     #[test]
     fn little_is_no_finding_and_an_unread_layer_costs_confidence() {
-        assert!(find_image(&image(100_000_000, 5_000_000)).is_none());
-        assert!(find_image(&image(1_000_000, 900_000)).is_none());
-        assert!(find_image(&image(0, 0)).is_none());
+        assert!(find(&image(100_000_000, 5_000_000)).is_none());
+        assert!(find(&image(1_000_000, 900_000)).is_none());
+        assert!(find(&image(0, 0)).is_none());
         let mut unread = image(100_000_000, 40_000_000);
         unread.layers[1].problem = Some("zstd".to_owned());
-        assert!(find_image(&unread).is_some_and(|found| found.confidence < 0.6));
+        assert!(find(&unread).is_some_and(|found| found.confidence < 0.6));
     }
 }

@@ -7,6 +7,8 @@
 
 mod bridge_network_cost;
 mod container_layer_io;
+mod emulated_arch;
+mod image;
 mod image_bloat;
 mod log_driver_backpressure;
 mod measured;
@@ -20,11 +22,12 @@ mod seccomp_cost;
 mod shared_folder_fs;
 mod statement;
 
-pub use image_bloat::{ImageLayer, ImageStored, ImageWaste, WasteKind, find_image};
+pub use image::{ImageLayer, ImageStored, ImageWaste, WasteKind, find_image};
 pub use measured::{Measured, MeasuredArm, MeasuredMetric, MeasuredRatio, PlaceKind};
 
 pub(crate) use bridge_network_cost::DOC as BRIDGE_NETWORK_COST;
 pub(crate) use container_layer_io::DOC as CONTAINER_LAYER_IO;
+pub(crate) use emulated_arch::DOC as EMULATED_ARCH;
 pub(crate) use image_bloat::DOC as IMAGE_BLOAT;
 pub(crate) use log_driver_backpressure::DOC as LOG_DRIVER_BACKPRESSURE;
 pub(crate) use notify_blind::DOC as NOTIFY_BLIND;

@@ -1,8 +1,10 @@
 //! `idle-await`: the measured thing waits for a timer while nobody works.
 
-use culprit_model::{Cause, Interval, Nanos, Severity, WakeSource};
+use std::collections::BTreeMap;
 
-use crate::evidence::{Chain, Evidence, Segment};
+use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, ThreadId, WakeSource};
+
+use crate::evidence::{Chain, Evidence, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::guilty_loops;
 use crate::settle::MIN_SHARE;
@@ -13,6 +15,12 @@ pub(crate) struct IdleAwait;
 
 /// Share of the wall time from which a function that waits for timers is listed.
 const MIN_IDLE: f64 = 0.10;
+
+/// How many times as long a wait must be as those that something else ended to be none of them.
+const LIKE: u64 = 10;
+
+/// How much the confidence falls where nothing of what ended the waits was seen.
+const UNSEEN_DOUBT: f64 = 0.4;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "idle-await",
@@ -40,7 +48,17 @@ impl Rule for IdleAwait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let polling = guilty_loops(evidence);
         let polls = |i: &Interval| evidence.loops.loop_of(i).is_some_and(|l| polling[l]);
-        let idle = evidence.segments(|s, i| is_timer(i) && !polls(i) && nobody_works(evidence, s));
+        let woken = woken_places(evidence);
+        let may_be_timer = |i: &Interval| match timer(i) {
+            Timer::Seen => true,
+            Timer::Likely => {
+                let longest = woken.get(&(i.thread, evidence.focus(i))).copied();
+                longest.unwrap_or_default().0.saturating_mul(LIKE) < i.duration.0
+            }
+            Timer::No => false,
+        };
+        let idle =
+            evidence.segments(|s, i| may_be_timer(i) && !polls(i) && nobody_works(evidence, s));
         if !evidence.chain.one_shot {
             return all_idle(evidence).into_iter().collect();
         }
@@ -57,11 +75,21 @@ impl Rule for IdleAwait {
                     "for {} of {} nothing works but a timer, set in `{}` by {who}",
                     COST, evidence.chain.whole, t.key
                 );
-                let claim = Claim::new(&DOC, title, t.segments)
+                let likely = |s: &SegmentId| {
+                    let interval = evidence.of_segment(evidence.chain.segment(*s));
+                    timer(interval) == Timer::Likely
+                };
+                let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
+                let unseen = evidence.total(&unseen).share_of(t.total);
+                let mut claim = Claim::new(&DOC, title, t.segments)
                     .at(Site::Work)
                     .sure(0.9)
                     .time("waited for timers with nobody working", t.total)
                     .fact("waits", waits as f64, "count");
+                claim.confidence.lower(
+                    "what ended some of the waits was not seen: a timer, or something outside",
+                    1.0 - UNSEEN_DOUBT * unseen,
+                );
                 Claim { listed_from: MIN_IDLE, ..claim }
             })
             .collect()
@@ -109,12 +137,37 @@ const IDLE_WHY: &str = "A thread that waits for work which nobody was waiting fo
 const IDLE_FIX: &str = "Record it while it has work, together with what waits for it (several \
                         `--pid`, `--container`, or `--all`).";
 
-/// True for a wait that only its own timer ended.
-fn is_timer(interval: &Interval) -> bool {
+/// Whether only a wait's own timer ended it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Seen,
+    /// An interrupt of which no more is known; an idle CPU does not trace all of them.
+    Likely,
+    No,
+}
+
+fn timer(interval: &Interval) -> Timer {
+    let unknown = matches!(interval.woken_by, Some(WakeSource::Interrupt | WakeSource::Unseen));
     match interval.cause {
-        Cause::Sleep => interval.woken_by.is_none_or(|w| w == WakeSource::Timer),
-        cause => cause.is_blocked() && interval.woken_by == Some(WakeSource::Timer),
+        // Nothing else ends a sleep but a signal, which a thread sends.
+        Cause::Sleep if unknown || interval.woken_by.is_none() => Timer::Seen,
+        Cause::Poll if unknown => Timer::Likely,
+        cause if cause.is_blocked() && interval.woken_by == Some(WakeSource::Timer) => Timer::Seen,
+        _ => Timer::No,
     }
+}
+
+/// Where threads were woken by something else, and after how long at most: what was not seen at the
+/// end of a wait like that need not be a timer.
+fn woken_places(evidence: &Evidence<'_>) -> BTreeMap<(ThreadId, Option<FrameId>), Nanos> {
+    let other = [WakeSource::Thread, WakeSource::Network, WakeSource::Disk];
+    let polls = evidence.recording.intervals.iter().filter(|i| i.cause == Cause::Poll);
+    let mut longest: BTreeMap<_, Nanos> = BTreeMap::new();
+    for wait in polls.filter(|i| i.woken_by.is_some_and(|by| other.contains(&by))) {
+        let place = longest.entry((wait.thread, evidence.focus(wait))).or_default();
+        *place = (*place).max(wait.duration);
+    }
+    longest
 }
 
 fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {
@@ -146,6 +199,38 @@ mod tests {
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn an_end_that_was_not_seen_is_a_timers_where_nothing_else_ends_waits() {
+        let poll = "main;back_off;libc.so.6!epoll_wait;k:ep_poll";
+        let waiting = |ends: &[End]| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            for end in ends {
+                scene.run(main, 10, Cause::CpuUser, "main;work");
+                scene.wait(main, 400, Cause::Poll, poll, *end);
+            }
+            first(&scene.done(), "idle-await")
+        };
+        let seen = waiting(&[End::Timer; 3]).expect("found");
+        let some = waiting(&[End::Timer, End::Interrupt, End::Timer]).expect("found");
+        assert_eq!(some.cost, seen.cost);
+        assert!(some.confidence < seen.confidence && some.confidence > 0.7, "{}", some.confidence);
+        assert!(waiting(&[End::Interrupt; 3]).is_some_and(|found| found.confidence < 0.6));
+        assert!(waiting(&[End::Network, End::Interrupt, End::Network]).is_none());
+        let mut event_loop = Scene::default();
+        let main = event_loop.program("program", None, 0);
+        event_loop.wait(main, 10, Cause::Poll, poll, End::Network);
+        event_loop.wait(main, 400, Cause::Poll, poll, End::Interrupt);
+        assert_eq!(first(&event_loop.done(), "idle-await").expect("found").cost.0, 400_000_000);
+        let sleep = |end| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            scene.wait(main, 400, Cause::Sleep, NAP, end);
+            first(&scene.done(), "idle-await").expect("found").confidence
+        };
+        assert!((sleep(End::Interrupt) - sleep(End::Timer)).abs() < 1e-9);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `small-io`: many read or write calls that move few bytes each.
 
-use culprit_model::{ProcessId, counter_names};
+use culprit_model::{Evidence as Fact, ProcessId, counter_names};
 
+use crate::evidence::stacks::with_any;
 use crate::evidence::{Evidence, Family, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::tally;
 
 /// The rule.
@@ -49,10 +50,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
 };
 
+const WRITE: &str = "write";
+
+/// Callers that are listed.
+const LISTED: usize = 3;
+
 /// One direction: the counters of its calls and bytes.
 const WAYS: [(&str, &str, &str); 2] = [
     ("read", counter_names::IO_READS, counter_names::IO_READ_BYTES),
-    ("write", counter_names::IO_WRITES, counter_names::IO_WRITE_BYTES),
+    (WRITE, counter_names::IO_WRITES, counter_names::IO_WRITE_BYTES),
 ];
 
 impl Rule for SmallIo {
@@ -85,13 +91,36 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
     let mut claim =
         Claim::new(&DOC, title, segments).time("CPU time in read and write calls", total);
     for (way, calls, each) in small {
-        claim = claim.fact(format!("{way} calls"), calls as f64, "count").fact(
-            format!("bytes a {way} call"),
-            each,
-            "bytes",
-        );
+        let callers = by_caller(evidence, &claim.segments, way, calls);
+        claim = claim
+            .fact(format!("{way} calls"), calls as f64, "count")
+            .fact(format!("bytes a {way} call"), each, "bytes")
+            .facts(callers);
     }
     Some(claim)
+}
+
+/// Who makes the calls. The kernel counts calls and bytes of a process, and samples say whose time
+/// they take: counting each call by its function would cost more than the call.
+fn by_caller(evidence: &Evidence<'_>, segments: &[SegmentId], way: &str, calls: u64) -> Vec<Fact> {
+    let writes = with_any(evidence.recording, |frame| {
+        let name = evidence.recording.frame(frame).function.as_str();
+        name.starts_with("vfs_write")
+            || name.starts_with("vfs_iter_write")
+            || name.ends_with("sys_write")
+    });
+    let of_way = |s: &SegmentId| {
+        let stack = evidence.of_segment(evidence.chain.segment(*s)).stack;
+        stack.is_some_and(|stack| writes[stack.index()]) == (way == WRITE)
+    };
+    let own: Vec<_> = segments.iter().copied().filter(of_way).collect();
+    let all = evidence.total(&own);
+    let callers = tally::by_name(evidence, &own, |i| evidence.focus(i)).into_iter();
+    let counted = callers.take(LISTED).map(|caller| {
+        let about = (calls as f64 * caller.total.share_of(all)).round();
+        fact(format!("{way} calls by {}, by its share of their time", caller.key), about, "count")
+    });
+    counted.collect()
 }
 
 #[cfg(test)]
@@ -104,7 +133,8 @@ mod tests {
         let main = scene.program("writer", None, 0);
         scene.run(main, 100, Cause::CpuUser, "main;format");
         let write = "main;put;libc.so.6!write;k:__x64_sys_write;k:vfs_write";
-        scene.run(main, 400, Cause::CpuKernel, write);
+        scene.run(main, 300, Cause::CpuKernel, write);
+        scene.run(main, 100, Cause::CpuKernel, &write.replace("put", "log"));
         scene.counter(Some(main), counter_names::IO_WRITES, calls);
         scene.counter(Some(main), counter_names::IO_WRITE_BYTES, bytes);
         scene.done()
@@ -119,6 +149,11 @@ mod tests {
             "{}",
             found.title
         );
+        let by = |name: &str| {
+            let told = found.evidence.iter().find(|e| e.what.contains(&format!("calls by {name}")));
+            told.map(|e| e.value)
+        };
+        assert_eq!((by("program!put"), by("program!log")), (Some(750_000.0), Some(250_000.0)));
     }
 
     #[test]
