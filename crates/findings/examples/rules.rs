@@ -21,6 +21,7 @@ static ALLOCATOR: memory::HugePages = memory::HugePages;
 /// Runs of which the best counts.
 const RUNS: usize = 5;
 
+#[expect(clippy::print_stdout, reason = "a program that prints what it measured")]
 fn main() {
     for path in std::env::args_os().skip(1) {
         let opened = culprit_recording::open(Path::new(&path)).expect("a recording");

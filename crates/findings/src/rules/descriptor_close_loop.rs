@@ -42,7 +42,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             unit: "ns",
             reason: "A call takes some 100 ns: 10 ms are 100,000 numbers, a hundred times what a \
                      plain limit allows. At half, services that restart a few helpers are told.",
-            source: "close of a number that is not open 60 to 150 ns, Linux 6.18, virtual machine",
+            source: "close of a number that is not open 60 to 160 ns, Linux 6.18, virtual machine",
         },
         Threshold {
             what: "share of their time in closing what is open",
