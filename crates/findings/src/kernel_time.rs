@@ -138,8 +138,25 @@ pub(crate) fn in_family(evidence: &Evidence<'_>, segments: &[SegmentId], family:
     own.map(|s| s.length).sum()
 }
 
+/// As [`by_program`], of programs of whose CPU time on the chain the segments are at least `share`,
+/// each with that share.
+pub(crate) fn by_busy_program(
+    evidence: &Evidence<'_>,
+    segments: &[SegmentId],
+    share: f64,
+) -> Vec<(Tally<Program>, f64)> {
+    let cpu = cpu_by_process(evidence);
+    let with_share = |t: Tally<Program>| {
+        let cpu: Nanos = t.key.processes.iter().map(|p| cpu[p.index()]).sum();
+        let of_cpu = t.total.share_of(cpu);
+        (t, of_cpu)
+    };
+    let programs = by_program(evidence, segments).into_iter().map(with_share);
+    programs.filter(|(_, of_cpu)| *of_cpu >= share).collect()
+}
+
 /// The CPU time on the chain, one entry a process.
-pub(crate) fn cpu_by_process(evidence: &Evidence<'_>) -> Vec<Nanos> {
+fn cpu_by_process(evidence: &Evidence<'_>) -> Vec<Nanos> {
     let mut cpu = vec![Nanos::ZERO; evidence.recording.processes.len()];
     for segment in &evidence.chain.segments {
         let interval = evidence.of_segment(segment);

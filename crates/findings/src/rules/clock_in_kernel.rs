@@ -63,16 +63,10 @@ impl Rule for ClockInKernel {
         if reading.is_empty() {
             return Vec::new();
         }
-        let cpu = kernel_time::cpu_by_process(evidence);
         let segments = kernel_time::with_entries(evidence, reading);
-        kernel_time::by_program(evidence, &segments)
+        kernel_time::by_busy_program(evidence, &segments, MIN_OF_CPU)
             .into_iter()
-            .filter_map(|t| {
-                let cpu: Nanos = t.key.processes.iter().map(|p| cpu[p.index()]).sum();
-                let share = t.total.share_of(cpu);
-                (share >= MIN_OF_CPU)
-                    .then(|| told(evidence, &t.key.name, t.segments, t.total, share))
-            })
+            .map(|(t, share)| told(evidence, &t.key.name, t.segments, t.total, share))
             .collect()
     }
 }

@@ -68,16 +68,10 @@ impl Rule for MinorFaultStorm {
         if evidence.total(&segments) < MIN_TIME {
             return Vec::new();
         }
-        let cpu = kernel_time::cpu_by_process(evidence);
-        kernel_time::by_program(evidence, &segments)
+        kernel_time::by_busy_program(evidence, &segments, MIN_OF_CPU)
             .into_iter()
-            .filter(|t| t.total >= MIN_TIME)
-            .filter_map(|t| {
-                let cpu: Nanos = t.key.processes.iter().map(|p| cpu[p.index()]).sum();
-                let share = t.total.share_of(cpu);
-                (share >= MIN_OF_CPU)
-                    .then(|| told(evidence, &t.key.name, t.segments, t.total, share))
-            })
+            .filter(|(t, _)| t.total >= MIN_TIME)
+            .map(|(t, share)| told(evidence, &t.key.name, t.segments, t.total, share))
             .collect()
     }
 }
