@@ -120,7 +120,7 @@ pub(crate) fn mechanisms(
             kind.causes.contains(&row.cause)
                 || finding(row).is_some_and(|id| kind.findings.contains(&id))
         });
-        let extra: i64 = acted_on.map(|row| row.extra_ns).sum();
+        let extra: i64 = acted_on.map(|row| row.extra_ns.max(0)).sum();
         Some(Mechanism {
             fact: kind.fact,
             what: kind.what,

@@ -3,21 +3,20 @@
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::{self, Builder, ScopedJoinHandle};
 
-/// Two results, each made while the other is.
-pub(crate) fn both<A: Send, B>(
-    one: impl FnOnce() -> A + Send,
-    other: impl FnOnce() -> B,
-) -> (A, B) {
-    thread::scope(|scope| {
-        let one = scope.spawn(one);
-        let other = other();
-        (joined(one), other)
+/// Two results, each made while the other is; where no thread can be had, one after the other.
+pub(crate) fn both<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| match Builder::new().spawn_scoped(scope, &one) {
+        Ok(made) => {
+            let other = other();
+            (joined(made), other)
+        }
+        Err(_) => (one(), other()),
     })
 }
 
-/// `make` of each item, in their order, by as many threads as there are CPUs.
+/// `make` of each item, in their order, by as many threads as there are CPUs and can be had.
 pub(crate) fn all<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(items.len());
     let next = AtomicUsize::new(0);
@@ -30,7 +29,8 @@ pub(crate) fn all<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) 
         }
     };
     let mut made: Vec<(usize, R)> = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(take)).collect();
+        let spawned = (1..threads).map(|_| Builder::new().spawn_scoped(scope, take));
+        let others: Vec<_> = spawned.flatten().collect();
         let own = take();
         own.into_iter().chain(others.into_iter().flat_map(joined)).collect()
     });

@@ -30,7 +30,15 @@ pub(crate) fn run(args: &DoctorArgs, output: &mut Output) -> Result<Outcome, Fai
     let facts = place.as_ref().map(facts).transpose()?;
     let progress = output.progress();
     let image = place.as_ref().and_then(image::named);
-    let image = image.map(|image| image::stored(image, &progress)).transpose()?;
+    let image = image.and_then(|image| match image::stored(image, &progress) {
+        Ok(stored) => Some(stored),
+        // All else that is known of the place is still worth telling.
+        Err(failure) => {
+            progress.clear();
+            output.warn(&failure.to_string());
+            None
+        }
+    });
     let measured = place.as_ref().filter(|_| !args.no_probes);
     let measured = measured.map(|place| checkup(place, output)).transpose()?;
     if output.wants_json() {

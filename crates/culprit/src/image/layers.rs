@@ -35,14 +35,16 @@ pub(super) fn stored(name: &str, archive: Archive) -> ImageStored {
         };
         // What a layer takes away is of the layers below it, wherever it stands in the archive.
         for item in &layer.items {
-            let gone = match item.what {
-                What::File(..) => continue,
-                What::Deleted => below(&seen, &item.path, true),
-                What::Emptied => below(&seen, &item.path, false),
+            let (gone, kind) = match item.what {
+                // A folder of lower layers is gone where a file is now.
+                What::File(..) => (below(&seen, &item.path, false), WasteKind::Deleted),
+                What::Deleted => (below(&seen, &item.path, true), WasteKind::Deleted),
+                What::Emptied => (below(&seen, &item.path, false), WasteKind::Deleted),
+                What::Covered => (below(&seen, &item.path, true), WasteKind::Replaced),
             };
             for path in gone {
                 if let Some(old) = seen.remove(&path) {
-                    waste.push(wasted(&path, old, WasteKind::Deleted, at));
+                    waste.push(wasted(&path, old, kind, at));
                 }
             }
         }
@@ -160,6 +162,21 @@ mod tests {
         assert_eq!((told.vain_bytes, told.copied_bytes, told.bytes), (9064, 0, 18077));
         let vain: Vec<u64> = told.layers.iter().map(|layer| layer.vain_bytes).collect();
         assert_eq!(vain, [9057, 7, 0]);
+    }
+
+    #[test]
+    fn links_empty_files_and_files_in_place_of_folders_hide_what_was_there() {
+        let archive = Archive {
+            architecture: None,
+            layers: vec![
+                layer("base", &[("a/x", file(9000, 1)), ("b", file(50, 2)), ("c", file(7, 3))]),
+                layer("over", &[("a", file(5, 4)), ("b", What::Covered), ("d", What::Covered)]),
+            ],
+        };
+        let told = stored("i", archive);
+        let waste: Vec<_> = told.waste.iter().map(|w| (w.path.as_str(), w.kind)).collect();
+        assert_eq!(waste, [("/a/x", WasteKind::Deleted), ("/b", WasteKind::Replaced)]);
+        assert_eq!((told.vain_bytes, told.bytes), (9050, 9062));
     }
 
     #[test]

@@ -54,20 +54,22 @@ pub(super) enum What {
     Deleted,
     /// Nothing of lower layers is below the path any more.
     Emptied,
+    /// A link, or a file without content, which hides what lower layers have there.
+    Covered,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Manifest {
     config: String,
-    layers: Vec<String>,
+    // Of an image of no files `null`.
+    layers: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Config {
     architecture: Option<String>,
-    #[serde(default)]
-    history: Vec<Step>,
+    history: Option<Vec<Step>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -148,6 +150,9 @@ fn items(source: &mut dyn Read, room: &mut usize) -> io::Result<Layer> {
                 let hash = hashed(&mut tar, &mut buffer)?;
                 (entry.path.clone(), What::File(entry.bytes, hash))
             }
+            None if matches!(entry.kind, Kind::File | Kind::Link(_)) => {
+                (entry.path.clone(), What::Covered)
+            }
             None => continue,
         };
         match room.checked_sub(1) {
@@ -209,9 +214,11 @@ fn assembled(
             .map_err(|error| wrong(format!("its {}: {error}", manifest.config)))?,
         None => Config::default(),
     };
-    let steps: Vec<&Step> = config.history.iter().filter(|step| !step.empty_layer).collect();
+    let history = config.history.unwrap_or_default();
+    let steps: Vec<&Step> = history.iter().filter(|step| !step.empty_layer).collect();
+    let names = manifest.layers.unwrap_or_default();
     let mut archive = Archive { architecture: config.architecture, layers: Vec::new() };
-    for (at, name) in manifest.layers.iter().enumerate() {
+    for (at, name) in names.iter().enumerate() {
         let name = plain(name);
         let file = links.get(&name).unwrap_or(&name);
         // The same layer may stand in an image twice.
@@ -220,7 +227,7 @@ fn assembled(
             ..Layer::default()
         });
         // Images that were put together by other tools have another number of steps.
-        let step = steps.get(at).filter(|_| steps.len() == manifest.layers.len());
+        let step = steps.get(at).filter(|_| steps.len() == names.len());
         let instruction = step.map(|step| instruction(step)).unwrap_or_default();
         archive.layers.push(Layer { instruction, ..found });
     }

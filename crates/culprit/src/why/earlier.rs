@@ -65,7 +65,12 @@ impl Earlier {
                      `culprit why -o DIR` and `culprit record -- CMD` make one of a command",
                 ));
             }
-            place.get_or_insert_with(|| recording.meta.place.clone());
+            let here = &recording.meta.place;
+            if place.get_or_insert_with(|| here.clone()) != here {
+                let what = format!("compare with `{}`: it was made in {here}", file.display());
+                return Err(Failure::bad_input(what)
+                    .hint("recordings of one place together tell how much runs varied there"));
+            }
             recording.meta.place.clone_from(&label);
             runs.push(EarlierRun {
                 file: file.clone(),

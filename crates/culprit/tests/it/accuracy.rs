@@ -89,7 +89,7 @@ fn summary(judged: &[(&Case, &Outcome)], healthy: &[Outcome]) -> String {
         "| | programs | right |\n|---|---|---|\n\
          | guilty, the costliest finding must be the expected one | {first} | {right} ({percent:.0} %) |\n\
          | guilty, the expected finding must be listed | {listed} | {told} |\n\
-         | healthy, no finding above low severity | {} | {} |\n\n\
+         | healthy, no finding above low severity but `hot-function` and `run-queue` | {} | {} |\n\n\
          Measured on {cpus} CPUs, Linux {}. {again} programs were measured more than once.\n",
         healthy.len(),
         healthy.len() - accused,

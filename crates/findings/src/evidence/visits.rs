@@ -259,9 +259,16 @@ impl Visits {
             let functions = self.functions(self.at(row)).into_iter();
             functions.skip_while(|function| *function != path).skip(1)
         };
-        let looks = others.iter().map(|other| within(other).len()).sum::<usize>();
-        let seen: BTreeSet<PathId> =
-            others.iter().flat_map(|other| within(other)).flat_map(below).collect();
+        let mut seen: BTreeSet<PathId> = BTreeSet::new();
+        // A stack that was cut or lost is no look.
+        let mut looks = 0_u64;
+        for row in others.iter().flat_map(|other| within(other)) {
+            let functions = self.functions(self.at(row));
+            if let Some(at) = functions.iter().position(|function| *function == path) {
+                looks += 1;
+                seen.extend(&functions[at + 1..]);
+            }
+        }
         // Of each function's time, and the outermost ones among them.
         let mut times: BTreeMap<PathId, Nanos> = BTreeMap::new();
         let mut outermost: BTreeSet<PathId> = BTreeSet::new();

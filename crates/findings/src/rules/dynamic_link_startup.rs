@@ -4,9 +4,9 @@
 //! `dlopen` or the first call of a function, has the caller below it and is not meant; nor are the
 //! constructors of libraries, which are the libraries' own work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Interval, Nanos, ProcessId, Recording, Text};
+use culprit_model::{Interval, ModuleId, Nanos, ProcessId, Recording, Text};
 
 use crate::evidence::stacks::is_kernel;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
@@ -105,7 +105,11 @@ fn is_start(module: &str, function: &str) -> bool {
     if module.starts_with("ld-musl") {
         return function.starts_with("_dlstart") || function.starts_with("__dls");
     }
+    // Where stacks are cut, functions that running code enters are roots as well.
+    const LATER: [&str; 5] =
+        ["__tls_get_addr", "_dl_runtime_resolve", "_dl_fixup", "_dl_tlsdesc", "_dl_catch"];
     ["ld-linux", "ld64.so", "ld.so", "ld-2."].iter().any(|name| module.starts_with(name))
+        && !LATER.iter().any(|name| function.starts_with(name))
 }
 
 fn told(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Claim {
@@ -113,7 +117,7 @@ fn told(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Claim {
         .iter()
         .map(|s| evidence.process(evidence.of_segment(evidence.chain.segment(*s)).thread))
         .collect();
-    let most = processes.iter().map(|p| libraries(evidence.recording, *p)).max().unwrap_or(0);
+    let most = most_libraries(evidence.recording, &processes);
     let who = match processes.first() {
         Some(one) if processes.len() == 1 => evidence.recording.process_name(*one),
         _ => format!("{} processes", processes.len()),
@@ -139,12 +143,15 @@ fn leaf(evidence: &Evidence<'_>, interval: &Interval) -> Text {
     evidence.name(node.map(|node| node.frame))
 }
 
-/// How many files of code a process mapped.
-fn libraries(recording: &Recording, process: ProcessId) -> usize {
-    let own = recording.mappings.iter().filter(|m| m.process == process);
-    let files: BTreeSet<_> = own.map(|m| m.module).collect();
-    let is_file = |m: &culprit_model::ModuleId| recording.module(*m).path.starts_with('/');
-    files.into_iter().filter(is_file).count()
+/// How many files of code one of the processes mapped at most.
+fn most_libraries(recording: &Recording, processes: &BTreeSet<ProcessId>) -> usize {
+    let mut files: BTreeMap<ProcessId, BTreeSet<ModuleId>> = BTreeMap::new();
+    for mapping in recording.mappings.iter().filter(|m| processes.contains(&m.process)) {
+        if recording.module(mapping.module).path.starts_with('/') {
+            files.entry(mapping.process).or_default().insert(mapping.module);
+        }
+    }
+    files.values().map(BTreeSet::len).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -169,6 +176,7 @@ mod tests {
         for stack in [
             format!("{LINKER}!_start;{LINKER}!_dl_start;{LINKER}!_dl_relocate_object"),
             format!("{LINKER}!?;{LINKER}!?"),
+            format!("{LINKER}!_dl_relocate_object;{LINKER}!do_lookup_x"),
             format!(
                 "{LINKER}!_start;{LINKER}!_dl_relocate_object;k:asm_exc_page_fault;k:do_wp_page"
             ),

@@ -1,5 +1,7 @@
 //! `first-call-cost`: the first call of a function costs far more than the later ones.
 
+use std::collections::BTreeMap;
+
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Text, ThreadId};
 
 use crate::evidence::visits::{PathId, Visit, Visits};
@@ -100,15 +102,12 @@ impl Rule for FirstCallCost {
         let visits = Visits::of(evidence.recording, &evidence.lives, &evidence.chores);
         let mut found: Vec<First<'_>> = Vec::new();
         for (path, all) in &visits.of {
-            let mut processes: Vec<ProcessId> =
-                all.iter().map(|v| evidence.process(v.thread)).collect();
-            processes.sort_unstable();
-            processes.dedup();
-            for process in processes {
-                let own: Vec<_> =
-                    all.iter().filter(|v| evidence.process(v.thread) == process).collect();
-                found.extend(first(evidence, &visits, *path, &own));
+            let mut processes: BTreeMap<ProcessId, Vec<&Visit>> = BTreeMap::new();
+            for visit in all {
+                processes.entry(evidence.process(visit.thread)).or_default().push(visit);
             }
+            let of_each = processes.values().filter_map(|own| first(evidence, &visits, *path, own));
+            found.extend(of_each);
         }
         found.retain(|first| is_earliest(evidence, &visits, first));
         // What a caller's first visit shows because of a callee's is told of the callee alone.

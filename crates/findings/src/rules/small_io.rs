@@ -52,6 +52,23 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 const WRITE: &str = "write";
 
+/// The C library's functions that write.
+const WRITERS: [&str; 9] = [
+    "write",
+    "__write",
+    "__libc_write",
+    "__write_nocancel",
+    "pwrite",
+    "pwrite64",
+    "__libc_pwrite64",
+    "writev",
+    "pwritev",
+];
+
+/// Parts of the names of the kernel's.
+const KERNEL_WRITERS: [&str; 6] =
+    ["sys_write", "sys_pwrite", "vfs_write", "vfs_iter_write", "do_writev", "do_pwritev"];
+
 /// Callers that are listed.
 const LISTED: usize = 3;
 
@@ -105,9 +122,7 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
 fn by_caller(evidence: &Evidence<'_>, segments: &[SegmentId], way: &str, calls: u64) -> Vec<Fact> {
     let writes = with_any(evidence.recording, |frame| {
         let name = evidence.recording.frame(frame).function.as_str();
-        name.starts_with("vfs_write")
-            || name.starts_with("vfs_iter_write")
-            || name.ends_with("sys_write")
+        WRITERS.contains(&name) || KERNEL_WRITERS.iter().any(|part| name.contains(part))
     });
     let of_way = |s: &SegmentId| {
         let stack = evidence.of_segment(evidence.chain.segment(*s)).stack;
@@ -134,7 +149,8 @@ mod tests {
         scene.run(main, 100, Cause::CpuUser, "main;format");
         let write = "main;put;libc.so.6!write;k:__x64_sys_write;k:vfs_write";
         scene.run(main, 300, Cause::CpuKernel, write);
-        scene.run(main, 100, Cause::CpuKernel, &write.replace("put", "log"));
+        scene.run(main, 50, Cause::CpuKernel, &write.replace("put", "log"));
+        scene.run(main, 50, Cause::CpuUser, "main;log;libc.so.6!pwrite64");
         scene.counter(Some(main), counter_names::IO_WRITES, calls);
         scene.counter(Some(main), counter_names::IO_WRITE_BYTES, bytes);
         scene.done()

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Instruction, Interval, Nanos, Recording, StackId, Text, ThreadId};
+use culprit_model::{Instruction, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId};
 
 use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, SegmentId};
@@ -166,14 +166,16 @@ fn told<K>(
 
 /// True when another thread of the process lived for most of the spinning.
 fn has_peers(evidence: &Evidence<'_>, held: &[SegmentId]) -> bool {
+    let mut threads: BTreeMap<ProcessId, Vec<ThreadId>> = BTreeMap::new();
+    for thread in (0..evidence.recording.threads.len()).map(ThreadId::from_index) {
+        threads.entry(evidence.process(thread)).or_default().push(thread);
+    }
     let accompanied = |s: &&SegmentId| {
         let segment = evidence.chain.segment(**s);
         let own = evidence.of_segment(segment).thread;
-        let mut threads = (0..evidence.recording.threads.len()).map(ThreadId::from_index);
-        threads.any(|t| {
-            let thread = evidence.recording.thread(t);
-            t != own
-                && thread.process == evidence.process(own)
+        threads[&evidence.process(own)].iter().any(|id| {
+            let thread = evidence.recording.thread(*id);
+            *id != own
                 && thread.start <= segment.start
                 && thread.end.is_none_or(|end| end > segment.start)
         })
@@ -181,33 +183,35 @@ fn has_peers(evidence: &Evidence<'_>, held: &[SegmentId]) -> bool {
     2 * held.iter().filter(accompanied).count() > held.len()
 }
 
-/// Who is on a CPU, and not in such a loop, while the segments pass; the busiest first.
+/// Who is on a CPU, and not in such a loop, while any of the segments passes; the busiest first.
 fn meanwhile(
     evidence: &Evidence<'_>,
     spins: &impl Fn(&Doing) -> bool,
     held: &[SegmentId],
 ) -> Vec<(ThreadId, Nanos)> {
-    let mut ranges: Vec<_> = held
-        .iter()
-        .map(|s| evidence.chain.segment(*s))
-        .map(|s| (s.start.0, s.start.0 + s.length.0, evidence.of_segment(s).thread))
-        .collect();
+    let segments = held.iter().map(|s| evidence.chain.segment(*s));
+    let mut ranges: Vec<_> = segments.map(|s| (s.start.0, s.start.0 + s.length.0)).collect();
     ranges.sort_unstable();
-    let longest = ranges.iter().map(|(from, to, _)| to - from).max().unwrap_or(0);
+    // Several threads may spin at once: joined, the ranges end in the order in which they begin.
+    ranges.dedup_by(|next, range| {
+        let joins = next.0 <= range.1;
+        if joins {
+            range.1 = range.1.max(next.1);
+        }
+        joins
+    });
     let mut others: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
-    for row in
-        evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu() && !spins(&(*i).into()))
-    {
+    let working = |i: &&Interval| i.cause.is_cpu() && !spins(&(*i).into());
+    for row in evidence.recording.intervals.iter().filter(working) {
         let (from, to) = (row.start.0, row.start.0 + row.duration.0);
-        let first = ranges.partition_point(|range| range.0 + longest <= from);
-        for range in ranges[first..].iter().take_while(|range| range.0 < to) {
-            if range.2 != row.thread {
-                let both = range.1.min(to).saturating_sub(range.0.max(from));
-                *others.entry(row.thread).or_default() += Nanos(both);
-            }
+        let first = ranges.partition_point(|range| range.1 <= from);
+        let met = ranges[first..].iter().take_while(|range| range.0 < to);
+        let both: u64 = met.map(|range| range.1.min(to) - range.0.max(from)).sum();
+        if both > 0 {
+            *others.entry(row.thread).or_default() += Nanos(both);
         }
     }
-    let mut others: Vec<_> = others.into_iter().filter(|(_, time)| *time > Nanos::ZERO).collect();
+    let mut others: Vec<_> = others.into_iter().collect();
     others.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     others
 }
