@@ -208,7 +208,8 @@ fn measure_one(
         let wrong = judge(&report);
         let why = disturbed(&report)
             .or_else(|| (others > CROWDED).then(|| "other programs".to_owned()))
-            .or_else(|| crowded(&report));
+            .or_else(|| share_above(&report, "run-queue", "a full run queue"))
+            .or_else(|| share_above(&report, "major-page-faults", "files that had left memory"));
         if let Some(wrong) = &wrong {
             println!("{name} (try {attempt}, disturbed by {why:?}): {wrong}");
         }
@@ -270,10 +271,10 @@ impl Others {
     }
 }
 
-/// Whether the program itself waited for CPUs.
-fn crowded(report: &Value) -> Option<String> {
-    let queued = findings(report).iter().find(|f| f["id"] == "run-queue")?;
-    (number(&queued["share"]) > CROWDED).then(|| "a full run queue".to_owned())
+/// `what`, where the program spent much of its time on what a machine adds that does other work, too.
+fn share_above(report: &Value, id: &str, what: &str) -> Option<String> {
+    let found = findings(report).iter().find(|f| f["id"] == id)?;
+    (number(&found["share"]) > CROWDED).then(|| what.to_owned())
 }
 
 fn findings(report: &Value) -> &[Value] {

@@ -101,7 +101,9 @@ impl Rule for FirstCallCost {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let visits = Visits::of(evidence.recording, &evidence.lives, &evidence.chores);
         let mut found: Vec<First<'_>> = Vec::new();
-        for (path, all) in &visits.of {
+        // Nothing of a program calls a thread's outermost function: its stretches are no calls.
+        let called = visits.of.iter().filter(|(path, _)| visits.path(**path).parent.is_some());
+        for (path, all) in called {
             let mut processes: BTreeMap<ProcessId, Vec<&Visit>> = BTreeMap::new();
             for visit in all {
                 processes.entry(evidence.process(visit.thread)).or_default().push(visit);
@@ -235,6 +237,20 @@ mod tests {
         }
         let found = first(&scene.done(), super::DOC.id).expect("found");
         assert!(found.evidence.iter().any(|e| e.what.contains("program!culture")), "{found:?}");
+    }
+
+    #[test]
+    fn what_threads_begin_in_is_called_by_nobody() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 300, Cause::CpuUser, "main;culture");
+        let process = scene.recording.thread(main).process;
+        for n in 0..30 {
+            let other = scene.thread(process, "other", 300 + n);
+            scene.run(other, 1, Cause::CpuUser, "main");
+        }
+        scene.run(main, 30, Cause::CpuUser, "main;work");
+        assert!(first(&scene.done(), super::DOC.id).is_none());
     }
 
     #[test]
