@@ -32,6 +32,7 @@ rules! {
     path_lookup_storm::PathLookupStorm,
     timezone_stat::TimezoneStat,
     metadata_storm::MetadataStorm,
+    commit_batch_too_small::CommitBatchTooSmall,
     dirty_throttling::DirtyThrottling,
     random_read::RandomRead,
     minor_fault_storm::MinorFaultStorm,
@@ -56,6 +57,7 @@ rules! {
     gc_pressure::GcPressure,
     jit_warmup::JitWarmup,
     first_call_cost::FirstCallCost,
+    repeated_work::RepeatedWork,
     single_thread_limit::SingleThreadLimit,
     run_queue::RunQueue,
     neighbour_cpu::NeighbourCpu,
@@ -70,7 +72,7 @@ rules! {
     rights_missing::RightsMissing,
     ;
     probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, EMULATED_ARCH, IMAGE_BLOAT, LOG_DRIVER_BACKPRESSURE,
-    NOTIFY_BLIND, OVERLAY_COPY_UP, PUBLISH_PROXY, SECCOMP_COST, SHARED_FOLDER_FS,
+    NOTIFY_BLIND, OVERLAY_COPY_UP, PUBLISH_PROXY, READER_CHOSE_POLLING, SECCOMP_COST, SHARED_FOLDER_FS,
 }
 
 /// Every rule's page, in the order of the catalogue.

@@ -11,13 +11,13 @@ use crate::tally;
 
 /// Clock samples below which nothing is said of less than [`MIN_TIME`]: the time of 10 samples is
 /// known to a third (Poisson), of one or two not at all.
-const MIN_SAMPLES: f64 = 10.0;
+pub(crate) const MIN_SAMPLES: f64 = 10.0;
 
 /// What [`MIN_SAMPLES`] stand for at the usual rate of the clock.
 const MIN_TIME: Nanos = Nanos(10_000_000);
 
 /// Clock samples from which a share is known well enough: 20 % of 100 to 4 points (binomial).
-const ENOUGH_SAMPLES: f64 = 100.0;
+pub(crate) const ENOUGH_SAMPLES: f64 = 100.0;
 
 /// How many callers and functions a finding lists.
 const LISTED: usize = 3;

@@ -86,6 +86,8 @@ pub(crate) enum Role {
     ProbeDump,
     /// The same where functions have returned.
     ReturnDump,
+    /// A program was executed: its arguments lie at the foot of the user stack.
+    Executed,
     /// A call that moved data has returned.
     Transfer,
     /// A dump of the user stack at some of these.

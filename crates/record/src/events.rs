@@ -70,6 +70,10 @@ const IN_INTERRUPT: &str = "common_flags & 24";
 const AUTO_DUMP: (u32, u32) = (8 << 10, 1_000);
 const DWARF_DUMP: (u32, u32) = (16 << 10, 5_000);
 
+/// Bytes of the user stack that are taken when a program is executed: its arguments and the pointers
+/// to them and to its environment, which the kernel lays there first.
+const ARGUMENTS: u32 = 8 << 10;
+
 /// Minor faults recorded a second and CPU; the others are counted in the period of the next one.
 const MINOR_FAULTS: u32 = 500;
 
@@ -113,6 +117,7 @@ impl EventChoice<'_> {
             )
         });
         if let Some(points) = self.wakers {
+            events.extend(self.executed(points));
             events.extend(self.waker_events(points));
         }
         events
@@ -153,6 +158,14 @@ impl EventChoice<'_> {
                 ..self.target(Role::SwitchDump, switches, dump)
             },
         ]
+    }
+
+    /// Programs as they are executed, where the user's stacks may be copied.
+    fn executed(&self, points: &WakerPoints) -> Option<EventSpec> {
+        let (dump, _) = self.dump()?;
+        let fields = Fields { stack_bytes: ARGUMENTS, ..dump };
+        let source = Source::Tracepoint(points.exec.id);
+        Some(EventSpec { source, ..self.target(Role::Executed, 0, fields) })
     }
 
     fn waker_events(&self, points: &WakerPoints) -> Vec<EventSpec> {

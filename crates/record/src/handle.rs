@@ -17,6 +17,7 @@ use culprit_symbols::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accounts::Accounts;
+use crate::arguments;
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
 use crate::decode::{Body, Map, Record, Sample, Task};
 use crate::fault_files::FaultFiles;
@@ -179,6 +180,7 @@ impl Handler {
             Role::Clock => self.clock(sample, cpu, time),
             Role::MajorFault => self.fault(sample, FaultKind::Major, time),
             Role::MinorFault => self.fault(sample, FaultKind::Minor, time),
+            Role::Executed => self.executed(sample, time),
             Role::Probe(id) => self.probed(sample, id, time),
             Role::ProbeDump => self.probe_dump(sample, Moment::Entry, time),
             Role::ReturnDump => self.probe_dump(sample, Moment::Return, time),
@@ -279,6 +281,17 @@ impl Handler {
             let map = self.spaces.find(space, address)?;
             Some(self.modules.rows()[map.module.index()].path.clone())
         })
+    }
+
+    /// A program was executed: what it was told stands on its stack, also when it has ended before
+    /// anybody could ask /proc.
+    fn executed(&mut self, sample: &Sample<'_>, time: Time) {
+        let base = stack_pointer(UNWIND_REGISTERS, sample.registers);
+        let Some(told) = base.and_then(|base| arguments::of_stack(base, sample.stack)) else {
+            return;
+        };
+        let thread = self.seen(sample.task, time);
+        self.tracker.told(thread, told);
     }
 
     /// A mapping of data that existed when its process was first seen.

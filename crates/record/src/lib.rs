@@ -43,6 +43,7 @@
 compile_error!("records are decoded for 64-bit little-endian machines only");
 
 mod accounts;
+mod arguments;
 mod asleep;
 mod attr;
 mod calls;

@@ -15,7 +15,7 @@ use crate::order::Chunk;
 use crate::source::{EventSource, Ready};
 
 /// Roles by the number that files have for them; only ever extended.
-const ROLES: [Role; 13] = [
+const ROLES: [Role; 14] = [
     Role::Maps,
     Role::Accounting,
     Role::Anchor,
@@ -29,6 +29,7 @@ const ROLES: [Role; 13] = [
     Role::MajorFault,
     Role::MinorFault,
     Role::Switch,
+    Role::Executed,
 ];
 
 /// Rounds of chunks, as they were read.

@@ -295,6 +295,12 @@ impl Tracker {
         });
     }
 
+    /// The arguments of the program that a thread's process has executed last.
+    pub(crate) fn told(&mut self, id: ThreadId, arguments: Text) {
+        let process = self.threads[id.index()].process;
+        self.processes[process.index()].command_line = arguments;
+    }
+
     /// A process mapped code. The first file that it maps after `execve` is its program.
     pub(crate) fn map(
         &mut self,

@@ -16,6 +16,7 @@ mod notify_blind;
 mod overlay_copy_up;
 mod publish_proxy;
 mod quota_throttling;
+mod reader_chose_polling;
 #[cfg(test)]
 mod scene;
 mod seccomp_cost;
@@ -33,6 +34,7 @@ pub(crate) use log_driver_backpressure::DOC as LOG_DRIVER_BACKPRESSURE;
 pub(crate) use notify_blind::DOC as NOTIFY_BLIND;
 pub(crate) use overlay_copy_up::DOC as OVERLAY_COPY_UP;
 pub(crate) use publish_proxy::DOC as PUBLISH_PROXY;
+pub(crate) use reader_chose_polling::DOC as READER_CHOSE_POLLING;
 pub(crate) use seccomp_cost::DOC as SECCOMP_COST;
 pub(crate) use shared_folder_fs::DOC as SHARED_FOLDER_FS;
 
@@ -44,12 +46,13 @@ use measured::Difference;
 /// What a rule says about a probe's answer.
 type Rule = fn(&Measured<'_>) -> Vec<Finding>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     seccomp_cost::find,
     overlay_copy_up::find,
     container_layer_io::find,
     shared_folder_fs::find,
     notify_blind::find,
+    reader_chose_polling::find,
     publish_proxy::find,
     bridge_network_cost::find,
     log_driver_backpressure::find,

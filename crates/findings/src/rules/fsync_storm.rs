@@ -6,16 +6,16 @@ use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
-use crate::tally;
+use crate::tally::{self, Tally};
 
 /// The rule.
 pub(crate) struct FsyncStorm;
 
 /// Flushes from which they are a storm.
-const MIN_FLUSHES: usize = 20;
+pub(super) const MIN_FLUSHES: usize = 20;
 
 /// Bytes written by a flush from which the data, not the flush, takes the time.
-const MAX_BYTES: f64 = 256.0 * 1024.0;
+pub(super) const MAX_BYTES: f64 = 256.0 * 1024.0;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "fsync-storm",
@@ -53,12 +53,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for FsyncStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let flushing = evidence.doing(|d| is_flush(evidence, d));
-        tally::by(evidence, &flushing, |s| Some(evidence.process(evidence.of_segment(s).thread)))
-            .into_iter()
-            .filter_map(|t| told(evidence, t.key, t.segments, t.total))
-            .collect()
+        let storms = flushing(evidence);
+        storms.into_iter().filter_map(|t| told(evidence, t.key, t.segments, t.total)).collect()
     }
+}
+
+/// The time in flushes, by process.
+pub(super) fn flushing(evidence: &Evidence<'_>) -> Vec<Tally<ProcessId>> {
+    let flushing = evidence.doing(|d| is_flush(evidence, d));
+    tally::by(evidence, &flushing, |s| Some(evidence.process(evidence.of_segment(s).thread)))
 }
 
 /// True for a flush's wait, and for the kernel's own work and run queue inside one.
@@ -107,7 +110,7 @@ fn told(
 /// How many flushes up to a time a set of segments belongs to: a flush waits for the device or the journal once,
 /// after it waited for its data. Where no such wait is seen, the stack that was waited in most
 /// often is taken for the one that each flush goes through.
-fn count_flushes(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize {
+pub(super) fn count_flushes(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize {
     let mut counts: BTreeMap<(bool, Option<StackId>), usize> = BTreeMap::new();
     let waits = evidence.waits(segments);
     let flushes = waits

@@ -46,7 +46,7 @@ impl From<io::Error> for Errno {
     }
 }
 
-/// The scheduler's tracepoints: who made whom ready, and when exactly who ran.
+/// The scheduler's tracepoints: who made whom ready, when exactly who ran, and which program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WakerPoints {
     /// In the waker's context.
@@ -57,6 +57,8 @@ pub(crate) struct WakerPoints {
     pub(crate) wakeup_new: Tracepoint,
     /// A CPU goes from one thread to another.
     pub(crate) switch: Tracepoint,
+    /// A process has executed a program, of which no instruction has run yet.
+    pub(crate) exec: Tracepoint,
 }
 
 impl Rights {
@@ -162,6 +164,7 @@ fn waker_points() -> io::Result<WakerPoints> {
         wakeup: point("sched_wakeup")?,
         wakeup_new: point("sched_wakeup_new")?,
         switch: point("sched_switch")?,
+        exec: point("sched_process_exec")?,
     })
 }
 

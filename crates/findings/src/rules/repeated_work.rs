@@ -1,0 +1,281 @@
+//! `repeated-work`: the same program runs with the same arguments, over and over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use culprit_model::{Cause, MarkKind, Nanos, ProcessId, Severity, StackId, Text, ThreadId};
+
+use crate::evidence::Evidence;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::settle::{MEDIUM_SHARE, severity_of};
+
+/// The rule.
+pub(crate) struct RepeatedWork;
+
+/// Runs of one command line from which they are told.
+const MIN_RUNS: usize = 5;
+
+/// Time of one run, on the path, from which it is more than the start of a program.
+const MIN_EACH: Nanos = Nanos(20_000_000);
+
+/// Spread of the runs' CPU time (distance of its quartiles by its median) up to which they do the same.
+const MAX_SPREAD: f64 = 0.25;
+
+/// Characters of a command line that a title shows.
+const SHOWN: usize = 60;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "repeated-work",
+    group: Group::Cpu,
+    specificity: Specificity::Statement,
+    claim: "The same program runs with the same arguments, over and over.",
+    signature: "Processes that were executed with the same arguments (at least one) and used about the \
+                same CPU time each; what they and their children worked lies on the measured thing's \
+                path. Other findings explain that time; this one says that it was spent repeatedly.",
+    why: "What does not change gives the same answer each time, so all runs but the first may be spent \
+          for nothing. What a run reads from its standard input, from files and from the environment is \
+          not seen here.",
+    fix: "If the answer is the same, run it once and keep it (a variable in a shell, a field, a file), or \
+          ask it about many things at once.",
+    check: "culprit record -o fixed.culprit -- CMD; the number of runs in `culprit findings fixed.culprit`",
+    thresholds: &[
+        Threshold {
+            what: "runs of one command line",
+            value: MIN_RUNS as f64,
+            unit: "count",
+            reason: "Twice or thrice happens between the steps of a script; at double, loops over a \
+                     handful of things are missed.",
+            source: "definition",
+        },
+        Threshold {
+            what: "time of one run on the path",
+            value: MIN_EACH.0 as f64,
+            unit: "ns",
+            reason: "Shorter runs cost what starting a program costs, which `spawn-storm` tells.",
+            source: "python3 -c pass 41 ms, perl -e 1 3 ms, Linux 6.18, 2 CPUs",
+        },
+        Threshold {
+            what: "spread of the runs' CPU time (distance of its quartiles by its median)",
+            value: MAX_SPREAD,
+            unit: "share",
+            reason: "Runs over different input differ in what they work; the same work repeated stays \
+                     within this, also on busy machines.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of the wall time",
+            value: MEDIUM_SHARE,
+            unit: "share",
+            reason: "Below the medium severity bound, to run something again may be the simplest way.",
+            source: "definition",
+        },
+    ],
+};
+
+impl Rule for RepeatedWork {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let groups = groups(evidence);
+        if groups.is_empty() {
+            return Vec::new();
+        }
+        let runs = Runs::of(evidence, &groups);
+        let mut told: Vec<_> =
+            groups.iter().filter_map(|(line, group)| told(evidence, line, group, &runs)).collect();
+        told.sort_by_key(|(total, _)| std::cmp::Reverse(*total));
+        told.into_iter().map(|(_, claim)| claim).collect()
+    }
+}
+
+/// Command lines that were executed often enough, with the processes; without those that only run
+/// inside of others, because the outermost is what the program asks for.
+fn groups(evidence: &Evidence<'_>) -> BTreeMap<Text, Vec<ProcessId>> {
+    let recording = evidence.recording;
+    let executed: BTreeSet<_> = recording
+        .marks
+        .iter()
+        .filter(|mark| mark.kind == MarkKind::Exec)
+        .map(|mark| mark.process)
+        .collect();
+    let mut groups: BTreeMap<Text, Vec<ProcessId>> = BTreeMap::new();
+    for id in executed {
+        let process = recording.process(id);
+        let line = &process.command_line;
+        let is_told = process.recorded && process.parent.is_some() && line.as_str().contains(' ');
+        if is_told && recording.meta.root_process != Some(id) {
+            groups.entry(line.clone()).or_default().push(id);
+        }
+    }
+    groups.retain(|_, group| group.len() >= MIN_RUNS);
+    let all: BTreeSet<ProcessId> = groups.values().flatten().copied().collect();
+    groups.retain(|_, group| !group.iter().all(|id| ancestor_in(evidence, *id, &all).is_some()));
+    groups
+}
+
+/// The innermost of these processes above one.
+fn ancestor_in(
+    evidence: &Evidence<'_>,
+    process: ProcessId,
+    those: &BTreeSet<ProcessId>,
+) -> Option<ProcessId> {
+    let parent = |id: ProcessId| evidence.recording.process(id).parent;
+    std::iter::successors(parent(process), |id| parent(*id)).find(|id| those.contains(id))
+}
+
+/// Time by where it passed.
+type Places = BTreeMap<(ThreadId, StackId), Nanos>;
+
+/// What the runs took, each with its children.
+struct Runs {
+    /// On the path, and where.
+    on_path: BTreeMap<ProcessId, (Nanos, Places)>,
+    /// On CPUs.
+    cpu: BTreeMap<ProcessId, Nanos>,
+}
+
+impl Runs {
+    fn of(evidence: &Evidence<'_>, groups: &BTreeMap<Text, Vec<ProcessId>>) -> Self {
+        let all: BTreeSet<ProcessId> = groups.values().flatten().copied().collect();
+        let run_of: Vec<Option<ProcessId>> = (0..evidence.recording.processes.len())
+            .map(ProcessId::from_index)
+            .map(|id| Some(id).filter(|id| all.contains(id)).or(ancestor_in(evidence, id, &all)))
+            .collect();
+        let run = |thread: ThreadId| run_of[evidence.process(thread).index()];
+        let mut runs = Self { on_path: BTreeMap::new(), cpu: BTreeMap::new() };
+        for (_, segment) in evidence.chain.iter() {
+            let interval = evidence.of_segment(segment);
+            if let Some(run) = run(interval.thread).filter(|_| is_work(interval.cause)) {
+                let (total, stacks) = runs.on_path.entry(run).or_default();
+                *total += segment.length;
+                if let Some(stack) = interval.stack {
+                    *stacks.entry((interval.thread, stack)).or_default() += segment.length;
+                }
+            }
+        }
+        for interval in evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
+            if let Some(run) = run(interval.thread) {
+                *runs.cpu.entry(run).or_default() += interval.duration;
+            }
+        }
+        runs
+    }
+
+    /// Distance of the quartiles of the CPU time of these runs by its median.
+    fn spread(&self, group: &[ProcessId]) -> f64 {
+        let mut cpu: Vec<u64> =
+            group.iter().map(|id| self.cpu.get(id).map_or(0, |cpu| cpu.0)).collect();
+        cpu.sort_unstable();
+        let at = |quarter: usize| cpu[(cpu.len() - 1) * quarter / 4] as f64;
+        if at(2) > 0.0 { (at(3) - at(1)) / at(2) } else { f64::INFINITY }
+    }
+}
+
+/// True for what a run works and waits for by itself: what it sleeps is for another rule.
+fn is_work(cause: Cause) -> bool {
+    let waits = matches!(cause, Cause::Disk | Cause::Fsync | Cause::Fault | Cause::Net);
+    cause.is_cpu() || cause == Cause::Runnable || waits
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    line: &Text,
+    group: &[ProcessId],
+    runs: &Runs,
+) -> Option<(Nanos, Claim)> {
+    let total: Nanos = group.iter().filter_map(|id| runs.on_path.get(id)).map(|(t, _)| *t).sum();
+    let each = Nanos(total.0 / group.len() as u64);
+    let share = total.share_of(evidence.chain.whole);
+    let spread = runs.spread(group);
+    if each < MIN_EACH || share < MEDIUM_SHARE || spread > MAX_SPREAD {
+        return None;
+    }
+    let mut stacks = Places::new();
+    for (_, of_run) in group.iter().filter_map(|id| runs.on_path.get(id)) {
+        of_run.iter().for_each(|(at, time)| *stacks.entry(*at).or_default() += *time);
+    }
+    let costliest = stacks.into_iter().max_by_key(|(_, time)| *time).map(|(at, _)| at);
+    let title =
+        format!("`{}` runs {} times, {each} each: {total} in all", shown(line), group.len());
+    let severity = severity_of(share).min(Severity::Medium);
+    let claim = Claim::statement(&DOC, title, severity)
+        .pointing(costliest.into_iter().collect())
+        .sure(0.8)
+        .fact("runs with the same arguments", group.len() as f64, "count")
+        .time("time of one run on the path (mean)", each)
+        .time("time of all of them", total)
+        .fact("share of the measured time", share, "share")
+        .fact("spread of their CPU time", spread, "share");
+    Some((total, claim))
+}
+
+/// A command line as titles have it: cut, and without what looks like a secret and follows it.
+fn shown(line: &str) -> String {
+    const SECRETS: [&str; 6] = ["pass", "secret", "token", "authorization", "apikey", "api_key"];
+    let is_secret = |word: &&str| {
+        let word = word.to_ascii_lowercase();
+        SECRETS.iter().any(|secret| word.contains(secret))
+    };
+    let words: Vec<&str> = line.split(' ').collect();
+    let plain: Vec<&str> = words.iter().copied().take_while(|word| !is_secret(word)).collect();
+    let text = plain.join(" ").replace('`', "'");
+    let cut: String = text.chars().take(SHOWN).collect();
+    if cut.len() < text.len() || plain.len() < words.len() { format!("{cut} ...") } else { cut }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Mark, Recording};
+
+    const WAIT: &str = "main;render;libc.so.6!wait4;k:do_wait";
+
+    /// A parent that runs a tool once for each of these arguments and lengths.
+    fn with(runs: &[(&str, u64)]) -> Recording {
+        let mut scene = Scene::default();
+        let parent = scene.program("site", None, 0);
+        let mut born = 0;
+        for (argument, ms) in runs {
+            let child = scene.program("tool", Some(parent), born);
+            scene.run(child, *ms, Cause::CpuUser, "main;load;parse");
+            scene.wait(parent, *ms, Cause::Child, WAIT, End::By(child));
+            born += ms;
+            let process = scene.recording.thread(child).process;
+            scene.recording.processes[process.index()].command_line =
+                format!("tool --load {argument}").into();
+            scene.recording.marks.push(Mark {
+                time: scene.recording.process(process).start,
+                kind: MarkKind::Exec,
+                process,
+                thread: Some(child),
+                text: "/bin/tool".into(),
+            });
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn the_same_run_again_and_again_is_told_beside_what_explains_its_time() {
+        let recording = with(&[("site.conf", 100); 8]);
+        let found = first(&recording, "repeated-work").expect("found");
+        assert_eq!(found.title, "`tool --load site.conf` runs 8 times, 100 ms each: 800 ms in all");
+        assert_eq!((found.cost, found.severity), (Nanos::ZERO, Severity::Medium));
+        assert_eq!(&*found.at[0].function, "parse");
+    }
+
+    #[test]
+    fn other_arguments_other_work_and_few_runs_are_not() {
+        let told = |runs: &[(&str, u64)]| first(&with(runs), "repeated-work").is_some();
+        let names = ["a", "b", "c", "d", "e", "f"].map(|name| (name, 100));
+        assert!(!told(&names));
+        let lengths = [30, 60, 90, 120, 150, 180].map(|ms| ("same", ms));
+        assert!(!told(&lengths));
+        assert!(!told(&[("same", 100); 4]));
+        assert!(!told(&[("same", 10); 8]));
+    }
+
+    #[test]
+    fn titles_show_no_secrets() {
+        assert_eq!(shown("curl -s http://x/"), "curl -s http://x/");
+        assert_eq!(shown("client --password hunter2 host"), "client ...");
+        assert_eq!(shown(&"x".repeat(99)), format!("{} ...", "x".repeat(60)));
+    }
+}
