@@ -12,6 +12,7 @@
 //! Pure: no files, clocks, environment or printing. Rules know mechanisms by the kernel's and the
 //! common libraries' own functions, never programs by their names.
 
+mod alike;
 mod catalogue;
 mod change;
 mod chore;

@@ -19,7 +19,7 @@ use culprit_model::{Finding, Nanos, Severity};
 use crate::evidence::{Evidence, SegmentId};
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, Specificity, fact};
-use crate::{doubt, parts, side_by_side, sites};
+use crate::{alike, doubt, parts, side_by_side, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
 pub const MIN_SHARE: f64 = 0.01;
@@ -46,7 +46,8 @@ pub fn severity_of(share: f64) -> Severity {
 }
 
 /// Gives each segment to one claim and makes findings of what the claims then hold.
-pub(crate) fn settle(evidence: &Evidence<'_>, mut claims: Vec<Claim>, options: &Options) -> Report {
+pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Options) -> Report {
+    let mut claims = alike::joined(evidence, claims);
     claims.sort_by_cached_key(|claim| {
         let total = evidence.total(&claim.segments);
         (Reverse(claim.specificity), Reverse(total), claim.rule.id, claim.title.clone())

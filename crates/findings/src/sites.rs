@@ -65,6 +65,17 @@ pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec
     }
 }
 
+/// What a place is called: its program, module and function.
+pub(crate) type Name = (Text, Text, Text);
+
+/// The name of the costliest place of a set of segments.
+pub(crate) fn costliest(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Option<Name> {
+    let first = of(evidence, held, site).into_iter().next()?;
+    // `NAME (PID)`, or the name alone.
+    let program = first.process.split(" (").next().unwrap_or_default();
+    Some((program.into(), first.module, first.function))
+}
+
 /// The interval of a segment, or of the nearest wait around it, that passes below a function.
 fn below(evidence: &Evidence<'_>, segment: &Segment, function: &Text) -> IntervalId {
     let is_below = |id: &IntervalId| {

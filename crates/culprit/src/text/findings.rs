@@ -1,14 +1,16 @@
 //! Findings as text: a list, and a rule's own page.
 
 use culprit_findings::RuleDoc;
-use culprit_model::{Finding, Nanos, Where};
+use culprit_model::{Finding, Nanos, Text, Where};
 
 use crate::output::{Output, clean, evidence_value, number, percent, wrap};
 
 /// Facts of a finding that a list shows; the JSON and the page have all.
 const MOST_FACTS: usize = 6;
-/// Frames of a typical stack that a list shows, from the leaf.
-const MOST_FRAMES: usize = 6;
+/// Frames of a typical stack that a list shows, from the leaf: few of the kernel, of which there may
+/// be many before the first function that users wrote.
+const MOST_KERNEL_FRAMES: usize = 2;
+const MOST_FRAMES: usize = 8;
 
 /// Which findings are told with reason, way out and evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,14 +96,25 @@ fn place(at: &Where) -> String {
     format!("{} / {}, {}!{}{line}", at.process, at.thread, at.module, at.function)
 }
 
-/// The leaf end of the typical stack, innermost first.
+/// The leaf end of the typical stack, innermost first: the cause, the kernel in short, the program.
 fn stack(at: &Where) -> Vec<String> {
-    let mut frames: Vec<String> =
-        at.stack.iter().rev().take(MOST_FRAMES).map(|frame| format!("< {frame}")).collect();
-    if at.stack.len() > MOST_FRAMES {
-        frames.push(format!("< {} more frames", at.stack.len() - MOST_FRAMES));
+    let is_kernel = |frame: &&Text| frame.starts_with("[kernel]!");
+    let (causes, frames) = match at.stack.split_last() {
+        Some((cause, frames)) if !cause.contains('!') => (Some(cause), frames),
+        _ => (None, &at.stack[..]),
+    };
+    let kernel = frames.iter().rev().take_while(is_kernel).count();
+    let shown = causes.into_iter().chain(frames.iter().rev().take(kernel.min(MOST_KERNEL_FRAMES)));
+    let mut lines: Vec<String> = shown.map(|frame| format!("< {frame}")).collect();
+    if kernel > MOST_KERNEL_FRAMES {
+        lines.push(format!("< {} more of the kernel", kernel - MOST_KERNEL_FRAMES));
     }
-    frames
+    let own = frames.iter().rev().skip(kernel);
+    lines.extend(own.take(MOST_FRAMES).map(|frame| format!("< {frame}")));
+    if frames.len() > kernel + MOST_FRAMES {
+        lines.push(format!("< {} more frames", frames.len() - kernel - MOST_FRAMES));
+    }
+    lines
 }
 
 /// A rule's page for `culprit explain`.
@@ -136,4 +149,35 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         text.push_str(&wrap(&line, output.width(), "  "));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_shows_the_program_behind_many_frames_of_the_kernel() {
+        let kernel = (0..9).map(|at| format!("[kernel]!do_step_{at}"));
+        let frames = ["program!main", "program!load", "libc.so.6!read"].map(str::to_owned);
+        let stack = frames.into_iter().chain(kernel).chain(["blocked.disk".to_owned()]);
+        let at = Where { stack: stack.map(Text::from).collect(), ..Where::default() };
+        let expected = [
+            "< blocked.disk",
+            "< [kernel]!do_step_8",
+            "< [kernel]!do_step_7",
+            "< 7 more of the kernel",
+            "< libc.so.6!read",
+            "< program!load",
+            "< program!main",
+        ];
+        assert_eq!(super::stack(&at), expected);
+    }
+
+    #[test]
+    fn a_deep_stack_says_how_much_of_it_is_left_out() {
+        let stack = (0..12).map(|at| Text::from(format!("program!step_{at}"))).collect();
+        let lines = super::stack(&Where { stack, ..Where::default() });
+        assert_eq!(lines.len(), MOST_FRAMES + 1);
+        assert_eq!(lines.last().map(String::as_str), Some("< 4 more frames"));
+    }
 }
