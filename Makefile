@@ -4,7 +4,7 @@ export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/culprit/target
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 CULPRIT := $(CARGO_TARGET_DIR)/$(HOST)/release/culprit
 
-.PHONY: help demo test check build dist bless bench fuzz clean
+.PHONY: help demo test check build dist bless bench accuracy fuzz clean
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
 
@@ -38,6 +38,10 @@ bench: ## recorder overhead against perf and samply, and the file's and engine's
 	@scripts/setup bench
 	@cargo build --release -p culprit-cli
 	@scripts/bench $(CULPRIT)
+
+accuracy: ## how often findings are right about programs by people who had not read the rules
+	@scripts/setup test
+	@cargo test --release --workspace --test it -- --ignored --nocapture --test-threads=1 had_not_read
 
 fuzz: ## feed damaged files to every reader of a foreign format, FUZZ_SECONDS (10) each
 	@cargo run --release --quiet -p culprit-fuzz -- --seconds $(or $(FUZZ_SECONDS),10)

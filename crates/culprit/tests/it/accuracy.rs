@@ -17,6 +17,21 @@ them must be told for stands in `fixtures/guilty/expected.toml`, which no rule r
 
 ";
 
+const UNSEEN_HEAD: &str = "\
+# Programs of others
+
+<!-- Written by crates/culprit/tests/it/guilty.rs from what it measured; `CULPRIT_BLESS=1 make accuracy` writes it again. -->
+
+Slow and healthy programs (`fixtures/unseen`) by people who had not read the rules, nor the programs of
+[accuracy.md](accuracy.md): as they would write a service, a tool or a batch job, with the usual flags of
+each language, many without frame pointers or debug information. `fixtures/unseen/expected.toml` says what
+must be told of each; for some several findings are as right. When such programs were first
+measured, 166 of 207 guilty ones (80 %) were told right, and 8 of 30 healthy ones were accused. What was wrong
+about the rules then has been mended by mechanism, so these are no surprises any more; here are those of them
+that need nothing else to run.
+
+";
+
 const METHOD: &str = "
 ## How this was made
 
@@ -39,7 +54,7 @@ const LIMITS: &str = "
 ## What it does not show
 
 - The programs were written by those who wrote the rules. They show that a mechanism is recognised in
-  several languages and shapes, not how often it is recognised in programs that nobody here has seen.
+  several languages and shapes; [accuracy-unseen.md](accuracy-unseen.md) has programs of others.
 - Each is slow by one mechanism for most of its time. Real programs mix several, and a finding of a
   tenth of the time is harder to get right than one of nine tenths.
 - They run for seconds, alone, on one machine. Services that run for hours, many cores, other kernels
@@ -51,21 +66,29 @@ const LIMITS: &str = "
 
 /// Writes the document with `CULPRIT_BLESS=1`; otherwise the measurement is only judged.
 pub(crate) fn bless(cases: &[Case], guilty: &[Outcome], healthy: &[Outcome], allowed: &[String]) {
-    if std::env::var_os("CULPRIT_BLESS").is_none() {
-        return;
-    }
-    let judged: Vec<_> = guilty.iter().filter_map(|o| Some((case_of(cases, o)?, o))).collect();
-    let mut text = HEAD.to_owned();
-    text += &summary(&judged, healthy);
-    text += &by_finding(&judged);
-    text += &by_program(&judged);
-    text += &of_healthy(healthy);
-    text += METHOD;
     let allowed: Vec<String> = allowed.iter().map(|id| format!("`{id}`")).collect();
-    let _ = write!(text, "{}.", allowed.join(" and "));
-    text += LIMITS;
-    let path = fixtures().join("../docs/accuracy.md");
-    std::fs::write(path, text).expect("docs/accuracy.md");
+    let tables = tables(cases, guilty, healthy);
+    write("accuracy.md", &format!("{HEAD}{tables}{METHOD}{}.{LIMITS}", allowed.join(" and ")));
+}
+
+/// The same for the programs of `fixtures/unseen`.
+pub(crate) fn bless_unseen(cases: &[Case], guilty: &[Outcome], healthy: &[Outcome]) {
+    let tables = tables(cases, guilty, healthy);
+    write("accuracy-unseen.md", &format!("{UNSEEN_HEAD}{tables}"));
+}
+
+fn tables(cases: &[Case], guilty: &[Outcome], healthy: &[Outcome]) -> String {
+    let judged: Vec<_> = guilty.iter().filter_map(|o| Some((case_of(cases, o)?, o))).collect();
+    let parts =
+        [summary(&judged, healthy), by_finding(&judged), by_program(&judged), of_healthy(healthy)];
+    parts.concat()
+}
+
+fn write(document: &str, text: &str) {
+    if std::env::var_os("CULPRIT_BLESS").is_some() {
+        let path = fixtures().join("../docs").join(document);
+        std::fs::write(path, text).expect("a document");
+    }
 }
 
 fn case_of<'a>(cases: &'a [Case], outcome: &Outcome) -> Option<&'a Case> {
@@ -159,7 +182,7 @@ fn language(file: &str) -> &'static str {
         Some("cc") => "C++",
         Some("go") => "Go",
         Some("java") => "Java",
-        Some("mjs") => "Node",
+        Some("cjs" | "mjs") => "Node",
         Some("py") => "Python",
         Some("rs") => "Rust",
         Some("sh") => "shell",
