@@ -27,6 +27,7 @@ rules! {
     idle_await::IdleAwait,
     name_lookup_wait::NameLookupWait,
     fsync_storm::FsyncStorm,
+    overlay_copy_up::OverlayCopyUp,
     small_io::SmallIo,
     major_page_faults::MajorPageFaults,
     path_lookup_storm::PathLookupStorm,
@@ -63,6 +64,8 @@ rules! {
     neighbour_cpu::NeighbourCpu,
     cpu_quota_throttling::CpuQuotaThrottling,
     memory_limit_reclaim::MemoryLimitReclaim,
+    log_driver_backpressure::LogDriverBackpressure,
+    seccomp_cost::SeccompCost,
     slower_in_place::SlowerInPlace,
     no_difference::NoDifference,
     unclear::Unclear,
@@ -71,8 +74,8 @@ rules! {
     symbols_missing::SymbolsMissing,
     rights_missing::RightsMissing,
     ;
-    probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, EMULATED_ARCH, IMAGE_BLOAT, LOG_DRIVER_BACKPRESSURE,
-    NOTIFY_BLIND, OVERLAY_COPY_UP, PUBLISH_PROXY, READER_CHOSE_POLLING, SECCOMP_COST, SHARED_FOLDER_FS,
+    probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, EMULATED_ARCH, IMAGE_BLOAT, NOTIFY_BLIND,
+    PUBLISH_PROXY, READER_CHOSE_POLLING, SHARED_FOLDER_FS,
 }
 
 /// Every rule's page, in the order of the catalogue.

@@ -48,6 +48,12 @@ impl RunSummary {
         }
     }
 
+    /// The same, whose place is called otherwise than the recording has it.
+    #[must_use]
+    pub fn called(self, place: &str) -> Self {
+        Self { place: place.to_owned(), ..self }
+    }
+
     /// All findings of the run, also those of little cost.
     pub(crate) fn findings(&self) -> &[Finding] {
         &self.report.findings

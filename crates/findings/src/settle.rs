@@ -11,8 +11,8 @@
 //! Between claims that say equally much, the one that explains more time takes all of its
 //! segments; then the identifier decides, so that the same recording gives the same findings.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::fmt::Write as _;
 
 use culprit_model::{Finding, Nanos, Severity};
 
@@ -132,19 +132,59 @@ fn joined(rule: &str, here: &str) -> String {
     if here.is_empty() { rule.to_owned() } else { format!("{here} {rule}") }
 }
 
-/// The rule's check with the recorded command in place of `CMD`.
+/// The place that commands run in where none is named.
+const USUAL_PLACE: &str = "host";
+
+/// How rules' checks begin that run the command again.
+const AGAIN: &str = "culprit record -o fixed.culprit";
+
+/// The rule's check with the recorded command in place of `CMD`, in the place that it was recorded in.
 fn check(evidence: &Evidence<'_>, template: &str) -> String {
-    let mut command = String::new();
-    for word in &evidence.recording.meta.command {
-        let space = if command.is_empty() { "" } else { " " };
-        let plain = !word.is_empty()
-            && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
-        let written = if plain {
-            write!(command, "{space}{word}")
-        } else {
-            write!(command, "{space}'{}'", word.replace('\'', r"'\''"))
-        };
-        debug_assert!(written.is_ok(), "writing to a string does not fail");
+    let meta = &evidence.recording.meta;
+    if meta.command.is_empty() {
+        return template.to_owned();
     }
-    if command.is_empty() { template.to_owned() } else { template.replace("CMD", &command) }
+    let command: Vec<_> = meta.command.iter().map(|word| quoted(word)).collect();
+    let check = template.replace("CMD", &command.join(" "));
+    match meta.place.as_str() {
+        "" | USUAL_PLACE => check,
+        place => check.replace(AGAIN, &format!("{AGAIN} --place {}", quoted(place))),
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = !word.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c));
+    if plain { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{Scene, first};
+    use culprit_model::Cause;
+
+    fn check_in(place: &str) -> String {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 100, Cause::CpuUser, "main;work");
+        let mut recording = scene.done();
+        recording.meta.place = place.to_owned();
+        recording.meta.command = vec!["./run".into(), "a b".into()];
+        first(&recording, "hot-function").expect("found").check
+    }
+
+    #[test]
+    fn a_check_runs_in_the_place_of_the_recording() {
+        for (place, expected) in [
+            ("host", "culprit record -o fixed.culprit -- ./run 'a b';"),
+            ("sandbox", "culprit record -o fixed.culprit --place sandbox -- ./run 'a b';"),
+            (
+                "docker:x,volume=/a b:/c",
+                "culprit record -o fixed.culprit --place 'docker:x,volume=/a b:/c' -- ./run 'a b';",
+            ),
+        ] {
+            assert!(check_in(place).starts_with(expected), "{}", check_in(place));
+        }
+    }
 }

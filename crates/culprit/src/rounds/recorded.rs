@@ -102,7 +102,7 @@ pub(crate) fn record_run(
         limit: run.limit,
     };
     let control = control.next();
-    let mut ran = run_command(&session, &control, &mut |_| {})?;
+    let ran = run_command(&session, &control, &mut |_| {})?;
     if control.interrupted() {
         let _ = std::fs::remove_file(&recording);
         return Ok(None);
@@ -113,9 +113,7 @@ pub(crate) fn record_run(
     fail_when_not_started(ran.exit, &log)?;
     let wall = wall_of(&ran.recording.meta);
     let fingerprint = Fingerprint::of(&ran.recording.meta);
-    // The file keeps the place's full name.
-    run.label.clone_into(&mut ran.recording.meta.place);
-    let summary = RunSummary::of(&ran.recording);
+    let summary = RunSummary::of(&ran.recording).called(run.label);
     Ok(Some(Recorded { wall, exit_code: ran.exit.shell_code(), recording, summary, fingerprint }))
 }
 

@@ -57,7 +57,7 @@ impl Earlier {
         let mut place = None;
         let mut runs = Vec::new();
         for file in files {
-            let mut recording = load::recording(file, output)?;
+            let recording = load::recording(file, output)?;
             if let Some(wrong) = unfit(&recording, command) {
                 let what = format!("compare with `{}`: {wrong}", file.display());
                 return Err(Failure::bad_input(what).hint(
@@ -71,12 +71,11 @@ impl Earlier {
                 return Err(Failure::bad_input(what)
                     .hint("recordings of one place together tell how much runs varied there"));
             }
-            recording.meta.place.clone_from(&label);
             runs.push(EarlierRun {
                 file: file.clone(),
                 wall: wall_of(&recording.meta),
                 exit_code: recording.meta.exit_code.unwrap_or(0),
-                summary: RunSummary::of(&recording),
+                summary: RunSummary::of(&recording).called(&label),
                 fingerprint: Fingerprint::of(&recording.meta),
             });
         }

@@ -63,6 +63,8 @@ pub(crate) enum Family {
     DirtyLimit,
     /// Kernel: freeing memory before more is given.
     Reclaim,
+    /// Kernel: running the filter on system calls.
+    Seccomp,
     /// Kernel: closing a descriptor.
     Close,
     /// Kernel: what closing does for a descriptor that is open.
@@ -244,6 +246,7 @@ const TABLE: &[Row] = &[
         "try_to_free_mem_cgroup_pages try_to_free_pages *mem_cgroup_handle_over_high \
          reclaim_high throttle_direct_reclaim reclaim_throttle shrink_node* shrink_lruvec",
     ),
+    kernel(Family::Seccomp, "__seccomp_filter seccomp_run_filters __secure_computing*"),
     kernel(Family::Close, "*_sys_close close_fd __close_fd file_close_fd* pick_file"),
     kernel(
         Family::CloseOpen,

@@ -1,29 +1,11 @@
-//! `log-driver-backpressure`: printing waits for the engine's log driver.
-//!
-//! Told by the probe `log`: the same lines with the engine's own driver and with none.
+//! `log-driver-backpressure`, as the probe `log` tells it: the same lines with the engine's own driver
+//! and with none.
 
 use culprit_model::{Finding, Severity};
 
 use super::finding;
 use super::measured::{Measured, MeasuredArm, length};
-use crate::rule::{Group, RuleDoc, Specificity};
-
-pub(crate) const DOC: RuleDoc = RuleDoc {
-    id: "log-driver-backpressure",
-    group: Group::Container,
-    specificity: Specificity::Mechanism,
-    claim: "What the program prints is taken away more slowly than it is printed, so printing waits.",
-    signature: "`culprit bench log`: lines to standard output with the engine's log driver against the \
-                same container without one, round by round.",
-    why: "Standard output of a container is a pipe to the engine, which formats and writes each line \
-          (json-file: one JSON object a line). When the pipe is full, the program's write blocks, and in \
-          most programs a lock of the logger with it.",
-    fix: "Print less, or to a file in a volume; let the engine buffer (`--log-opt mode=non-blocking \
-          --log-opt max-buffer-size=4m`, which drops lines when it is full), or choose another driver \
-          (`--log-driver local`).",
-    check: "culprit bench log --place docker:IMAGE,log=none --place docker:IMAGE",
-    thresholds: &[],
-};
+use crate::rules::log_driver_backpressure::DOC;
 
 pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
     let usual = measured.candidates().filter(|arm| arm.variant.is_none());

@@ -30,12 +30,9 @@ pub(crate) use bridge_network_cost::DOC as BRIDGE_NETWORK_COST;
 pub(crate) use container_layer_io::DOC as CONTAINER_LAYER_IO;
 pub(crate) use emulated_arch::DOC as EMULATED_ARCH;
 pub(crate) use image_bloat::DOC as IMAGE_BLOAT;
-pub(crate) use log_driver_backpressure::DOC as LOG_DRIVER_BACKPRESSURE;
 pub(crate) use notify_blind::DOC as NOTIFY_BLIND;
-pub(crate) use overlay_copy_up::DOC as OVERLAY_COPY_UP;
 pub(crate) use publish_proxy::DOC as PUBLISH_PROXY;
 pub(crate) use reader_chose_polling::DOC as READER_CHOSE_POLLING;
-pub(crate) use seccomp_cost::DOC as SECCOMP_COST;
 pub(crate) use shared_folder_fs::DOC as SHARED_FOLDER_FS;
 
 use culprit_model::{Evidence as Fact, Finding, Nanos, Severity};

@@ -1,41 +1,12 @@
-//! `overlay-copy-up`: the first change of a file in a lower layer copies it whole.
-//!
-//! Told by the probe `copy-up`, which times `open` apart and has the bytes that were written meanwhile
-//! counted by the kernel.
+//! `overlay-copy-up`, as the probe `copy-up` tells it: it times `open` apart and has the bytes that were
+//! written meanwhile counted by the kernel.
 
 use culprit_model::{Finding, Severity};
 
 use super::finding;
 use super::measured::{Difference, Measured, MeasuredArm, length};
-use crate::rule::{Group, RuleDoc, Specificity, Threshold, fact};
-
-/// How many times as long the first open must take as the second, in the same arm.
-const LEAST_RATIO: f64 = 2.0;
-
-pub(crate) const DOC: RuleDoc = RuleDoc {
-    id: "overlay-copy-up",
-    group: Group::Storage,
-    specificity: Specificity::Mechanism,
-    claim: "The first change of a file that lies in a lower layer copies the whole file, in `open`.",
-    signature: "`culprit bench copy-up`: the first open for writing takes long and the second does not, \
-                and the kernel counts as many bytes written during that open as the file has.",
-    why: "An overlay keeps changes in its upper layer. A file of the image is copied there before it is \
-          changed for the first time, also for a change of its mode or owner, and the copy is synced. \
-          The time is charged to open(2) or chmod(2), never to write(2), and grows with the file's \
-          size, not with the change's.",
-    fix: "Put files that change into a volume, or make them when the container starts instead of in the \
-          image. Open without write access what is only read. Change modes and owners in the same build \
-          step that adds the file (`COPY --chown`, `--chmod`), never by `chmod -R` at the start.",
-    check: "culprit bench copy-up --place docker:IMAGE --at layer --at volume",
-    thresholds: &[Threshold {
-        what: "first open of a file against the second, in the same place",
-        value: LEAST_RATIO,
-        unit: "ratio",
-        reason: "The bytes that were copied are the evidence; the ratio only leaves out copies that \
-                 nobody notices.",
-        source: "64 KiB files: 1.9 to 13 ms against 0.02 ms",
-    }],
-};
+use crate::rule::fact;
+use crate::rules::overlay_copy_up::{DOC, LEAST_RATIO};
 
 const OPEN: &str = "open_ns.";
 

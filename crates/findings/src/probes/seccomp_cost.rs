@@ -1,29 +1,10 @@
-//! `seccomp-cost`: what a container's filter on system calls adds to each.
-//!
-//! Told by the probe `syscall`: the same place with the filter and without it.
+//! `seccomp-cost`, as the probe `syscall` tells it: the same place with the filter and without it.
 
 use culprit_model::{Finding, Severity};
 
 use super::Told;
 use super::measured::{Measured, MeasuredArm, length};
-use crate::rule::{Group, RuleDoc, Specificity};
-
-pub(crate) const DOC: RuleDoc = RuleDoc {
-    id: "seccomp-cost",
-    group: Group::Container,
-    specificity: Specificity::Statement,
-    claim: "The container's filter on system calls (seccomp) adds time to each call.",
-    signature: "`culprit bench syscall`: batches of one call by CPU time, in the same place with its \
-                filter and without, round by round; a call without the kernel (vDSO) is the control.",
-    why: "Each system call first runs the filter's program. A call that is allowed whatever its \
-          arguments are is let through by a bitmap (Linux 5.11); one whose arguments are looked at \
-          runs the whole program.",
-    fix: "Nothing for most programs: some hundred thousand calls a second make it a few percent of a \
-          CPU. For programs that do little but call the kernel: fewer and larger calls (batching, \
-          io_uring, vDSO), or a profile of your own that allows the hot calls first.",
-    check: "culprit bench syscall --place docker:IMAGE --place docker:IMAGE,seccomp=off",
-    thresholds: &[],
-};
+use crate::rules::seccomp_cost::DOC;
 
 /// Calls whose arguments filters look at, and calls that they let through at once.
 const CALLS: [&str; 3] = ["personality_ns", "clone3_ns", "getppid_ns"];

@@ -25,7 +25,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     fix: "Raise or remove the quota (`--cpus`, `resources.limits.cpu`), run no more threads than the \
           quota has CPUs (GOMAXPROCS, ActiveProcessorCount, worker counts), or allow bursts \
           (cpu.max.burst).",
-    check: "culprit record -o fixed.culprit -- CMD; cgroup.cpu.throttled must stop growing",
+    check: "culprit record -o fixed.culprit -- CMD; `nr_throttled` of the cgroup's cpu.stat must stop growing",
     thresholds: &[Threshold {
         what: "share of periods that were throttled, where the counters tell",
         value: MIN_THROTTLED,

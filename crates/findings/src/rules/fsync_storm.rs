@@ -64,15 +64,16 @@ pub(super) fn flushing(evidence: &Evidence<'_>) -> Vec<Tally<ProcessId>> {
     tally::by(evidence, &flushing, |s| Some(evidence.process(evidence.of_segment(s).thread)))
 }
 
-/// True for a flush's wait, and for the kernel's own work and run queue inside one.
+/// True for a flush's wait, and for the kernel's own work and run queue inside one; but not for the
+/// flush that an overlay makes of its own accord when it copies a file up.
 fn is_flush(evidence: &Evidence<'_>, doing: &Doing) -> bool {
-    match doing.cause {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    let flushes = match doing.cause {
         Cause::Fsync => true,
-        Cause::CpuKernel | Cause::Runnable | Cause::Disk => {
-            evidence.stacks.in_family(doing.stack, Family::Flush)
-        }
+        Cause::CpuKernel | Cause::Runnable | Cause::Disk => within(Family::Flush),
         _ => false,
-    }
+    };
+    flushes && !within(Family::CopyUp)
 }
 
 fn told(

@@ -1,6 +1,6 @@
 //! `memory-limit-reclaim`: threads free memory, or wait for it, before they are given more.
 
-use culprit_model::{Nanos, counter_names};
+use culprit_model::{Cause, Nanos, ProcessId, counter_names};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
@@ -8,6 +8,13 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshol
 
 /// The rule.
 pub(crate) struct MemoryLimitReclaim;
+
+/// Share of what was fetched from storage that must have been fetched before, and dropped at the limit,
+/// for waits for files to be the limit's.
+const MIN_AGAIN: f64 = 0.5;
+
+/// The smallest page of a file, bytes: with larger ones more was read again than is told.
+const PAGE: f64 = 4096.0;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "memory-limit-reclaim",
@@ -17,21 +24,33 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             memory, is reached.",
     signature: "CPU time and waits in the kernel's direct reclaim, on the measured thing's path, below \
                 an allocation, a page fault or a read; the cgroup's counter of limit hits, where it was \
-                read, tells whose limit it was.",
+                read, tells whose limit it was. Where most of what is fetched from storage was dropped at \
+                the limit before (the cgroup's counter of refaults), the waits for it, too.",
     why: "At the limit each allocation first looks for pages to drop or swap; what is dropped is often \
           the program's own code and the files that it reads next, which then come from disk again.",
     fix: "Raise the memory limit, or use less: smaller heaps and caches, fewer workers, files read in \
           pieces and dropped (posix_fadvise DONTNEED). Let reclaim begin earlier in the background \
           (memory.high), and protect what is needed (memory.low).",
-    check: "culprit record -o fixed.culprit -- CMD; cgroup.memory.limit_hits must stop growing",
-    thresholds: &[Threshold {
-        what: "clock samples and waits",
-        value: kernel_time::MIN_LOOKS as f64,
-        unit: "count",
-        reason: "With ten the time is known to a third; the limit is touched now and then by every \
-                 container that reads files, as the page cache counts.",
-        source: "Linux admin-guide/cgroup-v2: memory.max",
-    }],
+    check: "culprit record -o fixed.culprit -- CMD; the cgroup's count of limit hits (`max` in memory.events, memory.failcnt \
+            of version 1) must stop growing",
+    thresholds: &[
+        Threshold {
+            what: "clock samples and waits",
+            value: kernel_time::MIN_LOOKS as f64,
+            unit: "count",
+            reason: "With ten the time is known to a third; the limit is touched now and then by every \
+                     container that reads files, as the page cache counts.",
+            source: "Linux admin-guide/cgroup-v2: memory.max",
+        },
+        Threshold {
+            what: "share of what is fetched from storage that was in memory before",
+            value: MIN_AGAIN,
+            unit: "share",
+            reason: "A file larger than the limit that is read once hits the limit, too, and nothing is \
+                     fetched twice; from half on most waits would not be without the limit.",
+            source: "Linux mm/workingset.c: workingset_refault_file",
+        },
+    ],
 };
 
 fn is_reclaim(evidence: &Evidence<'_>, doing: &Doing) -> bool {
@@ -41,15 +60,43 @@ fn is_reclaim(evidence: &Evidence<'_>, doing: &Doing) -> bool {
 
 impl Rule for MemoryLimitReclaim {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.doing(|d| is_reclaim(evidence, d));
+        let again = read_again(evidence);
+        let segments = evidence
+            .doing(|d| is_reclaim(evidence, d) || (again.is_some() && is_fetch(evidence, d)));
         kernel_time::by_program(evidence, &segments)
             .into_iter()
-            .map(|t| told(evidence, &t.key.name, t.segments, t.total))
+            .map(|t| told(evidence, &t.key.name, t.segments, again))
             .collect()
     }
 }
 
-fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Nanos) -> Claim {
+/// True for a wait for a file's pages.
+fn is_fetch(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    doing.cause == Cause::Disk && (within(Family::ReadMiss) || within(Family::FileFault))
+}
+
+/// How many pages the cgroup fetched from storage again because the limit had them dropped; none where
+/// it has no limit, did not hit it, or fetched most of what it read for the first time.
+fn read_again(evidence: &Evidence<'_>) -> Option<u64> {
+    let growth = |process, name| evidence.counters.growth(process, name).map(|g| g.value);
+    evidence.counters.last(None, counter_names::MEMORY_LIMIT_BYTES)?;
+    growth(None, counter_names::MEMORY_LIMIT_HITS).filter(|hits| *hits > 0)?;
+    let pages = growth(None, counter_names::FILE_REFAULTS).filter(|pages| *pages > 0)?;
+    let processes = (0..evidence.recording.processes.len()).map(ProcessId::from_index);
+    let fetched: u64 =
+        processes.filter_map(|p| growth(Some(p), counter_names::IO_DISK_READ_BYTES)).sum();
+    (pages as f64 * PAGE >= MIN_AGAIN * fetched as f64).then_some(pages)
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    name: &str,
+    segments: Vec<SegmentId>,
+    again: Option<u64>,
+) -> Claim {
+    let (whole, freeing) =
+        (evidence.total(&segments), kernel_time::in_family(evidence, &segments, Family::Reclaim));
     let hits = evidence.counters.growth(None, counter_names::MEMORY_LIMIT_HITS).map(|g| g.value);
     let hits = hits.filter(|hits| *hits > 0);
     let limit = evidence.counters.last(None, counter_names::MEMORY_LIMIT_BYTES);
@@ -58,14 +105,25 @@ fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Na
         Some(hits) => format!("the cgroup's memory limit was hit {hits} times"),
         None => "memory is short".to_owned(),
     };
-    let title = format!("{name}: freeing memory takes {COST}, most in `{caller}`: {whose}");
+    let what = match again {
+        Some(_) => "freeing memory and reading again what was dropped",
+        None => "freeing memory",
+    };
+    let title = format!("{name}: {what} takes {COST}, most in `{caller}`: {whose}");
     let facts = kernel_time::facts(evidence, &segments);
     let waited = kernel_time::waited(evidence, &segments);
     let mut claim = Claim::new(&DOC, title, segments)
         .at(Site::Entry)
-        .time("time in direct reclaim", total)
+        .time("time in direct reclaim", freeing)
         .time("of it waiting", waited)
         .facts(facts);
+    if let Some(pages) = again {
+        claim = claim.time("waits for what was dropped", whole.saturating_sub(freeing)).fact(
+            "pages of files read again after they were dropped",
+            pages as f64,
+            "count",
+        );
+    }
     if let Some(limit) = limit {
         claim = claim.fact("memory limit of the cgroup", limit as f64, "bytes");
     }
@@ -101,6 +159,34 @@ mod tests {
         assert_eq!(found.cost.0, 250_000_000);
         assert!(found.title.contains("memory limit was hit 300 times"), "{}", found.title);
         assert_eq!(told(&recording), ["hot-function 250", "memory-limit-reclaim 250"]);
+    }
+
+    /// Reads a file of 100 MB over and over, of which `again` pages were dropped before.
+    fn scanning(again: u64) -> Recording {
+        let read = "main;scan;libc.so.6!read;k:vfs_read;k:filemap_read;k:filemap_get_pages";
+        let mut scene = Scene::default();
+        let main = scene.program("scan", None, 0);
+        for _ in 0..50 {
+            scene.run(main, 5, Cause::CpuUser, "main;scan");
+            scene.run(main, 1, Cause::CpuKernel, &format!("{read};k:try_to_free_mem_cgroup_pages"));
+            scene.wait(main, 4, Cause::Disk, &format!("{read};k:io_schedule"), End::Disk);
+        }
+        scene.counter(None, counter_names::MEMORY_LIMIT_BYTES, 64 << 20);
+        scene.counter(None, counter_names::MEMORY_LIMIT_HITS, 300);
+        scene.counter(None, counter_names::FILE_REFAULTS, again);
+        scene.counter(Some(main), counter_names::IO_DISK_READ_BYTES, 400 << 20);
+        scene.done()
+    }
+
+    #[test]
+    fn waits_for_what_the_limit_dropped_are_the_limits_and_first_reads_are_not() {
+        let found = first(&scanning(76_800), "memory-limit-reclaim").expect("found");
+        assert_eq!(found.cost.0, 250_000_000);
+        assert!(found.title.contains("reading again what was dropped"), "{}", found.title);
+        assert_eq!(
+            first(&scanning(2_000), "memory-limit-reclaim").expect("found").cost.0,
+            50_000_000
+        );
     }
 
     #[test]

@@ -51,7 +51,7 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a culprit_model:
 }
 
 /// The stacks whose end writes, by the kernel's function names; one entry a stack.
-fn writers(recording: &Recording) -> Vec<bool> {
+pub(super) fn writers(recording: &Recording) -> Vec<bool> {
     with_any(recording, |frame| {
         let name = &recording.frame(frame).function;
         name.ends_with("pipe_write") || name.ends_with("sys_write") || name.ends_with("do_writev")

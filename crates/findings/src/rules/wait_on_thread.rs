@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use culprit_model::{Interval, Nanos, Text, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, Text, ThreadId};
 
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
@@ -78,6 +78,11 @@ impl Rule for WaitOnThread {
             let segments = serial.flatten().filter(|s| !is_parallel(evidence, &work, &[*s]));
             alone.extend(segments);
         }
+        // A thread that is ready and gets no CPU does nothing that could be started earlier.
+        alone.retain(|s| {
+            let segment = evidence.chain.segment(*s);
+            evidence.of_segment(segment).cause != Cause::Runnable
+        });
         let key =
             |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
         tally::by(evidence, &alone, key).into_iter().map(|t| told(evidence, t)).collect()
@@ -233,6 +238,21 @@ mod tests {
             found.title
         );
         assert!(found.evidence.iter().any(|e| e.what.contains("loader0 in program!parse")));
+    }
+
+    #[test]
+    fn what_the_other_thread_waits_for_a_cpu_is_the_run_queues() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "loader", 0);
+        for _ in 0..10 {
+            scene.run(worker, 20, Cause::CpuUser, "clone3;load");
+            let held = "clone3;load;k:irqentry_exit_to_user_mode;k:schedule";
+            scene.run(worker, 60, Cause::Runnable, held);
+        }
+        scene.wait(main, 800, Cause::Lock, JOIN, End::By(worker));
+        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 200"]);
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub mod names {
     pub const MEMORY_LIMIT_BYTES: &str = "cgroup.memory.limit_bytes";
     /// Cgroup: times that the memory limit was hit.
     pub const MEMORY_LIMIT_HITS: &str = "cgroup.memory.limit_hits";
+    /// Cgroup: pages of files that were read again after they had been dropped for others
+    /// (`workingset_refault_file`, Linux 5.9).
+    pub const FILE_REFAULTS: &str = "cgroup.memory.file_refaults";
     /// Machine: time stolen by the hypervisor, summed over CPUs (`/proc/stat`).
     pub const STEAL_NS: &str = "machine.steal_ns";
 }

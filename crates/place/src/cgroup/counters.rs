@@ -115,6 +115,7 @@ impl Counters {
             (counter_names::MEMORY_BYTES, self.memory.usage_bytes),
             (counter_names::MEMORY_LIMIT_BYTES, self.memory.limit_bytes),
             (counter_names::MEMORY_LIMIT_HITS, self.memory.limit_hits),
+            (counter_names::FILE_REFAULTS, self.memory.file_refaults),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
