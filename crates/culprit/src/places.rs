@@ -3,7 +3,7 @@
 use culprit_place::{Place, PlaceSpec};
 
 use crate::failure::{Failure, chain};
-use crate::settings::of_places;
+use crate::settings::{engine_named_by, of_places};
 
 /// The place that a text names.
 ///
@@ -47,7 +47,14 @@ pub(crate) fn failure(error: &culprit_place::Error) -> Failure {
     let what = chain(error);
     let failure =
         if error.is_refusal() { Failure::refused(what) } else { Failure::bad_input(what) };
-    failure.hints(error.hints())
+    let named = match error {
+        culprit_place::Error::EngineUnavailable { engine, .. } => engine_named_by(*engine),
+        _ => None,
+    };
+    let named = named.map(|name| {
+        format!("the socket is the one that `{name}` names; without it the engine's usual ones are tried")
+    });
+    failure.hints(named).hints(error.hints())
 }
 
 /// A place's facts as a recording keeps them: name and value.

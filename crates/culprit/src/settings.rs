@@ -16,6 +16,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use culprit_place::EngineKind;
+
 use crate::failure::{Context as _, Failure};
 
 /// Every variable that stands in for an option. The text and the default are the option's own.
@@ -60,15 +62,29 @@ const NO_COLOR: &str = "NO_COLOR";
 /// cannot be measured from here.
 pub(crate) fn of_places() -> culprit_place::Settings {
     let named = |name: &str| {
-        let value = variable(name).filter(|value| !value.is_empty())?.into_string().ok()?;
+        let value = variable(name)?.into_string().ok()?;
         Some(vec![PathBuf::from(value.strip_prefix("unix://").unwrap_or(&value))])
     };
     let usual = culprit_place::Settings::default();
     culprit_place::Settings {
-        docker_sockets: named("DOCKER_HOST").unwrap_or(usual.docker_sockets),
-        podman_sockets: named("CONTAINER_HOST").unwrap_or(usual.podman_sockets),
+        docker_sockets: named(socket_variable(EngineKind::Docker)).unwrap_or(usual.docker_sockets),
+        podman_sockets: named(socket_variable(EngineKind::Podman)).unwrap_or(usual.podman_sockets),
         ..usual
     }
+}
+
+/// The variable that names an engine's socket, as its own programs read it.
+const fn socket_variable(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Docker => "DOCKER_HOST",
+        EngineKind::Podman => "CONTAINER_HOST",
+    }
+}
+
+/// That variable, where it is set.
+pub(crate) fn engine_named_by(engine: EngineKind) -> Option<&'static str> {
+    let name = socket_variable(engine);
+    variable(name).map(|_| name)
 }
 
 /// What one settings file says.

@@ -28,6 +28,21 @@ pub struct ColdRun {
     pub extra: Vec<(Cause, Nanos)>,
 }
 
+/// How many times as long as the longest later run a first run must be for its extra time to be a cost of
+/// its own, and not a slower beginning.
+const ONCE: f64 = 2.0;
+
+impl ColdRun {
+    /// True where the first run paid for something that the later ones had already: it took much longer
+    /// than they, by more than they differ by.
+    #[must_use]
+    pub fn is_paid_once(&self) -> bool {
+        let (shortest, longest) = self.later;
+        self.first.seconds() >= ONCE * longest.seconds()
+            && self.first.saturating_sub(longest) > longest.saturating_sub(shortest)
+    }
+}
+
 /// What a first run was cold of; none where it was like the others, or where they are too few.
 #[must_use]
 pub fn cold_run(runs: &[RunSummary]) -> Option<ColdRun> {
@@ -69,6 +84,15 @@ mod tests {
         assert_eq!(cold.first, Nanos(800_000_000));
         assert_eq!(cold.later, (Nanos(291_000_000), Nanos(311_000_000)));
         assert_eq!(cold.extra, [(Cause::Disk, Nanos(499_000_000))]);
+        assert!(cold.is_paid_once());
+    }
+
+    #[test]
+    fn a_somewhat_slower_beginning_is_not_paid_once() {
+        assert!(
+            !cold_run(&[run(150, 300), run(1, 290), run(1, 310)]).expect("cold").is_paid_once()
+        );
+        assert!(!cold_run(&[run(900, 300), run(1, 20), run(1, 580)]).expect("cold").is_paid_once());
     }
 
     #[test]

@@ -25,6 +25,32 @@ use crate::settle::{MIN_SHARE, severity_of};
 /// band of paired runs; identical arms of one session differ by up to 4 % in their median.
 pub const SAME_BAND: f64 = 0.05;
 
+/// More rounds than this are no advice: what so many would tell, noise or a few odd runs will hide.
+pub const MOST_MORE_ROUNDS: usize = 50;
+
+/// How sure an interval is from which it counts; that of few rounds is their range.
+const SURE: f64 = 0.90;
+
+/// To which side the whole range of an unclear ratio lies, and why that is no verdict; none where it lies
+/// on both.
+#[must_use]
+pub fn leaning(ratio: &Ratio) -> Option<(Verdict, String)> {
+    let (low, high) = (ratio.interval.low, ratio.interval.high);
+    let side = match ratio.verdict {
+        Verdict::Unclear if low > 1.0 => Verdict::Slower,
+        Verdict::Unclear if high < 1.0 => Verdict::Faster,
+        _ => return None,
+    };
+    let why = match ratio.rounds {
+        1 => "one round is too little for a 95 % interval".to_owned(),
+        rounds if ratio.interval.coverage < SURE => {
+            format!("{rounds} rounds are too few for a 95 % interval")
+        }
+        _ => "identical runs may differ by as much".to_owned(),
+    };
+    Some((side, why))
+}
+
 /// One run of the command, as far as a comparison needs it.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
@@ -220,7 +246,9 @@ impl Cost<'_> {
             cost,
             share,
             severity: severity_of(share),
-            confidence: typical.confidence * self.found.len() as f64 / self.runs.max(1) as f64,
+            // Of a run that has it twice the two count as one.
+            confidence: typical.confidence
+                * (self.found.len() as f64 / self.runs.max(1) as f64).min(1.0),
             evidence: facts,
             why: sentence.map_or_else(String::new, |s| s + " ") + &typical.why,
             ..typical.clone()
@@ -257,11 +285,21 @@ fn statement(
             ),
             0.0,
         ),
-        Verdict::Unclear => (
-            &unclear::DOC,
-            format!("the runs do not tell whether {here} and {there} differ ({range}): {times}"),
-            0.0,
-        ),
+        Verdict::Unclear => {
+            let title = match leaning(ratio) {
+                Some((side, why)) => {
+                    format!(
+                        "{here} is {side} than {there} by this range ({range}), but {why}: {times}"
+                    )
+                }
+                None => {
+                    format!(
+                        "the runs do not tell whether {here} and {there} differ ({range}): {times}"
+                    )
+                }
+            };
+            (&unclear::DOC, title, 0.0)
+        }
         Verdict::Faster => return None,
     };
     let mut evidence = of_ratio(ratio);
@@ -271,7 +309,11 @@ fn statement(
         evidence.push(fact("share of the extra time that findings explain", explained, "share"));
     }
     let more = ratio.more_rounds.filter(|_| verdict == Verdict::Unclear);
-    let fix = more.map_or_else(String::new, |n| format!("About {n} more rounds would settle it. "));
+    let fix = match more {
+        None => String::new(),
+        Some(n) if n <= MOST_MORE_ROUNDS => format!("About {n} more rounds would settle it. "),
+        Some(_) => "More rounds will hardly settle it. ".to_owned(),
+    };
     Some(Finding {
         id: doc.id,
         title,
@@ -381,6 +423,17 @@ mod tests {
             "{:?}",
             polling.evidence
         );
+    }
+
+    #[test]
+    fn a_range_on_one_side_is_told_as_such_and_not_as_no_difference() {
+        let slow = [60, 62].map(|think| followed("sandbox", true, think));
+        let fast = [50, 52].map(|think| followed("host", false, think));
+        let found = find_difference(&fast, &slow, &Options::default()).expect("runs");
+        let title = &found.findings[0].title;
+        assert_eq!(found.findings[0].id, "unclear");
+        assert!(title.starts_with("sandbox is slower than host by this range ("), "{title}");
+        assert!(title.contains("but 2 rounds are too few for a 95 % interval"), "{title}");
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};
 pub use cold::{ColdRun, cold_run};
 pub use difference::{
-    DifferenceReport, RunSummary, SAME_BAND, find_difference, find_difference_of_sets,
+    DifferenceReport, MOST_MORE_ROUNDS, RunSummary, SAME_BAND, find_difference,
+    find_difference_of_sets, leaning,
 };
 pub use mechanism::Mechanism;
 pub use probes::{

@@ -10,8 +10,8 @@ use culprit_engine::compare::Difference;
 use culprit_model::{Cause, Nanos};
 
 use crate::rules::{
-    cpu_quota_throttling, memory_limit_reclaim, metadata_storm, path_lookup_storm, poll_sleep_loop,
-    run_queue, syscall_storm,
+    cpu_quota_throttling, memory_limit_reclaim, metadata_storm, overlay_copy_up, path_lookup_storm,
+    poll_sleep_loop, run_queue, syscall_storm,
 };
 
 /// A fact that differs between two places.
@@ -39,8 +39,12 @@ struct Kind {
 }
 
 const FILES: &[Cause] = &[Cause::Disk, Cause::Fsync, Cause::Fault, Cause::Notify];
-const OF_FILES: &[&str] =
-    &[poll_sleep_loop::DOC.id, path_lookup_storm::DOC.id, metadata_storm::DOC.id];
+const OF_FILES: &[&str] = &[
+    poll_sleep_loop::DOC.id,
+    path_lookup_storm::DOC.id,
+    metadata_storm::DOC.id,
+    overlay_copy_up::DOC.id,
+];
 
 const KINDS: &[Kind] = &[
     Kind {

@@ -262,6 +262,11 @@ impl Error {
             Self::Cgroup { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 vec!["a cgroup of its own needs root, or a cgroup that was delegated to you".into()]
             }
+            Self::Cgroup { source, .. } if source.kind() == io::ErrorKind::NotFound => vec![
+                "events are counted by the tree of cgroups that this folder is in: make the same group there \
+                 and write the processes' numbers to its `cgroup.procs`, or record them with `--pid`"
+                    .into(),
+            ],
             Self::Sandbox { source, .. } => sandbox_hints(source),
             Self::EngineUnavailable { engine, .. } => vec![
                 engine.start_hint().into(),
@@ -289,7 +294,8 @@ fn start_hints(program: &str, stage: Stage, source: &io::Error) -> Vec<String> {
         }
         (Stage::Execute, Some(libc::ENOENT)) => {
             vec![
-                "a container has files of its own; `volume=/dir:/dir` adds a folder of the host"
+                "is the path right, seen from the folder that it runs in? In a container, which has files \
+                 of its own, `volume=/dir:/dir` adds a folder of the host"
                     .into(),
             ]
         }

@@ -24,10 +24,31 @@ pub struct Plan {
     pub warmup: u32,
     /// When rounds end.
     pub stopping: Stopping,
-    /// No round beyond the least number is begun after this time, ns.
+    /// No round beyond the least number is begun that would end after this time, warm-up and all, ns.
     pub budget_ns: u64,
     /// What differs by less is the same.
     pub band: f64,
+}
+
+impl Plan {
+    /// What a round of all arms takes at least, ns, where the probe tells.
+    #[must_use]
+    pub fn round_ns(&self) -> Option<u64> {
+        let one = u64::try_from(self.probe.round_time()?.as_nanos()).ok()?;
+        one.checked_mul(self.arms.len() as u64)
+    }
+
+    /// How many rounds there is time to warm up in, so that one that counts still fits; all that were asked
+    /// for where a least number of rounds goes before the time.
+    fn warmup(&self) -> u32 {
+        match self.round_ns() {
+            Some(round) if self.stopping.least <= 1 => {
+                let fit = (self.budget_ns / round.max(1)).saturating_sub(1);
+                self.warmup.min(u32::try_from(fit).unwrap_or(u32::MAX))
+            }
+            _ => self.warmup,
+        }
+    }
 }
 
 /// What the caller is asked and told meanwhile.
@@ -123,11 +144,8 @@ pub fn conduct(plan: &Plan, workers: &mut Workers, hooks: &Hooks<'_>) -> Session
             workers.remove_later(folder.join(name));
         }
     }
-    let round_ns = plan.probe.round_time().and_then(|one| {
-        let one_ns = u64::try_from(one.as_nanos()).ok()?;
-        one_ns.checked_mul(count as u64)
-    });
-    let mut conductor = Conductor { plan, names, workers, hooks, round_ns };
+    let (round_ns, started_ns) = (plan.round_ns(), Clock::now());
+    let mut conductor = Conductor { plan, names, workers, hooks, round_ns, started_ns };
     if conductor.prepare(&mut session) {
         conductor.rounds(&mut session);
         if plan.probe.has_second_pass() {
@@ -145,6 +163,8 @@ struct Conductor<'a> {
     hooks: &'a Hooks<'a>,
     /// What a round takes, as far as is known: what the probe says, then what the last one took.
     round_ns: Option<u64>,
+    /// When all began, preparing and warming up too.
+    started_ns: u64,
 }
 
 impl Conductor<'_> {
@@ -166,8 +186,9 @@ impl Conductor<'_> {
                 Err(error) => note(session, arm, error),
             }
         }
-        for done in 0..self.plan.warmup {
-            let left = self.left(0, self.plan.warmup - done, 0);
+        let warmup = self.plan.warmup();
+        for done in 0..warmup {
+            let left = self.left(0, warmup - done, 0);
             let begun = Clock::now();
             let _uncounted = self.round(session, Round::WARM_UP, &format!("warm-up{left}"));
             self.round_ns = Some(Clock::now() - begun);
@@ -178,7 +199,8 @@ impl Conductor<'_> {
     fn rounds(&mut self, session: &mut Session) {
         let (started, mut watch) = (Clock::now(), Watch::default());
         loop {
-            let spent_ns = Clock::now() - started;
+            let begun = Clock::now();
+            let spent_ns = begun - started;
             let left = self.left(session.rounds, 0, spent_ns);
             watch.look(Clock::now());
             let before = self.workers.cpu_ns();
@@ -196,7 +218,9 @@ impl Conductor<'_> {
             if !self.worth_going_on(session) {
                 break;
             }
-            let out_of_time = Clock::now() - started >= self.plan.budget_ns;
+            let now = Clock::now();
+            // The next one takes about as long as this one.
+            let out_of_time = now - self.started_ns + (now - begun) > self.plan.budget_ns;
             let ratios = || ratios_that_count(self.plan, session);
             if let Some(stop) = self.plan.stopping.decide(session.rounds, out_of_time, ratios) {
                 session.stopped = Stopped::By(stop);

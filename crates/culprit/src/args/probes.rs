@@ -33,9 +33,9 @@ pub(crate) struct ProbeArgs {
     /// Run at most so many rounds
     #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max: u32,
-    /// Start no round beyond the least number after this time: `30s`, `5m`
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse::limit)]
-    pub budget: Nanos,
+    /// End within this time, after one round at least: `30s`, `5m`; `--min` and `--rounds` go before it [default: 1m, but never before the least rounds]
+    #[arg(long, value_name = "TIME", value_parser = parse::limit)]
+    pub budget: Option<Nanos>,
     /// What differs by less is the same: `5` is 5 %
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = super::measure::band)]
     pub band: f64,

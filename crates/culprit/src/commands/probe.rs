@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use culprit_engine::stats::Stopping;
+use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
 use culprit_probe::{Answer, Asked, Error, Hooks, Plan, Probe, Role, Session, Workers, conduct};
 
@@ -19,6 +20,9 @@ use crate::{files, places, tables};
 
 /// Where an export goes that is meant for stdout.
 const STDOUT: &str = "-";
+
+/// After this time no round beyond the least number is begun, unless the user says otherwise.
+const USUAL_BUDGET: Nanos = Nanos(60_000_000_000);
 
 /// Measures places by a probe.
 ///
@@ -39,6 +43,14 @@ pub(super) fn run(
     let files = [&args.save, &args.html, &args.export_csv, &args.export_markdown];
     let mut files = files.into_iter().flatten().filter(|path| !is_stdout(Some(path)));
     files.try_for_each(|path| files::check_writable(path))?;
+    if let Some(round) = plan.round_ns().filter(|round| *round > plan.budget_ns) {
+        output.warn(&format!(
+            "one round takes at least {} here, longer than the budget of {}: fewer places, a shorter \
+             `--duration` or a larger `--budget` give more",
+            Nanos(round),
+            Nanos(plan.budget_ns)
+        ));
+    }
     let (session, left) = measure(&plan, output)?;
     let answer = Answer::new(&plan, &session);
     if answer.rounds == 0 {
@@ -63,7 +75,7 @@ fn plan(probe: Box<dyn Probe>, args: &ProbeArgs) -> Result<Plan, Failure> {
         arms,
         warmup: args.warmup,
         stopping,
-        budget_ns: args.budget.0,
+        budget_ns: args.budget.unwrap_or(USUAL_BUDGET).0,
         band: args.band,
     })
 }
@@ -93,7 +105,9 @@ fn stopping(args: &ProbeArgs, least_of_probe: u32) -> Result<Stopping, Failure> 
     if let Some(rounds) = args.rounds {
         return Ok(Stopping { least: rounds, ..Stopping::for_band(args.band, rounds) });
     }
-    let least = args.min.unwrap_or(least_of_probe.min(args.max));
+    // Who gives a time wants it kept, whatever number of rounds would tell more.
+    let usual = if args.budget.is_some() { 1 } else { least_of_probe.min(args.max) };
+    let least = args.min.unwrap_or(usual);
     if least > args.max {
         return Err(Failure::bad_input(format!(
             "count the rounds: at least {least} and at most {}",

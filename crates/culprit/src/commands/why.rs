@@ -49,6 +49,11 @@ pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failur
     match rounds.problems.into_iter().next() {
         // The rest was worth showing, but the question was not answered.
         Some((place, failure)) => Err(failure.into_refused().of(&plan.label(place))),
+        None if !answer.otherwise.is_empty() => Err(Failure::bad_input(
+            "compare places: the command does not end alike in all of them",
+        )
+        .hint("what it printed is in the `.log` beside each recording: give the place what it lacks there")
+        .hint("where its exit status does not matter, compare `sh -c 'COMMAND || true'`")),
         None => Ok(outcome(fail_on.as_ref(), answer.findings())),
     }
 }

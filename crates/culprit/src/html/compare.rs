@@ -5,6 +5,7 @@ use culprit_model::Nanos;
 use super::markup::Markup;
 use super::sections::table;
 use crate::output::{number, percent, signed_duration};
+use crate::text::told_share;
 use crate::why::{Against, Answer, PlaceRuns};
 
 /// The section of a comparison.
@@ -87,6 +88,7 @@ fn dots(cell: &mut Markup, runs: &PlaceRuns, slowest: Nanos) {
 
 fn difference(body: &mut Markup, against: &Against) {
     let comparison = &against.report.comparison;
+    let told = against.told_share();
     let ratio = against.ratio().map_or_else(String::new, |ratio| {
         let (low, high) = (number(ratio.interval.low), number(ratio.interval.high));
         format!(", ratio {} ({low} to {high})", number(ratio.value))
@@ -95,11 +97,11 @@ fn difference(body: &mut Markup, against: &Against) {
         "p",
         &[("class", "more")],
         &format!(
-            "{}: {}{ratio}; {} a run, of which {} has a known cause.",
+            "{}: {}{ratio}; {} a run, {}.",
             against.place,
             against.verdict(),
             extra(comparison.extra_ns()),
-            percent(comparison.explained_share)
+            told_share(told)
         ),
     );
     table(
@@ -118,7 +120,7 @@ fn difference(body: &mut Markup, against: &Against) {
                     cells.leaf(
                         "td",
                         &[("class", "num"), ("data-sort", &row.share.to_string())],
-                        &percent(row.share),
+                        &told.map_or_else(|| "-".to_owned(), |_| percent(row.share)),
                     );
                     cells.leaf("td", &[], &row.cause.to_string());
                     cells.element("td", &[("class", "name")], |cell| {

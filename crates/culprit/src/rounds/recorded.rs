@@ -20,6 +20,8 @@ pub(crate) struct Recorded {
     pub(crate) wall: Nanos,
     /// Its exit code.
     pub(crate) exit_code: i32,
+    /// Where that is not 0, the last line that it printed.
+    pub(crate) said: Option<String>,
     /// Its recording.
     pub(crate) recording: PathBuf,
     /// What findings need of it.
@@ -112,9 +114,18 @@ pub(crate) fn record_run(
     }
     fail_when_not_started(ran.exit, &log)?;
     let wall = wall_of(&ran.recording.meta);
+    let exit_code = ran.exit.shell_code();
+    let said = if exit_code == 0 { None } else { last_line(&log) };
     let fingerprint = Fingerprint::of(&ran.recording.meta);
     let summary = RunSummary::of(&ran.recording).called(run.label);
-    Ok(Some(Recorded { wall, exit_code: ran.exit.shell_code(), recording, summary, fingerprint }))
+    Ok(Some(Recorded { wall, exit_code, said, recording, summary, fingerprint }))
+}
+
+/// The last line of a log that is not empty.
+fn last_line(log: &Path) -> Option<String> {
+    let said = std::fs::read(log).ok()?;
+    let said = String::from_utf8_lossy(&said);
+    said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// A shell or engine that could not find the program ends with 126 or 127 (POSIX XCU 2.8.2): such
@@ -122,8 +133,7 @@ pub(crate) fn record_run(
 fn fail_when_not_started(exit: Exit, log: &Path) -> Result<(), Failure> {
     match exit.shell_code() {
         code @ (126 | 127) => {
-            let said = std::fs::read_to_string(log).unwrap_or_default();
-            let said = said.lines().last().unwrap_or("it printed nothing").to_owned();
+            let said = last_line(log).unwrap_or_else(|| "it printed nothing".to_owned());
             Err(Failure::bad_input(format!("run the command: it ended with {code}: {said}"))
                 .hint("is every program that it uses there in this place?"))
         }

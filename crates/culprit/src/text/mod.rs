@@ -16,4 +16,4 @@ pub(crate) use findings::{Detail, culprit, finding_page, findings_text};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};
 pub(crate) use report::{report_text, summary_text};
-pub(crate) use why::why_text;
+pub(crate) use why::{told_share, why_text};

@@ -1,6 +1,7 @@
 //! The answer of a probe as text: verdicts in words, medians, what they rest on.
 
 use culprit_engine::stats::{Stop, Verdict};
+use culprit_findings::MOST_MORE_ROUNDS;
 use culprit_probe::{Answer, ArmSamples, Better, Comparison, Metric, Part, Role, Stopped, Unit};
 
 use super::bench::{disturbance_facts, of_rounds};
@@ -58,11 +59,11 @@ pub(crate) fn verdicts(answer: &Answer) -> Vec<String> {
             .filter(|row| row.arm == at && is_told(answer, row.metric))
             .collect();
         let label = &arm.arm.label;
-        for (said, words) in SAID {
+        for (said, words, how) in SAID {
             let rows = rows.iter().filter(|row| Said::of(answer, row) == said);
             let rows: Vec<String> = rows.map(|row| told_row(answer, row)).collect();
             if !rows.is_empty() {
-                told.push(format!("{label} {words} {baseline}: {}.", rows.join("; ")));
+                told.push(format!("{label} {words} {baseline}{how}: {}.", rows.join("; ")));
             }
         }
     }
@@ -77,13 +78,16 @@ enum Said {
     LikelyFaster,
 }
 
-const SAID: [(Said, &str); 6] = [
-    (Said::Verdict(Verdict::Slower), "is slower than"),
-    (Said::LikelySlower, "is likely slower, but that is not settled, than"),
-    (Said::Verdict(Verdict::Faster), "is faster than"),
-    (Said::LikelyFaster, "is likely faster, but that is not settled, than"),
-    (Said::Verdict(Verdict::Same), "is the same as"),
-    (Said::Verdict(Verdict::Unclear), "may or may not differ from"),
+/// Of a range that lies wholly on one side, what keeps it from being a verdict.
+const BY_RANGE: &str = " by the whole range of the rounds, which are too few to be sure";
+
+const SAID: [(Said, &str, &str); 6] = [
+    (Said::Verdict(Verdict::Slower), "is slower than", ""),
+    (Said::LikelySlower, "is slower than", BY_RANGE),
+    (Said::Verdict(Verdict::Faster), "is faster than", ""),
+    (Said::LikelyFaster, "is faster than", BY_RANGE),
+    (Said::Verdict(Verdict::Same), "is the same as", ""),
+    (Said::Verdict(Verdict::Unclear), "may or may not differ from", ""),
 ];
 
 impl Said {
@@ -101,9 +105,6 @@ impl Said {
     }
 }
 
-/// More rounds than this are no advice.
-const WORTH_IT: usize = 200;
-
 /// The verdicts are about headlines; about CPU time where that has taken their place.
 fn is_told(answer: &Answer, metric: usize) -> bool {
     let part = answer.metrics[answer.headline].part;
@@ -120,7 +121,7 @@ fn told_row(answer: &Answer, row: &Comparison) -> String {
         }
         Verdict::Unclear => match row.more_rounds {
             Some(1) => format!("{times}, one more round might tell"),
-            Some(more) if more <= WORTH_IT => {
+            Some(more) if more <= MOST_MORE_ROUNDS => {
                 format!("{times}, about {more} more rounds would tell")
             }
             Some(_) => format!("{times}, too noisy to be told here now"),

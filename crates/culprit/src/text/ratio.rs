@@ -1,6 +1,7 @@
 //! A comparison of two sides in one sentence, as `why`, `bench` and `verify` say it.
 
 use culprit_engine::stats::{Ratio, Verdict};
+use culprit_findings::{MOST_MORE_ROUNDS, leaning};
 
 use crate::output::number;
 
@@ -48,12 +49,26 @@ pub(crate) fn compared(sides: &Sides<'_>, ratio: &Ratio) -> String {
             format!("{here} and {there} take the same {what} (ratio {range}): {times}.")
         }
         (Verdict::Unclear, _) => {
-            let more = ratio.more_rounds.map_or_else(String::new, |more| {
-                let all = ratio.rounds + more;
-                format!(" About {more} more rounds (`{option} {all}`) would tell.")
-            });
+            let more = match ratio.more_rounds {
+                None => String::new(),
+                Some(more) if more <= MOST_MORE_ROUNDS => {
+                    let all = ratio.rounds + more;
+                    format!(" About {more} more rounds (`{option} {all}`) would tell.")
+                }
+                Some(_) => " More rounds will hardly tell.".to_owned(),
+            };
+            let Some((side, why)) = leaning(ratio) else {
+                return format!(
+                    "Whether {here} is slower than {there} is unclear (ratio {range}): {times}.{more}"
+                );
+            };
+            let side = match (cpu_time, side) {
+                (true, Verdict::Faster) => "takes less CPU time than".to_owned(),
+                (true, _) => "takes more CPU time than".to_owned(),
+                (false, side) => format!("is {side} than"),
+            };
             format!(
-                "Whether {here} is slower than {there} is unclear (ratio {range}): {times}.{more}"
+                "{here} {side} {there} by this range (ratio {range}), but {why}: {times}.{more}"
             )
         }
     }
@@ -80,10 +95,23 @@ mod tests {
         assert_eq!(told(0.5, 9, false), "new is 2 times as fast as old (2 to 2): 2 s against 1 s.");
         assert!(told(0.5, 9, true).starts_with("new takes 0.50 of the CPU time of old"));
         assert!(told(1.0, 9, true).contains("take the same CPU time"));
-        let unclear = told(1.2, 3, false);
+        let few = told(1.2, 3, false);
         assert!(
-            unclear.contains("unclear") && unclear.contains("more rounds (`--rounds 6`)"),
-            "{unclear}"
+            few.starts_with("new is slower than old by this range (ratio 1.20 to 1.20)"),
+            "{few}"
         );
+        assert!(few.contains("3 rounds are too few for a 95 % interval"), "{few}");
+        assert!(few.contains("more rounds (`--rounds 6`)"), "{few}");
+        assert!(told(0.8, 3, true).starts_with("new takes less CPU time than old by this range"));
+    }
+
+    #[test]
+    fn what_lies_on_both_sides_is_unclear_and_hundreds_of_rounds_are_no_advice() {
+        let ratio = compare_paired(&[1.0; 3], &[0.5, 1.1, 30.0], Bands::one(0.05)).unwrap();
+        let told = ("2 s".to_owned(), "1 s".to_owned());
+        let sides = Sides { here: "new", there: "old", told, option: "--rounds", cpu_time: false };
+        let unclear = compared(&sides, &ratio);
+        assert!(unclear.starts_with("Whether new is slower than old is unclear"), "{unclear}");
+        assert!(unclear.ends_with("More rounds will hardly tell."), "{unclear}");
     }
 }

@@ -33,12 +33,14 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
         text.push_str(&difference_text(main, output));
         text.push_str(&mechanisms_text(&main.report.mechanisms, output));
     }
-    let findings = answer.findings();
-    text.push_str(&format!("\n{}\n", paint.heading("Findings")));
-    let shown = findings.len().min(MOST_FINDINGS);
-    text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output));
-    if shown < findings.len() {
-        text.push_str(&format!("    {} more in the report\n", findings.len() - shown));
+    if answer.main().is_some() {
+        let findings = answer.findings();
+        text.push_str(&format!("\n{}\n", paint.heading("Findings")));
+        let shown = findings.len().min(MOST_FINDINGS);
+        text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output));
+        if shown < findings.len() {
+            text.push_str(&format!("    {} more in the report\n", findings.len() - shown));
+        }
     }
     text.push_str(&instead_text(answer, output));
     let page = answer.folder.join("report.html");
@@ -96,16 +98,25 @@ fn places_text(answer: &Answer, places: &[PlaceRuns], output: &Output) -> String
     text
 }
 
+/// How much of the extra time findings tell of, in words.
+pub(crate) fn told_share(share: Option<f64>) -> String {
+    match share {
+        Some(share) => format!("findings say why for {} of it", percent(share)),
+        None => "too little to give shares of it".to_owned(),
+    }
+}
+
 fn difference_text(against: &Against, output: &Output) -> String {
     let comparison = &against.report.comparison;
+    let told = against.told_share();
     let mut text = format!(
         "\n{}  {}\n",
         output.paint().heading("Where the extra time is"),
         output.paint().faint(&format!(
-            "{} a run in {}, {} of it has a known cause",
+            "{} a run in {}, {}",
             signed_duration(float(comparison.extra_ns())),
             against.place,
-            percent(comparison.explained_share)
+            told_share(told)
         ))
     );
     let mut table = Table::new(&[
@@ -125,7 +136,7 @@ fn difference_text(against: &Against, output: &Output) -> String {
             signed_duration(float(row.extra_ns)),
             end(row.spread.map(|spread| spread.low_ns)),
             end(row.spread.map(|spread| spread.high_ns)),
-            percent(row.share),
+            told.map_or_else(|| "-".to_owned(), |_| percent(row.share)),
             row.cause.to_string(),
             clean(&row.function).into_owned(),
             clean(&row.process).into_owned(),

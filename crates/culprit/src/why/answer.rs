@@ -1,11 +1,12 @@
 //! What the runs of all places tell, as one value.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use culprit_engine::compare::Difference;
 use culprit_engine::stats::{Ratio, Verdict, median};
 use culprit_findings::{
-    ColdRun, DifferenceReport, Options, RunSummary, cold_run, find_difference,
+    ColdRun, DifferenceReport, Options, RunSummary, SAME_BAND, cold_run, find_difference,
     find_difference_of_sets,
 };
 use culprit_model::{Finding, Nanos};
@@ -31,6 +32,10 @@ pub(crate) struct Answer {
     /// Each other place against the baseline, in the order of places; places without runs are
     /// missing.
     pub(crate) against: Vec<Against>,
+    /// Places in which the command ended otherwise than in the baseline: they are not compared.
+    pub(crate) otherwise: Vec<Otherwise>,
+    /// Places whose first run paid for what the later ones had already.
+    once: Vec<(String, ColdRun)>,
     /// The other command line, as typed, with its runs by place.
     pub(crate) instead: Option<(String, Vec<PlaceRuns>)>,
     /// How many rounds were finished, and how many were planned.
@@ -55,10 +60,54 @@ pub(crate) struct PlaceRuns {
     pub(crate) walls: Vec<Nanos>,
     /// Exit codes other than 0.
     pub(crate) failures: Vec<i32>,
+    /// The last line that a run printed which ended with one of them.
+    pub(crate) said: Option<String>,
     /// The run whose wall time is in the middle.
     pub(crate) typical: Option<PathBuf>,
     /// Why there are no (more) runs.
     pub(crate) problem: Option<String>,
+}
+
+/// A place in which the command ended otherwise than in the baseline: it did other work, and its time says
+/// nothing about the place.
+#[derive(Debug)]
+pub(crate) struct Otherwise {
+    /// The place, and the exit codes there.
+    here: (String, BTreeSet<i32>),
+    /// The baseline, and the exit codes there.
+    there: (String, BTreeSet<i32>),
+    /// Where it failed, and its last words.
+    said: Option<(String, String)>,
+}
+
+impl Otherwise {
+    /// None where it ended alike.
+    fn of(here: &PlaceRuns, there: &PlaceRuns) -> Option<Self> {
+        let ended = |runs: &PlaceRuns| (runs.place.clone(), runs.endings());
+        let said = |runs: &PlaceRuns| Some((runs.place.clone(), runs.said.clone()?));
+        let differ = !here.walls.is_empty() && here.endings() != there.endings();
+        differ.then(|| Self {
+            here: ended(here),
+            there: ended(there),
+            said: said(here).or_else(|| said(there)),
+        })
+    }
+
+    /// In a sentence or two.
+    pub(crate) fn told(&self) -> String {
+        let ended = |(place, codes): &(String, BTreeSet<i32>)| {
+            let codes: Vec<_> = codes.iter().map(ToString::to_string).collect();
+            format!("with {} in {place}", codes.join(" and "))
+        };
+        let said = self.said.as_ref().map_or_else(String::new, |(place, words)| {
+            format!(" Its last words in {place}: {words}")
+        });
+        format!(
+            "The command ends otherwise: {}, {}. It does other work then, so the times are not compared.{said}",
+            ended(&self.here),
+            ended(&self.there)
+        )
+    }
 }
 
 /// A place against the baseline.
@@ -79,9 +128,16 @@ impl PlaceRuns {
             place: plan.label(index),
             walls: runs.iter().map(|run| run.wall).collect(),
             failures: runs.iter().map(|run| run.exit_code).filter(|code| *code != 0).collect(),
+            said: runs.iter().find_map(|run| run.said.clone()),
             typical: by_wall.get(by_wall.len() / 2).map(|run| run.recording.clone()),
             problem,
         }
+    }
+
+    /// The exit codes that its runs ended with.
+    fn endings(&self) -> BTreeSet<i32> {
+        let good = (self.failures.len() < self.walls.len()).then_some(0);
+        self.failures.iter().copied().chain(good).collect()
     }
 
     /// The wall time in the middle.
@@ -106,6 +162,7 @@ impl From<&Earlier> for PlaceRuns {
             place: earlier.label.clone(),
             walls: runs.iter().map(|run| run.wall).collect(),
             failures: runs.iter().map(|run| run.exit_code).filter(|code| *code != 0).collect(),
+            said: None,
             typical: by_wall.get(by_wall.len() / 2).map(|run| run.file.clone()),
             problem: None,
         }
@@ -123,6 +180,20 @@ impl Against {
         self.ratio().map_or(Verdict::Unclear, |ratio| ratio.verdict)
     }
 
+    /// How much of the extra time findings tell of that say more than where it was computed; none where there
+    /// is too little of it to be divided.
+    pub(crate) fn told_share(&self) -> Option<f64> {
+        let comparison = &self.report.comparison;
+        let extra = Nanos(comparison.extra_ns().unsigned_abs());
+        if extra.share_of(comparison.baseline) < SAME_BAND {
+            return None;
+        }
+        let says_why = |id: &Option<&str>| id.is_some_and(|id| id != HOT_FUNCTION);
+        let rows = comparison.rows.iter().zip(&self.report.tied);
+        let told: f64 = rows.filter(|(_, id)| says_why(id)).map(|(row, _)| row.share).sum();
+        Some(told.clamp(0.0, 1.0))
+    }
+
     /// Rows of the difference that matter, at least a hundredth of it, each with the finding that
     /// explains it.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&Difference, Option<&'static str>)> {
@@ -131,6 +202,9 @@ impl Against {
         rows.filter(|(row, _)| row.share.abs() >= 0.01)
     }
 }
+
+/// The finding that says where time was computed, not why.
+const HOT_FUNCTION: &str = "hot-function";
 
 /// What a place's first run was cold of, in a sentence.
 fn cold(place: &str, run: &ColdRun) -> String {
@@ -184,7 +258,17 @@ impl Answer {
             }
         };
         let candidates = if plan.earlier.is_some() { 0 } else { baseline + 1 };
-        let against = (candidates..plan.places.len())
+        let first = plan.earlier.as_ref().map(PlaceRuns::from);
+        let first = first.as_ref().unwrap_or(&places[baseline]);
+        let (mut alike, mut otherwise) = (Vec::new(), Vec::new());
+        for index in candidates..plan.places.len() {
+            match Otherwise::of(&places[index], first) {
+                Some(differs) => otherwise.push(differs),
+                None => alike.push(index),
+            }
+        }
+        let against = alike
+            .into_iter()
             .filter_map(|index| Some(Against { place: plan.label(index), report: report(index)? }))
             .collect();
         let baseline = match &plan.earlier {
@@ -197,13 +281,16 @@ impl Answer {
             }
             None => baseline,
         };
-        notes.extend((0..plan.places.len()).filter_map(|index| {
+        let cold_runs = (0..plan.places.len()).filter_map(|index| {
             let runs = command(index);
             // Without the first round nobody knows what was cold.
             runs.first().filter(|(round, _)| *round == 0)?;
             let runs: Vec<_> = runs.iter().map(|(_, run)| run.summary.clone()).collect();
-            Some(cold(&plan.label(index), &cold_run(&runs)?))
-        }));
+            Some((plan.label(index), cold_run(&runs)?))
+        });
+        let mut once: Vec<(String, ColdRun)> = cold_runs.collect();
+        notes.extend(once.iter().map(|(place, run)| cold(place, run)));
+        once.retain(|(_, run)| run.is_paid_once());
         let instead = plan.instead.as_ref().and_then(|argv| argv.last());
         Self {
             command: plan.command.clone(),
@@ -211,6 +298,8 @@ impl Answer {
             places,
             baseline,
             against,
+            otherwise,
+            once,
             instead: instead.map(|line| (line.clone(), runs_of(Variant::Instead))),
             rounds: (rounds.finished(&plan.arm_places(), plan.runs), plan.runs),
             interrupted: rounds.interrupted,
@@ -238,10 +327,13 @@ impl Answer {
     /// The answer in one or two sentences, and how much of the plan it rests on when that is not
     /// all of it.
     pub(crate) fn verdict(&self) -> String {
-        let compared = match (self.baseline(), self.main()) {
-            (Some(baseline), Some(against)) => self.compared(baseline, against),
-            _ => "No place was compared with another.".to_owned(),
-        };
+        let mut told: Vec<String> = self.otherwise.iter().map(Otherwise::told).collect();
+        match (self.baseline(), self.main()) {
+            (Some(baseline), Some(against)) => told.push(self.compared(baseline, against)),
+            _ if told.is_empty() => told.push("No place was compared with another.".to_owned()),
+            _ => {}
+        }
+        let compared = told.join(" ");
         match self.rounds {
             (finished, planned) if self.interrupted => {
                 format!("{compared} Interrupted after {finished} of {planned} rounds.")
@@ -265,12 +357,32 @@ impl Answer {
         let (here, there) = (against.place.as_str(), baseline.place.as_str());
         let after = self.places.iter().find(|runs| runs.place == here).and_then(PlaceRuns::median);
         let told = (self.told(after.unwrap_or_default()), self.told(before));
+        if let Some(run) = self.paid_once(against) {
+            let (shortest, longest) = run.later;
+            return format!(
+                "The first run in {here} takes {}, the later ones {} to {}, {there} {}: what the first \
+                 one pays is paid once.",
+                self.told(run.first),
+                self.told(shortest),
+                self.told(longest),
+                told.1
+            );
+        }
         compared(&Sides { here, there, told, option: "--runs", cpu_time: false }, ratio)
+    }
+
+    /// The first run of a place that paid for the later ones, where the comparison hangs on it.
+    fn paid_once(&self, against: &Against) -> Option<&ColdRun> {
+        let run = self.once.iter().find(|(place, _)| *place == against.place);
+        run.filter(|_| against.verdict() == Verdict::Unclear).map(|(_, run)| run)
     }
 
     /// What the extra time is spent on, in one sentence, where there is extra time and a reason.
     pub(crate) fn because(&self) -> Option<String> {
-        self.main().filter(|main| main.verdict() == Verdict::Slower)?;
+        let main = self.main()?;
+        if main.verdict() != Verdict::Slower && self.paid_once(main).is_none() {
+            return None;
+        }
         let findings = self.findings();
         let finding = &findings[culprit(findings)?];
         Some(format!(
@@ -316,4 +428,43 @@ fn paired(
         }
     }
     pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(place: &str, failures: &[i32]) -> PlaceRuns {
+        PlaceRuns {
+            spec: place.to_owned(),
+            place: place.to_owned(),
+            walls: vec![Nanos(1); 2],
+            failures: failures.to_vec(),
+            said: (!failures.is_empty()).then(|| "no such table".to_owned()),
+            typical: None,
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_command_that_ends_otherwise_is_told_with_its_last_words() {
+        let told = Otherwise::of(&runs("sandbox", &[3]), &runs("host", &[])).expect("other").told();
+        assert!(
+            told.starts_with(
+                "The command ends otherwise: with 0 and 3 in sandbox, with 0 in host."
+            )
+        );
+        assert!(told.ends_with("Its last words in sandbox: no such table"), "{told}");
+        let told =
+            Otherwise::of(&runs("sandbox", &[]), &runs("host", &[1, 1])).expect("other").told();
+        assert!(told.ends_with("Its last words in host: no such table"), "{told}");
+    }
+
+    #[test]
+    fn a_command_that_ends_alike_is_compared_whatever_its_status() {
+        assert!(Otherwise::of(&runs("sandbox", &[]), &runs("host", &[])).is_none());
+        assert!(Otherwise::of(&runs("sandbox", &[1, 1]), &runs("host", &[1, 1])).is_none());
+        let none = PlaceRuns { walls: Vec::new(), ..runs("sandbox", &[]) };
+        assert!(Otherwise::of(&none, &runs("host", &[])).is_none());
+    }
 }

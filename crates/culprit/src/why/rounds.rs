@@ -23,15 +23,38 @@ pub(crate) fn run_all(
     let mut places = Places::new(plan.places.clone());
     progress.steps(u64::from(plan.runs) * arms.len() as u64);
     let mut rounds = Rounds::default();
-    let steps = (0..plan.runs).flat_map(|round| steps_of(&arms, round));
-    rounds.conduct(
-        steps,
-        (&mut places, control),
-        (progress, &|step| told(plan, step)),
-        |step, place| one(plan, step, place, control),
-    );
+    for round in 0..plan.runs {
+        rounds.conduct(
+            steps_of(&arms, round),
+            (&mut places, control),
+            (progress, &|step| told(plan, step)),
+            |step, place| one(plan, step, place, control),
+        );
+        if rounds.interrupted || !is_comparable(plan, &rounds) {
+            break;
+        }
+    }
     rounds.problems.extend(places.remove());
     Ok(rounds)
+}
+
+/// Whether more rounds can tell anything.
+fn is_comparable(plan: &Plan, rounds: &Rounds<Recorded>) -> bool {
+    let ending = |place: usize| {
+        let own = |(step, _): &&(Step, Recorded)| {
+            step.place == place && plan.variant(step.arm) == Variant::Command
+        };
+        rounds.runs.iter().rev().find(own).map(|(_, run)| run.exit_code)
+    };
+    let working = (0..plan.places.len()).filter(|place| !rounds.failed(*place));
+    let endings: Vec<i32> = working.filter_map(ending).collect();
+    if plan.earlier.is_some() { !endings.is_empty() } else { has_partner(&endings) }
+}
+
+/// Whether the first place's runs have some to be compared with: a place that has not failed, in which the
+/// command ends as it does there.
+fn has_partner(endings: &[i32]) -> bool {
+    endings.split_first().is_some_and(|(first, others)| others.contains(first))
 }
 
 fn one(
@@ -60,4 +83,15 @@ fn told(plan: &Plan, step: Step) -> String {
         Variant::Instead => ", the other command",
     };
     format!("round {} of {}: {}{what}", step.round + 1, plan.runs, plan.label(step.place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_without_a_partner_are_not_gone_on_with() {
+        assert!(has_partner(&[0, 3, 0]) && has_partner(&[1, 1]));
+        assert!(!has_partner(&[0, 3]) && !has_partner(&[0]) && !has_partner(&[]));
+    }
 }

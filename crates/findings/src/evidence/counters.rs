@@ -13,11 +13,14 @@ pub(crate) struct Growth {
     pub(crate) until: Time,
 }
 
-/// First and last reading of one counter.
+/// First and last reading of one counter, and the highest: what counts events never falls, so that a lower
+/// reading is of something else, such as the parent of a container that has ended.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     first: u64,
     last: u64,
+    highest: u64,
+    /// When the highest was read.
     until: Time,
     count: u32,
     /// Half of the process's life: a single reading before it tells too little.
@@ -42,11 +45,19 @@ impl Counters {
             });
             let first = if born { 0 } else { counter.value };
             let half = counter.process.map_or(Time(u64::MAX), |p| half_life(recording, p));
-            let reading = readings
-                .entry((counter.process, counter.name.clone()))
-                .or_insert(Reading { first, last: 0, until: counter.time, count: 0, half });
+            let reading =
+                readings.entry((counter.process, counter.name.clone())).or_insert(Reading {
+                    first,
+                    last: 0,
+                    highest: 0,
+                    until: counter.time,
+                    count: 0,
+                    half,
+                });
             reading.last = counter.value;
-            reading.until = counter.time;
+            if counter.value >= reading.highest {
+                (reading.highest, reading.until) = (counter.value, counter.time);
+            }
             reading.count += 1;
         }
         Self { readings }
@@ -55,7 +66,7 @@ impl Counters {
     /// What a counter grew by; none when it was read neither twice nor once late enough.
     pub(crate) fn growth(&self, process: Option<ProcessId>, name: &str) -> Option<Growth> {
         let reading = self.readings.get(&(process, Text::from(name)))?;
-        let value = reading.last.saturating_sub(reading.first);
+        let value = reading.highest.saturating_sub(reading.first);
         (reading.count > 1 || reading.until >= reading.half)
             .then_some(Growth { value, until: reading.until })
     }
@@ -71,4 +82,26 @@ fn half_life(recording: &Recording, process: ProcessId) -> Time {
     let process = recording.process(process);
     let end = process.end.unwrap_or(Time(recording.meta.wall.0));
     Time(process.start.0.midpoint(end.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use culprit_model::{Counter, counter_names};
+
+    #[test]
+    fn what_is_read_once_a_container_has_ended_is_not_its_own() {
+        let read = |(time, value)| Counter {
+            time: Time(time),
+            process: None,
+            name: counter_names::MEMORY_LIMIT_HITS.into(),
+            value,
+        };
+        let recording = Recording {
+            counters: [(0, 2), (100, 50), (200, 548), (300, 0)].map(read).to_vec(),
+            ..Recording::default()
+        };
+        let hits = Counters::of(&recording).growth(None, counter_names::MEMORY_LIMIT_HITS);
+        assert_eq!(hits, Some(Growth { value: 546, until: Time(200) }));
+    }
 }

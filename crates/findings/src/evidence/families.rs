@@ -335,7 +335,8 @@ const TABLE: &[Row] = &[
          __waitid vfork __vfork fork _Fork __fork clone clone3 __clone __clone3 posix_spawn \
          posix_spawnp __posix_spawn __spawni* __spawnix syscall __syscall* open open64 __open \
          __open64 openat openat64 close __close stat stat64 fstat fstat64 lstat execve \
-         __execve sigsuspend __sigsuspend pause sigtimedwait sigwait sigwaitinfo _IO_* fread \
+         __execve chmod fchmod fchmodat chown fchown lchown fchownat rename renameat renameat2 \
+         unlink unlinkat truncate ftruncate sigsuspend __sigsuspend pause sigtimedwait sigwait sigwaitinfo _IO_* fread \
          fwrite fflush getc putc fgets fputs puts printf PyThread_acquire_lock* __cp_end \
          runtime.* internal/runtime/* internal/poll.* internal/syscall/* syscall.* os.(* os.Open* \
          os.Create* os.Stat os.Lstat os.ReadFile os.WriteFile os.Remove* os.Mkdir* os.Rename \

@@ -1,6 +1,6 @@
 //! `memory-limit-reclaim`: threads free memory, or wait for it, before they are given more.
 
-use culprit_model::{Cause, Nanos, ProcessId, counter_names};
+use culprit_model::{Cause, ProcessId, counter_names};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;

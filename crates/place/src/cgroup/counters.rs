@@ -267,7 +267,7 @@ impl CounterReader {
         let here = self.inhabited();
         Counters {
             cpu: here.cpu_with_quota(),
-            memory: here.memory(),
+            memory: here.memory_of_members(),
             io: here.io(),
             pressure: here.pressure(),
         }
@@ -313,6 +313,15 @@ impl CounterReader {
             reader = here.above();
         }
         own
+    }
+
+    /// The memory of the members. A container's parent has neither the container's limit nor its hits.
+    fn memory_of_members(&self) -> MemoryCounters {
+        let memory = self.memory();
+        if self.above_container && self.has_nobody() {
+            return MemoryCounters { limit_bytes: None, limit_hits: None, ..memory };
+        }
+        memory
     }
 
     fn cpu(&self) -> CpuCounters {

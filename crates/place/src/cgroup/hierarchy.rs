@@ -130,6 +130,18 @@ impl Hierarchies {
         self.0.iter().find(|h| h.is_v2())
     }
 
+    /// The folder, in the tree that perf events go by, of the cgroup that has a folder in some tree or is
+    /// named by its path in one: engines make the same path in every tree.
+    pub(super) fn perf_folder(&self, path: &Path) -> Result<PathBuf> {
+        let perf = self.perf()?;
+        let below = |tree: &Hierarchy| Some(perf.point.join(path.strip_prefix(&tree.point).ok()?));
+        // Trees are mounted within each other's parents: the innermost one is meant.
+        let deepest = |tree: &&Hierarchy| tree.point.components().count();
+        let holders = self.0.iter().filter(|tree| path.starts_with(&tree.point));
+        let folder = holders.max_by_key(deepest).and_then(below).or_else(|| perf.folder(path));
+        folder.ok_or(Error::NoPerfCgroup)
+    }
+
     /// Every mounted tree.
     pub(super) fn all(&self) -> impl Iterator<Item = &Hierarchy> {
         self.0.iter()
@@ -174,6 +186,22 @@ mod tests {
         let trees = Hierarchies::among(mounts);
         let memberships: Vec<_> = memberships.lines().filter_map(Membership::parse).collect();
         trees.folder_of(trees.perf().unwrap(), &memberships)
+    }
+
+    #[test]
+    fn a_folder_of_any_tree_is_found_in_the_one_of_perf_events() {
+        let trees = Hierarchies::among(&[
+            mount("cgroup", "/sys/fs/cgroup/cpu,cpuacct", "/", "rw,cpu,cpuacct"),
+            mount("cgroup", "/sys/fs/cgroup/perf_event", "/", "rw,perf_event"),
+        ]);
+        for path in ["/sys/fs/cgroup/cpu,cpuacct/a/b", "/sys/fs/cgroup/perf_event/a/b", "/a/b"] {
+            let folder = trees.perf_folder(Path::new(path)).ok();
+            assert_eq!(
+                folder.as_deref(),
+                Some(Path::new("/sys/fs/cgroup/perf_event/a/b")),
+                "{path}"
+            );
+        }
     }
 
     #[test]

@@ -111,16 +111,12 @@ impl Cgroup {
         Self::existing(folder)
     }
 
-    /// An existing cgroup, by its path in the perf tree (`/docker/1234...`) or by its folder.
+    /// An existing cgroup, by its path in the perf tree (`/docker/1234...`) or by its folder in any tree.
     ///
     /// # Errors
     /// [`Error::Cgroup`] when there is none.
     pub fn open(path: &Path) -> Result<Self> {
-        let trees = Hierarchies::mounted()?;
-        let tree = trees.perf()?;
-        let by_folder = path.starts_with(tree.point()).then(|| path.to_path_buf());
-        let folder = by_folder.or_else(|| tree.folder(path)).ok_or(Error::NoPerfCgroup)?;
-        Self::existing(folder)
+        Self::existing(Hierarchies::mounted()?.perf_folder(path)?)
     }
 
     fn existing(folder: PathBuf) -> Result<Self> {

@@ -140,6 +140,11 @@ impl Probe for Net {
         metrics
     }
 
+    fn round_time(&self) -> Option<Duration> {
+        // The stream, requests as fast as they are answered, and requests at a fixed rate.
+        self.duration.checked_mul(3)
+    }
+
     fn workload(&self) -> Value {
         let mut workload = json!({
             "trips": self.trips,

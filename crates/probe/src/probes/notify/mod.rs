@@ -84,6 +84,10 @@ impl Probe for Notify {
         ]
     }
 
+    fn round_time(&self) -> Option<Duration> {
+        self.duration.checked_mul(u32::try_from(self.readers.len()).ok()?)
+    }
+
     /// One round takes long, and what it finds is large.
     fn least_rounds(&self) -> u32 {
         5
