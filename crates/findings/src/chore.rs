@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Basis, Evidence as Fact, FrameId, Interval, Nanos, Severity, Text};
 
 use crate::evidence::{Chore, Evidence, SegmentId};
-use crate::rule::{Claim, RuleDoc, Site, Threshold, fact};
+use crate::rule::{COST, Claim, PERCENT, RuleDoc, Site, Threshold, fact};
 use crate::tally;
 
 /// Clock samples below which nothing is said of less than [`MIN_TIME`]: the time of 10 samples is
@@ -18,6 +18,9 @@ const MIN_TIME: Nanos = Nanos(10_000_000);
 
 /// Clock samples from which a share is known well enough: 20 % of 100 to 4 points (binomial).
 pub(crate) const ENOUGH_SAMPLES: f64 = 100.0;
+
+/// Confidence lost where only the names of a program's own functions tell what they do.
+const WORDS_ALONE: f64 = 0.4;
 
 /// How many callers and functions a finding lists.
 const LISTED: usize = 3;
@@ -61,8 +64,21 @@ impl Spec {
 
 /// The claim of one rule about a chore; none where too little of the path's CPU time is in it.
 pub(crate) fn find(evidence: &Evidence<'_>, spec: &Spec) -> Vec<Claim> {
-    let held = evidence.chore_time.segments.get(&spec.chore);
-    held.and_then(|held| find_in(evidence, spec, held)).into_iter().collect()
+    let of =
+        |all: &BTreeMap<Chore, Vec<SegmentId>>| all.get(&spec.chore).cloned().unwrap_or_default();
+    let (mut held, mut worded) =
+        (of(&evidence.chore_time.segments), of(&evidence.chore_time.worded));
+    let by_words = evidence.total(&worded);
+    held.append(&mut worded);
+    held.sort_unstable();
+    let mut claim = find_in(evidence, spec, &held);
+    if let Some(claim) = &mut claim {
+        let factor = 1.0 - WORDS_ALONE * by_words.share_of(evidence.total(&held));
+        claim
+            .confidence
+            .lower("what the program's own functions do is taken from their names", factor);
+    }
+    claim.into_iter().collect()
 }
 
 /// True when so many looks at so much time tell anything.
@@ -98,12 +114,11 @@ pub(crate) fn find_in(evidence: &Evidence<'_>, spec: &Spec, held: &[SegmentId]) 
         n => format!(" and {} others", n - 1),
     };
     let title = format!(
-        "`{}`{more}: {own} of {total} on a CPU ({:.0} %) goes into {}",
-        first.0,
-        share * 100.0,
-        spec.doing
+        "`{}`{more}: {COST} of {total} on a CPU ({PERCENT}) goes into {}",
+        first.0, spec.doing
     );
     let mut claim = Claim::new(spec.doc, title, held.to_vec())
+        .share_of(total)
         .at(Site::Caller)
         .time("time in it on the path, with what it calls", own)
         .fact("share of the path's CPU time", share, "share")

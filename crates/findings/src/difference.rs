@@ -7,7 +7,7 @@
 //! the comparison as a whole tells. Costs of one run count once, so the extras of all findings add
 //! up to no more than the difference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_engine::compare::{Comparison, Difference, Run, compare, compare_sets};
 use culprit_engine::stats::{Ratio, Verdict};
@@ -18,7 +18,9 @@ use crate::mechanism::{Mechanism, mechanisms};
 use crate::parts::{Parts, of_row};
 use crate::report::{Options, Report, find};
 use crate::rule::{RuleDoc, fact};
-use crate::rules::{no_difference, slower_in_place, unclear};
+use crate::rules::{
+    cpu_quota_throttling, neighbour_cpu, no_difference, run_queue, slower_in_place, unclear,
+};
 use crate::settle::{MIN_SHARE, severity_of};
 
 /// Wall times within this factor of each other, less one, count as the same. Source: equivalence
@@ -185,25 +187,35 @@ fn report(
 struct Cost<'a> {
     baseline: Nanos,
     candidate: Nanos,
-    /// The candidate's runs in which it was found.
+    /// It in the candidate's runs; it may stand in one several times.
     found: Vec<&'a Finding>,
+    /// How many of the candidate's runs have it, and how many there are.
+    in_runs: usize,
     runs: usize,
 }
 
 /// A finding is the same in another run when its rule and the place that it points at are.
 type Key = (&'static str, Text, Text);
 
+/// Rules about time without a CPU: a thread loses it wherever it happens to be.
+const ANYWHERE: [&str; 3] =
+    [run_queue::DOC.id, neighbour_cpu::DOC.id, cpu_quota_throttling::DOC.id];
+
 fn key(finding: &Finding) -> Key {
+    let place = finding.at.first().filter(|_| !ANYWHERE.contains(&finding.id));
     let (module, function) =
-        finding.at.first().map(|at| (at.module.clone(), at.function.clone())).unwrap_or_default();
+        place.map(|at| (at.module.clone(), at.function.clone())).unwrap_or_default();
     (finding.id, module, function)
 }
 
 fn costs<'a>(baseline: &[RunSummary], candidate: &'a [RunSummary]) -> Vec<Cost<'a>> {
-    let mut found: BTreeMap<Key, Vec<&Finding>> = BTreeMap::new();
-    let costly = |runs: &'a [RunSummary]| runs.iter().flat_map(|r| &r.report.findings);
-    for finding in costly(candidate).filter(|f| f.cost > Nanos::ZERO) {
-        found.entry(key(finding)).or_default().push(finding);
+    let mut found: BTreeMap<Key, (Vec<&Finding>, BTreeSet<usize>)> = BTreeMap::new();
+    for (run, summary) in candidate.iter().enumerate() {
+        for finding in summary.report.findings.iter().filter(|f| f.cost > Nanos::ZERO) {
+            let (all, runs) = found.entry(key(finding)).or_default();
+            all.push(finding);
+            runs.insert(run);
+        }
     }
     let mut before: BTreeMap<Key, Nanos> = BTreeMap::new();
     for finding in baseline.iter().flat_map(|r| &r.report.findings) {
@@ -212,10 +224,11 @@ fn costs<'a>(baseline: &[RunSummary], candidate: &'a [RunSummary]) -> Vec<Cost<'
     let mean = |sum: Nanos, runs: usize| Nanos(sum.0 / (runs as u64).max(1));
     found
         .into_iter()
-        .map(|(key, found)| Cost {
+        .map(|(key, (found, runs))| Cost {
             baseline: mean(before.get(&key).copied().unwrap_or_default(), baseline.len()),
             candidate: mean(found.iter().map(|f| f.cost).sum(), candidate.len()),
             found,
+            in_runs: runs.len(),
             runs: candidate.len(),
         })
         .collect()
@@ -236,7 +249,7 @@ impl Cost<'_> {
         let mut facts = vec![
             time("in a run here (mean)", self.candidate),
             time("in a run in the baseline (mean)", self.baseline),
-            fact("runs in which it was found", self.found.len() as f64, "count"),
+            fact("runs in which it was found", self.in_runs as f64, "count"),
         ];
         let instead = baseline.first().and_then(|run| run.habits.instead_of(typical));
         let (sentence, instead) = instead.unzip();
@@ -246,9 +259,7 @@ impl Cost<'_> {
             cost,
             share,
             severity: severity_of(share),
-            // Of a run that has it twice the two count as one.
-            confidence: typical.confidence
-                * (self.found.len() as f64 / self.runs.max(1) as f64).min(1.0),
+            confidence: typical.confidence * self.in_runs as f64 / self.runs.max(1) as f64,
             evidence: facts,
             why: sentence.map_or_else(String::new, |s| s + " ") + &typical.why,
             ..typical.clone()
@@ -434,6 +445,49 @@ mod tests {
         assert_eq!(found.findings[0].id, "unclear");
         assert!(title.starts_with("sandbox is slower than host by this range ("), "{title}");
         assert!(title.contains("but 2 rounds are too few for a 95 % interval"), "{title}");
+    }
+
+    #[test]
+    fn a_finding_that_a_run_has_twice_makes_nothing_surer() {
+        let run = |place: &str, extra: u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            // Two library functions that enter the kernel for one function of the program.
+            for call in ["getppid", "geteuid"] {
+                let gate = format!("main;note;libc.so.6!{call};k:do_syscall_64");
+                for _ in 0..50 {
+                    scene.run(main, 4 + extra, Cause::CpuKernel, &gate);
+                }
+            }
+            let mut recording = scene.done();
+            recording.meta.place = place.to_owned();
+            RunSummary::of(&recording)
+        };
+        let runs = |place, extra| vec![run(place, extra); 5];
+        let options = Options::default();
+        let found = find_difference(&runs("host", 0), &runs("sandbox", 4), &options).expect("runs");
+        let storm = found.findings.iter().find(|f| f.id == "syscall-storm").expect("told");
+        assert!(storm.confidence <= 1.0, "{}", storm.confidence);
+    }
+
+    #[test]
+    fn a_busy_machine_that_both_places_have_is_no_reason() {
+        let run = |place: &str, at: &str, work: u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            for _ in 0..10 {
+                scene.run(main, work, Cause::CpuUser, "main;work");
+                let queued = format!("main;{at};k:irqentry_exit_to_user_mode");
+                scene.run(main, 50, Cause::Runnable, &queued);
+            }
+            let mut recording = scene.done();
+            recording.meta.place = place.to_owned();
+            RunSummary::of(&recording)
+        };
+        let runs = |place, at, work| vec![run(place, at, work); 5];
+        let (before, after) = (runs("host", "work", 50), runs("sandbox", "other", 150));
+        let found = find_difference(&before, &after, &Options::default()).expect("runs");
+        assert!(found.findings.iter().all(|f| f.id != "run-queue"), "{:?}", found.findings);
     }
 
     #[test]

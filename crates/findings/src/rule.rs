@@ -126,6 +126,8 @@ pub struct RuleDoc {
 pub(crate) enum Site {
     /// The thread whose time passes, at the function that it was in.
     Work,
+    /// The function whose work the time is, as `Chores::owner` has it.
+    Owner,
     /// The application's function that called the library code that the time passes in.
     Caller,
     /// The application's function that waits for a runtime's own thread, else as for `Caller`.
@@ -166,6 +168,9 @@ impl Confidence {
 /// claim. A character of the private-use area, so that no name of a function or process holds it.
 pub(crate) const COST: char = '\u{e000}';
 
+/// Stands for the share that [`COST`] is of [`Claim::of`], in per cent and with the sign.
+pub(crate) const PERCENT: char = '\u{e001}';
+
 /// Time that one rule explains.
 #[derive(Debug, Clone)]
 pub(crate) struct Claim {
@@ -175,11 +180,14 @@ pub(crate) struct Claim {
     pub(crate) specificity: Specificity,
     /// One sentence with the main number; [`COST`] where that is the cost.
     pub(crate) title: String,
+    /// What the title's [`PERCENT`] is a share of; zero where it has none.
+    pub(crate) of: Nanos,
     /// What it explains, in any order; empty for statements.
     pub(crate) segments: Vec<SegmentId>,
     /// Where to point.
     pub(crate) site: Site,
-    /// Where a statement points, the most telling first: it has no segments to take that from.
+    /// Where it points instead of `site`, the most telling first: a statement has no segments to take
+    /// that from, and what has is not always where the reason is.
     pub(crate) stacks: Vec<(ThreadId, StackId)>,
     /// The measured facts, the most telling first.
     pub(crate) evidence: Vec<Fact>,
@@ -206,6 +214,7 @@ impl Claim {
             rule,
             specificity: rule.specificity,
             title,
+            of: Nanos::ZERO,
             segments,
             site: Site::Work,
             stacks: Vec::new(),
@@ -243,6 +252,12 @@ impl Claim {
     /// The same, with what this recording adds to the rule's reason and fix.
     pub(crate) fn saying(mut self, why: String, fix: String) -> Self {
         (self.why, self.fix) = (why, fix);
+        self
+    }
+
+    /// The same, whose title gives its cost as a share of `whole`.
+    pub(crate) fn share_of(mut self, whole: Nanos) -> Self {
+        self.of = whole;
         self
     }
 

@@ -18,7 +18,7 @@ use culprit_model::{Finding, Nanos, Severity};
 
 use crate::evidence::{Evidence, SegmentId};
 use crate::report::{Options, Report};
-use crate::rule::{COST, Claim, Specificity, fact};
+use crate::rule::{COST, Claim, PERCENT, Specificity, fact};
 use crate::{alike, doubt, parts, side_by_side, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
@@ -111,7 +111,7 @@ fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nan
     facts.extend(doubts);
     Finding {
         id: claim.rule.id,
-        title: claim.title.replace(COST, &cost.to_string()),
+        title: title(claim, cost),
         severity: claim.severity.unwrap_or_else(|| severity_of(share).min(claim.at_most)),
         confidence,
         cost,
@@ -125,6 +125,12 @@ fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nan
         fix: joined(claim.rule.fix, &claim.fix),
         check: check(evidence, claim.rule.check),
     }
+}
+
+/// A claim's title with what it costs when every segment has gone to one claim.
+fn title(claim: &Claim, cost: Nanos) -> String {
+    let percent = format!("{:.0} %", cost.share_of(claim.of) * 100.0);
+    claim.title.replace(COST, &cost.to_string()).replace(PERCENT, &percent)
 }
 
 /// What this recording adds comes first: it is the more specific.

@@ -37,6 +37,7 @@ impl Place {
 pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec<Where> {
     match site {
         Site::Work => ranked(evidence, work(evidence, held), Evidence::function),
+        Site::Owner => ranked(evidence, work(evidence, held), Evidence::owner),
         Site::Caller => ranked(evidence, work(evidence, held), Evidence::caller),
         Site::Requester => {
             let asked = held.iter().map(|s| evidence.chain.segment(*s));

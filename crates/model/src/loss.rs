@@ -164,7 +164,7 @@ impl LossKind {
                 "sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1, or run as root"
             }
             Self::AddressesUnknown => {
-                "where a runtime generates code, let it write a perf map (node --perf-basic-prof, python 3.12 -X perf, jcmd PID Compiler.perfmap)"
+                "where a runtime generates code, let it write a perf map (node --perf-basic-prof, python 3.12 -X perf, java -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit, or jcmd PID Compiler.perfmap)"
             }
             Self::NamesAmbiguous => "prefer jitdump over perf maps: it has times",
             Self::WakersMissing => "run as root or with CAP_PERFMON and a readable tracefs",

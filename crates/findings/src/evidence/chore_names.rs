@@ -586,6 +586,36 @@ pub(super) const TABLE: &[Row] = &[
     ),
 ];
 
+/// What the words in the names of a program's own functions tell, where no library is known to be at
+/// work: a thing and what is done to it, or one word that says both.
+pub(super) struct Words {
+    pub(super) chore: Chore,
+    pub(super) things: &'static str,
+    pub(super) deeds: &'static str,
+    pub(super) both: &'static str,
+}
+
+/// Only kinds of work that programmers name alike. Source: names of such functions in jq, curl,
+/// SQLite, Redis, git and the standard libraries of the languages above.
+pub(super) const WORDS: &[Words] = &[
+    Words {
+        chore: Chore::Serialize,
+        things: "json|xml|yaml|toml|csv|html|url|uri|hex|utf8|utf16|msgpack|cbor|bson|protobuf",
+        deeds: "to|from|parse|parser|parses|parsing|encode|encoder|encodes|encoding|decode|decoder|\
+                decodes|decoding|escape|escaped|escapes|unescape|quote|unquote|dump|dumps|loads|\
+                stringify|tokenize|tokenizer|lexer|serialize|deserialize|write|writer|read|reader|\
+                emit|append|format|print",
+        both: "base64|b64|serialize|serializer|serialise|deserialize|deserializer|deserialise|\
+               unserialize|marshal|marshaller|unmarshal|stringify|urlencode|urldecode|percentencode",
+    },
+    Words {
+        chore: Chore::Dates,
+        things: "date|dates|datetime|iso8601|rfc3339|rfc2822|timestamp|timestamps",
+        deeds: "parse|parser|parses|parsing|format|formatter|formats|formatting|from|to",
+        both: "strptime|strftime",
+    },
+];
+
 /// Namespaces and modules that are no application code, so that a chore's caller is looked for
 /// above them. Source: the standard libraries' own names.
 pub(super) const LIBRARY_NAMES: &str = "std::*|core::*|alloc::*|<std::*|<core::*|<alloc::*|\
@@ -602,6 +632,33 @@ __gnu_cxx::*|\
 /// Functions by which a runtime runs a program's own code again: loading ends there.
 pub(super) const CALLS_BACK: &str = "_PyEval_EvalFrameDefault*|PyEval_EvalCode*|_PyEval_Vector|\
     JavaCalls::*|Builtins_JSEntry*|CallDescrWorker*";
+
+/// Library functions that sort: the small moves that they make are sorting.
+pub(super) const SORTS: &str = "sort.*|slices.*ort*|qsort|qsort_r|__qsort_r|msort_with_tmp*|\
+    std::sort<*|std::stable_sort<*|std::__introsort_loop<*|std::__final_insertion_sort<*|\
+    std::__insertion_sort<*|std::__merge_*|std::__adjust_heap<*|core::slice::sort::*|\
+    alloc::slice::stable_sort*|java.util.TimSort.*|java.util.ComparableTimSort.*|\
+    java.util.DualPivotQuicksort.*|Builtins_ArrayTimSort*|Builtins_ArrayPrototypeSort*";
+
+/// Functions by which a runtime runs code that has no name of its own on the stack, or is called to do
+/// so: they are on the stack whatever a program does. CPython's evaluation loop and its ways of
+/// calling, the JVM's and V8's interpreters, stubs and entries.
+pub(super) const PLUMBING: &str = "_PyEval_*|PyEval_*|_PyRun_*|PyRun_*|run_eval_code_obj|run_mod|\
+    pymain_*|pyrun_*|Py_RunMain|Py_BytesMain|Py_Main|_PyObject_MakeTpCall|_PyObject_Call*|\
+    PyObject_Call*|_PyObject_Vectorcall*|PyObject_Vectorcall*|PyVectorcall_*|_PyVectorcall_*|\
+    _PyFunction_Vectorcall|_PyStack_*|object_vacall|function_code_fastcall|cfunction_*|\
+    method_vectorcall*|vectorcall_*|slot_tp_*|slot_*|type_call|property_descr_get|wrap_*|\
+    builtin_exec*|builtin___build_class__|PyImport_*|import_name|import_find_and_load|\
+    py_trampoline_evaluator|_Py_HandlePending|gen_send_ex*|gen_iternext|gen_send*|\
+    Interpreter|call_stub*|StubRoutines*|I2C/C2I adapters*|vtable stub*|itable stub*|RuntimeStub *|\
+    LambdaForm*|JavaMain|ThreadJavaMain|JavaCalls::*|jni_*|JavaThread::*|Thread::call_run*|\
+    thread_native_entry*|thread_entry|JVM_DoPrivileged|InstanceKlass::call_class_initializer*|\
+    Builtins_InterpreterEntryTrampoline*|Builtins_JSEntry*|Builtins_*Handler|BytecodeHandler:*|\
+    Builtins_Call*|Builtins_Construct*|Builtins_JSConstruct*|Builtins_ArgumentsAdaptor*|\
+    Builtins_AsyncFunction*|Builtins_RunMicrotasks*|Builtins_Promise*|Builtins_CEntry*|\
+    Builtins_HandleApiCall*|node::*|v8::internal::Execution::*|\
+    v8::internal::(anonymous namespace)::Invoke*|v8::Function::Call*|v8::Script::Run*|\
+    v8::internal::MicrotaskQueue::*|v8::internal::Builtin_HandleApiCall*|uv_run|uv__*";
 
 /// Functions in which a runtime's own threads work beside the program's.
 pub(super) const WORKERS: &str = "runtime.gcBgMarkWorker*|runtime.bgsweep|runtime.bgscavenge|\

@@ -16,10 +16,12 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{FrameId, Interval, Nanos, Recording, StackId};
+use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
-use super::chore_names::{CALLS_BACK, LIBRARY_MODULES, LIBRARY_NAMES, TABLE, WORKERS, Within};
+use super::chore_names::{
+    CALLS_BACK, LIBRARY_MODULES, LIBRARY_NAMES, PLUMBING, SORTS, TABLE, WORDS, WORKERS, Within,
+};
 use super::families::{Family, java_method, matches, of_kernel, of_user};
 use super::stacks::is_kernel;
 use crate::rules::hot_function::TRAPS;
@@ -87,18 +89,40 @@ struct Told {
     doing: Option<Doing>,
     /// The innermost frame of the application.
     application: Option<FrameId>,
+    /// The function whose work it is.
+    owner: Option<Owner>,
     /// In the kernel: whether a system call entered it, not a fault or an interrupt.
     in_call: Option<bool>,
     /// True below an interpreter's own code.
     interpreted: bool,
+    /// True in a library's sorting, and not in what compares for it.
+    sorting: bool,
     /// True in a thread of the runtime's own, not of the program's.
     worker: bool,
+}
+
+/// The function whose work a stack is.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    frame: FrameId,
+    /// True for a function of the application: what libraries do for it is its own.
+    application: bool,
 }
 
 /// What one frame tells by itself.
 #[derive(Debug, Clone, Copy, Default)]
 struct FrameTold {
     chore: Option<Chore>,
+    /// Of a function of the application, by the words in its name.
+    worded: Option<Chore>,
+    module: Option<ModuleId>,
+    named: bool,
+    /// In a module of libraries and runtimes.
+    stock: bool,
+    shared: bool,
+    plumbing: bool,
+    sorts: bool,
+    generated: bool,
     kernel: bool,
     boundary: bool,
     trap: bool,
@@ -123,6 +147,9 @@ pub(crate) struct ChoreTime {
     pub(crate) cpu: Nanos,
     /// The segments in each chore, in order.
     pub(crate) segments: BTreeMap<Chore, Vec<SegmentId>>,
+    /// Those that by the words in its name are a function's of the application, and in no library's
+    /// chore that says as much.
+    pub(crate) worded: BTreeMap<Chore, Vec<SegmentId>>,
 }
 
 impl ChoreTime {
@@ -133,8 +160,13 @@ impl ChoreTime {
             let interval = &intervals[segment.interval.index()];
             if interval.cause.is_cpu() {
                 time.cpu += segment.length;
-                if let Some(chore) = chores.chore(interval.stack) {
+                let chore = chores.chore(interval.stack);
+                if let Some(chore) = chore {
                     time.segments.entry(chore).or_default().push(id);
+                }
+                let more = |own: &Chore| chore.is_none_or(|of| of.rank() < own.rank());
+                if let Some(worded) = chores.worded(interval.stack).filter(more) {
+                    time.worded.entry(worded).or_default().push(id);
                 }
             }
         }
@@ -152,7 +184,9 @@ impl Chores {
         let mut told: Vec<Told> = Vec::with_capacity(recording.stacks.len());
         for node in &recording.stacks {
             let parent = node.parent.and_then(|p| told.get(p.index())).copied().unwrap_or_default();
-            told.push(step(parent, node.frame, frames[node.frame.index()]));
+            let own = frames[node.frame.index()];
+            let owner = if own.kernel { parent.owner } else { owner(&frames, parent, node.frame) };
+            told.push(Told { owner, ..step(parent, node.frame, own) });
         }
         Self { told, frames }
     }
@@ -212,10 +246,52 @@ impl Chores {
         self.told.get(stack?.index())?.application
     }
 
+    /// The function whose work a stack is: the innermost one of the application with what libraries do
+    /// for it; without one, the library's; none where code without a name runs, or where a runtime
+    /// runs what has none.
+    pub(crate) fn owner(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told.get(stack?.index())?.owner.map(|owner| owner.frame)
+    }
+
+    /// The chore that the name of the stack's owner tells by its words.
+    fn worded(&self, stack: Option<StackId>) -> Option<Chore> {
+        self.owner(stack).and_then(|frame| self.frame(frame).worded)
+    }
+
+    /// True for a function of the application that has a name.
+    pub(crate) fn is_application(&self, frame: FrameId) -> bool {
+        let told = self.frame(frame);
+        told.named && !told.plumbing && !self.is_library(frame)
+    }
+
     /// The application's function that called for the chore, else the library's.
     pub(crate) fn caller(&self, stack: Option<StackId>) -> Option<FrameId> {
         self.doing(stack).map(|d| d.caller.unwrap_or(d.entry))
     }
+}
+
+/// Whose work it is when `frame`, outside the kernel, is called from a stack that told `parent`.
+fn owner(frames: &[FrameTold], parent: Told, frame: FrameId) -> Option<Owner> {
+    let own = frames[frame.index()];
+    let above = parent.owner;
+    let of_above = |wanted: fn(&FrameTold) -> bool| {
+        above.filter(|owner| owner.application && wanted(&frames[owner.frame.index()]))
+    };
+    if own.plumbing {
+        // Generated code has a name only where the runtime gave it one; other callers do not know
+        // what the runtime runs for them.
+        return of_above(|caller| caller.generated);
+    }
+    if !own.named {
+        // The inside of a library is what its caller asked for.
+        let same = above.filter(|owner| frames[owner.frame.index()].module == own.module);
+        let inside = if own.stock { of_above(|_| true).or(same) } else { None };
+        return inside.or_else(|| same.filter(|_| own.shared));
+    }
+    if own.library || own.chore.is_some() {
+        return of_above(|_| true).or(Some(Owner { frame, application: false }));
+    }
+    Some(Owner { frame, application: true })
 }
 
 /// What a stack tells when `frame` is called from a stack that told `parent`.
@@ -229,7 +305,9 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     }
     let parent_doing = parent.doing.filter(|d| !(own.calls_back && d.chore == Chore::Generate));
     let more = |chore: Chore| parent_doing.is_none_or(|d| chore.rank() > d.chore.rank());
-    let doing = match own.chore.filter(|c| more(*c)) {
+    let sorting = own.sorts || parent.sorting && (own.library || own.chore.is_some());
+    let moved = |c: Chore| sorting && c == Chore::Copy;
+    let doing = match own.chore.filter(|c| more(*c) && !moved(*c)) {
         Some(chore) => Some(Doing { chore, entry: frame, caller: parent.application }),
         None => parent_doing,
     };
@@ -237,7 +315,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         if own.library || own.chore.is_some() { parent.application } else { Some(frame) };
     let interpreted = parent.interpreted || own.interpreter;
     let worker = parent.worker || own.worker;
-    Told { doing, application, in_call: None, interpreted, worker }
+    Told { doing, application, in_call: None, interpreted, sorting, worker, ..parent }
 }
 
 fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
@@ -250,16 +328,26 @@ fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
     }
     let module = module.map_or("", |m| m.name.as_str());
     let families = of_user("", module);
+    let chore = table.chore(&frame.function, module);
+    let stock = families.has(Family::Wrapper)
+        || LIBRARY_MODULES.iter().any(|m| module.starts_with(m))
+        || is_python(module);
+    let library = stock || table.is_library(&frame.function);
     FrameTold {
-        chore: table.chore(&frame.function, module),
+        module: frame.module,
+        named: frame.function.as_str() != "?",
+        stock,
+        shared: module.contains(".so"),
+        generated: module == "[jit]",
+        plumbing: table.is_plumbing(&frame.function),
+        sorts: table.sorts(&frame.function),
+        chore,
+        worded: if library { None } else { worded(plain(&frame.function)) },
         interpreter: is_python(module),
         worker: table.is_worker(&frame.function),
         runtime: is_runtime(&frame.function, module),
         calls_back: table.calls_back(&frame.function),
-        library: families.has(Family::Wrapper)
-            || LIBRARY_MODULES.iter().any(|m| module.starts_with(m))
-            || is_python(module)
-            || table.is_library(&frame.function),
+        library,
         ..FrameTold::default()
     }
 }
@@ -295,6 +383,8 @@ struct Table {
     library: Names,
     workers: Names,
     calls_back: Names,
+    plumbing: Names,
+    sorts: Names,
 }
 
 /// Patterns by first byte, as in [`Table::rows`].
@@ -330,6 +420,8 @@ impl Table {
             library: Names::new(LIBRARY_NAMES),
             workers: Names::new(WORKERS),
             calls_back: Names::new(CALLS_BACK),
+            plumbing: Names::new(PLUMBING),
+            sorts: Names::new(SORTS),
         }
     }
 
@@ -363,6 +455,14 @@ impl Table {
         self.workers.has(plain(function))
     }
 
+    fn is_plumbing(&self, function: &str) -> bool {
+        self.plumbing.has(plain(function))
+    }
+
+    fn sorts(&self, function: &str) -> bool {
+        self.sorts.has(plain(function))
+    }
+
     fn calls_back(&self, function: &str) -> bool {
         self.calls_back.has(plain(function))
     }
@@ -383,6 +483,35 @@ fn inherent(name: &str) -> Option<String> {
     })?;
     let (of, rest) = (&inner[..end], inner[end..].strip_prefix(">::")?);
     (!of.contains(" as ")).then(|| format!("{of}::{rest}"))
+}
+
+/// The chore that a name tells by its words.
+fn worded(name: &str) -> Option<Chore> {
+    let words = words(name);
+    let has = |list: &str| list.split('|').any(|word| words.iter().any(|own| own == word));
+    let told = WORDS.iter().find(|w| has(w.both) || has(w.things) && has(w.deeds));
+    told.map(|w| w.chore)
+}
+
+/// The words of a function's name, in small letters, without its arguments, types and place:
+/// `app::JsonWriter<char>::put_all(int)` has app, json, writer, put, all.
+fn words(name: &str) -> Vec<String> {
+    let name = name.strip_prefix("py::").or_else(|| name.strip_prefix("JS:")).unwrap_or(name);
+    let end = name.find(['(', '<', ' ']).filter(|at| *at > 0).unwrap_or(name.len());
+    let name = name[..end].split(":/").next().unwrap_or_default();
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in name.chars() {
+        let hump = c.is_uppercase() && before.is_lowercase();
+        if hump || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(last) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            last.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words
 }
 
 /// Where a pattern or a name belongs by its first byte.
@@ -488,6 +617,24 @@ mod tests {
             ("_PyPegen_run_parser", "python3.11", Chore::Generate),
         ] {
             assert_eq!(table.chore(function, module), Some(chore), "{function} in {module}");
+        }
+    }
+
+    #[test]
+    fn words_in_names_tell_what_programs_write_themselves() {
+        for (function, chore) in [
+            ("json_escape(std::string&, std::string const&)", Some(Chore::Serialize)),
+            ("Order::to_json() const", Some(Chore::Serialize)),
+            ("base64_encode", Some(Chore::Serialize)),
+            ("main.writeXml", Some(Chore::Serialize)),
+            ("JS:*parseCsv /app/table.js:3:10", Some(Chore::Serialize)),
+            ("py::parse_date:/app/json/dump.py", Some(Chore::Dates)),
+            ("handle_json_request", None),
+            ("update", None),
+            ("validate", None),
+            ("read_all", None),
+        ] {
+            assert_eq!(worded(plain(function)), chore, "{function}");
         }
     }
 

@@ -27,6 +27,9 @@ pub(crate) enum Family {
     Net,
     /// Kernel: unix-domain sockets.
     UnixSocket,
+    /// Kernel: read and write calls that move a message, an answer or an event each: to sockets and
+    /// to the descriptors of counters, timers, signals and watches.
+    Message,
     /// Kernel: pipes and FIFOs.
     Pipe,
     /// Kernel: file-change notification.
@@ -73,6 +76,9 @@ pub(crate) enum Family {
     ClockRead,
     /// Kernel: reading the CPU time of a thread or process, which only the kernel knows.
     CpuClock,
+    /// Library: what standard libraries and runtimes do around looking for a path: arguments, errors,
+    /// answers.
+    PathCall,
     /// Library: finding out the local time zone.
     TimeZone,
     /// Library: resolving names.
@@ -172,6 +178,12 @@ const TABLE: &[Row] = &[
     ),
     kernel(Family::UnixSocket, "unix_* __unix_*"),
     kernel(
+        Family::Message,
+        "sock_read_iter sock_write_iter sock_aio_read sock_aio_write sock_sendmsg* \
+         __sock_sendmsg sock_recvmsg* sock_splice_read eventfd_read eventfd_write timerfd_read* \
+         signalfd_read* inotify_read fanotify_read",
+    ),
+    kernel(
         Family::Pipe,
         "pipe_read pipe_write anon_pipe_read anon_pipe_write fifo_pipe_read fifo_pipe_write \
          pipe_wait* wait_for_partner fifo_open pipe_release splice_*pipe* *_sys_tee \
@@ -262,6 +274,24 @@ const TABLE: &[Row] = &[
         Family::CpuClock,
         "posix_cpu_clock_get process_cpu_clock_get thread_cpu_clock_get cpu_clock_sample* \
          thread_group_cputime* thread_group_sample_cputime task_sched_runtime",
+    ),
+    library(
+        Family::PathCall,
+        "uv_fs_stat uv_fs_lstat uv_fs_open uv_fs_access uv_fs_readlink uv_fs_realpath uv__statx* \
+         uv__fs_stat* uv__fs_lstat* uv__fs_open uv__fs_access uv__fs_readlink uv__fs_realpath \
+         node::fs::InternalModuleStat* node::fs::ExistsSync* node::fs::Stat(* node::fs::LStat(* \
+         node::fs::Access(* node::fs::RealPath(* node::fs::ReadLink(* node::fs::Open(* \
+         JS:*statSync*node:fs* JS:*StatSync*node:fs* JS:*existsSync*node:fs* JS:*accessSync*node:fs* \
+         JS:*realpathSync*node:fs* JS:*openSync*node:fs* os_stat os_stat_impl os_lstat os_access \
+         os_open os_open_impl os_readlink posix_do_stat \
+         Java_java_io_UnixFileSystem_getBooleanAttributes0 Java_java_io_UnixFileSystem_checkAccess* \
+         Java_sun_nio_fs_UnixNativeDispatcher_*stat* Java_sun_nio_fs_UnixNativeDispatcher_open* \
+         Java_sun_nio_fs_UnixNativeDispatcher_access* java.io.File.exists java.io.File.is* \
+         java.io.UnixFileSystem.* java.nio.file.Files.exists java.nio.file.Files.is* \
+         sun.nio.fs.UnixFileAttributes.get os.Stat os.Lstat os.statNolog os.lstatNolog syscall.Stat \
+         syscall.Lstat std::fs::metadata* std::fs::symlink_metadata* std::path::Path::exists \
+         std::path::Path::is_* std::sys::fs::*stat* std::filesystem::status* \
+         std::filesystem::exists*",
     ),
     library(
         Family::TimeZone,

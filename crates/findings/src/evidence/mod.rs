@@ -215,6 +215,11 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// The function whose work an interval is; the one to look at where none is known.
+    pub(crate) fn owner(&self, interval: &Interval) -> Option<FrameId> {
+        self.chores.owner(interval.stack).or_else(|| self.function(interval))
+    }
+
     /// What the instructions tell where a thread was on a CPU in user code.
     pub(crate) fn instruction(&self, doing: &Doing) -> Option<Instruction> {
         let stack = doing.stack.filter(|_| doing.cause == Cause::CpuUser)?;

@@ -10,12 +10,13 @@
 //!
 //! A function is its path: the functions above it belong to it, so that a helper called from two
 //! places is two. Calls that follow each other without a look in between are one visit, and calls
-//! between two looks are none: a visit is at most as short as the clock's period says.
+//! between two looks are none: a visit is at most as short as the clock's period says. Only measured
+//! stacks are looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_engine::wakers::Lives;
-use culprit_model::{FrameId, Interval, Nanos, Recording, Text, ThreadId, Time};
+use culprit_model::{Basis, FrameId, Interval, Nanos, Recording, Text, ThreadId, Time};
 
 use super::chores::Chores;
 
@@ -73,6 +74,8 @@ pub(crate) struct Visits {
     paths: Vec<Path>,
     /// What each stack stands for.
     of_stack: Vec<Option<PathId>>,
+    /// What each function calls, by name.
+    calls: BTreeSet<(PathId, u32)>,
     /// By path, in order of time.
     pub(crate) of: BTreeMap<PathId, Vec<Visit>>,
 }
@@ -144,6 +147,7 @@ impl Visits {
                         let parent = self.path(parent);
                         (parent.root, parent.depth + 1)
                     });
+                    self.calls.extend(parent.map(|parent| (parent, name)));
                     self.paths.push(Path {
                         parent,
                         root,
@@ -184,6 +188,9 @@ impl Visits {
                 continue;
             }
             let stays = current.and_then(|current| self.common(current, path));
+            if self.misses_caller(&open, stays, path) {
+                continue;
+            }
             while open.last().is_some_and(|last| Some(last.path) != stays) {
                 self.close(&mut open, thread, row.start);
             }
@@ -206,9 +213,22 @@ impl Visits {
         }
     }
 
-    /// The path of functions of an interval's stack.
+    /// The path of functions of an interval's stack; none where that was taken over from another time,
+    /// and says nothing about this one.
     fn at(&self, interval: &Interval) -> Option<PathId> {
-        interval.stack.and_then(|stack| self.of_stack.get(stack.index()).copied().flatten())
+        let stack = interval.stack.filter(|_| interval.basis != Basis::Nearest)?;
+        self.of_stack.get(stack.index()).copied().flatten()
+    }
+
+    /// True where `path` has what the outermost function that it would close calls, in that function's
+    /// place: code without a frame of its own lets the walk of the stack miss its caller, and no
+    /// call has ended.
+    fn misses_caller(&self, open: &[Open], stays: Option<PathId>, path: PathId) -> bool {
+        let depth = stays.map_or(0, |stays| self.path(stays).depth) as usize;
+        let Some(closed) = open.get(depth) else { return false };
+        let next = std::iter::successors(Some(path), |path| self.path(*path).parent);
+        let next = next.take_while(|path| Some(*path) != stays).last();
+        next.is_some_and(|next| self.calls.contains(&(closed.path, self.path(next).name)))
     }
 
     /// The longest path that two paths begin with.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Basis, Instruction, Interval, Nanos, ProcessId, Text, ThreadId};
 
 use crate::evidence::{Doing, Evidence, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -170,11 +170,11 @@ fn told(evidence: &Evidence<'_>, place: &Place, found: &Tally<Key>, total: Nanos
     }
     let (name, threads) = (&found.key.1, place.threads.len());
     let title = format!(
-        "`{name}`: {own} of {total} on a CPU ({:.0} %) stands at atomic instructions that {threads} \
-         threads execute at once",
-        share * 100.0
+        "`{name}`: {COST} of {total} on a CPU ({PERCENT}) stands at atomic instructions that {threads} \
+         threads execute at once"
     );
     let mut claim = Claim::new(&DOC, title, held)
+        .share_of(total)
         .sure(0.9)
         .time("time at its atomic instructions on the path, while others are there", own)
         .fact("share of the path's CPU time", share, "share")

@@ -75,6 +75,19 @@ mod tests {
     }
 
     #[test]
+    fn the_moves_of_a_sort_are_sorting() {
+        let sort = "main;rank;program!sort.Slice;program!sort.pdqsort_func";
+        let swap =
+            format!("{sort};program!internal/reflectlite.Swapper.func9;runtime.typedmemmove");
+        let recording = beside(&swap, 12, 10);
+        assert!(first(&recording, super::DOC.id).is_none());
+        let found = first(&recording, "hot-function").expect("found");
+        assert!(found.title.starts_with("`program!rank` takes 240 ms"), "{}", found.title);
+        let compares = beside(&format!("{sort};less;runtime.memmove"), 10, 10);
+        assert!(first(&compares, super::DOC.id).is_some());
+    }
+
+    #[test]
     fn a_small_share_is_not() {
         assert!(first(&beside(STACK, 1, 40), super::DOC.id).is_none());
     }

@@ -200,7 +200,7 @@ fn claim(evidence: &Evidence<'_>, visits: &Visits, first: &First<'_>) -> Option<
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, Scene, first};
-    use culprit_model::{Cause, Recording};
+    use culprit_model::{Basis, Cause, Recording};
 
     /// `load` is called `later` times after its first call, which does `stack` for 300 ms.
     fn program(stack: &str, later: usize, each: u64) -> Recording {
@@ -289,6 +289,28 @@ mod tests {
         }
         let found = first(&scene.done(), super::DOC.id).expect("found");
         assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn stacks_that_were_taken_over_or_miss_a_caller_end_no_call() {
+        for borrowed in [true, false] {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            scene.run(main, 300, Cause::CpuUser, "main;load;culture;read_all");
+            for _ in 0..30 {
+                // Either the rows in `load` were never seen, or those that are not in it.
+                let between = if borrowed { "main;other" } else { "main;parse" };
+                scene.run(main, 3, Cause::CpuUser, between);
+                scene.run(main, 1, Cause::CpuUser, "main;load;parse");
+            }
+            let mut recording = scene.done();
+            if borrowed {
+                let later =
+                    recording.intervals.iter_mut().skip(1).filter(|i| i.duration.0 == 1_000_000);
+                later.for_each(|i| i.basis = Basis::Nearest);
+            }
+            assert!(first(&recording, super::DOC.id).is_none(), "{borrowed}");
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! `hot-function`: one function dominates the time on a CPU.
 //!
-//! First by self time; when no function has enough of it, the deepest function that with what it
-//! calls holds most of the CPU time: the common caller of many small ones.
+//! First by own time, to which belongs what libraries and the kernel do for a function; when no
+//! function has enough of it, the deepest function that with what it calls holds most of the CPU time:
+//! the common caller of many small ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Basis, FrameId, LossKind, Nanos, StackId, Text};
+use culprit_model::{Basis, Cause, FrameId, Interval, LossKind, Nanos, StackId, Text};
 
-use crate::evidence::{Doing, Evidence, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
-use crate::tally;
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::tally::{self, Tally};
 
 /// The rule.
 pub(crate) struct HotFunction;
@@ -19,6 +20,12 @@ const MIN_SELF: f64 = 0.20;
 
 /// Share of the path's CPU time from which a function is hot with what it calls.
 const MIN_INCLUSIVE: f64 = 0.50;
+
+/// The same from which all of the program goes through it, and it tells nothing.
+const MAX_INCLUSIVE: f64 = 0.95;
+
+/// Share of a function's time from which a library's function in it is named.
+const MOST: f64 = 0.5;
 
 /// Clock samples below which a share of them is a guess.
 const ENOUGH_SAMPLES: f64 = 100.0;
@@ -47,9 +54,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Cpu,
     specificity: Specificity::Work,
     claim: "One function, alone or with what it calls, takes much of the time on a CPU.",
-    signature: "A large share of the CPU time on the measured thing's path has the function at the \
-                leaf (for kernel time: the system call), or no function has and this one is the \
-                deepest that most stacks go through.",
+    signature: "A large share of the CPU time on the measured thing's path passes in the function or in \
+                what libraries, runtimes and the kernel do for it; or no function has as much, and \
+                this one is the deepest that most stacks go through. Without a function of the \
+                application on the stack it is the library's, or the system call; code that has no \
+                name is `symbols-missing`.",
     why: "The time is spent computing, not waiting: only doing less, or doing it faster or in \
           parallel, shortens the run.",
     fix: "Look at the function's lines (`culprit callers`, `culprit tree`): call it less often, give it \
@@ -57,7 +66,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top fixed.culprit`",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time in the function itself",
+            what: "share of the path's CPU time in the function itself and in libraries for it",
             value: MIN_SELF,
             unit: "share",
             reason: "Removing it would save a fifth; flat profiles have their largest function at 5 \
@@ -69,6 +78,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MIN_INCLUSIVE,
             unit: "share",
             reason: "Above half, one subtree decides about the CPU time.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share with what it calls from which it tells nothing",
+            value: MAX_INCLUSIVE,
+            unit: "share",
+            reason: "What nearly all stacks go through is the program's own loop or its beginning. At \
+                     half, the caller of everything hot is left out; at 1, a few samples of the start \
+                     make the main loop a culprit.",
             source: "definition",
         },
         Threshold {
@@ -97,14 +115,16 @@ impl Rule for HotFunction {
         let total = evidence.total(&cpu);
         let probed = evidence.recording.losses.iter().any(|l| l.kind == LossKind::ProbesCost);
         let own = tally::by_name(evidence, &cpu, |i| {
-            let function = evidence.function(i)?;
-            let own = !(probed && is_trap(evidence, function));
-            (own && is_named(evidence, function)).then_some(function)
+            let recorders = probed && evidence.function(i).is_some_and(|f| is_trap(evidence, f));
+            owner(evidence, i).filter(|_| !recorders)
         });
         let hot: Vec<_> = own
             .into_iter()
             .filter(|t| t.total.share_of(total) >= MIN_SELF)
-            .filter_map(|t| told(evidence, &t.key, t.segments, total, ""))
+            .filter_map(|t| {
+                let inside = inside(evidence, &t);
+                told(evidence, &t.key, t.segments, total, ("", &inside))
+            })
             .collect();
         if hot.is_empty() {
             common_caller(evidence, &cpu, total).into_iter().collect()
@@ -114,9 +134,35 @@ impl Rule for HotFunction {
     }
 }
 
+/// The function whose work an interval is; without one, the system call, which says at least what is
+/// asked of the kernel.
+fn owner(evidence: &Evidence<'_>, interval: &Interval) -> Option<FrameId> {
+    let entry = || {
+        let calls = !evidence.stacks.in_family(interval.stack, Family::Boundary);
+        evidence
+            .stacks
+            .entry(interval.stack)
+            .filter(|_| calls && interval.cause == Cause::CpuKernel)
+    };
+    evidence.chores.owner(interval.stack).or_else(entry).filter(|f| is_named(evidence, *f))
+}
+
 /// All code without a name in one module is no function; `symbols-missing` tells about it.
 fn is_named(evidence: &Evidence<'_>, function: FrameId) -> bool {
     evidence.recording.frame(function).function.as_str() != "?"
+}
+
+/// The function that a function spends most of its time in, where that is a library's or the kernel's,
+/// as the title says it. Page faults have a rule of their own.
+fn inside(evidence: &Evidence<'_>, own: &Tally<Text>) -> String {
+    let leaf = |i: &Interval| {
+        let fault = evidence.stacks.in_family(i.stack, Family::PageFault);
+        evidence.function(i).filter(|f| !fault && is_named(evidence, *f))
+    };
+    let most = tally::by_name(evidence, &own.segments, leaf).into_iter().next();
+    most.filter(|m| m.key != own.key && m.total.share_of(own.total) > MOST)
+        .map(|m| format!(", most of it in `{}`", m.key))
+        .unwrap_or_default()
 }
 
 /// True for what the recorder's own probes make a program do; what they cost is told elsewhere.
@@ -133,10 +179,11 @@ struct Inclusive {
     depth: usize,
     /// True when it was the root-most user function of some stack.
     root: bool,
+    frame: Option<FrameId>,
 }
 
-/// The deepest function that most of the CPU time goes through; none when that is where the
-/// program or a thread begins.
+/// The deepest function of the application that most of the CPU time goes through; none when that is
+/// where the program or a thread begins, or what all of it goes through.
 fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Option<Claim> {
     // By stacks first: segments are many, and names are long to compare.
     let mut stacks: BTreeMap<StackId, Nanos> = BTreeMap::new();
@@ -149,64 +196,53 @@ fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Op
     for (stack, time) in stacks {
         let frames = user_frames(evidence, stack);
         let count = frames.len();
-        for (depth, name) in frames.into_iter().enumerate() {
-            let function = functions.entry(name).or_default();
+        for (depth, frame) in frames.into_iter().enumerate() {
+            if !evidence.chores.is_application(frame) {
+                continue;
+            }
+            let function = functions.entry(evidence.name(Some(frame))).or_default();
             // A function that calls itself is on the stack once.
             if function.stacks.insert(stack) {
                 function.total += time;
             }
             function.depth = function.depth.max(count - depth);
             function.root |= depth + 1 == count;
+            function.frame = Some(frame);
         }
     }
-    let most = |f: &Inclusive| total > Nanos::ZERO && f.total.share_of(total) >= MIN_INCLUSIVE;
+    let tells = |f: &Inclusive| (MIN_INCLUSIVE..MAX_INCLUSIVE).contains(&f.total.share_of(total));
     let (name, function) = functions
         .into_iter()
-        .filter(|(name, f)| most(f) && !f.root && !is_entry(name))
+        .filter(|(name, f)| tells(f) && !f.root && !is_entry(name))
         .min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))?;
     // That a program's work goes through one function says no more than who waited for whom.
     let specificity = Specificity::Relation;
     let within =
         |d: &Doing| d.cause.is_cpu() && d.stack.is_some_and(|s| function.stacks.contains(&s));
-    let claim = told(evidence, &name, evidence.doing(within), total, " with what it calls")?;
-    Some(Claim { specificity, ..claim })
+    let claim = told(evidence, &name, evidence.doing(within), total, (" with what it calls", ""))?;
+    let site = function.frame.map_or(Site::Owner, Site::Function);
+    Some(Claim { specificity, site, ..claim })
 }
 
-/// The names of a stack's user frames, leaf first.
-fn user_frames(evidence: &Evidence<'_>, stack: StackId) -> Vec<Text> {
-    let recording = evidence.recording;
-    let user = |f: &FrameId| {
-        let module = recording.frame(*f).module.map(|m| recording.module(m));
-        !module.is_some_and(|m| crate::evidence::stacks::is_kernel(&m.name, &m.path))
-    };
-    recording.stack(stack).filter(user).map(|f| evidence.name(Some(f))).collect()
+/// A stack's user frames, leaf first.
+fn user_frames(evidence: &Evidence<'_>, stack: StackId) -> Vec<FrameId> {
+    let frames = evidence.recording.stack(stack);
+    frames.filter(|frame| !evidence.chores.is_kernel(*frame)).collect()
 }
 
 /// True for functions in which programs and threads begin: all time goes through them.
 fn is_entry(name: &str) -> bool {
     let function = name.split_once('!').map_or(name, |(_, f)| f);
-    matches!(function, "main" | "_start" | "start_thread" | "clone" | "clone3" | "__clone3" | "?")
-        || [
-            "__libc_start",
-            "std::",
-            "core::",
-            "__rust_begin_short",
-            "pymain_",
-            "pyrun_",
-            "Py_RunMain",
-            "Py_BytesMain",
-        ]
-        .iter()
-        .any(|p| function.starts_with(p))
-        || function.contains("::main")
+    function == "main" || function.starts_with("__rust_begin_short") || function.contains("::main")
 }
 
+/// A claim of a function's time; `words` are said behind its name and at the end.
 fn told(
     evidence: &Evidence<'_>,
     name: &str,
     segments: Vec<SegmentId>,
     total: Nanos,
-    with: &str,
+    (with, inside): (&str, &str),
 ) -> Option<Claim> {
     let own = evidence.total(&segments);
     let samples = segments
@@ -218,11 +254,13 @@ fn told(
         return None;
     }
     let share = own.share_of(total);
-    let title = format!("`{name}`{with} takes {own} of {total} on a CPU ({:.0} %)", share * 100.0);
+    let title = format!("`{name}`{with} takes {COST} of {total} on a CPU ({PERCENT}){inside}");
     let mut claim = Claim::new(&DOC, title, segments)
+        .share_of(total)
         .time("time of the function on the path", own)
         .fact("share of the path's CPU time", share, "share")
         .fact("clock samples in it", samples, "count");
+    claim.site = Site::Owner;
     if samples < ENOUGH_SAMPLES {
         let factor = (samples / ENOUGH_SAMPLES).sqrt().max(0.3);
         claim.confidence.lower(format!("only {samples:.0} clock samples"), factor);

@@ -2,7 +2,7 @@
 
 use culprit_model::{Cause, Nanos};
 
-use crate::evidence::{Doing, Evidence, Family, SegmentId};
+use crate::evidence::{Chore, Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -52,11 +52,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
 };
 
-/// True for kernel time inside a fault, in no other mechanism's.
+/// True for kernel time inside a fault, in no other mechanism's: where a container grows, the fix is to
+/// reserve its memory, not to have it touched cheaper.
 fn is_fault(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     let within = |family| evidence.stacks.in_family(doing.stack, family);
+    let growing = evidence.chores.chore(doing.stack) == Some(Chore::Growth);
     doing.cause == Cause::CpuKernel
         && within(Family::PageFault)
+        && !growing
         && ![Family::Link, Family::Exec, Family::Fork, Family::Exit, Family::Reclaim]
             .into_iter()
             .any(within)
@@ -154,6 +157,13 @@ mod tests {
         let found = first(&scene.done(), "minor-fault-storm").expect("found");
         assert_eq!(found.cost.0, 200_000_000);
         assert!(found.title.starts_with("5 processes of worker: page faults"), "{}", found.title);
+    }
+
+    #[test]
+    fn faults_of_a_growing_container_are_its_growth() {
+        let recording = touching(4, 4, "main;collect;libc.so.6!realloc;libc.so.6!memcpy");
+        assert!(first(&recording, "minor-fault-storm").is_none());
+        assert_eq!(first(&recording, "growth-realloc").map(|f| f.cost.0), Some(200_000_000));
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Pattern,
     claim: "The program looks for files by their paths, again and again.",
     signature: "CPU time and waits inside the kernel's open, stat, access and readlink, on the \
-                measured thing's path, with the function that calls. How many calls there were and \
+                measured thing's path, and what libuv, Node.js, CPython, Java and other libraries do \
+                around them (arguments, answers, errors), with the function that calls. How many calls there were and \
                 whether they failed is not recorded.",
     why: "Each call walks the path folder by folder: 0.5 to 2 us when all of it is cached, more for \
           each folder that is not, on layered, network and shared file systems, and where a security \
@@ -62,9 +63,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
 };
 
-/// True for the kernel's way from a path to a file, but for what is made or copied there.
+/// True for the kernel's way from a path to a file, but for what is made or copied there, and for what
+/// a library or runtime does around the call.
 fn is_lookup(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     let within = |family| evidence.stacks.in_family(doing.stack, family);
+    if doing.cause == Cause::CpuUser {
+        return within(Family::PathCall);
+    }
     kernel_time::is_kernel_work(doing.cause)
         && doing.cause != Cause::Fsync
         && within(Family::Path)
@@ -95,7 +100,7 @@ fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Na
     let claim = Claim::new(&DOC, title, Vec::new())
         .at(Site::Entry)
         .sure(0.9)
-        .time("time in the kernel's path look-ups", total)
+        .time("time in path look-ups", total)
         .time("of it waiting", kernel_time::waited(evidence, &segments))
         .facts(kernel_time::facts(evidence, &segments));
     Claim { segments, listed_from: MIN_STORM, ..claim }
@@ -130,6 +135,21 @@ mod tests {
         assert_eq!(&*found.at[0].function, "find");
         assert!(found.evidence.iter().any(|e| e.what.contains("__x64_sys_openat")));
         assert_eq!(told(&search(50)), ["path-lookup-storm 350"]);
+    }
+
+    #[test]
+    fn what_a_runtime_does_around_the_call_belongs_to_it() {
+        let mut scene = Scene::default();
+        let main = scene.program("node", None, 0);
+        let stat = "main;resolve;node!node::fs::InternalModuleStat(v8::Arg const&);node!uv_fs_stat";
+        for _ in 0..50 {
+            let kernel = format!("{stat};libc.so.6!statx;k:do_syscall_64;k:vfs_statx");
+            scene.run(main, 2, Cause::CpuKernel, &kernel);
+            scene.run(main, 1, Cause::CpuUser, stat);
+            scene.run(main, 1, Cause::CpuUser, "main;parse");
+        }
+        let found = first(&scene.done(), "path-lookup-storm").expect("found");
+        assert_eq!(found.cost.0, 150_000_000);
     }
 
     #[test]

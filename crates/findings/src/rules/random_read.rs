@@ -1,7 +1,8 @@
 //! `random-read`: reads that wait for the disk and fetch little each time.
 
-use culprit_model::{Cause, Nanos, ProcessId, Time, counter_names};
+use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
 
+use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -24,7 +25,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             time.",
     signature: "Blocked in reads that miss the page cache, on the measured thing's path, in a process \
                 that fetches few bytes from storage for each wait. That the places are scattered is \
-                inferred: for reads one after the other the kernel fetches 128 KiB and more ahead.",
+                inferred: for reads one after the other the kernel fetches 128 KiB and more ahead. \
+                Where the calls name no place (no pread, no lseek was seen), small files are read whole, \
+                and that is said.",
     why: "Each wait costs the disk's latency, 0.05 to 0.2 ms on flash, 5 to 10 ms on a platter, for a \
           few kilobytes, and only one request is on its way: the disk could do many at once.",
     fix: "Read in the order of the file, or sort the places first; keep what belongs together close \
@@ -52,6 +55,12 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
 };
 
+/// What is different where small files are read whole.
+const WHY_FILES: &str = "The files are read from the front, but each is so small that the kernel has \
+                         nothing to read ahead.";
+const FIX_FILES: &str = "Read many small files with several threads, or in one archive or database; a \
+                         second run finds them in memory.";
+
 /// True for a read's wait for pages, and the kernel's own work on it.
 fn is_miss(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     let within = |family| evidence.stacks.in_family(doing.stack, family);
@@ -78,6 +87,28 @@ fn count(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize 
     waits.filter(|w| w.cause == Cause::Disk && w.start <= until).count()
 }
 
+/// True where reads name their places in the file: by calls that are given one, or by moving the
+/// position first. Reads from the front to the end of a file do neither.
+fn is_scattered(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> bool {
+    let has = |wanted: fn(&str) -> bool| {
+        with_any(evidence.recording, |frame| {
+            let function = evidence.recording.frame(frame).function.as_str();
+            evidence.chores.is_kernel(frame) && wanted(function)
+        })
+    };
+    let placed = has(|name| name.contains("sys_pread") || name.contains("do_preadv"));
+    let moves = has(|name| name.contains("sys_lseek"));
+    let within = |all: &[bool], stack: Option<StackId>| stack.is_some_and(|s| all[s.index()]);
+    let reads = segments
+        .iter()
+        .filter(|s| within(&placed, evidence.of_segment(evidence.chain.segment(**s)).stack));
+    let reads: Vec<_> = reads.copied().collect();
+    let of_process = evidence.recording.intervals.iter();
+    let mut of_process = of_process.filter(|i| evidence.process(i.thread) == process);
+    evidence.total(&reads).0 * 2 > evidence.total(segments).0
+        || of_process.any(|i| within(&moves, i.stack))
+}
+
 fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
     let waits = count(evidence, &segments, Time(u64::MAX));
     // Counters are read now and then: only waits before the last reading belong to its bytes.
@@ -90,14 +121,18 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
     }
     let waited = kernel_time::waited(evidence, &segments);
     let caller = kernel_time::caller(evidence, &segments);
+    let scattered = is_scattered(evidence, process, &segments);
+    let what = if scattered { "" } else { " of many small files that are not in memory" };
     let title = format!(
-        "{} waits for the disk in {waits} reads, {:.0} KiB each, for {COST}, most from `{caller}`",
+        "{} waits for the disk in {waits} reads{what}, {:.0} KiB each, for {COST}, most from `{caller}`",
         evidence.recording.process_name(process),
         each / 1024.0
     );
+    let (why, fix) = if scattered { ("", "") } else { (WHY_FILES, FIX_FILES) };
     let mean = Nanos(waited.0 / waits as u64);
     let claim = Claim::new(&DOC, title, Vec::new())
         .at(Site::Entry)
+        .saying(why.to_owned(), fix.to_owned())
         .sure(0.85)
         .fact("waits for the disk in reads", waits as f64, "count")
         .fact("bytes fetched from storage for one wait", each, "bytes")
@@ -133,6 +168,18 @@ mod tests {
         assert!(found.title.contains("in 200 reads, 4 KiB each, for 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "fetch");
         assert_eq!(told(&reader(4096, true))[0], "random-read 400");
+    }
+
+    #[test]
+    fn small_files_that_are_read_from_the_front_are_said_to_be_that() {
+        let mut recording = reader(8192, true);
+        for frame in &mut recording.frames {
+            frame.function = frame.function.replace("pread64", "read").into();
+        }
+        let found = first(&recording, "random-read").expect("found");
+        assert!(found.title.contains("200 reads of many small files"), "{}", found.title);
+        assert!(found.fix.starts_with("Read many small files"), "{}", found.fix);
+        assert!(!first(&reader(8192, true), "random-read").expect("found").title.contains("files"));
     }
 
     #[test]

@@ -26,8 +26,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 any quota.",
     why: "More threads want to run than there are CPUs, in this program or beside it; each waits for \
           the others' time slices (about 3 ms each).",
-    fix: "Run fewer threads at once, give the program more CPUs or a higher weight (nice, cpu.weight), \
-          or move the neighbour that is listed as the largest user.",
+    fix: "No code is slow because of this: measure again where the CPUs are free before judging the rest.",
     check: "culprit record -o fixed.culprit -- CMD on a quiet machine; runnable time must shrink",
     thresholds: &[
         Threshold {
@@ -58,21 +57,30 @@ impl Rule for RunQueue {
         }
         let cpus = evidence.recording.meta.cpus;
         let working = working(evidence, &segments);
-        // Then somebody who was not recorded had the CPUs.
-        let outside = working <= f64::from(cpus);
-        let title = match outside {
-            true => format!(
+        // Otherwise somebody who was not recorded had the CPUs.
+        let own = working > f64::from(cpus);
+        let claim = if own {
+            let title =
+                format!("ready threads wait {COST} for a CPU: {working:.1} want to run on {cpus}");
+            let fix = "Run fewer threads at once, or give the program more CPUs.".to_owned();
+            Claim::new(&DOC, title, segments).saying(String::new(), fix).facts(users(evidence))
+        } else {
+            let title = format!(
                 "ready threads wait {COST} for a CPU that programs outside the recording use"
-            ),
-            false => {
-                format!("ready threads wait {COST} for a CPU: {working:.1} want to run on {cpus}")
-            }
+            );
+            let why = format!(
+                "The recorded threads alone ({working:.1} that want to run) do not fill {cpus} CPUs: \
+                 others on this machine do, or the program may not use all of them."
+            );
+            let fix = "`culprit record --all` (or `--cgroup`) names who else runs; move it, give the \
+                       program a higher weight (nice, cpu.weight) or CPUs of its own, and measure on a \
+                       quiet machine.";
+            Claim::new(&DOC, title, segments).saying(why, fix.to_owned())
         };
-        let claim = Claim::new(&DOC, title, segments)
+        let claim = claim
             .sure(0.9)
             .fact("threads that wanted to run meanwhile (mean)", working, "count")
-            .fact("CPUs", f64::from(cpus), "count")
-            .facts(users(evidence));
+            .fact("CPUs", f64::from(cpus), "count");
         vec![Claim { listed_from: MIN_QUEUED, ..claim }]
     }
 }
@@ -158,6 +166,20 @@ mod tests {
         assert!(first(&accounted(200), "run-queue").is_none());
         let told = first(&accounted(200), "recording-lost").expect("told");
         assert!(told.title.contains("differ from the kernel's"), "{}", told.title);
+    }
+
+    #[test]
+    fn a_program_that_does_not_fill_the_cpus_is_told_that_others_do() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 400, Cause::CpuUser, "main;work");
+        scene.run(main, 600, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+        let found = first(&scene.done(), "run-queue").expect("found");
+        assert!(found.title.ends_with("that programs outside the recording use"), "{found:?}");
+        assert!(found.fix.contains("--all") && !found.fix.contains("fewer threads"), "{found:?}");
+        assert!(!found.evidence.iter().any(|e| e.what.contains("CPU time of")), "{found:?}");
+        let crowd = first(&crowd(600), "run-queue").expect("found");
+        assert!(crowd.fix.contains("fewer threads") && !crowd.fix.contains("--all"), "{crowd:?}");
     }
 
     #[test]

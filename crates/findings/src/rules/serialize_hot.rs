@@ -20,7 +20,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             takes much of the time on a CPU.",
     signature: "CPU time on the measured thing's path below (de)serialisers: jansson, cJSON, \
                 simdjson, expat, libxml2, serde, encoding/json, CPython's json and pickle, Jackson, \
-                V8's JSON, iconv.",
+                V8's JSON, iconv; and, less sure, in functions of the program whose names say so \
+                (`json_escape`, `base64_encode`).",
     why: "Every value is turned into text and back, character by character, with an allocation \
           for most of them. Where that is the program's purpose it is no fault, but still \
           where the time goes; therefore it is never told as severe.",
@@ -67,6 +68,15 @@ mod tests {
         assert!(found.title.starts_with("`program!answer`: 200 ms of 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "answer");
         assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn a_function_that_says_so_is_told_with_less_confidence() {
+        let own = first(&beside("main;answer;to_json", 10, 10), super::DOC.id).expect("found");
+        let known = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
+        assert_eq!(&*own.at[0].function, "to_json");
+        assert!(own.confidence < known.confidence * 0.7, "{}", own.confidence);
+        assert!(first(&beside("main;answer;to_jsonp_mode", 10, 10), super::DOC.id).is_none());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct SingleThreadLimit;
 
-/// Share of the wall time that the thread is on a CPU or ready for one.
+/// Share of the wall time that the thread is on a CPU.
 const MIN_BUSY: f64 = 0.80;
 
 /// Share of the wall time in which a second thread may work or want to.
@@ -28,9 +28,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Statement,
     claim: "One thread computes nearly all the time while nothing else of the program does: more CPUs \
             would not help.",
-    signature: "One thread is on a CPU or ready for most of the wall time, on a machine with several CPUs, and \
-                hardly ever a second recorded thread works or is ready. That the other CPUs were idle \
-                is inferred: programs outside the recording are not seen.",
+    signature: "One thread is on a CPU for most of the wall time, on a machine with several CPUs, and \
+                hardly ever a second recorded thread works or is ready. Time in which it is ready and \
+                others have the CPU, or a quota holds it back, does not count: there, more threads would \
+                only queue. That the other CPUs were idle is inferred: programs outside the recording \
+                are not seen.",
     why: "A run cannot be shorter than what its busiest thread computes. This is no fault of a solver \
           that has nothing to divide; it is a limit where other threads wait for this one, or where \
           the work has independent parts.",
@@ -39,7 +41,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     check: "culprit record -o fixed.culprit -- CMD; the run must take less wall time than CPU time",
     thresholds: &[
         Threshold {
-            what: "share of the wall time that the thread is on a CPU or ready for one",
+            what: "share of the wall time that the thread is on a CPU",
             value: MIN_BUSY,
             unit: "share",
             reason: "At 0.8 a perfect division over two threads would save 40 % of the wall time; a \
@@ -81,28 +83,27 @@ impl Rule for SingleThreadLimit {
         };
         let beside = evidence.work.with_at_least(2, from, from + wall);
         let busiest = busiest(evidence, from);
-        let busiest = busiest.filter(|(_, wanted)| wanted.share_of(wall) >= MIN_BUSY);
+        let busiest = busiest.filter(|(_, computed)| computed.share_of(wall) >= MIN_BUSY);
         match busiest {
-            Some((thread, wanted))
+            Some((thread, computed))
                 if evidence.recording.meta.cpus > 1 && beside.share_of(wall) <= MAX_BESIDE =>
             {
-                vec![told(evidence, thread, wanted, (from, wall))]
+                vec![told(evidence, thread, computed, (from, wall))]
             }
             _ => Vec::new(),
         }
     }
 }
 
-/// The thread that was on a CPU or ready for one for most of the measured wall time.
+/// The thread that was on a CPU for most of the measured wall time.
 fn busiest(evidence: &Evidence<'_>, from: Time) -> Option<(ThreadId, Nanos)> {
     let end = from + evidence.chain.wall;
-    let mut wanted = vec![Nanos::ZERO; evidence.recording.threads.len()];
-    let works = |i: &&Interval| i.cause.is_cpu() || i.cause.is_runnable();
-    for interval in evidence.recording.intervals.iter().filter(works) {
+    let mut computed = vec![Nanos::ZERO; evidence.recording.threads.len()];
+    for interval in evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
         let shared = (interval.start + interval.duration).min(end);
-        wanted[interval.thread.index()] += shared.since(interval.start.max(from).min(shared));
+        computed[interval.thread.index()] += shared.since(interval.start.max(from).min(shared));
     }
-    let all = wanted.into_iter().enumerate().map(|(at, time)| (ThreadId::from_index(at), time));
+    let all = computed.into_iter().enumerate().map(|(at, time)| (ThreadId::from_index(at), time));
     all.max_by_key(|(thread, time)| (*time, std::cmp::Reverse(*thread)))
 }
 
@@ -122,7 +123,7 @@ fn waited_for(evidence: &Evidence<'_>, thread: ThreadId) -> Nanos {
 fn told(
     evidence: &Evidence<'_>,
     thread: ThreadId,
-    wanted: Nanos,
+    computed: Nanos,
     (from, wall): (Time, Nanos),
 ) -> Claim {
     let waited = waited_for(evidence, thread);
@@ -131,12 +132,12 @@ fn told(
     let whom = if is_waited_for { " and others wait for it" } else { "" };
     let cpus = evidence.recording.meta.cpus;
     let title = format!(
-        "one thread of {} computes for {wanted} of {wall}{whom}: the program uses 1 of {cpus} CPUs",
+        "one thread of {} computes for {computed} of {wall}{whom}: the program uses 1 of {cpus} CPUs",
         evidence.recording.process_name(evidence.process(thread))
     );
     Claim::statement(&DOC, title, severity)
         .sure(0.8)
-        .time(format!("on a CPU or ready: {}", evidence.recording.thread_name(thread)), wanted)
+        .time(format!("on a CPU: {}", evidence.recording.thread_name(thread)), computed)
         .time("longest that another thread of the process waited for it", waited)
         .time("two threads worked or were ready", evidence.work.with_at_least(2, from, from + wall))
         .fact("CPUs", f64::from(cpus), "count")
@@ -171,6 +172,19 @@ mod tests {
         );
         let waited = first(&solver(Some(Cause::Lock)), "single-thread-limit").expect("found");
         assert_eq!(waited.severity, Severity::Low);
+    }
+
+    #[test]
+    fn a_thread_that_is_held_back_does_not_compute() {
+        for cause in [Cause::Runnable, Cause::RunnableQuota] {
+            let mut scene = Scene::default();
+            let main = scene.program("solver", None, 0);
+            for _ in 0..10 {
+                scene.run(main, 100, Cause::CpuUser, "main;solve");
+                scene.run(main, 200, cause, "main;solve;k:irqentry_exit_to_user_mode");
+            }
+            assert!(first(&scene.done(), "single-thread-limit").is_none(), "{cause}");
+        }
     }
 
     #[test]

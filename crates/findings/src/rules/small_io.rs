@@ -4,8 +4,8 @@ use culprit_model::{Evidence as Fact, ProcessId, counter_names};
 
 use crate::evidence::stacks::with_any;
 use crate::evidence::{Evidence, Family, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
-use crate::tally;
+use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+use crate::{kernel_time, tally};
 
 /// The rule.
 pub(crate) struct SmallIo;
@@ -22,7 +22,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Mechanism,
     claim: "The program reads or writes a few bytes at a time, with many system calls.",
     signature: "CPU time in read and write calls on the measured thing's path, in a \
-                process whose counters show many calls with few bytes each.",
+                process whose counters show many calls with few bytes each. Calls on sockets and \
+                on the descriptors of events, timers and watches are left out by the kernel's \
+                functions on the stack: each moves a message that somebody waits for.",
     why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its locks, \
           however few bytes it moves: reading 1 byte or 4 KiB of a cached file takes the same time.",
     fix: "Put a buffer around the file (BufReader, BufWriter, setvbuf, io.BufferedReader), read \
@@ -47,8 +49,20 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      the shortest runs.",
             source: "as above",
         },
+        Threshold {
+            what: "share of the calls' time that is spent on messages",
+            value: MAX_MESSAGES,
+            unit: "share",
+            reason: "The counters are a process's: where most of the calls' time goes to sockets, their \
+                     bytes a call are those of messages. At half, a server with a socket and a log of \
+                     single lines is not told, at double nothing is left out.",
+            source: "definition",
+        },
     ],
 };
+
+/// Share of the time of read or write calls that messages may take.
+const MAX_MESSAGES: f64 = 0.5;
 
 const WRITE: &str = "write";
 
@@ -82,58 +96,120 @@ impl Rule for SmallIo {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let calling = evidence
             .doing(|d| d.cause.is_cpu() && evidence.stacks.in_family(d.stack, Family::ReadWrite));
+        let writes = writes(evidence);
         tally::by(evidence, &calling, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
-            .filter_map(|t| told(evidence, t.key, t.segments))
+            .filter_map(|t| told(evidence, &writes, t.key, &t.segments))
             .collect()
     }
 }
 
-fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
+/// Whether each stack writes; the others read.
+fn writes(evidence: &Evidence<'_>) -> Vec<bool> {
+    with_any(evidence.recording, |frame| {
+        let name = evidence.recording.frame(frame).function.as_str();
+        WRITERS.contains(&name) || KERNEL_WRITERS.iter().any(|part| name.contains(part))
+    })
+}
+
+/// The calls of one direction that a buffer would spare.
+struct Small {
+    way: &'static str,
+    calls: u64,
+    each: f64,
+    segments: Vec<SegmentId>,
+    /// Share of the direction's time that is not theirs but messages'.
+    messages: f64,
+}
+
+fn told(
+    evidence: &Evidence<'_>,
+    writes: &[bool],
+    process: ProcessId,
+    segments: &[SegmentId],
+) -> Option<Claim> {
     let small: Vec<_> = WAYS
         .into_iter()
-        .filter_map(|(way, calls, bytes)| {
-            let calls = evidence.counters.growth(Some(process), calls)?.value;
-            let bytes = evidence.counters.growth(Some(process), bytes)?.value;
-            let each = bytes as f64 / calls.max(1) as f64;
-            (calls >= MIN_CALLS && each < MAX_BYTES).then_some((way, calls, each))
-        })
+        .filter_map(|way| small(evidence, writes, process, segments, way))
         .collect();
-    let (way, calls, each) = *small.iter().max_by_key(|(_, calls, _)| *calls)?;
+    let most = small.iter().max_by_key(|small| small.calls)?;
     let title = format!(
-        "{} makes at least {calls} {way} calls of {each:.0} bytes each",
-        evidence.recording.process_name(process)
+        "{} makes at least {} {} calls of {:.0} bytes each",
+        evidence.recording.process_name(process),
+        most.calls,
+        most.way,
+        most.each
     );
-    let total = evidence.total(&segments);
-    let mut claim =
-        Claim::new(&DOC, title, segments).time("CPU time in read and write calls", total);
-    for (way, calls, each) in small {
-        let callers = by_caller(evidence, &claim.segments, way, calls);
+    let mut held: Vec<_> = small.iter().flat_map(|small| small.segments.iter().copied()).collect();
+    held.sort_unstable();
+    let total = evidence.total(&held);
+    let mut claim = Claim::new(&DOC, title, held)
+        .at(Site::Entry)
+        .time("CPU time in read and write calls", total);
+    for small in &small {
         claim = claim
-            .fact(format!("{way} calls"), calls as f64, "count")
-            .fact(format!("bytes a {way} call"), each, "bytes")
-            .facts(callers);
+            .fact(format!("{} calls", small.way), small.calls as f64, "count")
+            .fact(format!("bytes a {} call", small.way), small.each, "bytes")
+            .facts(by_caller(evidence, small));
+        let why = format!("{} calls for messages are told apart by their time", small.way);
+        claim.confidence.lower(why, 1.0 - small.messages);
     }
     Some(claim)
 }
 
-/// Who makes the calls. The kernel counts calls and bytes of a process, and samples say whose time
-/// they take: counting each call by its function would cost more than the call.
-fn by_caller(evidence: &Evidence<'_>, segments: &[SegmentId], way: &str, calls: u64) -> Vec<Fact> {
-    let writes = with_any(evidence.recording, |frame| {
-        let name = evidence.recording.frame(frame).function.as_str();
-        WRITERS.contains(&name) || KERNEL_WRITERS.iter().any(|part| name.contains(part))
-    });
+/// The calls of one direction, where they are many and small.
+fn small(
+    evidence: &Evidence<'_>,
+    writes: &[bool],
+    process: ProcessId,
+    segments: &[SegmentId],
+    (way, calls, bytes): (&'static str, &str, &str),
+) -> Option<Small> {
+    let calls = evidence.counters.growth(Some(process), calls)?.value;
+    let bytes = evidence.counters.growth(Some(process), bytes)?.value;
     let of_way = |s: &SegmentId| {
         let stack = evidence.of_segment(evidence.chain.segment(*s)).stack;
         stack.is_some_and(|stack| writes[stack.index()]) == (way == WRITE)
     };
     let own: Vec<_> = segments.iter().copied().filter(of_way).collect();
-    let all = evidence.total(&own);
-    let callers = tally::by_name(evidence, &own, |i| evidence.focus(i)).into_iter();
+    let (all, own) = (evidence.total(&own), without_messages(evidence, &own));
+    let messages = 1.0 - evidence.total(&own).share_of(all);
+    // The counters do not tell what the calls went to, so that their part is that of the time.
+    let part = (calls as f64 * (1.0 - messages)).round() as u64;
+    let each = bytes as f64 / calls.max(1) as f64;
+    let many = part >= MIN_CALLS && each < MAX_BYTES && messages <= MAX_MESSAGES;
+    many.then_some(Small { way, calls: part, each, segments: own, messages })
+}
+
+/// The segments without those of functions that mostly move messages: a message a call is how they
+/// are delivered, and no buffer holds them back.
+fn without_messages(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<SegmentId> {
+    let callers = tally::by_name(evidence, segments, |i| evidence.focus(i)).into_iter();
+    let mut own: Vec<_> = callers
+        .filter(|caller| {
+            let part = |family| kernel_time::in_family(evidence, &caller.segments, family);
+            let entering = caller.segments.iter().filter(|s| {
+                let stack = evidence.of_segment(evidence.chain.segment(**s)).stack;
+                !evidence.stacks.at_gate(stack) && evidence.stacks.entry(stack).is_some()
+            });
+            let entering: Vec<_> = entering.copied().collect();
+            part(Family::Message).share_of(evidence.total(&entering)) <= MAX_MESSAGES
+        })
+        .flat_map(|caller| caller.segments)
+        .collect();
+    own.sort_unstable();
+    own
+}
+
+/// Who makes the calls. The kernel counts calls and bytes of a process, and samples say whose time
+/// they take: counting each call by its function would cost more than the call.
+fn by_caller(evidence: &Evidence<'_>, small: &Small) -> Vec<Fact> {
+    let all = evidence.total(&small.segments);
+    let callers = tally::by_name(evidence, &small.segments, |i| evidence.focus(i)).into_iter();
     let counted = callers.take(LISTED).map(|caller| {
-        let about = (calls as f64 * caller.total.share_of(all)).round();
-        fact(format!("{way} calls by {}, by its share of their time", caller.key), about, "count")
+        let about = (small.calls as f64 * caller.total.share_of(all)).round();
+        let what = format!("{} calls by {}, by its share of their time", small.way, caller.key);
+        fact(what, about, "count")
     });
     counted.collect()
 }
@@ -170,6 +246,30 @@ mod tests {
             told.map(|e| e.value)
         };
         assert_eq!((by("program!put"), by("program!log")), (Some(750_000.0), Some(250_000.0)));
+    }
+
+    /// A server that answers on a socket and notes each answer with a small write to a file.
+    fn server(answering_ms: u64, noting_ms: u64) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let write = "libc.so.6!write;k:do_syscall_64;k:__x64_sys_write;k:vfs_write";
+        let answer = format!("main;answer;{write};k:sock_write_iter;k:tcp_sendmsg");
+        scene.run(main, answering_ms, Cause::CpuKernel, &answer);
+        scene.run(main, 10, Cause::CpuKernel, "main;answer;libc.so.6!write;k:do_syscall_64");
+        scene.run(main, noting_ms, Cause::CpuKernel, &format!("main;note;{write};k:ext4_write"));
+        scene.counter(Some(main), counter_names::IO_WRITES, 10_000);
+        scene.counter(Some(main), counter_names::IO_WRITE_BYTES, 500_000);
+        scene.done()
+    }
+
+    #[test]
+    fn an_answer_a_call_is_no_overhead_but_a_log_line_a_call_is() {
+        assert!(first(&server(300, 0), "small-io").is_none());
+        assert!(first(&server(300, 40), "small-io").is_none());
+        let found = first(&server(90, 300), "small-io").expect("found");
+        assert_eq!(found.cost.0, 300_000_000);
+        assert!(found.title.contains("at least 7500 write calls of 50 bytes"), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "note");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `spawn-storm`: many short child processes, whose start and end is a large part of what they do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, Text, ThreadId};
 
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -15,6 +15,9 @@ const MIN_CHILDREN: usize = 20;
 
 /// CPU time up to which a process is short.
 const SHORT_CPU: Nanos = Nanos(50_000_000);
+
+/// Functions that start processes of which the places name as many.
+const STARTERS: usize = 2;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "spawn-storm",
@@ -126,7 +129,46 @@ fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<Segm
     for ((what, _), time) in PARTS.iter().zip(parts) {
         claim = claim.time(format!("spent {what}"), time);
     }
-    claim.time("spent in their own work", own)
+    let places = places(evidence, short, &claim.segments);
+    claim.time("spent in their own work", own).pointing(places)
+}
+
+/// Where to look: first the functions that start the processes, then what these do.
+fn places(
+    evidence: &Evidence<'_>,
+    short: &BTreeSet<ProcessId>,
+    segments: &[SegmentId],
+) -> Vec<(ThreadId, StackId)> {
+    let is_short = |thread| short.contains(&evidence.process(thread));
+    let starts = evidence.recording.intervals.iter().filter(|i| {
+        let forks = evidence.stacks.in_family(i.stack, Family::Fork);
+        forks && !is_short(i.thread) && evidence.stacks.user(i.stack).is_some()
+    });
+    let costs = segments.iter().map(|s| evidence.of_segment(evidence.chain.segment(*s)));
+    let costs = costs.filter(|i| is_short(i.thread));
+    let mut places = by_function(evidence, starts);
+    places.truncate(STARTERS);
+    places.extend(by_function(evidence, costs));
+    places
+}
+
+/// One stack for each function at work in intervals, the costliest function first.
+fn by_function<'i>(
+    evidence: &Evidence<'_>,
+    intervals: impl Iterator<Item = &'i Interval>,
+) -> Vec<(ThreadId, StackId)> {
+    let mut functions: BTreeMap<Text, (Nanos, &Interval)> = BTreeMap::new();
+    for interval in intervals.filter(|i| i.stack.is_some()) {
+        let name = evidence.name(evidence.focus(interval));
+        let (total, longest) = functions.entry(name).or_insert((Nanos::ZERO, interval));
+        *total += interval.duration;
+        if interval.duration > longest.duration {
+            *longest = interval;
+        }
+    }
+    let mut functions: Vec<_> = functions.into_values().collect();
+    functions.sort_by_key(|(total, _)| std::cmp::Reverse(*total));
+    functions.into_iter().filter_map(|(_, i)| Some((i.thread, i.stack?))).collect()
 }
 
 fn part_of(evidence: &Evidence<'_>, segment: &Segment) -> Option<usize> {
@@ -149,7 +191,7 @@ mod tests {
                 shell,
                 1,
                 Cause::CpuKernel,
-                "main;libc.so.6!fork;k:__x64_sys_clone;k:copy_process",
+                "main;run_all;libc.so.6!fork;k:__x64_sys_clone;k:copy_process",
             );
             let born = scene.now_ms(shell);
             let child = scene.program("expr", Some(shell), born);
@@ -184,6 +226,8 @@ mod tests {
         assert_eq!(ms("in exec"), Some(50.0));
         assert_eq!(ms("in run-time linking"), Some(50.0));
         assert_eq!(ms("own work"), Some(100.0));
+        assert_eq!((&*found.at[0].process, &*found.at[0].function), ("sh (100)", "run_all"));
+        assert!(found.at[1..].iter().any(|at| &*at.function == "eval"), "{:?}", found.at);
     }
 
     #[test]

@@ -17,7 +17,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     signature: "The loss table counts stacks that end before the thread's start function.",
     why: "Code built without frame pointers breaks the chain of frames that the kernel walks. Times \
           and causes are right; who called may be missing, so trees have wrong roots.",
-    fix: "Let the recorder unwind with DWARF, or build with frame pointers.",
+    fix: "Let the recorder unwind with DWARF, or build with frame pointers. Generated code has no tables \
+          that DWARF could read: there, the runtime must keep frame pointers (java \
+          -XX:+PreserveFramePointer).",
     check: "culprit record --stacks dwarf -o second.culprit -- CMD",
     thresholds: &[],
 };

@@ -1,13 +1,14 @@
 //! `symbols-missing`: functions have no name.
 //!
 //! Told only when unnamed code holds enough of the time: nearly every system has some stripped
-//! library that does not matter.
+//! library that does not matter. Where it holds so much that no function could be hot but there, it
+//! takes that time, and is listed by it.
 
-use culprit_model::{Cause, LossKind, Nanos};
+use culprit_model::{Cause, Interval, LossKind, ModuleId, Nanos, Severity};
 
-use crate::evidence::Evidence;
-use crate::losses;
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::evidence::{Doing, Evidence};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::{losses, tally};
 
 /// The rule.
 pub(crate) struct SymbolsMissing;
@@ -15,24 +16,44 @@ pub(crate) struct SymbolsMissing;
 /// Share of CPU time in unnamed functions from which it is told.
 const MIN_UNNAMED: f64 = 0.02;
 
+/// Share of the path's CPU time from which unnamed code takes it, as a hot function would.
+const MIN_NOBODYS: f64 = 0.20;
+
+/// Time below which that says nothing: ten clock samples at the usual rate.
+const MIN_TIME: Nanos = Nanos(10_000_000);
+
+/// Modules that are listed.
+const LISTED: usize = 3;
+
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "symbols-missing",
     group: Group::Quality,
     specificity: Specificity::Statement,
     claim: "A part of the code has no function names.",
     signature: "Stacks whose leaf has no symbol hold a share of the CPU time, and the loss table says \
-                which modules have none.",
+                which modules have none; or a fifth of the path's CPU time and more passes in code of \
+                which no function can be named: stripped programs, generated code, and interpreters \
+                on whose stacks stand only their own loops.",
     why: "A stripped module, generated code without a map, or a kernel that hides its addresses gives \
           addresses only. Rules that know mechanisms by function names cannot speak about them.",
     fix: "Supply the symbols: debug packages, the unstripped file, a perf map of the runtime.",
     check: "culprit record -o second.culprit -- CMD, with the symbols in place",
-    thresholds: &[Threshold {
-        what: "share of CPU time in unnamed functions",
-        value: MIN_UNNAMED,
-        unit: "share",
-        reason: "Below it no listed finding can hide there: twice the listing share.",
-        source: "the listing share of 1 %",
-    }],
+    thresholds: &[
+        Threshold {
+            what: "share of CPU time in unnamed functions",
+            value: MIN_UNNAMED,
+            unit: "share",
+            reason: "Below it no listed finding can hide there: twice the listing share.",
+            source: "the listing share of 1 %",
+        },
+        Threshold {
+            what: "share of the path's CPU time for which no function can be named",
+            value: MIN_NOBODYS,
+            unit: "share",
+            reason: "From there on a hot function may be in it, and this is said in its place.",
+            source: "the threshold of `hot-function`",
+        },
+    ],
 };
 
 /// The kinds of loss that this tells.
@@ -46,32 +67,157 @@ pub(crate) const KINDS: &[LossKind] = &[
 
 impl Rule for SymbolsMissing {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let cpu =
-            |i: &&culprit_model::Interval| matches!(i.cause, Cause::CpuUser | Cause::CpuKernel);
-        let all: Nanos = evidence.recording.intervals.iter().filter(cpu).map(|i| i.duration).sum();
-        let unnamed: Nanos = evidence
-            .recording
-            .intervals
-            .iter()
-            .filter(cpu)
-            .filter(|i| is_unnamed(evidence, i))
-            .map(|i| i.duration)
-            .sum();
-        let share = unnamed.share_of(all);
-        let missing = losses::of_kinds(evidence, KINDS);
-        if share < MIN_UNNAMED {
-            return Vec::new();
-        }
-        let title = format!("{unnamed} of {all} on a CPU is in functions without a name");
-        losses::statement(&DOC, &title, &missing)
-            .map(|c| c.fact("share of CPU time in unnamed functions", share, "share"))
-            .into_iter()
-            .collect()
+        nobodys(evidence).or_else(|| some_names(evidence)).into_iter().collect()
     }
 }
 
-fn is_unnamed(evidence: &Evidence<'_>, interval: &culprit_model::Interval) -> bool {
+/// The claim of the path's CPU time that no function of the program can be named for, where it is
+/// much of it.
+fn nobodys(evidence: &Evidence<'_>) -> Option<Claim> {
+    let total = evidence.total(&evidence.doing(|d| d.cause.is_cpu()));
+    let nobodys = |d: &Doing| {
+        d.cause == Cause::CpuUser && d.stack.is_some() && evidence.chores.owner(d.stack).is_none()
+    };
+    let segments = evidence.doing(nobodys);
+    let own = evidence.total(&segments);
+    let modules = tally::by(evidence, &segments, |s| module(evidence, evidence.of_segment(s)));
+    let most = modules.first().filter(|_| own.share_of(total) >= MIN_NOBODYS && own >= MIN_TIME)?;
+    let name = evidence.recording.module(most.key).name.as_str();
+    let more = if modules.len() > 1 { " and others" } else { "" };
+    let title = format!(
+        "{COST} of {total} on a CPU ({PERCENT}) is in {}{more}, where no function of the program can be \
+         named: {}",
+        code(name),
+        way_out(evidence, name)
+    );
+    let missing = losses::of_kinds(evidence, KINDS);
+    let mut claim = Claim::new(&DOC, title, segments)
+        .share_of(total)
+        .time("CPU time on the path in code without a name", own)
+        .fact("share of the path's CPU time", own.share_of(total), "share")
+        .facts(modules.iter().take(LISTED).map(|m| {
+            let name = &evidence.recording.module(m.key).name;
+            fact(format!("in {}", code(name)), m.total.0 as f64, "ns")
+        }));
+    if let Some(statement) = losses::statement(&DOC, "", &missing) {
+        claim = claim.facts(statement.evidence);
+    }
+    claim.specificity = Specificity::Work;
+    claim.fix = format!("Here: {}.", way_out(evidence, name));
+    claim.at_most = Severity::Medium;
+    Some(claim)
+}
+
+/// The module whose code runs, outside the kernel.
+fn module(evidence: &Evidence<'_>, interval: &Interval) -> Option<ModuleId> {
+    evidence.recording.frame(evidence.stacks.user(interval.stack)?).module
+}
+
+/// A module as a sentence says it.
+fn code(module: &str) -> &str {
+    if module == "[jit]" { "generated code" } else { module }
+}
+
+/// What names the functions of a program whose unnamed time is in a module. Options as of OpenJDK 17
+/// to 25, Node.js 18 to 24 and CPython 3.12; the stacks of generated code have frame pointers, and no
+/// tables that `--stacks dwarf` could read.
+fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
+    let loaded = |start: &str| {
+        module.starts_with(start)
+            || module == "[jit]"
+                && evidence.recording.modules.iter().any(|m| m.name.starts_with(start))
+    };
+    if loaded("libjvm") {
+        "run java with -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer \
+         -XX:+DumpPerfMapAtExit (methods that the interpreter runs have no names)"
+            .to_owned()
+    } else if loaded("python") || loaded("libpython") {
+        "run it with CPython 3.12 or later and -X perf".to_owned()
+    } else if loaded("node") || loaded("libnode") {
+        "run node with --perf-basic-prof --interpreted-frames-native-stack".to_owned()
+    } else if module == "[jit]" {
+        "let the runtime write a perf map".to_owned()
+    } else {
+        format!("install the debug symbols of {module}, or keep the unstripped file")
+    }
+}
+
+/// The statement that a part of the time, though not most of it, has no names.
+fn some_names(evidence: &Evidence<'_>) -> Option<Claim> {
+    let cpu = |i: &&Interval| i.cause.is_cpu();
+    let all: Nanos = evidence.recording.intervals.iter().filter(cpu).map(|i| i.duration).sum();
+    let unnamed = evidence.recording.intervals.iter().filter(cpu);
+    let unnamed: Nanos = unnamed.filter(|i| is_unnamed(evidence, i)).map(|i| i.duration).sum();
+    let share = unnamed.share_of(all);
+    if share < MIN_UNNAMED {
+        return None;
+    }
+    let title = format!("{unnamed} of {all} on a CPU is in functions without a name");
+    let missing = losses::of_kinds(evidence, KINDS);
+    losses::statement(&DOC, &title, &missing)
+        .map(|c| c.fact("share of CPU time in unnamed functions", share, "share"))
+}
+
+fn is_unnamed(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     let recording = evidence.recording;
     let leaf = interval.stack.and_then(|s| recording.stacks.get(s.index()));
     leaf.is_some_and(|s| recording.frame(s.frame).function.as_str() == "?")
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_model::{Cause, Recording, Severity};
+
+    use crate::scene::{Scene, first, told};
+
+    fn program(stacks: &[(&str, u64)]) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        for _ in 0..50 {
+            for (stack, ms) in stacks {
+                scene.run(main, *ms, Cause::CpuUser, stack);
+            }
+        }
+        scene.done()
+    }
+
+    const EVAL: &str = "python3.11!_start;python3.11!Py_BytesMain;python3.11!_PyRun_SimpleFileObject;\
+                        python3.11!_PyEval_EvalFrameDefault";
+
+    #[test]
+    fn an_interpreters_loop_is_said_first_with_what_would_name_its_functions() {
+        let found = first(&program(&[(EVAL, 9), ("main;work", 1)]), super::DOC.id).expect("told");
+        assert_eq!((found.cost.0, found.severity), (450_000_000, Severity::Medium));
+        assert!(
+            found.title.starts_with("450 ms of 500 ms on a CPU (90 %) is in python3.11, where no"),
+            "{}",
+            found.title
+        );
+        assert!(found.fix.contains("-X perf"), "{}", found.fix);
+        assert!(first(&program(&[(EVAL, 9)]), "hot-function").is_none());
+    }
+
+    #[test]
+    fn a_function_that_its_runtime_names_is_told_and_not_the_loop() {
+        let named = "python3.12!_PyEval_EvalFrameDefault;[jit]!py::look_up:/app/table.py;\
+                     python3.12!_PyEval_EvalFrameDefault;python3.12!PyObject_Vectorcall";
+        let recording = program(&[(named, 9), ("main;work", 1)]);
+        assert_eq!(told(&recording), ["hot-function 450"]);
+        let found = first(&recording, "hot-function").expect("told");
+        assert!(found.title.starts_with("`[jit]!py::look_up:/app/table.py` takes"), "{found:?}");
+    }
+
+    #[test]
+    fn the_java_option_that_needs_another_one_is_named_with_it() {
+        let stack = "java!main;libjvm.so!JavaCalls::call_helper;[jit]!call_stub;[jit]!?";
+        let found = first(&program(&[(stack, 9)]), super::DOC.id).expect("told");
+        assert!(found.title.contains("is in generated code"), "{}", found.title);
+        assert!(found.fix.contains("UnlockDiagnosticVMOptions"), "{}", found.fix);
+    }
+
+    #[test]
+    fn a_librarys_inside_is_what_its_caller_asked_for() {
+        let told = told(&program(&[("main;pack;libz.so.1!deflate;libz.so.1!?", 9), ("main;x", 1)]));
+        assert_eq!(told, ["hot-function 450"]);
+    }
 }
