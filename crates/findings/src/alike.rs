@@ -34,8 +34,8 @@ fn of_rule(evidence: &Evidence<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let mut joined: Vec<(Option<sites::Name>, usize, Claim)> = Vec::new();
     for claim in claims {
         let counts = claim.specificity != Specificity::Statement;
-        let place =
-            counts.then(|| sites::costliest(evidence, &claim.segments, claim.site)).flatten();
+        let place = counts.then(|| sites::costliest(evidence, &claim.segments, claim.site));
+        let place = place.flatten().filter(|(_, module, _)| module.as_str() != KERNEL);
         let same = |(at, _, first): &&mut (Option<sites::Name>, usize, Claim)| {
             place.is_some() && *at == place && first.specificity == claim.specificity
         };
