@@ -62,7 +62,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         let cost = evidence.total(&held);
         explained += cost;
         held.iter().for_each(|segment| owners[segment.index()] = Some(claim.rule.id));
-        let statement = claim.specificity == Specificity::Statement;
+        let statement = claim.specificity == Specificity::Statement && claim.segments.is_empty();
         let counts = options.all || cost.share_of(whole) >= claim.listed_from;
         if statement || (counts && cost > Nanos::ZERO) {
             listed.push((claim, held, cost));

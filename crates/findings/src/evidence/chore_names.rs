@@ -623,7 +623,8 @@ __gnu_cxx::*|\
     hashbrown::*|<hashbrown::*|regex::*|<regex::*|regex_automata::*|<regex_automata::*|\
     serde::*|<serde::*|serde_core::*|chrono::*|<chrono::*|time::*|<time::*|boost::*|\
     runtime.*|internal/*|strings.*|bytes.*|strconv.*|fmt.*|time.*|encoding/*|regexp.*|\
-    regexp/*|sort.*|slices.*|maps.*|reflect.*|bufio.*|io.*|unicode.*|unicode/*|\
+    regexp/*|syscall.*|os.*|os/*|net.*|net/*|sync.*|sync/*|context.*|log.*|path/*|math.*|\
+    math/*|hash/*|crypto/*|compress/*|container/*|text/*|sort.*|slices.*|maps.*|reflect.*|bufio.*|io.*|unicode.*|unicode/*|\
     java.*|javax.*|jdk.*|sun.*|com.sun.*|Interpreter|\
     call_stub*|StubRoutines*|I2C/C2I adapters*|vtable stub*|itable stub*|RuntimeStub *|\
     LambdaForm*|* node:*|Builtins_*|Builtin:*|v8::*|icu_*|node::*|\

@@ -121,6 +121,8 @@ struct FrameTold {
     stock: bool,
     shared: bool,
     plumbing: bool,
+    /// By its name a wrapper of a system call, also where it is linked statically.
+    wrapper: bool,
     sorts: bool,
     generated: bool,
     kernel: bool,
@@ -288,7 +290,7 @@ fn owner(frames: &[FrameTold], parent: Told, frame: FrameId) -> Option<Owner> {
         let inside = if own.stock { of_above(|_| true).or(same) } else { None };
         return inside.or_else(|| same.filter(|_| own.shared));
     }
-    if own.library || own.chore.is_some() {
+    if own.library || own.wrapper || own.chore.is_some() {
         return of_above(|_| true).or(Some(Owner { frame, application: false }));
     }
     Some(Owner { frame, application: true })
@@ -339,6 +341,7 @@ fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
         stock,
         shared: module.contains(".so"),
         generated: module == "[jit]",
+        wrapper: of_user(&frame.function, module).has(Family::Wrapper),
         plumbing: table.is_plumbing(&frame.function),
         sorts: table.sorts(&frame.function),
         chore,

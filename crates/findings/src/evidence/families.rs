@@ -280,7 +280,8 @@ const TABLE: &[Row] = &[
         "uv_fs_stat uv_fs_lstat uv_fs_open uv_fs_access uv_fs_readlink uv_fs_realpath uv__statx* \
          uv__fs_stat* uv__fs_lstat* uv__fs_open uv__fs_access uv__fs_readlink uv__fs_realpath \
          node::fs::InternalModuleStat* node::fs::ExistsSync* node::fs::Stat(* node::fs::LStat(* \
-         node::fs::Access(* node::fs::RealPath(* node::fs::ReadLink(* node::fs::Open(* \
+         node::fs::SyncCallAndThrow*(uv_loop_s*uv_fs_s*char*const* node::fs::Access(* \
+         node::fs::RealPath(* node::fs::ReadLink(* node::fs::Open(* \
          JS:*statSync*node:fs* JS:*StatSync*node:fs* JS:*existsSync*node:fs* JS:*accessSync*node:fs* \
          JS:*realpathSync*node:fs* JS:*openSync*node:fs* os_stat os_stat_impl os_lstat os_access \
          os_open os_open_impl os_readlink posix_do_stat \
@@ -371,7 +372,8 @@ const TABLE: &[Row] = &[
          runtime.* internal/runtime/* internal/poll.* internal/syscall/* syscall.* os.(* os.Open* \
          os.Create* os.Stat os.Lstat os.ReadFile os.WriteFile os.Remove* os.Mkdir* os.Rename \
          os/exec.(* net.(* bufio.(* io.Copy* io.Read* io.Write* sync.(* time.Sleep \
-         java.lang.Thread.sleep* java.lang.Process* java.io.File* java.nio.* sun.nio.* sun.misc.* \
+         os.startProcess os.StartProcess os/exec.* uv_spawn uv__spawn_* java.lang.Thread.sleep* \
+         java.lang.Process* java.io.File* java.nio.* sun.nio.* sun.misc.* \
          jdk.internal.* java.util.concurrent.* java.net.Socket* java.nio.channels.* Interpreter \
          call_stub",
     ),

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Basis, Cause, FrameId, Interval, LossKind, Nanos, StackId, Text};
+use culprit_model::{Basis, Cause, FrameId, Interval, LossKind, Nanos, Severity, StackId, Text};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -123,7 +123,17 @@ impl Rule for HotFunction {
             .filter(|t| t.total.share_of(total) >= MIN_SELF)
             .filter_map(|t| {
                 let inside = inside(evidence, &t);
-                told(evidence, &t.key, t.segments, total, ("", &inside))
+                let (unnamed, messages) = (is_unnamed(evidence, &t), is_messages(evidence, &t));
+                let mut claim = told(evidence, &t.key, t.segments, total, ("", &inside))?;
+                if unnamed {
+                    // Only the caller of what is hot is known: no more than who waited for whom.
+                    claim.specificity = Specificity::Relation;
+                }
+                if messages {
+                    // Whoever serves others spends its time on answers.
+                    claim.at_most = Severity::Low;
+                }
+                Some(claim)
             })
             .collect();
         if hot.is_empty() {
@@ -163,6 +173,23 @@ fn inside(evidence: &Evidence<'_>, own: &Tally<Text>) -> String {
     most.filter(|m| m.key != own.key && m.total.share_of(own.total) > MOST)
         .map(|m| format!(", most of it in `{}`", m.key))
         .unwrap_or_default()
+}
+
+/// True where most of a function's time is in code without a name that it calls.
+fn is_unnamed(evidence: &Evidence<'_>, own: &Tally<Text>) -> bool {
+    most_of(evidence, own, |i| evidence.function(i).is_some_and(|f| !is_named(evidence, f)))
+}
+
+/// True where most of a function's time is the kernel's, to deliver messages.
+fn is_messages(evidence: &Evidence<'_>, own: &Tally<Text>) -> bool {
+    most_of(evidence, own, |i| evidence.stacks.in_family(i.stack, Family::Message))
+}
+
+fn most_of(evidence: &Evidence<'_>, own: &Tally<Text>, wanted: impl Fn(&Interval) -> bool) -> bool {
+    let held = own.segments.iter().copied();
+    let held: Vec<_> =
+        held.filter(|s| wanted(evidence.of_segment(evidence.chain.segment(*s)))).collect();
+    evidence.total(&held).share_of(own.total) > MOST
 }
 
 /// True for what the recorder's own probes make a program do; what they cost is told elsewhere.

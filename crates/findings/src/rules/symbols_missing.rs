@@ -1,8 +1,8 @@
 //! `symbols-missing`: functions have no name.
 //!
 //! Told only when unnamed code holds enough of the time: nearly every system has some stripped
-//! library that does not matter. Where it holds so much that no function could be hot but there, it
-//! takes that time, and is listed by it.
+//! library that does not matter. Where it holds so much that a hot function may be in it, it is listed by
+//! that time, as far as no other finding takes it: that code has no name says less than anything else.
 
 use culprit_model::{Cause, Interval, LossKind, ModuleId, Nanos, Severity};
 
@@ -67,7 +67,7 @@ pub(crate) const KINDS: &[LossKind] = &[
 
 impl Rule for SymbolsMissing {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        nobodys(evidence).or_else(|| some_names(evidence)).into_iter().collect()
+        nobodys(evidence).into_iter().chain(some_names(evidence)).collect()
     }
 }
 
@@ -90,7 +90,6 @@ fn nobodys(evidence: &Evidence<'_>) -> Option<Claim> {
         code(name),
         way_out(evidence, name)
     );
-    let missing = losses::of_kinds(evidence, KINDS);
     let mut claim = Claim::new(&DOC, title, segments)
         .share_of(total)
         .time("CPU time on the path in code without a name", own)
@@ -99,10 +98,6 @@ fn nobodys(evidence: &Evidence<'_>) -> Option<Claim> {
             let name = &evidence.recording.module(m.key).name;
             fact(format!("in {}", code(name)), m.total.0 as f64, "ns")
         }));
-    if let Some(statement) = losses::statement(&DOC, "", &missing) {
-        claim = claim.facts(statement.evidence);
-    }
-    claim.specificity = Specificity::Work;
     claim.fix = format!("Here: {}.", way_out(evidence, name));
     claim.at_most = Severity::Medium;
     Some(claim)
@@ -131,6 +126,10 @@ fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
         "run java with -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer \
          -XX:+DumpPerfMapAtExit (methods that the interpreter runs have no names)"
             .to_owned()
+    } else if (loaded("python") || loaded("libpython")) && has_trampolines(evidence) {
+        "build CPython with -fno-omit-frame-pointer and -mno-omit-leaf-frame-pointer, so that its stacks \
+         are whole"
+            .to_owned()
     } else if loaded("python") || loaded("libpython") {
         "run it with CPython 3.12 or later and -X perf".to_owned()
     } else if loaded("node") || loaded("libnode") {
@@ -142,7 +141,12 @@ fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
     }
 }
 
-/// The statement that a part of the time, though not most of it, has no names.
+/// True where CPython gives its functions names, as `-X perf` does.
+fn has_trampolines(evidence: &Evidence<'_>) -> bool {
+    evidence.recording.frames.iter().any(|frame| frame.function.starts_with("py::"))
+}
+
+/// The statement that a part of the time has no names, with what the recording lacks.
 fn some_names(evidence: &Evidence<'_>) -> Option<Claim> {
     let cpu = |i: &&Interval| i.cause.is_cpu();
     let all: Nanos = evidence.recording.intervals.iter().filter(cpu).map(|i| i.duration).sum();
