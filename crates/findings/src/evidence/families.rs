@@ -85,8 +85,12 @@ pub(crate) enum Family {
     Resolver,
     /// Library: taking a mutex, a read-write lock, an interpreter's lock.
     Mutex,
-    /// Library: waiting on a condition variable, semaphore, barrier, parked thread.
+    /// Library: waiting on a condition variable, barrier, future or queue.
     Condition,
+    /// Library: waiting on a semaphore.
+    Semaphore,
+    /// Library: parked until another thread says that this one may go on.
+    Park,
     /// Library: waiting for a thread's end.
     Join,
     /// Library: a runtime that runs many tasks on few threads, where it parks a thread that has
@@ -327,14 +331,19 @@ const TABLE: &[Row] = &[
     library(
         Family::Condition,
         "*pthread_cond_*wait* *pthread_barrier_wait* std::condition_variable*::wait* \
-         *::Condvar::wait* *Parker*::park* std::thread::park* __new_sem_wait* *sem_wait* \
-         *sem_timedwait* *sem_clockwait* __timedwait* *::Condvar::*wait* PyCOND_*WAIT runtime.notesleep \
+         *::Condvar::wait* __timedwait* *::Condvar::*wait* PyCOND_*WAIT runtime.notesleep \
          runtime.notetsleep* std::latch::* std::__atomic_*wait* ObjectMonitor::wait* \
-         Parker::park* java.lang.Object.wait* java.util.concurrent.FutureTask.awaitDone \
-         java.util.concurrent.CountDownLatch.await java.util.concurrent.Semaphore.acquire* \
+         java.lang.Object.wait* java.util.concurrent.FutureTask.awaitDone \
+         java.util.concurrent.CountDownLatch.await \
          java.util.concurrent.CompletableFuture.*get java.util.concurrent.*Queue.take \
          java.util.concurrent.*Queue.poll java.util.concurrent.ForkJoinPool.await*",
     ),
+    library(
+        Family::Semaphore,
+        "__new_sem_wait* *sem_wait* *sem_timedwait* *sem_clockwait* \
+         java.util.concurrent.Semaphore.acquire*",
+    ),
+    library(Family::Park, "*Parker*::park* Parker::park* std::thread::park*"),
     library(
         Family::Join,
         "*pthread_join* *pthread_clockjoin* *pthread_timedjoin* *pthread_tryjoin* \
@@ -398,8 +407,15 @@ pub(crate) fn of_user(function: &str, module: &str) -> Families {
         Families::NONE
     };
     let by_name = look_up(java_method(function).unwrap_or(function), false);
-    let waits =
-        [Family::Mutex, Family::Condition, Family::Join, Family::TimeZone, Family::Resolver];
+    let waits = [
+        Family::Mutex,
+        Family::Condition,
+        Family::Semaphore,
+        Family::Park,
+        Family::Join,
+        Family::TimeZone,
+        Family::Resolver,
+    ];
     let waits = waits.iter().any(|f| by_name.has(*f));
     let wrapper = if waits { Families::of(Family::Wrapper) } else { Families::NONE };
     by_module.with(by_name).with(wrapper)

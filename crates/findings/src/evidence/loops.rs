@@ -13,6 +13,8 @@ use culprit_model::{
 };
 
 use super::chain::IntervalId;
+use super::locks::Locks;
+use super::relation::is_descendant;
 use super::stacks::{Stacks, WaitKind};
 
 /// Rounds that a loop has at least: with fewer, a near-constant period is chance. At 3 two equal
@@ -41,6 +43,15 @@ pub(crate) const MAX_WORK: f64 = 0.5;
 /// Who polls under a lock by chance does so in single rounds; who sleeps in a contended critical
 /// section does so in nearly all.
 const MAX_HOLDING: f64 = 0.25;
+
+/// Rounds that are a loop where the waits are exactly alike and somebody waits for each of them: at 3,
+/// equal time-outs of a start-up count; at 5, followers of few events are missed.
+const MIN_EXACT_ROUNDS: usize = 4;
+
+/// Share of the rounds that may begin with an input which another one brought. A thread that takes a
+/// request, sleeps and answers looks at nothing; it is paced by who asks. One that polls comes upon
+/// such a wait by chance.
+const MAX_FED: f64 = 0.5;
 
 /// One polling loop.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +95,7 @@ type FunctionKey = (Option<Text>, Text);
 
 impl Loops {
     /// Finds every loop; n log n in the waits that a timer ended.
-    pub(crate) fn of(recording: &Recording, lives: &Lives, stacks: &Stacks) -> Self {
+    pub(crate) fn of(recording: &Recording, lives: &Lives, stacks: &Stacks, locks: &Locks) -> Self {
         let mut by_thread: BTreeMap<ThreadKey, Vec<IntervalId>> = BTreeMap::new();
         for (row, interval) in (0u32..).map(IntervalId).zip(&recording.intervals) {
             if may_be_round(interval) {
@@ -92,15 +103,17 @@ impl Loops {
                 by_thread.entry((interval.thread, interval.cause, function)).or_default().push(row);
             }
         }
-        let holds = Holds::of(recording, stacks);
+        let holds = Holds::of(recording, stacks, locks);
         let mut found = Self::default();
         let mut few: BTreeMap<FamilyKey, Vec<IntervalId>> = BTreeMap::new();
         let answered = answered_polls(recording, stacks);
         by_thread.retain(|key, _| !answered.contains(key));
         for ((thread, cause, function), waits) in by_thread {
             let rounds = without_other_interrupts(recording, cause, waits);
-            if rounds.len() >= MIN_ROUNDS {
-                if holds.share_of(recording, &rounds) <= MAX_HOLDING {
+            if rounds.len() >= MIN_ROUNDS || is_exact(recording, cause, &rounds) {
+                if holds.share_of(recording, &rounds) <= MAX_HOLDING
+                    && fed(recording, stacks, &rounds) <= MAX_FED
+                {
                     found.add(measure(recording, lives, stacks, rounds, false));
                 }
             } else {
@@ -151,11 +164,15 @@ impl Loops {
 
 /// The places at which something that was polled for came at least once. There a poll ends with the
 /// event that it is for, and its time limit delays nothing: the accept loop of a server looks like a
-/// polling loop until somebody calls.
+/// polling loop until somebody calls. The end of a child is no such event: its signal ends whatever
+/// wait its parent is in.
 fn answered_polls(recording: &Recording, stacks: &Stacks) -> BTreeSet<ThreadKey> {
+    let process = |thread: ThreadId| recording.thread(thread).process;
+    let is_child = |row: &Interval, by| is_descendant(recording, process(by), process(row.thread));
     let answered = recording.intervals.iter().filter(|row| {
         row.cause == Cause::Poll
-            && (row.waker.is_some() || row.woken_by == Some(WakeSource::Network))
+            && (row.waker.is_some_and(|by| !is_child(row, by))
+                || row.woken_by == Some(WakeSource::Network))
     });
     answered
         .map(|row| {
@@ -165,17 +182,17 @@ fn answered_polls(recording: &Recording, stacks: &Stacks) -> BTreeSet<ThreadKey>
         .collect()
 }
 
-/// When threads held a lock that another one waited for: whoever ends the wait for a mutex had it.
+/// When threads held a lock that another one waited for: whoever ends the wait for a lock had it.
 #[derive(Debug, Default)]
 struct Holds(BTreeMap<ThreadId, Vec<(Time, Time)>>);
 
 impl Holds {
-    fn of(recording: &Recording, stacks: &Stacks) -> Self {
+    fn of(recording: &Recording, stacks: &Stacks, locks: &Locks) -> Self {
         let mut spans: BTreeMap<ThreadId, Vec<(Time, Time)>> = BTreeMap::new();
         for wait in recording.intervals.iter().filter(|row| row.cause == Cause::Lock) {
             let holder = wait.waker.filter(|holder| *holder != wait.thread);
             if let Some(holder) = holder
-                && stacks.wait_kind(wait.stack) == Some(WaitKind::Mutex)
+                && locks.is_lock(recording, stacks, wait)
             {
                 spans.entry(holder).or_default().push((wait.start, wait.start + wait.duration));
             }
@@ -195,6 +212,42 @@ impl Holds {
             spans.get(next).is_some_and(|(from, _)| *from < end)
         });
         held.count() as f64 / rounds.len().max(1) as f64
+    }
+}
+
+/// True for few sleeps that are as alike as only a timer's are.
+fn is_exact(recording: &Recording, cause: Cause, rounds: &[IntervalId]) -> bool {
+    let lengths = sorted(rounds.iter().map(|id| recording.intervals[id.index()].duration));
+    cause == Cause::Sleep && rounds.len() >= MIN_EXACT_ROUNDS && spread(&lengths) <= ALIKE
+}
+
+/// The share of the rounds before which the thread waited for an input and another one brought it.
+/// `rounds` are one thread's, in time order.
+fn fed(recording: &Recording, stacks: &Stacks, rounds: &[IntervalId]) -> f64 {
+    let between = rounds.windows(2).map(|pair| (pair[0].index() + 1)..pair[1].index());
+    let fed = between.filter(|rows| {
+        recording.intervals[rows.clone()].iter().any(|row| is_input(recording, stacks, row))
+    });
+    fed.count() as f64 / rounds.len().max(1) as f64
+}
+
+/// True for a wait that ended when another one brought something. Who gets an interpreter's lock back
+/// was brought nothing, so that mutexes and the conditions which such locks are built of do not count.
+fn is_input(recording: &Recording, stacks: &Stacks, row: &Interval) -> bool {
+    let process = |thread: ThreadId| recording.thread(thread).process;
+    match row.cause {
+        Cause::Net | Cause::Ipc | Cause::Pipe | Cause::Poll => {
+            let brought = row.waker.is_some_and(|by| by != row.thread)
+                || row.woken_by == Some(WakeSource::Network);
+            brought && !stacks.writes(row.stack)
+        }
+        Cause::Lock => {
+            let by_own = |by| process(by) == process(row.thread);
+            let kind = stacks.wait_kind(row.stack);
+            matches!(kind, None | Some(WaitKind::Semaphore | WaitKind::Park))
+                && row.waker.is_some_and(by_own)
+        }
+        _ => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What all rules read, computed once from a recording.
 //!
 //! ```text
-//! recording -> stacks (families, waits) -> loops -+-> chain (what the measured time was spent on)
-//!           -> lives, work ------------------------+
+//! recording -> stacks (families, waits) -> locks, loops -+-> chain (what the measured time was spent on)
+//!           -> lives, work -------------------------------+
 //!           -> counters, faults, place facts
 //! ```
 
@@ -15,6 +15,7 @@ mod facts;
 pub(crate) mod families;
 mod faults;
 mod idle;
+mod locks;
 pub(crate) mod loops;
 mod managed;
 mod memory;
@@ -37,6 +38,7 @@ use doing::Doings;
 pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
 pub(crate) use faults::Faults;
+use locks::Locks;
 pub(crate) use loops::{Loop, Loops};
 use managed::Managed;
 pub(crate) use memory::{Memory, Resident};
@@ -64,6 +66,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) managed: Managed,
     /// Its intervals by thread.
     pub(crate) lives: Lives,
+    /// Which waits are for locks.
+    pub(crate) locks: Locks,
     /// Its polling loops.
     pub(crate) loops: Loops,
     /// Who works when.
@@ -89,13 +93,14 @@ pub(crate) struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     /// Computes everything; n log n in intervals.
     pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
-        let (work, (stacks, lives, loops, peers)) = side_by_side::both(
+        let (work, (stacks, lives, locks, loops, peers)) = side_by_side::both(
             || Work::of_all(recording),
             || {
                 let (stacks, lives) = (Stacks::of(recording), Lives::of(recording));
-                let loops = Loops::of(recording, &lives, &stacks);
+                let locks = Locks::of(recording, &stacks);
+                let loops = Loops::of(recording, &lives, &stacks, &locks);
                 let peers = Peers::of(recording, &lives, &stacks);
-                (stacks, lives, loops, peers)
+                (stacks, lives, locks, loops, peers)
             },
         );
         let chain = Chain::of(&chain::Source {
@@ -124,6 +129,7 @@ impl<'a> Evidence<'a> {
             chore_time,
             managed,
             lives,
+            locks,
             loops,
             work,
             chain,
@@ -185,7 +191,7 @@ impl<'a> Evidence<'a> {
     /// True for time on the run queue right after a lock was handed over.
     fn is_handed_over(&self, interval: &Interval) -> bool {
         interval.cause == Cause::Runnable
-            && self.stacks.wait_kind(interval.stack) == Some(stacks::WaitKind::Mutex)
+            && self.locks.is_lock(self.recording, &self.stacks, interval)
     }
 
     /// What a segment's time depends on.

@@ -96,10 +96,13 @@ impl Peers {
 
     /// The only other talker on a CPU at the end of a wait.
     fn sender(&self, recording: &Recording, lives: &Lives, wait: &Interval) -> Option<ThreadId> {
-        let just_after = wait.start + wait.duration + Nanos(1);
+        let end = wait.start + wait.duration;
         let on_cpu = |thread: &&ThreadId| {
-            let row = lives.before(recording, **thread, just_after);
-            row.is_some_and(|row| recording.intervals[row].cause.is_cpu())
+            // A sender that is alone on its CPU with whom it woke leaves it at that very instant.
+            [end, end + Nanos(1)].into_iter().any(|time| {
+                let row = lives.before(recording, **thread, time);
+                row.is_some_and(|row| recording.intervals[row].cause.is_cpu())
+            })
         };
         let mut senders = self.talkers.iter().filter(|t| **t != wait.thread).filter(on_cpu);
         let first = senders.next().copied();

@@ -1,6 +1,6 @@
 //! What kind of dependence a wait is, from its cause, its stack and who ended it.
 
-use culprit_model::{Cause, Interval, ProcessId, ThreadId};
+use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, WakeSource};
 
 use super::Evidence;
 use super::families::Family;
@@ -49,8 +49,8 @@ impl Relation {
         let own = evidence.process(wait.thread);
         let other = by.map(|t| evidence.process(t));
         let same = other == Some(own);
-        let child = other.is_some_and(|o| is_descendant(evidence, o, own));
-        let kind = evidence.stacks.wait_kind(wait.stack);
+        let child = other.is_some_and(|o| is_descendant(evidence.recording, o, own));
+        let locks = evidence.locks.is_lock(evidence.recording, &evidence.stacks, wait);
         let in_family = |family| evidence.stacks.in_family(wait.stack, family);
         // The task that ran on the thread may well run on another one: nobody waits for that one.
         let parked = in_family(Family::Scheduler) && (same || wait.cause == Cause::Lock);
@@ -58,7 +58,7 @@ impl Relation {
             _ if parked => Self::Other,
             Cause::Net if inferred => Self::Peer,
             Cause::Pipe => Self::Pipe,
-            _ if inferred && same && kind == Some(WaitKind::Mutex) => Self::Lock,
+            _ if inferred && same && locks => Self::Lock,
             _ if inferred && same => Self::Thread,
             _ if inferred && child => Self::Child,
             _ if inferred => Self::Progress,
@@ -68,64 +68,104 @@ impl Relation {
             Cause::Net => Self::Peer,
             Cause::Memory | Cause::Lock if in_family(Family::KernelLock) => Self::Lock,
             Cause::Runnable => Self::Lock,
-            Cause::Lock => of_futex(evidence, wait, by, same),
+            Cause::Lock => of_futex(evidence, wait, by, same, locks),
             Cause::Ipc | Cause::Poll | Cause::Signal | Cause::Sleep if same => Self::Thread,
             Cause::Ipc if in_family(Family::UnixSocket) && !in_family(Family::Accept) => Self::Peer,
-            Cause::Poll => of_poll(evidence, wait),
+            Cause::Poll => of_poll(evidence, wait, by.filter(|_| !same), child),
             _ => Self::Other,
         }
     }
 }
 
-/// A futex wait is for a lock when the library's function says so, unless it ended because a thread
-/// did: nobody lets go of a mutex by exiting. When nothing says what it is,
+/// A futex wait is for a lock when the library's function or who ends whose waits says so, unless it
+/// ended because a thread did: nobody lets go of a mutex by exiting. When nothing says what it is,
 /// the waker's end tells a join; all else counts as a condition, the weaker claim.
 fn of_futex(
     evidence: &Evidence<'_>,
     wait: &Interval,
     by: Option<ThreadId>,
     same: bool,
+    locks: bool,
 ) -> Relation {
-    let kind = evidence.stacks.wait_kind(wait.stack);
-    match kind.filter(|_| !evidence.stacks.in_family(wait.waker_stack, Family::Exit)) {
-        Some(WaitKind::Mutex) => Relation::Lock,
-        Some(WaitKind::Condition | WaitKind::Join) => Relation::Thread,
-        None if by.is_none() || same => Relation::Thread,
+    if locks && !evidence.stacks.in_family(wait.waker_stack, Family::Exit) {
+        return Relation::Lock;
+    }
+    match evidence.stacks.wait_kind(wait.stack) {
+        Some(kind) if kind != WaitKind::Mutex => Relation::Thread,
+        _ if by.is_none() || same => Relation::Thread,
         // A futex shared between processes: a lock or a queue in shared memory.
-        None => Relation::Peer,
+        _ => Relation::Peer,
     }
 }
 
-/// A poll waits for whatever its waker wrote to.
-fn of_poll(evidence: &Evidence<'_>, wait: &Interval) -> Relation {
+/// A poll waits for whatever its waker wrote to. Where wakeups have no stacks, what the two of them do
+/// right then tells; where that tells nothing, a child's end or output is waited for, else a peer.
+/// `by` is the thread of another process that ended it.
+fn of_poll(
+    evidence: &Evidence<'_>,
+    wait: &Interval,
+    by: Option<ThreadId>,
+    child: bool,
+) -> Relation {
+    let around = by.map(|by| around(evidence, wait, by)).unwrap_or_default();
     let woken_in = |family| evidence.stacks.in_family(wait.waker_stack, family);
+    let seen_in = |family| around.iter().any(|row| evidence.stacks.in_family(row.stack, family));
+    let talks = woken_in(Family::Net) || woken_in(Family::UnixSocket);
     if woken_in(Family::Pipe) {
         Relation::Pipe
     } else if woken_in(Family::Notify) {
         Relation::Progress
-    } else if woken_in(Family::Net)
-        || woken_in(Family::UnixSocket)
-        || wait.woken_by == Some(culprit_model::WakeSource::Network)
-    {
+    } else if talks || wait.woken_by == Some(WakeSource::Network) {
         Relation::Peer
-    } else {
+    } else if by.is_none() {
         Relation::Other
+    } else if child {
+        Relation::Child
+    } else if seen_in(Family::Pipe) {
+        Relation::Pipe
+    } else if seen_in(Family::Notify) {
+        Relation::Progress
+    } else {
+        Relation::Peer
     }
+}
+
+/// How many rows after a wait can show what was waited for: the run queue, the way out of the wait,
+/// and the read of what came.
+const ROWS_AFTER: usize = 3;
+
+/// What a waiter does right after its wait, and what the thread that ended it did at that moment.
+fn around<'a>(evidence: &Evidence<'a>, wait: &Interval, by: ThreadId) -> Vec<&'a Interval> {
+    let rows = &evidence.recording.intervals;
+    let end = wait.start + wait.duration;
+    let own = &rows[evidence.lives.rows(wait.thread)];
+    let after = own.partition_point(|row| row.start < end);
+    let waker = evidence.lives.before(evidence.recording, by, end).map(|row| &rows[row]);
+    own[after..].iter().take(ROWS_AFTER).chain(waker).filter(|row| row.cause.is_cpu()).collect()
+}
+
+/// True when a wait is for the output of a process's own descendant: what that one does is what is
+/// waited for, as by waiting for its end.
+pub(crate) fn is_for_output(evidence: &Evidence<'_>, wait: &Interval, by: ThreadId) -> bool {
+    let (own, other) = (evidence.process(wait.thread), evidence.process(by));
+    wait.cause == Cause::Pipe
+        && !evidence.stacks.writes(wait.stack)
+        && is_descendant(evidence.recording, other, own)
 }
 
 /// True when `process` was forked by `ancestor` or by a descendant of it.
 pub(crate) fn is_descendant(
-    evidence: &Evidence<'_>,
+    recording: &Recording,
     process: ProcessId,
     ancestor: ProcessId,
 ) -> bool {
     // A parent's row comes before its children's, so the walk ends.
-    let mut next = evidence.recording.process(process).parent;
+    let mut next = recording.process(process).parent;
     while let Some(parent) = next {
         if parent == ancestor {
             return true;
         }
-        next = evidence.recording.process(parent).parent.filter(|p| *p < parent);
+        next = recording.process(parent).parent.filter(|p| *p < parent);
     }
     false
 }

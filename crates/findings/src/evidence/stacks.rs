@@ -17,6 +17,11 @@ pub(crate) enum WaitKind {
     Condition,
     /// For another thread's end.
     Join,
+    /// For a semaphore, of which some build locks and some queues.
+    Semaphore,
+    /// Until another thread says that it may go on: what locks, queues and futures of some runtimes
+    /// are built of.
+    Park,
 }
 
 /// What one stack tells.
@@ -34,6 +39,8 @@ struct Told {
     entry: Option<FrameId>,
     /// True when that is still the common way in of all system calls.
     gate: bool,
+    /// True when the innermost system call gives data to somebody.
+    writes: bool,
     /// Number of user frames.
     depth: u32,
 }
@@ -44,6 +51,7 @@ struct FrameTold {
     families: Families,
     kernel: bool,
     inlined: bool,
+    writes: bool,
 }
 
 /// What every stack of a recording tells.
@@ -100,6 +108,12 @@ impl Stacks {
         told.focus.or(told.user).or(told.entry)
     }
 
+    /// The innermost user function that is no wrapper of a system call; none where only those are
+    /// known.
+    pub(crate) fn own_focus(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told(stack).focus
+    }
+
     /// The kernel function at which the innermost system call or exception was entered.
     pub(crate) fn entry(&self, stack: Option<StackId>) -> Option<FrameId> {
         self.told(stack).entry
@@ -121,6 +135,12 @@ impl Stacks {
         self.told(stack).gate
     }
 
+    /// True when the stack is inside a system call that gives data to somebody: a wait there is for
+    /// room, not for input.
+    pub(crate) fn writes(&self, stack: Option<StackId>) -> bool {
+        self.told(stack).writes
+    }
+
     /// How many user frames the stack has.
     pub(crate) fn user_depth(&self, stack: Option<StackId>) -> u32 {
         self.told(stack).depth
@@ -139,7 +159,18 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     // An unnamed frame is nothing to look at while a named one is near.
     let unnamed = frame.function.as_str() == "?";
     let families = if unnamed { families.with(Families::of(Family::Wrapper)) } else { families };
-    FrameTold { families, kernel, inlined: frame.inlined }
+    FrameTold {
+        families,
+        kernel,
+        inlined: frame.inlined,
+        writes: kernel && writes(&frame.function),
+    }
+}
+
+/// True for the kernel's functions that give data to a pipe or socket.
+fn writes(function: &str) -> bool {
+    let names = ["pipe_write", "sys_write", "do_writev", "sys_sendto", "sys_sendmsg"];
+    names.iter().any(|name| function.ends_with(name))
 }
 
 /// True for the kernel and its modules.
@@ -160,6 +191,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
             families: inherited.with(own.families),
             entry: if enters { Some(frame) } else { parent.entry },
             gate: enters && own.families.has(Family::Gate),
+            writes: own.writes || (parent.writes && !boundary),
             ..parent
         };
     }
@@ -167,6 +199,8 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         (Family::Mutex, WaitKind::Mutex),
         (Family::Condition, WaitKind::Condition),
         (Family::Join, WaitKind::Join),
+        (Family::Semaphore, WaitKind::Semaphore),
+        (Family::Park, WaitKind::Park),
     ]
     .into_iter()
     .find(|(family, _)| own.families.has(*family))
@@ -180,16 +214,22 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         code: if wrapper && own.inlined { parent.code } else { Some(frame) },
         entry: None,
         gate: false,
+        writes: false,
         depth: parent.depth + 1,
     }
 }
 
 /// How a wait was entered when a library function of kind `outer` called one of kind `inner`. A
 /// mutex on either side makes it one: an interpreter waits for its lock in a condition variable,
-/// and a condition variable takes its mutex again. Once the program's own code runs again, nothing
+/// and a condition variable takes its mutex again. A runtime parks a thread in a condition variable,
+/// and builds its own queues and futures of parking. Once the program's own code runs again, nothing
 /// further out counts.
 fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> {
-    if outer == Some(WaitKind::Mutex) { outer } else { inner.or(outer) }
+    match (outer, inner) {
+        (Some(WaitKind::Mutex | WaitKind::Park), _) => outer,
+        (Some(_), Some(WaitKind::Park) | None) => outer,
+        _ => inner,
+    }
 }
 
 /// The families that a stack keeps across an exception or a call back into user code: being

@@ -6,7 +6,7 @@ use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, ThreadId, WakeSou
 
 use crate::evidence::{Chain, Evidence, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::rules::poll_sleep_loop::guilty_loops;
+use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
 use crate::settle::MIN_SHARE;
 use crate::tally;
 
@@ -32,7 +32,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 service of which nothing counts is said to idle, as information.",
     why: "A fixed pause lasts as long as it was written, whether or not what it waits for is long done.",
     fix: "Shorten the pause, or replace it by a wait for the event that it stands for. A back-off \
-          should start small. If the pause is wanted (a rate limit, a test's delay), leave it.",
+          should start small. If the pause is wanted (a rate limit, a test's delay), leave it. If the \
+          program looks at something between its pauses, what `poll-sleep-loop` says holds for it.",
     check: "culprit record -o fixed.culprit -- CMD; `culprit findings fixed.culprit` must show less idle time",
     thresholds: &[Threshold {
         what: "share of the wall time at which it is listed",
@@ -81,8 +82,13 @@ impl Rule for IdleAwait {
                 };
                 let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
                 let unseen = evidence.total(&unseen).share_of(t.total);
+                let (why, fix) = match is_awaited(evidence, &t.segments) {
+                    true => about_files(evidence),
+                    false => Default::default(),
+                };
                 let mut claim = Claim::new(&DOC, title, t.segments)
                     .at(Site::Work)
+                    .saying(why, fix)
                     .sure(0.9)
                     .time("waited for timers with nobody working", t.total)
                     .fact("waits", waits as f64, "count");

@@ -22,7 +22,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Dependency,
     claim: "Threads wait for a lock that other threads hold for longer than a hand-over takes.",
     signature: "Blocked in a mutex or read-write lock of a library, an interpreter's lock, or a \
-                lock inside the kernel, on the measured thing's path; the thread that ended the wait \
+                lock inside the kernel, or where those who wait later end the others' waits at the \
+                same place (a semaphore or futex that is used as a lock), on the measured thing's path; the thread that ended the wait \
                 held it, and what it did meanwhile is the critical section.",
     why: "Only one thread at a time gets on, so more threads add waiting instead of speed, and each \
           hand-over adds two switches. Unlike `wait-on-thread`, the waiter does not need the \
@@ -82,8 +83,10 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
         waits.len(),
         tally::named(holders),
     );
+    let (why, fix) = if is_pause(evidence, segments) { PAUSE } else { ("", "") };
     let mut claim = Claim::new(&DOC, title, segments.to_vec())
         .at(Site::WaitThenWork)
+        .saying(why.to_owned(), fix.to_owned())
         .fact("waits for locks that the run depended on", waits.len() as f64, "count")
         .time("mean length of a wait", mean)
         .time("these waits together, of which only a part held the run up", waited)
@@ -91,6 +94,21 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
         .facts(tally::done(evidence, segments, 3));
     claim.confidence.lower("the holder is known for a part of the waits only", 0.7 + 0.3 * known);
     Some(claim)
+}
+
+/// What to say of a lock whose holder sleeps.
+const PAUSE: (&str, &str) = (
+    "For most of that time the holder slept.",
+    "Let go of the lock before the pause, or do without the pause.",
+);
+
+/// True when the holder sleeps for most of the time that others wait for the lock.
+fn is_pause(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    let sleeps = |id: &SegmentId| {
+        evidence.of_segment(evidence.chain.segment(*id)).cause == culprit_model::Cause::Sleep
+    };
+    let slept: Vec<_> = segments.iter().copied().filter(sleeps).collect();
+    evidence.total(&slept).0 * 2 > evidence.total(segments).0
 }
 
 /// The waits for locks, each once; not those that wait for the waiters in turn.
@@ -162,6 +180,63 @@ mod tests {
         assert!(first(&recording, "poll-sleep-loop").is_none());
         assert_eq!(&*found.at[0].function, "update", "not the join: {:?}", found.at);
         assert!(found.title.contains("one thread waited 50 times, 2.00 ms"), "{}", found.title);
+    }
+
+    /// Three threads that take turns at a place, each with something to do when it is its turn.
+    fn turns(stack: &str, cause: Cause, doing: &str) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let threads: Vec<_> = (0..3).map(|_| scene.thread(process, "worker", 0)).collect();
+        for (at, thread) in threads.iter().enumerate() {
+            scene.spend(*thread, 2_000_000 * at as u64 + 1, Cause::Lock, stack, End::Unknown);
+        }
+        for _ in 0..30 {
+            for (at, thread) in threads.iter().enumerate() {
+                let before = threads[(at + 2) % 3];
+                scene.spend(*thread, 2_000_000, cause, doing, End::Timer);
+                scene.spend(*thread, 4_000_000, Cause::Lock, stack, End::By(before));
+            }
+        }
+        scene.spend(main, 184_000_000, Cause::Lock, JOIN, End::By(threads[2]));
+        scene.done()
+    }
+
+    #[test]
+    fn a_semaphore_and_a_bare_futex_that_threads_take_turns_with_are_locks() {
+        const NAP: &str = "clone3;update;libc.so.6!clock_nanosleep;k:do_nanosleep";
+        for stack in [
+            "clone3;update;libc.so.6!__new_sem_wait_slow64;k:futex_do_wait",
+            "clone3;update;own_lock;libc.so.6!syscall;k:futex_do_wait",
+        ] {
+            let work = turns(stack, Cause::CpuUser, "clone3;update;grow");
+            assert!(first(&work, "lock-contention").is_some_and(|f| f.share > 0.5), "{stack}");
+            let sleep = turns(stack, Cause::Sleep, NAP);
+            assert!(first(&sleep, "lock-contention").is_some_and(|f| f.share > 0.5), "{stack}");
+            assert!(first(&sleep, "poll-sleep-loop").is_none());
+            let why = first(&sleep, "lock-contention").map(|f| f.why).unwrap_or_default();
+            assert!(why.starts_with("For most of that time the holder slept."), "{why}");
+        }
+        let condition = "clone3;update;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        let named = turns(condition, Cause::CpuUser, "clone3;update;grow");
+        assert!(first(&named, "lock-contention").is_none(), "a condition is what its name says");
+    }
+
+    #[test]
+    fn the_two_sides_of_a_queue_do_not_hold_a_lock() {
+        const QUEUE: &str = "clone3;take;libc.so.6!__new_sem_wait_slow64;k:futex_do_wait";
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        for _ in 0..50 {
+            scene.spend(a, 1_000_000, Cause::CpuUser, "clone3;make", End::Unknown);
+            scene.spend(b, 1_000_000, Cause::Lock, QUEUE, End::By(a));
+            scene.spend(a, 1_000_000, Cause::Lock, QUEUE, End::By(b));
+            scene.spend(b, 1_000_000, Cause::CpuUser, "clone3;make", End::Unknown);
+        }
+        scene.spend(main, 100_000_000, Cause::Lock, JOIN, End::By(b));
+        assert!(first(&scene.done(), "lock-contention").is_none());
     }
 
     #[test]

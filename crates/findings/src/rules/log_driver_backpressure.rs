@@ -2,7 +2,6 @@
 
 use culprit_model::{Cause, Interval, LossKind, Text, ThreadId};
 
-use super::pipe_backpressure::writers;
 use crate::evidence::{Evidence, Segment};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
@@ -42,8 +41,7 @@ impl Rule for LogDriverBackpressure {
         if !inside || blind {
             return Vec::new();
         }
-        let writers = writers(recording);
-        let writes = |i: &Interval| i.stack.is_some_and(|stack| writers[stack.index()]);
+        let writes = |i: &Interval| evidence.stacks.writes(i.stack);
         let held = evidence
             .segments(|_, i| i.cause == Cause::Pipe && writes(i) && is_outside(evidence, i.waker));
         let thread = |s: &Segment| Some(evidence.of_segment(s).thread);

@@ -105,8 +105,8 @@ fn is_related(evidence: &Evidence<'_>, one: ProcessId, other: ProcessId) -> bool
     let exe = |process| &evidence.recording.process(process).exe;
     one == other
         || exe(one) == exe(other)
-        || is_descendant(evidence, one, other)
-        || is_descendant(evidence, other, one)
+        || is_descendant(evidence.recording, one, other)
+        || is_descendant(evidence.recording, other, one)
 }
 
 fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Nanos) -> Claim {

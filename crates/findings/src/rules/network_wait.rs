@@ -230,6 +230,41 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_that_leaves_its_cpu_to_whom_it_woke_is_the_peer() {
+        let mut scene = Scene::default();
+        let client = scene.program("client", None, 0);
+        let server = scene.program("server", Some(client), 0);
+        for _ in 0..6 {
+            scene.wait(server, 500, Cause::Sleep, "main;pause;k:do_nanosleep", End::Timer);
+            scene.run(server, 1, Cause::CpuKernel, "main;answer;k:tcp_sendmsg");
+            scene.run(server, 2, Cause::Runnable, "main;answer;k:tcp_sendmsg");
+            scene.wait(server, 1, Cause::Net, RECEIVE, End::Network);
+            scene.wait(client, 501, Cause::Net, RECEIVE, End::Network);
+            scene.run(client, 3, Cause::CpuUser, "main;ask");
+        }
+        let report = crate::find(&scene.done(), &crate::Options::default());
+        let titles: Vec<_> = report.findings.iter().map(|f| &f.title).collect();
+        assert!(!titles.iter().any(|t| t.contains("outside the recording")), "{titles:?}");
+    }
+
+    #[test]
+    fn a_poll_that_another_process_ended_is_a_wait_for_a_peer() {
+        const POLL: &str = "main;result;libc.so.6!poll;k:do_sys_poll";
+        let mut scene = Scene::default();
+        let client = scene.program("client", None, 0);
+        let server = scene.program("server", None, 0);
+        for _ in 0..10 {
+            scene.wait(client, 10, Cause::Poll, POLL, End::By(server));
+            scene.run(client, 1, Cause::CpuUser, "main;ask");
+            for step in 0..11 {
+                scene.run(server, 1, Cause::CpuUser, &format!("main;answer{step}"));
+            }
+        }
+        let found = first(&scene.done(), "network-wait").expect("found");
+        assert!(found.title.contains("in `program!result` for server (101)"), "{}", found.title);
+    }
+
+    #[test]
     fn a_listener_without_callers_is_healthy() {
         let mut scene = Scene::default();
         let main = scene.program("server", None, 0);

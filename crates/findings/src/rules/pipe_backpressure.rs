@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use culprit_model::{Recording, ThreadId};
+use culprit_model::ThreadId;
 
-use crate::evidence::stacks::with_any;
+use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
@@ -19,7 +19,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Relation,
     claim: "One end of a pipe waits for the other: the writer for room, or the reader for data.",
     signature: "Blocked in a pipe's or FIFO's read, write or open, or in a poll that a pipe ended, \
-                on the measured thing's path; the other end's work fills the time.",
+                on the measured thing's path; the other end's work fills the time. A process that \
+                waits for its own child's output waits for the child, which `wait-on-child` tells.",
     why: "A pipe holds 64 KiB. When it is full or empty the faster end runs at the pace of the slower \
           one, so all that counts is what the slower one does.",
     fix: "Make the slow end faster: what it did is listed under \"meanwhile\". A larger buffer \
@@ -32,10 +33,12 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for PipeBackpressure {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let waiting = evidence.depending_on(Relation::Pipe);
-        let writers = writers(evidence.recording);
         let key = |s: &Segment| {
             let wait = wait_of(evidence, s);
-            Some((wait.thread, wait.stack.is_some_and(|stack| writers[stack.index()])))
+            let own = evidence.of_segment(s);
+            let by = if own == wait { own.waker.unwrap_or(own.thread) } else { own.thread };
+            (!is_for_output(evidence, wait, by))
+                .then(|| (wait.thread, evidence.stacks.writes(wait.stack)))
         };
         tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, t)).collect()
     }
@@ -48,14 +51,6 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a culprit_model:
         Some(link) if own.cause != culprit_model::Cause::Pipe => evidence.interval(link.wait),
         _ => own,
     }
-}
-
-/// The stacks whose end writes, by the kernel's function names; one entry a stack.
-pub(super) fn writers(recording: &Recording) -> Vec<bool> {
-    with_any(recording, |frame| {
-        let name = &recording.frame(frame).function;
-        name.ends_with("pipe_write") || name.ends_with("sys_write") || name.ends_with("do_writev")
-    })
 }
 
 fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, bool)>) -> Claim {

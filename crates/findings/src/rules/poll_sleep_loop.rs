@@ -5,10 +5,13 @@
 //! near-constant period. A loop is guilty only for the part of its sleep in which nobody worked:
 //! while the awaited work is done, that work is the reason; after it, only the sleep is.
 
-use culprit_model::{Cause, LossKind, Nanos, WakeSource};
+use std::collections::BTreeSet;
+
+use culprit_model::{Cause, LossKind, Nanos, ThreadId, WakeSource};
 
 use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
-use crate::evidence::{Evidence, IntervalId, Loop, Relation, Segment, SegmentId, distrusted};
+use crate::evidence::stacks::WaitKind;
+use crate::evidence::{Evidence, IntervalId, Loop, Relation, SegmentId, distrusted};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
@@ -22,7 +25,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             and others wait for it meanwhile.",
     signature: "The same function sleeps, or polls until its time-out, again and again at a \
                 near-constant period with little work between; somebody waits for the sleeper, or \
-                other threads' work ends the loop; nobody works during the time that is counted.",
+                other threads' work ends the loop; nobody works during the time that is counted. \
+                A sleep in a critical section, or between a request and its answer, looks at \
+                nothing.",
     why: "Whatever happens right after a look is noticed only at the next one: half a period late \
           on average, a whole period late in a closed loop where the next event needs the last one \
           to be seen. Throughput of such a loop is one event a period, however fast the work is.",
@@ -87,32 +92,48 @@ fn rounds(evidence: &Evidence<'_>) -> Vec<Vec<SegmentId>> {
 }
 
 fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> bool {
-    let looks = is_awaited(evidence, segments) || others_end_it(evidence, found);
+    let many = found.rounds.len() >= MIN_ROUNDS;
+    let looks = is_awaited(evidence, segments) || (many && others_end_it(evidence, found));
     looks && !segments.is_empty()
 }
 
-fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
-    segments.iter().any(|s| is_waited_for(evidence, evidence.chain.segment(*s)))
-}
-
 /// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits
-/// for its child, or a thread that joins another, would wait for a deliberate pause too.
-fn is_waited_for(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    let mut by = evidence.of_segment(segment).thread;
-    evidence.chain.links(segment).any(|link| {
-        let wait = evidence.interval(link.wait);
-        let relation = Relation::of(evidence, wait, Some(by), link.inferred);
-        by = wait.thread;
-        let joins =
-            evidence.stacks.wait_kind(wait.stack) == Some(crate::evidence::stacks::WaitKind::Join);
-        !joins && relation != Relation::Child
+/// for its child, or a thread that joins another, would wait for a deliberate pause too. So would a
+/// thread that waits once in another way until another thread is done.
+pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    let mut threads_waits = BTreeSet::new();
+    segments.iter().any(|s| {
+        let segment = evidence.chain.segment(*s);
+        let mut by = evidence.of_segment(segment).thread;
+        evidence.chain.links(segment).any(|link| {
+            let wait = evidence.interval(link.wait);
+            let relation = Relation::of(evidence, wait, Some(by), link.inferred);
+            by = wait.thread;
+            match relation {
+                Relation::Child => false,
+                _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => false,
+                Relation::Thread => {
+                    threads_waits.insert(link.wait);
+                    threads_waits.len() > 1
+                }
+                _ => true,
+            }
+        })
     })
 }
 
-/// True when other threads worked during the last round: their progress ended the loop.
+/// True when other threads worked during the last round: their progress ended the loop. Threads that
+/// pause at the same place do the same as the loop, and are not what it looks at.
 fn others_end_it(evidence: &Evidence<'_>, found: &Loop) -> bool {
-    let is_round = |thread| found.rounds.iter().any(|r| evidence.interval(*r).thread == thread);
-    evidence.work.between(found.last, found.end).any(|piece| !is_round(piece.thread))
+    let name = evidence.name(found.function);
+    let alike = evidence
+        .loops
+        .loops
+        .iter()
+        .filter(|other| other.cause == found.cause && evidence.name(other.function) == name);
+    let rounds = alike.flat_map(|other| &other.rounds);
+    let same: BTreeSet<ThreadId> = rounds.map(|r| evidence.interval(*r).thread).collect();
+    evidence.work.between(found.last, found.end).any(|piece| !same.contains(&piece.thread))
 }
 
 fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Claim {
@@ -170,7 +191,7 @@ fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Clai
 }
 
 /// What a file system that following programs distrust adds to the reason and the fix.
-fn about_files(evidence: &Evidence<'_>) -> (String, String) {
+pub(crate) fn about_files(evidence: &Evidence<'_>) -> (String, String) {
     let Some(fs) = distrusted(evidence.recording) else { return (String::new(), String::new()) };
     let why = format!(
         "The {} folder of this place lies on {} (statfs type {}). A program that follows files asks \
@@ -272,6 +293,53 @@ mod tests {
         };
         assert!(served(false), "nothing ever came: only the timer ends it");
         assert!(!served(true));
+    }
+
+    #[test]
+    fn few_sleeps_of_one_length_are_a_loop_where_each_is_awaited() {
+        assert!(first(&closed_loop(3).done(), "poll-sleep-loop").is_none());
+        assert!(first(&closed_loop(4).done(), "poll-sleep-loop").is_some());
+        let nobody_waits = |rounds: u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            let other = scene.program("other", Some(main), 0);
+            scene.run(other, 1000 * rounds, Cause::CpuUser, "main;work");
+            for _ in 0..rounds {
+                scene.wait(main, 1001, Cause::Sleep, NAP, End::Timer);
+            }
+            first(&scene.done(), "poll-sleep-loop").is_some()
+        };
+        assert!(!nobody_waits(4));
+    }
+
+    /// Workers that pause in each of their jobs, and a thread that waits until all is done.
+    #[test]
+    fn pauses_that_somebody_waits_through_once_are_no_polling() {
+        const DONE: &str = "main;block_on;libc.so.6!syscall;k:futex_do_wait";
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "worker", 0);
+        for _ in 0..50 {
+            scene.wait(worker, 20, Cause::Sleep, NAP, End::Timer);
+        }
+        scene.wait(main, 1000, Cause::Lock, DONE, End::By(worker));
+        assert_eq!(told(&scene.done()), ["idle-await 1000"]);
+
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let workers = [scene.thread(process, "a", 0), scene.thread(process, "b", 0)];
+        scene.run(workers[0], 10, Cause::CpuUser, "clone3;start");
+        for worker in (0..50).flat_map(|_| workers) {
+            scene.wait(worker, 20, Cause::Sleep, NAP, End::Timer);
+            scene.run(worker, 1, Cause::CpuUser, "clone3;answer");
+        }
+        scene.wait(main, 1060, Cause::Lock, DONE, End::By(workers[0]));
+        assert!(
+            first(&scene.done(), "poll-sleep-loop").is_none(),
+            "they do not wait for each other"
+        );
     }
 
     #[test]

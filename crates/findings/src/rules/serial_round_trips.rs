@@ -25,8 +25,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A thread makes many small exchanges with a peer, one after the other, and the trips \
             themselves take the time.",
     signature: "Many short waits for data from a socket on the measured thing's path; counted are the \
-                kernel's time in the network path, the hand-overs and the waits that no peer's work \
-                fills.",
+                kernel's time in the network path, the hand-overs, the peer's pauses and the waits \
+                that no peer's work fills. Exchanges whose answer was there at once are not seen.",
     why: "Each exchange costs two passes through the network stack and two switches on this machine \
           (some 20 to 40 us over loopback), a round trip on any other network, however little is said.",
     fix: "Say more per exchange: batch requests, pipeline them (send the next before the last answer \
@@ -77,14 +77,19 @@ fn measured(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
     outermost
 }
 
-/// True for a wait for a peer, the queue after one, and the kernel's own network path.
+/// True for a wait for a peer, the queue after one, the kernel's own network path, and a pause of the
+/// peer before its answer: nobody works in it, and fewer exchanges have fewer of it.
 fn is_trip(evidence: &Evidence<'_>, segment: SegmentId) -> bool {
     let interval = evidence.of_segment(evidence.chain.segment(segment));
     let talks = evidence.stacks.in_family(interval.stack, Family::Net)
         || evidence.stacks.in_family(interval.stack, Family::UnixSocket);
     match interval.cause {
         Cause::CpuKernel | Cause::Runnable => talks,
-        Cause::Net | Cause::Ipc | Cause::Poll => evidence.relation(segment) == Relation::Peer,
+        // A polling loop's rounds are a pause of its own making.
+        Cause::Sleep if evidence.loops.is_round(interval) => false,
+        Cause::Net | Cause::Ipc | Cause::Poll | Cause::Sleep => {
+            evidence.relation(segment) == Relation::Peer
+        }
         _ => false,
     }
 }
@@ -104,7 +109,7 @@ fn told(
     let each = Nanos(total.0 / waits.len() as u64);
     let function = waits.first().and_then(|i| evidence.stacks.focus(i.stack));
     let title = format!(
-        "{} makes {} exchanges one after the other in `{}`: {each} of network each",
+        "{} makes at least {} exchanges one after the other in `{}`: {each} of network each",
         evidence.recording.thread_name(thread),
         waits.len(),
         evidence.name(function),
@@ -112,7 +117,7 @@ fn told(
     Some(
         Claim::new(&DOC, title, segments)
             .sure(0.9)
-            .fact("waits for the peer", waits.len() as f64, "count")
+            .fact("exchanges that the thread had to wait in; those that found the answer there are not seen", waits.len() as f64, "count")
             .time("mean length of a wait", mean)
             .time("network path, hand-overs and waits of one exchange", each),
     )
@@ -164,10 +169,32 @@ mod tests {
         let found = first(&chat(1000, 50), "serial-round-trips").expect("found");
         assert_eq!(found.cost.0, 70_000_000);
         assert!(
-            found.title.contains("1000 exchanges one after the other in `program!ask`: 70.0 us"),
+            found
+                .title
+                .contains("at least 1000 exchanges one after the other in `program!ask`: 70.0 us"),
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn a_pause_of_the_server_before_its_answer_is_part_of_the_trip_and_no_polling() {
+        const NAP: &str = "main;serve;libc.so.6!clock_nanosleep;k:do_nanosleep";
+        const TAKE: &str = "main;serve;libc.so.6!recv;k:__x64_sys_recvfrom;k:sk_wait_data";
+        let mut scene = Scene::default();
+        let client = scene.program("client", None, 0);
+        let server = scene.program("server", Some(client), 0);
+        for _ in 0..500 {
+            scene.spend(client, 20_000, Cause::CpuKernel, SEND, End::Unknown);
+            scene.spend(server, 20_000, Cause::Net, TAKE, End::Network);
+            scene.spend(client, 180_000, Cause::Net, RECEIVE, End::Network);
+            scene.spend(server, 160_000, Cause::Sleep, NAP, End::Timer);
+            scene.spend(server, 20_000, Cause::CpuKernel, SEND, End::Unknown);
+        }
+        let recording = scene.done();
+        let found = first(&recording, "serial-round-trips").expect("found");
+        assert!(first(&recording, "poll-sleep-loop").is_none());
+        assert!(found.share > 0.9, "{}", found.share);
     }
 
     #[test]

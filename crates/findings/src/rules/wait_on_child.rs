@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Nanos, ProcessId, ThreadId};
+use culprit_model::{Nanos, ProcessId, Severity, ThreadId};
 
+use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally;
@@ -16,6 +17,10 @@ pub(crate) struct WaitOnChild;
 /// around that child, and to wait is its purpose.
 const MIN_OWN_WORK: f64 = 0.10;
 
+/// Share of the time from which a wrapper's wait is listed: what nothing else explains of its child
+/// is worth a word only where it is much.
+const MIN_WRAPPED: f64 = 0.10;
+
 /// Share of the waiting that a child must take to be counted as one that is waited for.
 const MIN_CHILD: f64 = 0.05;
 
@@ -24,8 +29,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Waiting,
     specificity: Specificity::Relation,
     claim: "A process waits for child processes, and what they do is on the path.",
-    signature: "Blocked in wait4, waitid or vfork on the measured thing's path; the time is what the \
-                children did. A process that only wraps one child is left out.",
+    signature: "Blocked in wait4, waitid or vfork or for a child's output, on the measured thing's \
+                path; the time is what the children did. For a process that only wraps one \
+                child it is told as of low severity, where nothing else explains the time.",
     why: "The children run one after the other while their parent waits; each also pays for its \
           start, its linking and its end.",
     fix: "Run children in parallel where they do not need each other, run the same one only once \
@@ -42,6 +48,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
+            what: "share of the wall time at which the wait of a wrapper is listed",
+            value: MIN_WRAPPED,
+            unit: "share",
+            reason: "What nothing else explains of an only child is worth a word where it is much. \
+                     At half, each start of a child would be told; at double, a fifth of a run \
+                     would have no name.",
+            source: "the medium severity bound",
+        },
+        Threshold {
             what: "share of the waiting that counts a child",
             value: MIN_CHILD,
             unit: "share",
@@ -53,9 +68,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for WaitOnChild {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let waiting = evidence.depending_on(Relation::Child);
+        let mut waiting = evidence.depending_on(Relation::Child);
+        let piped = evidence.depending_on(Relation::Pipe).into_iter();
+        waiting.extend(piped.filter(|s| !waits(evidence, evidence.chain.segment(*s)).is_empty()));
         let parents = Parents::of(evidence, &waiting);
-        tally::by(evidence, &waiting, |s| parents.driver(evidence, s))
+        tally::by(evidence, &waiting, |s| parents.waiter(evidence, s))
             .into_iter()
             .map(|t| told(evidence, &parents, t.key, &t.segments))
             .collect()
@@ -69,7 +86,8 @@ fn waits(evidence: &Evidence<'_>, segment: &Segment) -> Vec<(ThreadId, ProcessId
     let mut waits = Vec::new();
     for link in evidence.chain.links(segment) {
         let wait = evidence.interval(link.wait);
-        if Relation::of(evidence, wait, Some(by), link.inferred) != Relation::Child {
+        let relation = Relation::of(evidence, wait, Some(by), link.inferred);
+        if relation != Relation::Child && !is_for_output(evidence, wait, by) {
             break;
         }
         waits.push((wait.thread, evidence.process(by)));
@@ -112,10 +130,12 @@ impl Parents {
         parents
     }
 
-    /// The innermost parent around a segment that is more than a wrapper around one child.
-    fn driver(&self, evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
-        let waits = waits(evidence, segment);
-        waits.into_iter().map(|(waiter, _)| waiter).find(|w| self.drivers.contains(w))
+    /// The innermost parent around a segment that is more than a wrapper around one child; where
+    /// none is, the innermost one.
+    fn waiter(&self, evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
+        let waiters = waits(evidence, segment).into_iter().map(|(waiter, _)| waiter);
+        let waiters: Vec<_> = waiters.collect();
+        waiters.iter().find(|w| self.drivers.contains(w)).or(waiters.first()).copied()
     }
 }
 
@@ -138,12 +158,17 @@ fn told(
         let what = format!("child {}", evidence.recording.process_name(*process));
         fact(what, time.0 as f64, "ns")
     });
-    Claim::new(&DOC, title, segments.to_vec())
+    let claim = Claim::new(&DOC, title, segments.to_vec())
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("children waited for", children.len() as f64, "count")
         .facts(costliest)
-        .facts(tally::done(evidence, segments, 3))
+        .facts(tally::done(evidence, segments, 3));
+    if parents.drivers.contains(&waiter) {
+        claim
+    } else {
+        Claim { at_most: Severity::Low, listed_from: MIN_WRAPPED, ..claim }
+    }
 }
 
 #[cfg(test)]
@@ -202,7 +227,59 @@ mod tests {
 
     #[test]
     fn a_wrapper_around_one_child_is_not_guilty_of_waiting() {
-        assert!(first(&serial(1), "wait-on-child").is_none());
+        let found = first(&serial(1), "wait-on-child").expect("nothing else explains the time");
+        assert_eq!(found.severity, culprit_model::Severity::Low);
+        let mut scene = Scene::default();
+        let parent = scene.program("sh", None, 0);
+        let child = scene.program("solver", Some(parent), 0);
+        scene.run(child, 1000, Cause::CpuUser, "main;solve");
+        scene.wait(parent, 1000, Cause::Child, WAIT, End::By(child));
+        assert_eq!(told(&scene.done()), ["hot-function 1000"]);
+    }
+
+    /// A program that runs tools and takes their output, by a pipe that it reads or polls.
+    fn captured(cause: Cause, wait: &str) -> Recording {
+        let mut scene = Scene::default();
+        let parent = scene.program("build", None, 0);
+        for at in 0..3 {
+            let child = scene.program("tool", Some(parent), at * 300);
+            for step in 0..10 {
+                scene.run(child, 30, Cause::CpuUser, &format!("main;phase{step}"));
+            }
+            scene.wait(parent, 300, cause, wait, End::By(child));
+        }
+        scene.done()
+    }
+
+    #[test]
+    fn who_waits_for_the_output_of_its_children_waits_for_them() {
+        let read = "main;capture;libc.so.6!read;k:__x64_sys_read;k:anon_pipe_read";
+        let poll = "main;capture;libc.so.6!poll;k:do_sys_poll";
+        for (cause, stack) in [(Cause::Pipe, read), (Cause::Poll, poll)] {
+            let recording = captured(cause, stack);
+            let found = first(&recording, "wait-on-child").expect(stack);
+            assert_eq!(found.cost.0, 900_000_000, "{stack}");
+            assert!(first(&recording, "pipe-backpressure").is_none());
+        }
+    }
+
+    #[test]
+    fn an_event_loop_that_looks_at_its_job_again_and_again_waits_for_it_while_it_works() {
+        const TICK: &str = "main;loop;libc.so.6!epoll_pwait;k:do_epoll_wait";
+        let mut scene = Scene::default();
+        let parent = scene.program("driver", None, 0);
+        for at in 0..3 {
+            let job = scene.program("job", Some(parent), at * 210);
+            scene.run(job, 209, Cause::CpuUser, "main;work");
+            for round in 0..10 {
+                // The job's end is told by a signal, which ends a wait of whatever kind.
+                let end = if round == 9 { End::By(job) } else { End::Timer };
+                scene.wait(parent, 20, Cause::Poll, TICK, end);
+                scene.run(parent, 1, Cause::CpuUser, "main;look");
+            }
+        }
+        let report = crate::find(&scene.done(), &crate::Options::default());
+        assert!(report.explained_share > 0.9, "{}", report.explained_share);
     }
 
     #[test]

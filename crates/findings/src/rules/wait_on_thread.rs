@@ -65,7 +65,12 @@ impl Rule for WaitOnThread {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let mut waiting = evidence.depending_on(Relation::Thread);
         let launched = launched(evidence);
-        waiting.retain(|s| !is_launched(evidence, &launched, evidence.chain.segment(*s)));
+        waiting.retain(|s| {
+            let segment = evidence.chain.segment(*s);
+            // In a pause nobody works: `idle-await` tells it.
+            evidence.of_segment(segment).cause != Cause::Sleep
+                && !is_launched(evidence, &launched, segment)
+        });
         let mut alone = Vec::new();
         for t in
             tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
