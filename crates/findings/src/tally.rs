@@ -110,6 +110,24 @@ pub(crate) fn waiting_function(evidence: &Evidence<'_>, segment: &Segment) -> Te
 /// What stands for threads that no record names.
 pub(crate) const UNKNOWN: &str = "a thread that no record names";
 
+/// The share of all time below which a thread is not worth its name.
+const NAMED_FROM: f64 = 0.05;
+
+/// Names of threads by the time that each stands for, the longest first; those of next to none are
+/// left out.
+pub(crate) fn named_by_time(
+    evidence: &Evidence<'_>,
+    times: impl IntoIterator<Item = (ThreadId, Nanos)>,
+) -> String {
+    let mut sums: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    times.into_iter().for_each(|(thread, time)| *sums.entry(thread).or_default() += time);
+    let all: Nanos = sums.values().copied().sum();
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    let named = sums.into_iter().filter(|(_, time)| time.share_of(all) >= NAMED_FROM);
+    self::named(named.map(|(thread, _)| evidence.recording.thread_name(thread)).collect())
+}
+
 /// Names of threads, each once, in order: `a, b and 3 more`.
 pub(crate) fn named(mut names: Vec<String>) -> String {
     const SHOWN: usize = 2;

@@ -10,7 +10,7 @@ mod observed;
 mod rules;
 
 pub use classify::{Causes, KERNEL_MODULE, Verdict};
-pub use names::source_name;
+pub use names::{matches, source_name};
 pub use observed::observed;
 pub use rules::{Context, RULES, Rule, Strength};
 

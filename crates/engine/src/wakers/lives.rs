@@ -1,23 +1,47 @@
-//! Each thread's intervals, found by thread and time.
+//! Each thread's intervals, found by thread and time, and what a process's threads are to each other.
 
 use std::ops::Range;
 
-use culprit_model::{Interval, Recording, ThreadId, Time};
+use culprit_model::{Interval, ProcessId, Recording, ThreadId, Time};
+
+use super::ends::Ends;
+use super::tasks::Tasks;
 
 /// Where each thread's rows stand in the `intervals` table.
 #[derive(Debug, Clone)]
 pub struct Lives {
     /// First row of each thread; one more entry than threads.
     begins: Vec<usize>,
+    /// Which threads ended their processes.
+    pub(super) ends: Ends,
+    /// Who works on tasks that move between threads.
+    pub(super) tasks: Tasks,
 }
 
 impl Lives {
-    /// Finds the threads' rows. Linear in threads, logarithmic in rows.
+    /// Finds the threads' rows and who ended which process: linear in rows; n log n in the rows of
+    /// processes whose tasks move between threads.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let rows = &recording.intervals;
         let begin = |at| rows.partition_point(|row| row.thread < ThreadId::from_index(at));
-        Self { begins: (0..=recording.threads.len()).map(begin).collect() }
+        let begins: Vec<usize> = (0..=recording.threads.len()).map(begin).collect();
+        let ends = Ends::of(recording, &begins);
+        Self { begins, ends, tasks: Tasks::of(recording) }
+    }
+
+    /// The thread that ended a process: its others were killed then, and the last of them may have
+    /// torn its memory down long after.
+    #[must_use]
+    pub fn ender(&self, process: ProcessId) -> Option<ThreadId> {
+        self.ends.thread(process)
+    }
+
+    /// True where a thread has no task of a runtime that moves tasks between threads: what its
+    /// process does meanwhile, others do.
+    #[must_use]
+    pub fn is_parked(&self, row: &Interval) -> bool {
+        self.tasks.is_parked(row)
     }
 
     /// The rows of a thread; empty for one that was not recorded.

@@ -12,14 +12,17 @@
 //! ```
 
 mod chain;
+mod ends;
 mod lives;
 mod path;
 mod relevance;
+mod tasks;
 
 pub use chain::{Ended, Link, chain, ended};
 pub use lives::Lives;
 pub use path::{CriticalPath, PathWait, Segment, critical_path, selected_path};
 pub use relevance::{Relevance, Scope};
+pub use tasks::PARKS;
 
 #[cfg(test)]
 mod tests;

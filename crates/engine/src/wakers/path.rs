@@ -4,12 +4,18 @@
 //! thread ended is a window into that thread's life, walked the same way; what its life does not
 //! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
+//!
+//! A path goes on in another thread in three places. Where a thread has no task of a runtime that moves
+//! tasks between threads, with the one that works. Where the wait for a child process ended, with the
+//! thread that ended that process, whichever thread was the last to go. And where the thread that
+//! ended the command was not born yet, with its process's first thread.
 
-use culprit_model::{Nanos, Recording, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
 use super::lives::{Lives, end};
+use super::tasks::Meanwhile;
 
 /// Windows inside windows; real chains of waits are shorter.
 const DEEPEST: usize = 64;
@@ -85,6 +91,8 @@ struct Walk {
     under: Option<usize>,
     /// True where a user's range ends, and not a wait: what goes on beyond it is followed, too.
     goes_on: bool,
+    /// True while no thread of the process works on a task: the walk stays on its thread.
+    rests: bool,
 }
 
 /// The critical path of a thread in a range that somebody selected: as [`critical_path`], but a wait
@@ -124,7 +132,8 @@ fn walked(
     let within = before(to).saturating_sub(before(from));
     path.segments.reserve(within);
     let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
-    let mut open = vec![Walk { thread, from, now: to.max(from), under: None, goes_on }];
+    let mut open =
+        vec![Walk { thread, from, now: to.max(from), under: None, goes_on, rests: false }];
     while let Some(walk) = open.last_mut() {
         if walk.now <= walk.from {
             open.pop();
@@ -132,10 +141,17 @@ fn walked(
         }
         let looked = near.entry(walk.thread).or_default();
         let Some(at) = lives.before_near(recording, walk.thread, walk.now, looked) else {
-            leave(recording, lives, &mut path, walk);
+            match parent(recording, lives, walk) {
+                Some(parent) => walk.thread = parent,
+                None => leave(recording, lives, &mut path, walk),
+            }
             continue;
         };
         let row = &recording.intervals[at];
+        if !walk.rests && lives.tasks.is_spare(row) {
+            pass_on(recording, lives, &mut open, row);
+            continue;
+        }
         let start = row.start.max(walk.from);
         let stop = std::mem::replace(&mut walk.now, start);
         let own = Segment {
@@ -150,8 +166,11 @@ fn walked(
         let known = row.cause.is_blocked() && (!beyond || goes_on);
         let ended = if known { ended(recording, row) } else { Ended::Unknown };
         let under = walk.under;
+        let within = walk.rests.then(|| recording.thread(row.thread).process);
         let follows = ended
             .thread()
+            .map(|other| ender(recording, lives, (row, stop), other))
+            .filter(|other| within != Some(recording.thread(*other).process))
             .filter(|other| open.len() < DEEPEST && open.iter().all(|walk| walk.thread != *other));
         let Some(other) = follows else {
             path.segments.push(own);
@@ -167,10 +186,76 @@ fn walked(
         if now < stop {
             path.segments.push(Segment { from: now, residue: true, ..own });
         }
-        open.push(Walk { thread: other, from: start, now, under, goes_on });
+        open.push(Walk { thread: other, from: start, now, under, goes_on, rests: false });
     }
     path.segments.reverse();
     path
+}
+
+/// Lets the innermost walk, whose thread has no task of the program in `row`, go on with the thread of its process that
+/// works; while none does, the time is the wait's that ends that.
+fn pass_on(recording: &Recording, lives: &Lives, open: &mut Vec<Walk>, row: &Interval) {
+    let others: Vec<ThreadId> = open.iter().rev().skip(1).map(|walk| walk.thread).collect();
+    let Some(walk) = open.last_mut() else { return };
+    let waker = row.waker.filter(|_| end(row) == walk.now && row.cause.is_blocked());
+    let waker = waker.and_then(|by| lives.before(recording, by, walk.now));
+    let waker = waker.map(|at| &recording.intervals[at]);
+    let meanwhile = lives.tasks.meanwhile(recording, (row, walk.now), waker);
+    let (since, thread) = match meanwhile {
+        Meanwhile::Works(thread, since) if thread == walk.thread => (since, None),
+        Meanwhile::Works(thread, _) if !others.contains(&thread) => {
+            walk.thread = thread;
+            return;
+        }
+        // That one waits for this very walk.
+        Meanwhile::Works(..) => (row.start, None),
+        Meanwhile::Waits(since, ended) => (since, ended),
+    };
+    let from = since.max(row.start).max(walk.from);
+    let lived = |thread: &ThreadId| {
+        born(recording, lives, *thread).is_some_and(|born| born <= from) && !others.contains(thread)
+    };
+    let thread = thread.filter(|_| row.cause.is_blocked()).filter(lived).unwrap_or(walk.thread);
+    let (now, under, goes_on) = (walk.now, walk.under, walk.goes_on);
+    walk.now = from;
+    open.push(Walk { thread, from, now, under, goes_on, rests: true });
+}
+
+/// The thread that ended the process of `other`, where `other` ended a wait of another process by
+/// being the last thread of its own to go.
+fn ender(
+    recording: &Recording,
+    lives: &Lives,
+    (row, stop): (&Interval, Time),
+    other: ThreadId,
+) -> ThreadId {
+    let process = recording.thread(other).process;
+    let gone = recording.processes.get(process.index()).and_then(|p| p.end);
+    let dies = lives.ends.is_dying(row.waker_stack)
+        || row.cause == Cause::Child && gone.is_some_and(|gone| gone <= stop);
+    if !dies || process == recording.thread(row.thread).process {
+        return other;
+    }
+    lives.ender(process).filter(|ender| recording.thread_end(*ender) <= stop).unwrap_or(other)
+}
+
+/// When a thread's rows begin; none when it has none.
+fn born(recording: &Recording, lives: &Lives, thread: ThreadId) -> Option<Time> {
+    Some(recording.intervals[lives.rows(thread)].first()?.start)
+}
+
+/// The first thread of the process whose path it is, where the walk's thread was not born yet.
+fn parent(recording: &Recording, lives: &Lives, walk: &Walk) -> Option<ThreadId> {
+    if walk.under.is_some() || walk.rests || born(recording, lives, walk.thread)? < walk.now {
+        return None;
+    }
+    let process = recording.thread(walk.thread).process;
+    let pid = recording.processes.get(process.index())?.pid.0;
+    let is_first = |thread: &culprit_model::Thread| {
+        thread.process == process && thread.tid.0 == pid && thread.recorded
+    };
+    let first = ThreadId::from_index(recording.threads.iter().position(is_first)?);
+    (first != walk.thread).then_some(first)
 }
 
 /// Charges what is left of a walk whose thread has no row there: to the wait that it explains, or

@@ -7,7 +7,6 @@
 //! followed like a command's. A wait at home counts only as far as another thread's work waited for
 //! it.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
@@ -19,20 +18,16 @@ use crate::causes::Causes;
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
 const IDLE_CPU_SHARE: f64 = 0.05;
 
-/// A first thread that ends this long before its process left the others to finish. Threads that are
-/// killed when a process exits are gone within milliseconds.
-const LEFT_BEHIND: Nanos = Nanos(50_000_000);
-
 /// What the relevance was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The critical path of a command, walked from its end.
+    /// The critical path of a command, walked from where the program ended.
     Command {
-        /// The thread that it starts from: the first process's first thread.
+        /// The thread that it starts from: the one that ended the first process.
         thread: ThreadId,
         /// The command's start.
         from: Time,
-        /// The command's end.
+        /// The end of that thread; the kernel may free the command's memory for some time after it.
         to: Time,
     },
     /// Every thread's time away from its home wait.
@@ -149,7 +144,9 @@ impl Relevance {
                 let row = &recording.intervals[at];
                 if !row.cause.is_blocked() {
                     own[at] = row.duration;
-                } else if home.is_none() || Some(places.place(row)) != home {
+                } else if !lives.is_parked(row)
+                    && (home.is_none() || Some(places.place(row)) != home)
+                {
                     let range = (row.start, row.start + row.duration);
                     extend(&mut path, critical_path(recording, lives, thread, range));
                 }
@@ -172,18 +169,8 @@ fn command(recording: &Recording, lives: &Lives) -> Option<(ThreadId, Time, Time
     let process = recording.processes.get(root.index())?;
     let span = recording.meta.command_span;
     let end = process.end.or(span.map(|(_, to)| to))?;
-    let own = |(at, thread): (usize, &culprit_model::Thread)| {
-        let id = ThreadId::from_index(at);
-        (thread.process == root && !lives.rows(id).is_empty()).then_some(id)
-    };
-    let threads: Vec<ThreadId> = recording.threads.iter().enumerate().filter_map(own).collect();
-    let ended = |id: ThreadId| recording.thread_end(id).min(end);
-    let longest = threads.iter().copied().max_by_key(|id| (ended(*id), Reverse(*id)))?;
-    let first = threads.iter().copied().find(|id| recording.thread(*id).tid.0 == process.pid.0);
-    let left_behind = |id: &ThreadId| ended(longest).since(ended(*id)) > LEFT_BEHIND;
-    let thread = first.filter(|id| !left_behind(id)).unwrap_or(longest);
-    let start = span.map_or(process.start, |(from, _)| from);
-    let from = start.max(recording.thread(thread).start);
+    let thread = lives.ender(root)?;
+    let from = span.map_or(process.start, |(from, _)| from);
     let to = end.min(recording.thread_end(thread));
     (from < to).then_some((thread, from, to))
 }

@@ -168,3 +168,103 @@ fn a_selected_range_that_ends_inside_of_waits_follows_them_all_the_same() {
     let path = critical_path(&recording, &lives, ThreadId(0), range);
     assert_eq!(path.segments.iter().map(whose).collect::<Vec<_>>(), [(0, 1, false), (0, 6, false)]);
 }
+
+#[test]
+fn a_command_ends_with_the_thread_that_called_for_its_end_not_with_the_last_to_die() {
+    // The helper is killed, and frees the memory of all for 60 ms.
+    let (_, relevance) = check(
+        "tick 10ms
+         stack E blocked.other main;_exit;[kernel]!__x64_sys_exit_group;[kernel]!do_exit
+         stack X cpu.kernel [kernel]!get_signal;[kernel]!do_group_exit;[kernel]!do_exit
+         app(1)/main(1)    UUUUE|
+         app(1)/helper(2)  lllllXXXXXX|
+         root app(1)",
+        &"m".repeat(50),
+    );
+    assert!(matches!(relevance.scope, Scope::Command { thread: ThreadId(0), .. }));
+    // Where no record tells who called, a first thread that lived to the end of all work did.
+    check(
+        "tick 10ms
+         stack X cpu.kernel [kernel]!get_signal;[kernel]!do_group_exit;[kernel]!do_exit
+         app(1)/main(1)    UUUUU|
+         app(1)/helper(2)  lllllXXXXXX|
+         root app(1)",
+        &"m".repeat(50),
+    );
+    // One that left its others to finish did not.
+    check(
+        "tick 10ms
+         app(1)/main(1)    UU|
+         app(1)/helper(2)  UUUUUUUUUU|
+         root app(1)",
+        &"h".repeat(100),
+    );
+}
+
+#[test]
+fn a_command_that_a_thread_of_it_ends_is_walked_from_its_start() {
+    check(
+        "stack E cpu.kernel work;[kernel]!__x64_sys_exit_group
+         app(1)/main(1)    UUUUllllll|
+         app(1)/worker(2)  ....UUUUUE|
+         root app(1)",
+        "mmmmwwwwww",
+    );
+}
+
+#[test]
+fn a_childs_end_is_followed_to_the_thread_that_ended_it() {
+    check(
+        "stack X cpu.kernel [kernel]!get_signal;[kernel]!do_group_exit;[kernel]!do_exit
+         stack E cpu.kernel main;[kernel]!__x64_sys_exit_group;[kernel]!do_exit
+         sh(1)/a(1)       UccccccccU|
+         cc(2)/b(2)       .UUUUE|
+         cc(2)/helper(3)  .lllllXXX|
+         wake 9 helper > a [kernel]!do_exit;[kernel]!exit_notify
+         root sh(1)
+         child cc(2) of sh(1)",
+        "abbbbbaaaa",
+    );
+}
+
+/// Where a thread of Go has no task.
+const PARKED: &str = "stack p blocked.lock runtime.mcall;runtime.schedule;[kernel]!futex_do_wait
+         stack o blocked.poll runtime.mcall;runtime.findRunnable;[kernel]!do_epoll_wait
+         stack s blocked.sleep runtime.mstart;runtime.sysmon;[kernel]!hrtimer_nanosleep
+         stack G cpu.user runtime.goexit;runtime.gcBgMarkWorker
+         stack T cpu.user runtime.main;main.main";
+
+#[test]
+fn a_path_goes_on_with_the_thread_that_has_the_task() {
+    check(
+        &format!(
+            "{PARKED}
+             app(1)/main(1)     TTTppppppppTT|
+             app(1)/sysmon(2)   ssssssssssssss
+             app(1)/worker(3)   ppppTTTTppppp
+             app(1)/gc(4)       GGGGGGGGGGGppp
+             wake 11 sysmon > main
+             root app(1)"
+        ),
+        "mmmgwwwwgggmm",
+    );
+}
+
+#[test]
+fn while_no_task_is_worked_on_the_wait_that_ended_that_is_told_once() {
+    let (recording, relevance) = check(
+        &format!(
+            "{PARKED}
+             app(1)/main(1)    TTppppppppTT|
+             app(1)/net(2)     oooooooooooo
+             app(1)/poller(3)  ooooooooopppp
+             app(1)/sysmon(4)  ssssssssssss
+             wake 9 net > poller
+             wake 10 poller > main
+             root app(1)"
+        ),
+        "mmppppppppmm",
+    );
+    let waits: Vec<_> = relevance.path.segments.iter().filter_map(|s| s.interval).collect();
+    assert!(waits.iter().all(|at| recording.intervals[*at].thread != ThreadId(3)));
+}

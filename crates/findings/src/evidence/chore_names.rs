@@ -617,7 +617,8 @@ pub(super) const WORDS: &[Words] = &[
 ];
 
 /// Namespaces and modules that are no application code, so that a chore's caller is looked for
-/// above them. Source: the standard libraries' own names.
+/// above them. Sources: the standard libraries' own names; OpenJDK 11 to 25 c1_Runtime1.cpp
+/// (`name_for`) and opto/runtime.cpp (`generate`) for stubs of compiled code.
 pub(super) const LIBRARY_NAMES: &str = "std::*|core::*|alloc::*|<std::*|<core::*|<alloc::*|\
 __gnu_cxx::*|\
     hashbrown::*|<hashbrown::*|regex::*|<regex::*|regex_automata::*|<regex_automata::*|\
@@ -627,6 +628,7 @@ __gnu_cxx::*|\
     math/*|hash/*|crypto/*|compress/*|container/*|text/*|sort.*|slices.*|maps.*|reflect.*|bufio.*|io.*|unicode.*|unicode/*|\
     java.*|javax.*|jdk.*|sun.*|com.sun.*|Interpreter|\
     call_stub*|StubRoutines*|I2C/C2I adapters*|vtable stub*|itable stub*|RuntimeStub *|\
+    * Runtime1 stub|_new_*_Java|_multianewarray*_Java|_*_arraycopy_Java|_complete_monitor_*_Java|\
     LambdaForm*|* node:*|Builtins_*|Builtin:*|v8::*|icu_*|node::*|\
     _start|__libc_start*|clone|clone3|__clone3|start_thread|?";
 

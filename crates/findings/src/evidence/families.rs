@@ -7,7 +7,9 @@
 //! A pattern is a whole name, in which `*` stands for any text. Suffixes that compilers add to
 //! kernel functions (`.constprop.0`, `.isra.0`) are cut before matching.
 
+pub(crate) use culprit_engine::causes::matches;
 use culprit_engine::causes::source_name;
+use culprit_engine::wakers::PARKS;
 
 /// What a family's functions do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -350,12 +352,7 @@ const TABLE: &[Row] = &[
          std::thread::join* std::thread::JoinInner* std::thread::JoinHandle* \
          std::sys::*::thread::*::join java.lang.Thread.join",
     ),
-    library(
-        Family::Scheduler,
-        "runtime.sysmon runtime.stopm runtime.mPark runtime.findRunnable runtime.findrunnable runtime.schedule \
-         runtime.gcstopm runtime.stoplockedm runtime.park_m runtime.goschedImpl \
-         tokio::runtime::scheduler::multi_thread::*park* tokio::runtime::park::*",
-    ),
+    library(Family::Scheduler, PARKS),
     library(Family::Launched, "ThreadJavaMain JavaMain"),
     library(
         Family::Link,
@@ -456,44 +453,9 @@ fn look_up(function: &str, kernel: bool) -> Families {
     found
 }
 
-/// Whether `name` is what `pattern` says; `*` stands for any text, also none.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut last = None;
-    for part in parts {
-        if let Some(inner) = last.replace(part) {
-            match rest.find(inner) {
-                Some(at) => rest = &rest[at + inner.len()..],
-                None => return false,
-            }
-        }
-    }
-    match last {
-        None => rest.is_empty(),
-        Some(end) => rest.ends_with(end),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_match_ends_and_insides() {
-        assert!(matches("do_fsync", "do_fsync"));
-        assert!(!matches("do_fsync", "do_fsync2"));
-        assert!(matches("tcp_*", "tcp_recvmsg"));
-        assert!(matches("*_sys_read", "__x64_sys_read"));
-        assert!(!matches("*_sys_read", "__x64_sys_readv"));
-        assert!(matches(
-            "*Mutex*lock_contended*",
-            "std::sys::sync::mutex::futex::Mutex::lock_contended"
-        ));
-        assert!(matches("a*b*a", "aba"));
-        assert!(!matches("a*b*a", "ab"));
-    }
 
     #[test]
     fn javas_types_are_no_part_of_a_methods_name() {

@@ -4,13 +4,23 @@
 //! tick: its home. Waits further in, inside the handling of a request, are nearer to the leaf. So
 //! the home is the wait with the fewest user frames above the thread's start, among the kinds of
 //! wait that can be idle. Mutexes, disks, faults and children are never a home.
+//!
+//! Two more waits are idle wherever they stand. One in the scheduler of a runtime that runs many tasks
+//! on few threads: who has no task keeps none waiting. And one that only the end of the recording
+//! ended, when a service was told to stop: nobody waited for that.
 
 use std::collections::BTreeMap;
 
 use culprit_engine::wakers::Lives;
-use culprit_model::{Cause, Interval, Nanos, Recording, Text, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, Recording, Text, ThreadId, Time};
 
+use super::families::Family;
 use super::stacks::{Stacks, WaitKind};
+
+/// The share of a thread's waits from which one that comes only once may be its home. A spare worker's
+/// only wait makes up all of them, a hand-over at the start of a thread next to nothing; at double,
+/// services that are recorded for a few requests lose homes.
+const MIN_HOME: f64 = 0.05;
 
 /// What marks a home: its cause, the function that waits.
 type Home = (Cause, Option<Text>);
@@ -22,6 +32,8 @@ pub(crate) struct Idle<'s> {
     /// One entry a thread.
     homes: Vec<Option<(Home, u32)>>,
     functions: Vec<Option<Text>>,
+    /// When the recorded command was told to stop, if it was.
+    told_to_stop: Option<Time>,
 }
 
 impl<'s> Idle<'s> {
@@ -33,20 +45,27 @@ impl<'s> Idle<'s> {
                 Some(recording.frame(frame).function.clone())
             })
             .collect();
-        let mut idle = Self { stacks, homes: Vec::new(), functions };
+        let told_to_stop = told_to_stop(recording);
+        let mut idle = Self { stacks, homes: Vec::new(), functions, told_to_stop };
         idle.homes = (0..recording.threads.len())
             .map(|t| idle.home(&recording.intervals[lives.rows(ThreadId::from_index(t))]))
             .collect();
         idle
     }
 
-    /// The shallowest idle-capable wait of a thread; of equally shallow ones the longest in sum.
+    /// The shallowest idle-capable wait of a thread; of equally shallow ones the longest in sum. A short
+    /// wait that comes only once is no home: threads are handed over so when they start.
     fn home(&self, rows: &[Interval]) -> Option<(Home, u32)> {
-        let mut waits: BTreeMap<(u32, Home), Nanos> = BTreeMap::new();
+        let mut waits: BTreeMap<(u32, Home), (u32, Nanos)> = BTreeMap::new();
         for interval in rows.iter().filter(|i| self.can_be_idle(i)) {
             let depth = self.stacks.user_depth(interval.stack);
-            *waits.entry((depth, self.key(interval))).or_default() += interval.duration;
+            let (times, sum) = waits.entry((depth, self.key(interval))).or_default();
+            (*times, *sum) = (*times + 1, *sum + interval.duration);
         }
+        let all: Nanos = waits.values().map(|(_, sum)| *sum).sum();
+        waits.retain(|_, (times, sum)| *times > 1 || sum.share_of(all) >= MIN_HOME);
+        let waits: BTreeMap<(u32, Home), Nanos> =
+            waits.into_iter().map(|(place, (_, sum))| (place, sum)).collect();
         let shallowest = waits.first_key_value()?.0.0;
         waits
             .into_iter()
@@ -80,12 +99,108 @@ impl<'s> Idle<'s> {
     /// True when the thread waited at home. Stopped threads are idle too: nobody but a person or a
     /// debugger waits for them.
     pub(crate) fn is_idle(&self, interval: &Interval) -> bool {
-        if interval.cause == Cause::Stopped {
+        if interval.cause == Cause::Stopped
+            || self.stacks.in_family(interval.stack, Family::Scheduler)
+            || self.lasted_until_the_stop(interval)
+        {
             return true;
         }
         let Some((home, depth)) = &self.homes[interval.thread.index()] else { return false };
         self.can_be_idle(interval)
             && self.stacks.user_depth(interval.stack) == *depth
             && self.key(interval) == *home
+    }
+
+    /// True for a wait that went on until the recorded command was told to stop.
+    fn lasted_until_the_stop(&self, interval: &Interval) -> bool {
+        let (from, to) = (interval.start, interval.start + interval.duration);
+        self.told_to_stop.is_some_and(|at| from < at && to >= at) && self.can_be_idle(interval)
+    }
+}
+
+/// When the recorded command was told to stop: the last time that somebody outside of the recording
+/// woke a thread of it, as a signal does; none for a recording of what ran before and after it.
+fn told_to_stop(recording: &Recording) -> Option<Time> {
+    recording.meta.root_process?;
+    let told = |i: &&Interval| i.waker.is_some_and(|waker| !recording.thread(waker).recorded);
+    let ends = recording.intervals.iter().filter(told).map(|i| i.start + i.duration);
+    Some(ends.max().unwrap_or(Time(recording.meta.wall.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, told};
+    use culprit_model::{Cause, ProcessId};
+
+    #[test]
+    fn what_only_the_end_of_the_recording_ended_was_awaited_by_nobody() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let recorder = scene.program("recorder", None, 0);
+        let process = scene.recording.thread(main).process;
+        let listener = scene.thread(process, "listener", 0);
+        let start = "main;start;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        let join = "main;start;wait;libc.so.6!__pthread_clockjoin_ex;k:futex_do_wait";
+        let listen = "clone3;serve;libc.so.6!recv;k:sk_wait_data";
+        scene.wait(main, 100, Cause::Lock, start, End::By(listener));
+        scene.run(main, 10, Cause::CpuUser, "main;start");
+        scene.wait(main, 3000, Cause::Lock, join, End::By(recorder));
+        scene.run(listener, 100, Cause::CpuUser, "clone3;serve");
+        scene.wait(listener, 3020, Cause::Net, listen, End::By(main));
+        scene.recording.threads[recorder.index()].recorded = false;
+        let mut recording = scene.running();
+        recording.meta.root_process = Some(ProcessId(0));
+        recording.meta.exit_code = Some(143);
+        let told = told(&recording);
+        let waits = |id: &str| told.iter().any(|t| t.starts_with(id));
+        assert!(!waits("network-wait") && !waits("wait-on-thread"), "{told:?}");
+    }
+
+    #[test]
+    fn the_hand_over_at_a_threads_start_is_not_its_home() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let ticker = scene.thread(process, "ticker", 0);
+        let wait = "libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        scene.run(main, 1, Cause::CpuUser, "main;start");
+        scene.wait(ticker, 1, Cause::Lock, &format!("clone3;start;{wait}"), End::By(main));
+        for _ in 0..16 {
+            scene.wait(
+                ticker,
+                249,
+                Cause::Lock,
+                &format!("clone3;start;tick;rest;{wait}"),
+                End::Timer,
+            );
+            scene.run(ticker, 1, Cause::CpuUser, "clone3;start;tick");
+        }
+        scene.run(main, 4000, Cause::CpuUser, "main;serve");
+        let found = told(&scene.running());
+        assert!(found.iter().all(|f| f.starts_with("hot-function")), "{found:?}");
+    }
+
+    #[test]
+    fn threads_without_a_task_are_idle_however_they_wait() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let spare = scene.thread(process, "server", 0);
+        let stack = "runtime.mcall;runtime.park_m;runtime.schedule;runtime.findRunnable;";
+        for _ in 0..10 {
+            scene.wait(
+                main,
+                99,
+                Cause::Poll,
+                &format!("{stack}runtime.netpoll;k:do_epoll_wait"),
+                End::Network,
+            );
+            scene.run(main, 1, Cause::CpuUser, "runtime.goexit;main.answer");
+            let parks = format!("{stack}runtime.stopm;runtime.notesleep;k:futex_do_wait");
+            scene.wait(spare, 50, Cause::Lock, &parks, End::By(main));
+            scene.wait(spare, 50, Cause::Lock, &format!("runtime.mstart;{parks}"), End::By(main));
+        }
+        let found = told(&scene.running());
+        assert!(found.iter().all(|f| f.starts_with("hot-function")), "{found:?}");
     }
 }

@@ -118,6 +118,14 @@ fn held(evidence: &Evidence<'_>, segment: &Segment) -> Option<Held> {
     let collects = evidence.chores.chore(interval.stack) == Some(Chore::Collect);
     let own = evidence.managed.purpose(interval.thread) == Some(Chore::Collect);
     if own || (collects && evidence.chores.is_worker(interval.stack)) {
+        let waits = waits_of_program(evidence, segment);
+        if waits == Some(true) {
+            return Some(Held::Pause);
+        }
+        // A collector's thread that stands by collects nothing.
+        if interval.cause.is_blocked() && waits.is_none() {
+            return None;
+        }
         let process = evidence.process(interval.thread);
         let (from, to) = (segment.start, segment.start + segment.length);
         let beside = evidence.managed.program_works(process, from, to);
@@ -133,6 +141,16 @@ fn held(evidence: &Evidence<'_>, segment: &Segment) -> Option<Held> {
             && evidence.chores.chore(interval.waker_stack) == Some(Chore::Collect)
     });
     by_collector.then_some(Held::Pause)
+}
+
+/// Whether a thread of the program that waits above a segment needs memory or asked for a collection;
+/// none when no thread of the program waits there.
+fn waits_of_program(evidence: &Evidence<'_>, segment: &Segment) -> Option<bool> {
+    let waits = evidence.chain.links(segment).map(|link| evidence.interval(link.wait));
+    let mut own = waits.filter(|wait| evidence.managed.purpose(wait.thread).is_none()).peekable();
+    own.peek()?;
+    let chore = |wait: &culprit_model::Interval| evidence.chores.chore(wait.stack);
+    Some(own.any(|wait| matches!(chore(wait), Some(Chore::Allocate | Chore::Collect))))
 }
 
 /// True where a collector's thread does something whose functions have names, none of them the
@@ -273,6 +291,56 @@ mod tests {
         let wait = "main;libc.so.6!pthread_cond_wait;k:futex_do_wait";
         scene.wait(main, 300, Cause::Lock, wait, End::By(worker));
         assert!(first(&scene.done(), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn a_collector_that_stands_by_collects_nothing() {
+        let mut scene = Scene::default();
+        let main = scene.program("java", None, 0);
+        let process = scene.recording.thread(main).process;
+        let collector = scene.thread(process, "G1 Service", 0);
+        let ticker = scene.thread(process, "VM Periodic Tas", 0);
+        let idle =
+            "clone3;libjvm.so!ConcurrentGCThread::run;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        let tick =
+            "clone3;libjvm.so!WatcherThread::run;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        let work = "clone3;[jit]!void Shop.cart(int)";
+        for _ in 0..20 {
+            scene.run(main, 1, Cause::CpuUser, work);
+            scene.wait(main, 99, Cause::Net, "clone3;libc.so.6!recv;k:sk_wait_data", End::Network);
+            scene.wait(collector, 90, Cause::Lock, idle, End::By(ticker));
+            scene.wait(
+                collector,
+                10,
+                Cause::Lock,
+                "clone3;libjvm.so!Z::wait;libc.so.6!pthread_cond_wait;k:futex_do_wait",
+                End::By(ticker),
+            );
+            scene.wait(ticker, 100, Cause::Lock, tick, End::Timer);
+        }
+        assert!(first(&scene.running(), super::DOC.id).is_none());
+    }
+
+    #[test]
+    fn a_wait_for_memory_is_the_collections_whatever_the_virtual_machine_does_in_it() {
+        let mut scene = Scene::default();
+        let main = scene.program("java", None, 0);
+        let process = scene.recording.thread(main).process;
+        let vm = scene.thread(process, "VM Thread", 0);
+        let ask = "clone3;[jit]!void Shop.cart(int);[jit]!new_type_array Runtime1 stub;\
+                   libjvm.so!Runtime1::new_type_array;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        let idle = "clone3;libjvm.so!VMThread::run;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+        let stop = "clone3;libjvm.so!VMThread::run;libjvm.so!SafepointSynchronize::begin";
+        for _ in 0..20 {
+            scene.run(main, 10, Cause::CpuUser, "clone3;[jit]!void Shop.cart(int)");
+            scene.wait(vm, 10, Cause::Lock, idle, End::By(main));
+            scene.wait(main, 10, Cause::Lock, ask, End::By(vm));
+            scene.run(vm, 10, Cause::CpuUser, stop);
+        }
+        let recording = scene.done();
+        assert!(first(&recording, "wait-on-thread").is_none());
+        let found = first(&recording, super::DOC.id).expect("found");
+        assert!(found.title.starts_with("`[jit]!void Shop.cart(int)`: "), "{}", found.title);
     }
 
     #[test]

@@ -67,10 +67,10 @@ impl Rule for IdleAwait {
             .into_iter()
             .map(|t| {
                 let threads = t.segments.iter().map(|s| {
-                    let thread = evidence.of_segment(evidence.chain.segment(*s)).thread;
-                    evidence.recording.thread_name(thread)
+                    let segment = evidence.chain.segment(*s);
+                    (evidence.of_segment(segment).thread, segment.length)
                 });
-                let who = tally::named(threads.collect());
+                let who = tally::named_by_time(evidence, threads);
                 let waits = evidence.waits(&t.segments).len();
                 let title = format!(
                     "for {} of {} nothing works but a timer, set in `{}` by {who}",

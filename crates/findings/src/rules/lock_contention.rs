@@ -68,8 +68,8 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
     waiters.dedup();
     let holders: Vec<_> = waits
         .iter()
-        .filter_map(|w| evidence.interval(*w).waker)
-        .map(|t| evidence.recording.thread_name(t))
+        .map(|w| evidence.interval(*w))
+        .filter_map(|wait| Some((wait.waker?, wait.duration)))
         .collect();
     let known = holders.len() as f64 / waits.len() as f64;
     let title = format!(
@@ -81,7 +81,7 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
             many => format!("{many} threads"),
         },
         waits.len(),
-        tally::named(holders),
+        tally::named_by_time(evidence, holders),
     );
     let (why, fix) = if is_pause(evidence, segments) { PAUSE } else { ("", "") };
     let mut claim = Claim::new(&DOC, title, segments.to_vec())

@@ -46,7 +46,7 @@ enum Peer {
 impl Rule for NetworkWait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let waiting = evidence.depending_on(Relation::Peer);
-        let key = |s: &Segment| Some((wait_of(evidence, s).thread, peer(evidence, s)));
+        let key = |s: &Segment| Some((waiter(evidence, wait_of(evidence, s)), peer(evidence, s)));
         tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, &t)).collect()
     }
 }
@@ -59,6 +59,17 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
         Some(link) if own_relation != Relation::Peer => evidence.interval(link.wait),
         _ => own,
     }
+}
+
+/// Whose wait it is: where any thread without a task waits for the network for all tasks of its process,
+/// the process's first thread stands for all of them.
+fn waiter(evidence: &Evidence<'_>, wait: &Interval) -> ThreadId {
+    if !evidence.stacks.in_family(wait.stack, Family::Scheduler) {
+        return wait.thread;
+    }
+    let process = evidence.process(wait.thread);
+    let first = evidence.recording.threads.iter().position(|thread| thread.process == process);
+    first.map_or(wait.thread, ThreadId::from_index)
 }
 
 fn peer(evidence: &Evidence<'_>, segment: &Segment) -> Peer {
@@ -146,6 +157,28 @@ mod tests {
 
     const RECEIVE: &str =
         "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
+
+    #[test]
+    fn one_tasks_waits_are_told_once_whichever_thread_watches_the_network() {
+        let watch =
+            "runtime.mcall;runtime.schedule;runtime.findRunnable;runtime.netpoll;k:do_epoll_wait";
+        let task = "runtime.goexit;main.ask";
+        let mut scene = Scene::default();
+        let main = scene.program("client", None, 0);
+        let process = scene.recording.thread(main).process;
+        let other = scene.thread(process, "client", 0);
+        for _ in 0..10 {
+            for (watches, works) in [(main, other), (other, main)] {
+                scene.wait(watches, 50, Cause::Poll, watch, End::Network);
+                scene.run(watches, 1, Cause::CpuUser, task);
+                let parked = "runtime.mcall;runtime.schedule;runtime.stopm;k:futex_do_wait";
+                scene.wait(works, 51, Cause::Lock, parked, End::By(watches));
+            }
+        }
+        let found = told(&scene.done());
+        let waits: Vec<_> = found.iter().filter(|f| f.starts_with("network-wait")).collect();
+        assert_eq!(waits.len(), 1, "{found:?}");
+    }
 
     #[test]
     fn a_remote_peer_costs_its_waits() {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use culprit_model::{Cause, Interval, Nanos, Text, ThreadId};
 
 use crate::evidence::stacks::WaitKind;
-use crate::evidence::{Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
+use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
@@ -70,6 +70,7 @@ impl Rule for WaitOnThread {
             // In a pause nobody works: `idle-await` tells it.
             evidence.of_segment(segment).cause != Cause::Sleep
                 && !is_launched(evidence, &launched, segment)
+                && !is_collection_held_up(evidence, segment)
         });
         let mut alone = Vec::new();
         for t in
@@ -105,6 +106,14 @@ fn is_launched(evidence: &Evidence<'_>, launched: &BTreeSet<ThreadId>, segment: 
     let thread = evidence.of_segment(segment).thread;
     launched.contains(&thread)
         && evidence.dependent_wait(segment).is_some_and(|w| evidence.interval(w).thread != thread)
+}
+
+/// True where a collector's thread is ready and gets no CPU: `gc-pressure` tells the collection, and
+/// what it waits for is not that thread.
+fn is_collection_held_up(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let interval = evidence.of_segment(segment);
+    interval.cause.is_runnable()
+        && evidence.managed.purpose(interval.thread) == Some(Chore::Collect)
 }
 
 /// The segments by stretches of waiting: threads that share their work are joined one after the
@@ -151,17 +160,19 @@ fn is_parallel(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> 
 
 fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
     let (waiter, function) = t.key;
-    let enders = |s: &SegmentId| ender(evidence, waiter, evidence.chain.segment(*s));
-    let mut others: Vec<_> = t.segments.iter().filter_map(enders).collect();
-    others.dedup();
+    let enders = |s: &SegmentId| {
+        let segment = evidence.chain.segment(*s);
+        Some((ender(evidence, waiter, segment)?, segment.length))
+    };
+    let others: Vec<_> = t.segments.iter().filter_map(enders).collect();
     let unknown = others.is_empty();
-    let names = others.iter().map(|thread| evidence.recording.thread_name(*thread)).collect();
+    let names = tally::named_by_time(evidence, others);
     let waits = evidence.waits(&t.segments);
     let exits = waits.iter().filter(|w| ends_with_exit(evidence, **w)).count();
     let whom = match (unknown, exits == waits.len()) {
         (true, _) => format!("something that {} does", tally::UNKNOWN),
-        (false, true) => format!("{} to end, which works alone meanwhile", tally::named(names)),
-        (false, false) => format!("{}, which works alone meanwhile", tally::named(names)),
+        (false, true) => format!("{names} to end, which works alone meanwhile"),
+        (false, false) => format!("{names}, which works alone meanwhile"),
     };
     let who = evidence.recording.thread_name(waiter);
     let title = format!("{who} waits {COST} in `{function}` for {whom}");

@@ -15,10 +15,12 @@ const HEAD: &str = "\
 A finding is a named problem with its cost in wall-clock time, the evidence for it, why it costs
 time, what to do and how to check it. `culprit explain ID` prints one of these pages.
 
-**Whose time counts.** For a command that ran to its end the measured time is its life: its first
-thread's time, in which every wait that another thread ended is filled with what that thread did,
-and so on through whoever waited for whom. Idle threads cost nothing, because nobody waited for
-them. For a service every thread's time counts but its idle waits.
+**Whose time counts.** For a command that ran to its end the measured time is its life: the time of
+the thread that ended it, in which every wait that another thread ended is filled with what that
+thread did, and so on through whoever waited for whom. Where a runtime moves tasks between threads,
+a thread without a task is followed to the one that works. Idle threads cost nothing, because
+nobody waited for them. For a service every thread's time counts but its idle waits; a command that
+was told to end (SIGINT, SIGTERM) is a service, and what only that ended was awaited by nobody.
 
 **Counted once.** When several rules explain the same moment, the one that says more takes it:
 mechanism before dependency before pattern before work before relation. So costs add up to no more

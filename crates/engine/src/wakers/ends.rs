@@ -1,0 +1,109 @@
+//! Which thread ended each process.
+//!
+//! `exit_group` kills every thread of a process. Whichever of them runs last tears the memory down
+//! (`do_exit`, `exit_mm`, `exit_mmap` in kernel/exit.c and mm/mmap.c), often long after the program
+//! is over: when that thread ended says nothing of what the program did.
+//!
+//! ```text
+//! main    UUUUUUUUUE|             E calls exit_group
+//! helper  llllllllllrrrXXXX|      X killed: it frees the memory that all of them used
+//! ```
+
+use culprit_model::{Nanos, ProcessId, Recording, StackId, ThreadId, Time};
+
+use super::lives::end;
+use crate::causes::{KERNEL_MODULE, matches, source_name};
+
+/// A first thread whose others lived on this long after its end left them to finish. Threads that
+/// are killed when a process exits get no further than that.
+const LEFT_BEHIND: Nanos = Nanos(50_000_000);
+
+/// The kernel's entry for a thread that ends its whole process.
+const ENDS_ALL: &str = "*_sys_exit_group";
+
+/// The kernel's functions for a thread that ends, killed or not.
+const ENDS: [&str; 3] = ["do_exit", "do_group_exit", ENDS_ALL];
+
+/// The thread that ended each process.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ends {
+    threads: Vec<Option<ThreadId>>,
+    /// Whether a thread ends at each stack.
+    dying: Vec<bool>,
+}
+
+impl Ends {
+    /// Finds them. Linear in intervals, given where each thread's rows begin.
+    pub(super) fn of(recording: &Recording, begins: &[usize]) -> Self {
+        let exits = |names: &[&str]| {
+            with_any(recording, true, |name| names.iter().any(|p| matches(p, source_name(name))))
+        };
+        let (ends_all, dying) = (exits(&[ENDS_ALL]), exits(&ENDS));
+        let is_at = |stacks: &[bool], stack: Option<StackId>| {
+            stack.is_some_and(|s| stacks.get(s.index()).copied().unwrap_or(false))
+        };
+        let mut lived: Vec<Option<(ThreadId, Time)>> = vec![None; recording.processes.len()];
+        let mut first = vec![None; recording.processes.len()];
+        let mut called = vec![None; recording.processes.len()];
+        for (at, thread) in recording.threads.iter().enumerate() {
+            let id = ThreadId::from_index(at);
+            let rows = &recording.intervals[begins[at]..begins[at + 1]];
+            let process = thread.process.index();
+            if rows.is_empty() || process >= lived.len() {
+                continue;
+            }
+            // A thread that was killed becomes ready, and then dies.
+            let last = rows.iter().rfind(|r| !r.cause.is_runnable() && !is_at(&dying, r.stack));
+            let until = last.map_or(rows[0].start, end);
+            if lived[process].is_none_or(|(_, longest)| until > longest) {
+                lived[process] = Some((id, until));
+            }
+            if thread.tid.0 == recording.processes[process].pid.0 && first[process].is_none() {
+                first[process] = Some((id, until));
+            }
+            let dead = rows.iter().rev().take_while(|r| is_at(&dying, r.stack));
+            if dead.into_iter().any(|r| is_at(&ends_all, r.stack)) {
+                called[process] = Some(id);
+            }
+        }
+        let of_process = |at: usize| {
+            let (longest, until) = lived[at]?;
+            let stayed = |(_, own): &(ThreadId, Time)| until.since(*own) <= LEFT_BEHIND;
+            let first = first[at].filter(stayed).map(|(thread, _)| thread);
+            Some(called[at].or(first).unwrap_or(longest))
+        };
+        Self { threads: (0..lived.len()).map(of_process).collect(), dying }
+    }
+
+    /// The thread that called for the end of a process; where no record tells, its first thread if
+    /// that lived to the end, else the one that did something last.
+    pub(super) fn thread(&self, process: ProcessId) -> Option<ThreadId> {
+        self.threads.get(process.index()).copied().flatten()
+    }
+
+    /// True at a stack at which a thread ends.
+    pub(super) fn is_dying(&self, stack: Option<StackId>) -> bool {
+        stack.is_some_and(|s| self.dying.get(s.index()).copied().unwrap_or(false))
+    }
+}
+
+/// Whether each stack has a frame, of the kernel or of the program, whose function is `wanted`.
+pub(super) fn with_any(
+    recording: &Recording,
+    kernel: bool,
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<bool> {
+    let of_kernel: Vec<bool> =
+        recording.modules.iter().map(|m| m.name.as_str() == KERNEL_MODULE).collect();
+    let is_wanted = |frame: &culprit_model::Frame| {
+        let module = frame.module.and_then(|m| of_kernel.get(m.index())).copied();
+        module.unwrap_or(false) == kernel && wanted(&frame.function)
+    };
+    let frames: Vec<bool> = recording.frames.iter().map(is_wanted).collect();
+    let mut stacks: Vec<bool> = Vec::with_capacity(recording.stacks.len());
+    for node in &recording.stacks {
+        let above = node.parent.and_then(|p| stacks.get(p.index())).copied().unwrap_or(false);
+        stacks.push(above || frames.get(node.frame.index()).copied().unwrap_or(false));
+    }
+    stacks
+}
