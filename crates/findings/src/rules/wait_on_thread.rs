@@ -84,15 +84,20 @@ impl Rule for WaitOnThread {
             let segments = serial.flatten().filter(|s| !is_parallel(evidence, &work, &[*s]));
             alone.extend(segments);
         }
-        // A thread that is ready and gets no CPU does nothing that could be started earlier.
-        alone.retain(|s| {
-            let segment = evidence.chain.segment(*s);
-            evidence.of_segment(segment).cause != Cause::Runnable
-        });
+        alone.retain(|s| !is_pushed_off(evidence, evidence.chain.segment(*s)));
         let key =
             |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
         tally::by(evidence, &alone, key).into_iter().map(|t| told(evidence, t)).collect()
     }
+}
+
+/// True where a thread was working and lost its CPU to others: they are what is waited for then. The queue
+/// right after it was woken is part of handing over.
+fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let interval = evidence.of_segment(segment);
+    let before = segment.interval.0.checked_sub(1).map(|row| evidence.interval(IntervalId(row)));
+    let worked = before.is_some_and(|i| i.thread == interval.thread && !i.cause.is_blocked());
+    interval.cause == Cause::Runnable && worked
 }
 
 /// The threads that a runtime's launcher made to run the program itself.
@@ -266,9 +271,11 @@ mod tests {
             scene.run(worker, 20, Cause::CpuUser, "clone3;load");
             let held = "clone3;load;k:irqentry_exit_to_user_mode;k:schedule";
             scene.run(worker, 60, Cause::Runnable, held);
+            scene.wait(worker, 10, Cause::Disk, "clone3;load;k:io_schedule", End::Disk);
+            scene.run(worker, 10, Cause::Runnable, "clone3;load;k:io_schedule");
         }
-        scene.wait(main, 800, Cause::Lock, JOIN, End::By(worker));
-        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 200"]);
+        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
+        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 400"]);
     }
 
     #[test]
