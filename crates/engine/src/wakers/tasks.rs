@@ -12,10 +12,9 @@
 //! track     aaaabbbbb     aa      nobody: the process waits, told once
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, ProcessId, Recording, StackId, ThreadId, Time};
-use rustc_hash::FxHashMap;
 
 use super::ends::with_any;
 use super::lives::end;
@@ -65,7 +64,7 @@ pub(super) struct Tasks {
     parked: Vec<bool>,
     /// Whether each stack is in a task of the runtime itself.
     housekeeping: Vec<bool>,
-    tracks: FxHashMap<ProcessId, Track>,
+    tracks: BTreeMap<ProcessId, Track>,
 }
 
 impl Tasks {
@@ -79,11 +78,11 @@ impl Tasks {
             return Self::default();
         }
         let housekeeping = with_any(recording, false, one_of(HOUSEKEEPING));
-        let mut tasks = Self { parked, housekeeping, tracks: FxHashMap::default() };
+        let mut tasks = Self { parked, housekeeping, tracks: BTreeMap::default() };
         let process = |row: &Interval| recording.thread(row.thread).process;
         let parks = recording.intervals.iter().filter(|row| tasks.is_at(row.stack));
         tasks.tracks = parks.map(|row| (process(row), Track::default())).collect();
-        let mut edges: FxHashMap<ProcessId, Vec<Edge>> = FxHashMap::default();
+        let mut edges: BTreeMap<ProcessId, Vec<Edge>> = BTreeMap::default();
         for row in &recording.intervals {
             let process = process(row);
             if !tasks.tracks.contains_key(&process) {
