@@ -173,9 +173,11 @@ fn small(
     };
     let own: Vec<_> = segments.iter().copied().filter(of_way).collect();
     let (all, own) = (evidence.total(&own), without_messages(evidence, &own));
-    let messages = 1.0 - evidence.total(&own).share_of(all);
+    let kept = evidence.total(&own);
+    let messages = 1.0 - kept.share_of(all);
     // The counters do not tell what the calls went to, so that their part is that of the time.
-    let part = (calls as f64 * (1.0 - messages)).round() as u64;
+    let part = u128::from(calls) * u128::from(kept.0) / u128::from(all.0.max(1));
+    let part = u64::try_from(part).unwrap_or(calls);
     let each = bytes as f64 / calls.max(1) as f64;
     let many = part >= MIN_CALLS && each < MAX_BYTES && messages <= MAX_MESSAGES;
     many.then_some(Small { way, calls: part, each, segments: own, messages })
