@@ -46,7 +46,7 @@ pub(super) fn run(
     if let Some(round) = plan.round_ns().filter(|round| *round > plan.budget_ns) {
         output.warn(&format!(
             "one round takes at least {} here, longer than the budget of {}: fewer places, a shorter \
-             `--duration` or a larger `--budget` give more",
+             `--duration` or a larger `--budget` give more\n",
             Nanos(round),
             Nanos(plan.budget_ns)
         ));
