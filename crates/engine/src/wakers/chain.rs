@@ -8,7 +8,7 @@ use super::lives::{Lives, end};
 
 /// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
 /// inside one `do_exit` of the child.
-const EXIT_TO_WAKEUP_NS: u64 = 1_000_000;
+pub(super) const EXIT_TO_WAKEUP_NS: u64 = 1_000_000;
 
 /// How far a chain is followed; longer ones are loops of unclear data.
 const MOST_LINKS: usize = 64;

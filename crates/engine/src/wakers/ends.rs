@@ -9,8 +9,11 @@
 //! helper  llllllllllrrrXXXX|      X killed: it frees the memory that all of them used
 //! ```
 
+use std::collections::BTreeMap;
+
 use culprit_model::{Nanos, ProcessId, Recording, StackId, ThreadId, Time};
 
+use super::chain::EXIT_TO_WAKEUP_NS;
 use super::lives::end;
 use crate::causes::{KERNEL_MODULE, matches, source_name};
 
@@ -30,6 +33,8 @@ pub(super) struct Ends {
     threads: Vec<Option<ThreadId>>,
     /// Whether a thread ends at each stack.
     dying: Vec<bool>,
+    /// The processes that each process started and that ended, in the order of their ends.
+    children: BTreeMap<ProcessId, Vec<(Time, ProcessId)>>,
 }
 
 impl Ends {
@@ -72,7 +77,16 @@ impl Ends {
             let first = first[at].filter(stayed).map(|(thread, _)| thread);
             Some(called[at].or(first).unwrap_or(longest))
         };
-        Self { threads: (0..lived.len()).map(of_process).collect(), dying }
+        let threads = (0..lived.len()).map(of_process).collect();
+        Self { threads, dying, children: children(recording) }
+    }
+
+    /// The thread that ended the child process whose end is the latest of those just before a time.
+    pub(super) fn child(&self, parent: ProcessId, time: Time) -> Option<ThreadId> {
+        let children = self.children.get(&parent)?;
+        let at = children.partition_point(|(ended, _)| *ended <= time).checked_sub(1)?;
+        let (ended, child) = children[at];
+        (time.since(ended).0 <= EXIT_TO_WAKEUP_NS).then(|| self.thread(child)).flatten()
     }
 
     /// The thread that called for the end of a process; where no record tells, its first thread if
@@ -85,6 +99,17 @@ impl Ends {
     pub(super) fn is_dying(&self, stack: Option<StackId>) -> bool {
         stack.is_some_and(|s| self.dying.get(s.index()).copied().unwrap_or(false))
     }
+}
+
+fn children(recording: &Recording) -> BTreeMap<ProcessId, Vec<(Time, ProcessId)>> {
+    let mut children: BTreeMap<ProcessId, Vec<(Time, ProcessId)>> = BTreeMap::default();
+    for (at, process) in recording.processes.iter().enumerate() {
+        if let (Some(parent), Some(ended)) = (process.parent, process.end) {
+            children.entry(parent).or_default().push((ended, ProcessId::from_index(at)));
+        }
+    }
+    children.values_mut().for_each(|ends| ends.sort_unstable());
+    children
 }
 
 /// Whether each stack has a frame, of the kernel or of the program, whose function is `wanted`.

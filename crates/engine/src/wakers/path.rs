@@ -10,7 +10,7 @@
 //! thread that ended that process, whichever thread was the last to go. And where the thread that
 //! ended the command was not born yet, with its process's first thread.
 
-use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
 use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
@@ -165,6 +165,7 @@ fn walked(
         let goes_on = walk.goes_on && beyond;
         let known = row.cause.is_blocked() && (!beyond || goes_on);
         let ended = if known { ended(recording, row) } else { Ended::Unknown };
+        let ended = by_child(recording, lives, row, ended);
         let under = walk.under;
         let within = walk.rests.then(|| recording.thread(row.thread).process);
         let follows = ended
@@ -219,6 +220,18 @@ fn pass_on(recording: &Recording, lives: &Lives, open: &mut Vec<Walk>, row: &Int
     let (now, under, goes_on) = (walk.now, walk.under, walk.goes_on);
     walk.now = from;
     open.push(Walk { thread, from, now, under, goes_on, rests: true });
+}
+
+/// What ended the wait for a child that an interrupt is said to have ended: a child that ended at that
+/// time. A thread that exits is no longer recorded when it wakes its parent.
+fn by_child(recording: &Recording, lives: &Lives, row: &Interval, ended: Ended) -> Ended {
+    let unclear = Ended::ByInterrupt(WakeSource::Interrupt) == ended
+        || Ended::ByInterrupt(WakeSource::Unseen) == ended;
+    if !unclear || row.cause != Cause::Child {
+        return ended;
+    }
+    let child = lives.ends.child(recording.thread(row.thread).process, end(row));
+    child.map_or(ended, |thread| Ended::ByExit { thread })
 }
 
 /// The thread that ended the process of `other`, where `other` ended a wait of another process by

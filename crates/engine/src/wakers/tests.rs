@@ -227,6 +227,18 @@ fn a_childs_end_is_followed_to_the_thread_that_ended_it() {
     );
 }
 
+#[test]
+fn a_child_that_ended_explains_an_interrupt_of_which_no_more_is_known() {
+    check(
+        "sh(1)/a(1)  UUccccccU|
+         cc(2)/b(2)  .UUUssUU|
+         wake 8 interrupt > a
+         root sh(1)
+         child cc(2) of sh(1)",
+        "aabbbbbba",
+    );
+}
+
 /// Where a thread of Go has no task.
 const PARKED: &str = "stack p blocked.lock runtime.mcall;runtime.schedule;[kernel]!futex_do_wait
          stack o blocked.poll runtime.mcall;runtime.findRunnable;[kernel]!do_epoll_wait
