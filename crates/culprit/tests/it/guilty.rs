@@ -7,7 +7,7 @@
 //! machine errs now and then, and a rule that is wrong fails with all of its programs. With
 //! `CULPRIT_BLESS=1`, what was measured is written down in `docs/accuracy.md`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Child;
 
 use serde_json::Value;

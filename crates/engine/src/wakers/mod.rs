@@ -18,11 +18,18 @@ mod path;
 mod relevance;
 mod tasks;
 
+use culprit_model::{ProcessId, Recording, ThreadId};
+
 pub use chain::{Ended, Link, chain, ended};
 pub use lives::Lives;
 pub use path::{CriticalPath, PathWait, Segment, critical_path, selected_path};
 pub use relevance::{Relevance, Scope};
 pub use tasks::PARKS;
+
+/// The process of a thread; none of a thread that a damaged recording does not list.
+fn process_of(recording: &Recording, thread: ThreadId) -> Option<ProcessId> {
+    recording.threads.get(thread.index()).map(|thread| thread.process)
+}
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
 use super::lives::{Lives, end};
+use super::process_of;
 use super::tasks::Meanwhile;
 
 /// Windows inside windows; real chains of waits are shorter.
@@ -167,11 +168,11 @@ fn walked(
         let ended = if known { ended(recording, row) } else { Ended::Unknown };
         let ended = by_child(recording, lives, row, ended);
         let under = walk.under;
-        let within = walk.rests.then(|| recording.thread(row.thread).process);
+        let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
         let follows = ended
             .thread()
             .map(|other| ender(recording, lives, (row, stop), other))
-            .filter(|other| within != Some(recording.thread(*other).process))
+            .filter(|other| within.is_none() || within != process_of(recording, *other))
             .filter(|other| open.len() < DEEPEST && open.iter().all(|walk| walk.thread != *other));
         let Some(other) = follows else {
             path.segments.push(own);
@@ -230,7 +231,8 @@ fn by_child(recording: &Recording, lives: &Lives, row: &Interval, ended: Ended) 
     if !unclear || row.cause != Cause::Child {
         return ended;
     }
-    let child = lives.ends.child(recording.thread(row.thread).process, end(row));
+    let parent = process_of(recording, row.thread);
+    let child = parent.and_then(|parent| lives.ends.child(parent, end(row)));
     child.map_or(ended, |thread| Ended::ByExit { thread })
 }
 
@@ -242,11 +244,11 @@ fn ender(
     (row, stop): (&Interval, Time),
     other: ThreadId,
 ) -> ThreadId {
-    let process = recording.thread(other).process;
+    let Some(process) = process_of(recording, other) else { return other };
     let gone = recording.processes.get(process.index()).and_then(|p| p.end);
     let dies = lives.ends.is_dying(row.waker_stack)
         || row.cause == Cause::Child && gone.is_some_and(|gone| gone <= stop);
-    if !dies || process == recording.thread(row.thread).process {
+    if !dies || Some(process) == process_of(recording, row.thread) {
         return other;
     }
     lives.ender(process).filter(|ender| recording.thread_end(*ender) <= stop).unwrap_or(other)
@@ -262,7 +264,7 @@ fn parent(recording: &Recording, lives: &Lives, walk: &Walk) -> Option<ThreadId>
     if walk.under.is_some() || walk.rests || born(recording, lives, walk.thread)? < walk.now {
         return None;
     }
-    let process = recording.thread(walk.thread).process;
+    let process = process_of(recording, walk.thread)?;
     let pid = recording.processes.get(process.index())?.pid.0;
     let is_first = |thread: &culprit_model::Thread| {
         thread.process == process && thread.tid.0 == pid && thread.recorded

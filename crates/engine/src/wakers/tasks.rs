@@ -18,6 +18,7 @@ use culprit_model::{Cause, Interval, ProcessId, Recording, StackId, ThreadId, Ti
 
 use super::ends::with_any;
 use super::lives::end;
+use super::process_of;
 use crate::causes::matches;
 
 /// Where the threads of such runtimes have no task: names of functions, separated by blanks, `*` for
@@ -79,15 +80,14 @@ impl Tasks {
         }
         let housekeeping = with_any(recording, false, one_of(HOUSEKEEPING));
         let mut tasks = Self { parked, housekeeping, tracks: BTreeMap::default() };
-        let process = |row: &Interval| recording.thread(row.thread).process;
+        let process = |row: &Interval| process_of(recording, row.thread);
         let parks = recording.intervals.iter().filter(|row| tasks.is_at(row.stack));
-        tasks.tracks = parks.map(|row| (process(row), Track::default())).collect();
+        tasks.tracks = parks.filter_map(|row| Some((process(row)?, Track::default()))).collect();
         let mut edges: BTreeMap<ProcessId, Vec<Edge>> = BTreeMap::default();
         for row in &recording.intervals {
-            let process = process(row);
-            if !tasks.tracks.contains_key(&process) {
+            let Some(process) = process(row).filter(|p| tasks.tracks.contains_key(p)) else {
                 continue;
-            }
+            };
             if tasks.works(row) {
                 let chore = tasks.is_chore(row.stack);
                 let edges = edges.entry(process).or_default();
@@ -146,13 +146,13 @@ impl Tasks {
         (row, time): (&Interval, Time),
         waker: Option<&Interval>,
     ) -> Meanwhile {
-        let process = recording.thread(row.thread).process;
-        let own = |by: &&Interval| recording.thread(by.thread).process == process;
+        let process = process_of(recording, row.thread);
+        let own = |by: &&Interval| process_of(recording, by.thread) == process;
         if let Some(by) = waker.filter(own).filter(|by| self.works(by) && !self.is_chore(by.stack))
         {
             return Meanwhile::Works(by.thread, by.start);
         }
-        let Some(track) = self.tracks.get(&process) else {
+        let Some(track) = process.and_then(|process| self.tracks.get(&process)) else {
             return Meanwhile::Waits(Time::START, None);
         };
         let before = track.work.partition_point(|piece| piece.from < time).checked_sub(1);

@@ -119,6 +119,8 @@ fn of_poll(
         Relation::Peer
     } else if by.is_none() {
         Relation::Other
+    } else if seen_in(Family::UnixSocket) || seen_in(Family::Net) {
+        Relation::Peer
     } else if child {
         Relation::Child
     } else if seen_in(Family::Pipe) {

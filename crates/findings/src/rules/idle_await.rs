@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, ThreadId, WakeSource};
 
-use crate::evidence::{Chain, Evidence, Segment, SegmentId};
+use crate::evidence::{Chain, Evidence, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
 use crate::settle::MIN_SHARE;
@@ -58,8 +58,10 @@ impl Rule for IdleAwait {
             }
             Timer::No => false,
         };
-        let idle =
+        let mut idle =
             evidence.segments(|s, i| may_be_timer(i) && !polls(i) && nobody_works(evidence, s));
+        // A peer's pause is how long its answer takes, which `network-wait` tells.
+        idle.retain(|s| evidence.relation(*s) != Relation::Peer);
         if !evidence.chain.one_shot {
             return all_idle(evidence).into_iter().collect();
         }

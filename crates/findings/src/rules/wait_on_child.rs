@@ -164,11 +164,24 @@ fn told(
         .fact("children waited for", children.len() as f64, "count")
         .facts(costliest)
         .facts(tally::done(evidence, segments, 3));
-    if parents.drivers.contains(&waiter) {
-        claim
-    } else {
+    if !parents.drivers.contains(&waiter) {
         Claim { at_most: Severity::Low, listed_from: MIN_WRAPPED, ..claim }
+    } else if unnamed_share(evidence, segments) > 0.5 {
+        Claim { at_most: Severity::Low, ..claim }
+    } else {
+        claim
     }
+}
+
+/// The share of the time that children compute in code of which nothing can be named: whether that work
+/// is needed, as a compiler's is, cannot be said then.
+fn unnamed_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let is_unnamed = |segment: &&SegmentId| {
+        let interval = evidence.of_segment(evidence.chain.segment(**segment));
+        interval.cause.is_cpu() && evidence.chores.owner(interval.stack).is_none()
+    };
+    let unnamed: Vec<_> = segments.iter().filter(is_unnamed).copied().collect();
+    evidence.total(&unnamed).share_of(evidence.total(segments))
 }
 
 #[cfg(test)]

@@ -275,7 +275,7 @@ mod tests {
             scene.run(worker, 10, Cause::Runnable, "clone3;load;k:io_schedule");
         }
         scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
-        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 300"]);
+        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 400"]);
     }
 
     #[test]
