@@ -217,6 +217,29 @@ fn cold(place: &str, run: &ColdRun) -> String {
     )
 }
 
+/// What the first of a place's runs was cold of. Without the first round nobody knows that.
+fn cold_of(runs: &[(u32, &Recorded)]) -> Option<ColdRun> {
+    runs.first().filter(|(round, _)| *round == 0)?;
+    let runs: Vec<_> = runs.iter().map(|(_, run)| run.summary.clone()).collect();
+    cold_run(&runs)
+}
+
+/// The positions of the candidates whose commands end as the first place's, and how the others differ.
+fn apart(
+    places: &[PlaceRuns],
+    candidates: usize,
+    first: &PlaceRuns,
+) -> (Vec<usize>, Vec<Otherwise>) {
+    let (mut alike, mut otherwise) = (Vec::new(), Vec::new());
+    for (index, place) in places.iter().enumerate().skip(candidates) {
+        match Otherwise::of(place, first) {
+            Some(differs) => otherwise.push(differs),
+            None => alike.push(index),
+        }
+    }
+    (alike, otherwise)
+}
+
 impl Answer {
     /// What the rounds tell.
     pub(crate) fn new(plan: &Plan, rounds: &Rounds<Recorded>, all: bool) -> Self {
@@ -260,13 +283,7 @@ impl Answer {
         let candidates = if plan.earlier.is_some() { 0 } else { baseline + 1 };
         let first = plan.earlier.as_ref().map(PlaceRuns::from);
         let first = first.as_ref().unwrap_or(&places[baseline]);
-        let (mut alike, mut otherwise) = (Vec::new(), Vec::new());
-        for index in candidates..plan.places.len() {
-            match Otherwise::of(&places[index], first) {
-                Some(differs) => otherwise.push(differs),
-                None => alike.push(index),
-            }
-        }
+        let (alike, otherwise) = apart(&places, candidates, first);
         let against = alike
             .into_iter()
             .filter_map(|index| Some(Against { place: plan.label(index), report: report(index)? }))
@@ -281,13 +298,8 @@ impl Answer {
             }
             None => baseline,
         };
-        let cold_runs = (0..plan.places.len()).filter_map(|index| {
-            let runs = command(index);
-            // Without the first round nobody knows what was cold.
-            runs.first().filter(|(round, _)| *round == 0)?;
-            let runs: Vec<_> = runs.iter().map(|(_, run)| run.summary.clone()).collect();
-            Some((plan.label(index), cold_run(&runs)?))
-        });
+        let cold_runs = (0..plan.places.len())
+            .filter_map(|index| Some((plan.label(index), cold_of(&command(index))?)));
         let mut once: Vec<(String, ColdRun)> = cold_runs.collect();
         notes.extend(once.iter().map(|(place, run)| cold(place, run)));
         once.retain(|(_, run)| run.is_paid_once());
