@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn what_lies_on_both_sides_is_unclear_and_hundreds_of_rounds_are_no_advice() {
-        let ratio = compare_paired(&[1.0; 3], &[0.5, 1.1, 30.0], Bands::one(0.05)).unwrap();
+        let mut ratio = compare_paired(&[1.0; 3], &[0.5, 1.1, 30.0], Bands::one(0.05)).unwrap();
+        ratio.more_rounds = Some(MOST_MORE_ROUNDS + 1);
         let told = ("2 s".to_owned(), "1 s".to_owned());
         let sides = Sides { here: "new", there: "old", told, option: "--rounds", cpu_time: false };
         let unclear = compared(&sides, &ratio);
