@@ -27,16 +27,12 @@ pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failu
     for reason in views::why_empty(&tree, &filter) {
         output.say(&format!("nothing to show: {reason}"));
     }
-    let groups = groups(&recording, &tree);
-    let all = groups.len();
     let json = output.wants_json();
     let limit = filter.limit.unwrap_or(if json { 0 } else { ROWS });
+    let looks = Looks::at(&recording);
+    let groups = looks.groups(&tree);
+    let all = groups.len();
     let kept = if limit == 0 { all } else { limit };
-    let looks = Looks {
-        lives: Lives::of(&recording),
-        causes: Causes::of(&recording),
-        recording: &recording,
-    };
     let rows: Vec<WakerRow> = groups.iter().take(kept).map(|group| looks.row(group)).collect();
     if json {
         let document = WakersDocument::new(&tree, &rows, all - rows.len());
@@ -71,34 +67,6 @@ struct Group {
     longest: usize,
 }
 
-/// The waits that a view keeps, by where they were and how they ended; the costliest first.
-fn groups(recording: &Recording, tree: &CallTree) -> Vec<Group> {
-    let mut places: BTreeMap<(ThreadId, Option<StackId>, Cause, String), Group> = BTreeMap::new();
-    tree.each_row(|kind, at, value| {
-        let interval = recording.intervals.get(at).filter(|_| kind == RowKind::Interval);
-        let Some(row) = interval else { return };
-        let ended = ended(recording, row);
-        let key = (row.thread, row.stack, row.cause, format!("{ended:?}"));
-        let group = places.entry(key).or_insert(Group {
-            thread: row.thread,
-            cause: row.cause,
-            stack: row.stack,
-            ended,
-            value: 0,
-            count: 0,
-            longest: at,
-        });
-        group.value += value;
-        group.count += 1;
-        if row.duration > recording.intervals[group.longest].duration {
-            group.longest = at;
-        }
-    });
-    let mut groups: Vec<Group> = places.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.value));
-    groups
-}
-
 /// What is looked at to write a group out.
 struct Looks<'r> {
     recording: &'r Recording,
@@ -106,7 +74,41 @@ struct Looks<'r> {
     causes: Causes,
 }
 
-impl Looks<'_> {
+impl<'r> Looks<'r> {
+    fn at(recording: &'r Recording) -> Self {
+        Self { recording, lives: Lives::of(recording), causes: Causes::of(recording) }
+    }
+
+    /// The waits that a view keeps, by where they were and how they ended; the costliest first.
+    fn groups(&self, tree: &CallTree) -> Vec<Group> {
+        let recording = self.recording;
+        let mut places: BTreeMap<(ThreadId, Option<StackId>, Cause, String), Group> =
+            BTreeMap::new();
+        tree.each_row(|kind, at, value| {
+            let interval = recording.intervals.get(at).filter(|_| kind == RowKind::Interval);
+            let Some(row) = interval else { return };
+            let ended = ended(recording, &self.lives, row);
+            let key = (row.thread, row.stack, row.cause, format!("{ended:?}"));
+            let group = places.entry(key).or_insert(Group {
+                thread: row.thread,
+                cause: row.cause,
+                stack: row.stack,
+                ended,
+                value: 0,
+                count: 0,
+                longest: at,
+            });
+            group.value += value;
+            group.count += 1;
+            if row.duration > recording.intervals[group.longest].duration {
+                group.longest = at;
+            }
+        });
+        let mut groups: Vec<Group> = places.into_values().collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.value));
+        groups
+    }
+
     fn row(&self, group: &Group) -> WakerRow {
         let links = chain(self.recording, &self.lives, group.longest);
         let links = links.iter().map(|link| {
@@ -195,7 +197,7 @@ mod tests {
             for metric in [Metric::Blocked, Metric::Waits] {
                 let filter = waits(Filter { metric, ..filter.clone() }).unwrap();
                 let tree = load::tree(&recording, &filter).unwrap();
-                let groups = groups(&recording, &tree);
+                let groups = Looks::at(&recording).groups(&tree);
                 let sum: u64 = groups.iter().map(|group| group.value).sum();
                 assert!(sum > 0 && sum == tree.total(), "{metric}: {sum} of {}", tree.total());
             }
@@ -219,12 +221,8 @@ mod tests {
         .unwrap();
         let filter = waits(Filter { thread: "main".to_owned(), ..Filter::default() }).unwrap();
         let tree = load::tree(&recording, &filter).unwrap();
-        let looks = Looks {
-            lives: Lives::of(&recording),
-            causes: Causes::of(&recording),
-            recording: &recording,
-        };
-        let row = looks.row(&groups(&recording, &tree)[0]);
+        let looks = Looks::at(&recording);
+        let row = looks.row(&looks.groups(&tree)[0]);
         let chain: Vec<_> = row.chain.iter().map(|l| (l.thread.as_str(), l.duration)).collect();
         let (held, all) = (Nanos(40_000_000), row.longest);
         assert_eq!((chain, all), (vec![("main (10)", held), ("worker (11)", held)], held));

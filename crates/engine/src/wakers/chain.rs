@@ -1,10 +1,9 @@
 //! Who ended a wait, and what that one had waited for.
 
-use culprit_model::{
-    Cause, Interval, Nanos, ProcessId, Recording, StackId, ThreadId, Time, WakeSource,
-};
+use culprit_model::{Cause, Interval, Nanos, Recording, StackId, ThreadId, Time, WakeSource};
 
 use super::lives::{Lives, end};
+use super::process_of;
 
 /// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
 /// inside one `do_exit` of the child.
@@ -25,7 +24,7 @@ pub enum Ended {
     },
     /// The child process that it waited for ended; no waker was recorded.
     ByExit {
-        /// The child's thread that ended last.
+        /// The child's thread that ended its process.
         thread: ThreadId,
     },
     /// An interrupt: a timer, a disk, the network.
@@ -49,38 +48,25 @@ impl Ended {
 
 /// What ended the wait in a row of the `intervals` table.
 #[must_use]
-pub fn ended(recording: &Recording, wait: &Interval) -> Ended {
+pub fn ended(recording: &Recording, lives: &Lives, wait: &Interval) -> Ended {
     if let Some(thread) = wait.waker {
         return Ended::By { thread, stack: wait.waker_stack };
     }
-    match wait.woken_by {
-        Some(source) if source != WakeSource::Thread => return Ended::ByInterrupt(source),
-        _ => {}
+    let source = wait.woken_by.filter(|source| *source != WakeSource::Thread);
+    // A thread that exits is no longer recorded when it wakes its parent: what is seen is an interrupt
+    // at most.
+    let unclear = matches!(source, None | Some(WakeSource::Interrupt | WakeSource::Unseen));
+    if let (false, Some(source)) = (unclear && wait.cause == Cause::Child, source) {
+        return Ended::ByInterrupt(source);
     }
-    if end(wait) >= recording.thread_end(wait.thread) {
+    if source.is_none() && end(wait) >= recording.thread_end(wait.thread) {
         return Ended::Not;
     }
-    if wait.cause == Cause::Child {
-        let parent = recording.thread(wait.thread).process;
-        if let Some(thread) = child_that_ended(recording, parent, end(wait)) {
-            return Ended::ByExit { thread };
-        }
+    let parent = process_of(recording, wait.thread).filter(|_| wait.cause == Cause::Child);
+    match parent.and_then(|parent| lives.ends.child(parent, end(wait))) {
+        Some(thread) => Ended::ByExit { thread },
+        None => source.map_or(Ended::Unknown, Ended::ByInterrupt),
     }
-    Ended::Unknown
-}
-
-/// The last thread of the child process whose end is the latest of those just before a time.
-fn child_that_ended(recording: &Recording, parent: ProcessId, time: Time) -> Option<ThreadId> {
-    let near = |ended: &Time| *ended <= time && time.since(*ended).0 <= EXIT_TO_WAKEUP_NS;
-    let children = recording.processes.iter().enumerate();
-    let (child, _) = children
-        .filter(|(_, process)| process.parent == Some(parent))
-        .filter_map(|(at, process)| Some((at, process.end.filter(near)?)))
-        .max_by_key(|(_, ended)| *ended)?;
-    let own = |thread: &culprit_model::Thread| thread.process.index() == child && thread.recorded;
-    let threads = recording.threads.iter().enumerate().filter(|(_, thread)| own(thread));
-    let last = threads.max_by_key(|(_, thread)| thread.end)?;
-    Some(ThreadId::from_index(last.0))
 }
 
 /// One link of a chain: a wait and what ended it.
@@ -109,7 +95,7 @@ pub fn chain(recording: &Recording, lives: &Lives, wait: usize) -> Vec<Link> {
             break;
         }
         span = (span.0.max(row.start), span.1.min(end(row)));
-        let ended = ended(recording, row);
+        let ended = ended(recording, lives, row);
         links.push(Link { wait: at, ended, held: span.1.since(span.0) });
         next = ended.thread().and_then(|thread| main_wait(recording, lives, thread, span));
     }

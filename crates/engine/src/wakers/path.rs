@@ -10,7 +10,7 @@
 //! thread that ended that process, whichever thread was the last to go. And where the thread that
 //! ended the command was not born yet, with its process's first thread.
 
-use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
@@ -165,8 +165,7 @@ fn walked(
         let beyond = end(row) > stop;
         let goes_on = walk.goes_on && beyond;
         let known = row.cause.is_blocked() && (!beyond || goes_on);
-        let ended = if known { ended(recording, row) } else { Ended::Unknown };
-        let ended = by_child(recording, lives, row, ended);
+        let ended = if known { ended(recording, lives, row) } else { Ended::Unknown };
         let under = walk.under;
         let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
         let follows = ended
@@ -194,8 +193,8 @@ fn walked(
     path
 }
 
-/// Lets the innermost walk, whose thread has no task of the program in `row`, go on with the thread of its process that
-/// works; while none does, the time is the wait's that ends that.
+/// Lets the innermost walk, whose thread has no task of the program in `row`, go on with the thread of
+/// its process that works; while none does, the time is the wait's that ends that.
 fn pass_on(recording: &Recording, lives: &Lives, open: &mut Vec<Walk>, row: &Interval) {
     let others: Vec<ThreadId> = open.iter().rev().skip(1).map(|walk| walk.thread).collect();
     let Some(walk) = open.last_mut() else { return };
@@ -221,19 +220,6 @@ fn pass_on(recording: &Recording, lives: &Lives, open: &mut Vec<Walk>, row: &Int
     let (now, under, goes_on) = (walk.now, walk.under, walk.goes_on);
     walk.now = from;
     open.push(Walk { thread, from, now, under, goes_on, rests: true });
-}
-
-/// What ended the wait for a child that an interrupt is said to have ended: a child that ended at that
-/// time. A thread that exits is no longer recorded when it wakes its parent.
-fn by_child(recording: &Recording, lives: &Lives, row: &Interval, ended: Ended) -> Ended {
-    let unclear = Ended::ByInterrupt(WakeSource::Interrupt) == ended
-        || Ended::ByInterrupt(WakeSource::Unseen) == ended;
-    if !unclear || row.cause != Cause::Child {
-        return ended;
-    }
-    let parent = process_of(recording, row.thread);
-    let child = parent.and_then(|parent| lives.ends.child(parent, end(row)));
-    child.map_or(ended, |thread| Ended::ByExit { thread })
 }
 
 /// The thread that ended the process of `other`, where `other` ended a wait of another process by

@@ -29,6 +29,15 @@ const AT_ONCE: Nanos = Nanos(20_000);
 /// Share of a place's waits that may be ended at once with another one.
 const MAX_AT_ONCE: f64 = 0.5;
 
+/// Share of the waits that each waiter's usual waker must end for a lock that is handed round in turn.
+const MIN_USUAL: f64 = 0.75;
+
+/// Share of the waits whose waiter ends as many of its waker's in turn, above which nothing goes round.
+const MAX_RETURNED: f64 = 0.25;
+
+/// Waits of each waiter below which its usual waker may be one by chance.
+const MIN_TURNS: usize = 3;
+
 /// Where threads wait: the process, the function, and how deep it is, so that one interpreter's
 /// function called by different code is not one place.
 type Place = (ProcessId, Text, u32);
@@ -99,7 +108,27 @@ fn is_lock(waits: &[Handed]) -> bool {
     let (at_once, all) = (at_once.count() as f64, handed.len() as f64);
     all >= MIN_HANDED * waits.len() as f64
         && at_once <= MAX_AT_ONCE * all
-        && !has_two_sides(handed.iter().map(|w| (w.by, w.waiter)))
+        && (goes_round(&handed) || !has_two_sides(handed.iter().map(|w| (w.by, w.waiter))))
+}
+
+/// True when each thread's waits are ended by the same other one, whose waits it does not end: a fair
+/// lock that the same threads take in turn. An even number of them looks like two sides.
+fn goes_round(handed: &[&Handed]) -> bool {
+    let mut ends: BTreeMap<(ThreadId, ThreadId), usize> = BTreeMap::new();
+    for wait in handed {
+        *ends.entry((wait.waiter, wait.by)).or_default() += 1;
+    }
+    let mut usual: BTreeMap<ThreadId, usize> = BTreeMap::new();
+    let mut returned = 0;
+    for (&(waiter, by), &count) in &ends {
+        let most = usual.entry(waiter).or_default();
+        *most = count.max(*most);
+        returned += count.min(ends.get(&(by, waiter)).copied().unwrap_or(0));
+    }
+    let all = handed.len() as f64;
+    handed.len() >= MIN_TURNS * usual.len()
+        && usual.values().sum::<usize>() as f64 >= MIN_USUAL * all
+        && returned as f64 <= MAX_RETURNED * all
 }
 
 /// True when the threads can be told apart into two sides that only end each other's waits, as those

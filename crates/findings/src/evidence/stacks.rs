@@ -4,7 +4,7 @@
 //! what its parent has and what its own frame adds. An exception or interrupt inside the kernel
 //! begins a new story: what the system call below it was doing says nothing about the wait above.
 
-use culprit_model::{FrameId, Recording, StackId, Text};
+use culprit_model::{FrameId, ModuleId, Recording, StackId, Text};
 
 use super::families::{Families, Family, of_kernel, of_user};
 
@@ -43,7 +43,13 @@ struct Told {
     writes: bool,
     /// Number of user frames.
     depth: u32,
+    /// The module of an interpreter's loop that called nothing named since.
+    interpreter: Option<ModuleId>,
 }
+
+/// CPython's loop (ceval.c). Of itself it waits for nothing but its lock, in functions (`take_gil`) whose
+/// names distributions strip.
+const INTERPRETER_LOOP: &str = "_PyEval_EvalFrameDefault";
 
 /// What one frame tells by itself.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +58,10 @@ struct FrameTold {
     kernel: bool,
     inlined: bool,
     writes: bool,
+    module: Option<ModuleId>,
+    unnamed: bool,
+    /// True for the loop of an interpreter that one thread at a time may run.
+    interprets: bool,
 }
 
 /// What every stack of a recording tells.
@@ -164,6 +174,9 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
         kernel,
         inlined: frame.inlined,
         writes: kernel && writes(&frame.function),
+        module: frame.module,
+        unnamed,
+        interprets: !kernel && frame.function.starts_with(INTERPRETER_LOOP),
     }
 }
 
@@ -206,6 +219,12 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     .find(|(family, _)| own.families.has(*family))
     .map(|(_, kind)| kind);
     let wrapper = own.families.has(Family::Wrapper);
+    let wait = match wait {
+        Some(WaitKind::Condition) if parent.interpreter.is_some() => Some(WaitKind::Mutex),
+        other => other,
+    };
+    let stays = |module: &ModuleId| own.unnamed && own.module == Some(*module);
+    let interpreter = if own.interprets { own.module } else { parent.interpreter.filter(stays) };
     Told {
         families: user_part(parent.families).with(own.families),
         wait: if wrapper { joined(parent.wait, wait) } else { None },
@@ -216,6 +235,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         gate: false,
         writes: false,
         depth: parent.depth + 1,
+        interpreter,
     }
 }
 

@@ -141,28 +141,24 @@ fn points(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -
     }
     let readings: Vec<(Time, u64, u64)> =
         readings.into_iter().filter_map(|(t, [b, w])| Some((t, b?, w?))).collect();
-    let mut points: Vec<Point> = readings
-        .windows(2)
-        .filter_map(|pair| {
-            let ((from, bytes, writes), (until, more_bytes, more_writes)) = (pair[0], pair[1]);
-            let within: Vec<SegmentId> = segments
-                .iter()
-                .copied()
-                .filter(|s| {
-                    let start = evidence.of_segment(evidence.chain.segment(*s)).start;
-                    start >= from && start < until
-                })
-                .collect();
-            let commits = fsync_storm::count_flushes(evidence, &within, Time(u64::MAX));
-            (commits >= MIN_COMMITS).then(|| Point {
-                commits,
-                bytes: more_bytes.saturating_sub(bytes) as f64 / commits as f64,
-                writes: more_writes.saturating_sub(writes) as f64 / commits as f64,
-                each: Nanos(evidence.total(&within).0 / commits as u64),
-            })
+    let start = |id: &SegmentId| evidence.of_segment(evidence.chain.segment(*id)).start;
+    let mut segments: Vec<(Time, SegmentId)> = segments.iter().map(|s| (start(s), *s)).collect();
+    segments.sort_unstable();
+    let before = |time: Time| segments.partition_point(|(start, _)| *start < time);
+    let point = |pair: &[(Time, u64, u64)]| {
+        let ((from, bytes, writes), (until, more_bytes, more_writes)) = (pair[0], pair[1]);
+        let within = segments[before(from)..before(until)].iter();
+        let within: Vec<SegmentId> = within.map(|(_, id)| *id).collect();
+        let commits = fsync_storm::count_flushes(evidence, &within, Time(u64::MAX));
+        (commits >= MIN_COMMITS).then(|| Point {
+            commits,
+            bytes: more_bytes.saturating_sub(bytes) as f64 / commits as f64,
+            writes: more_writes.saturating_sub(writes) as f64 / commits as f64,
+            each: Nanos(evidence.total(&within).0 / commits as u64),
         })
-        .filter(|p| p.bytes > 0.0)
-        .collect();
+    };
+    let points = readings.windows(2).filter_map(point);
+    let mut points: Vec<Point> = points.filter(|p| p.bytes > 0.0).collect();
     points.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
     points
 }

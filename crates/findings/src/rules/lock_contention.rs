@@ -182,24 +182,33 @@ mod tests {
         assert!(found.title.contains("one thread waited 50 times, 2.00 ms"), "{}", found.title);
     }
 
-    /// Three threads that take turns at a place, each with something to do when it is its turn.
-    fn turns(stack: &str, cause: Cause, doing: &str) -> Recording {
+    /// Threads that take turns at a place, each with something to do when it is its turn.
+    fn turns(count: usize, stack: &str, cause: Cause, doing: &str) -> Recording {
         let mut scene = Scene::default();
         let main = scene.program("server", None, 0);
         let process = scene.recording.thread(main).process;
-        let threads: Vec<_> = (0..3).map(|_| scene.thread(process, "worker", 0)).collect();
+        let threads: Vec<_> = (0..count).map(|_| scene.thread(process, "worker", 0)).collect();
         for (at, thread) in threads.iter().enumerate() {
             scene.spend(*thread, 2_000_000 * at as u64 + 1, Cause::Lock, stack, End::Unknown);
         }
         for _ in 0..30 {
             for (at, thread) in threads.iter().enumerate() {
-                let before = threads[(at + 2) % 3];
+                let before = threads[(at + count - 1) % count];
+                let others = 2_000_000 * (count as u64 - 1);
                 scene.spend(*thread, 2_000_000, cause, doing, End::Timer);
-                scene.spend(*thread, 4_000_000, Cause::Lock, stack, End::By(before));
+                scene.spend(*thread, others, Cause::Lock, stack, End::By(before));
             }
         }
-        scene.spend(main, 184_000_000, Cause::Lock, JOIN, End::By(threads[2]));
+        let whole = 2_000_000 * (31 * count as u64 - 1);
+        scene.spend(main, whole, Cause::Lock, JOIN, End::By(threads[count - 1]));
         scene.done()
+    }
+
+    #[test]
+    fn a_lock_that_goes_round_among_an_even_number_of_threads_is_no_queue() {
+        let own = "clone3;update;own_lock;libc.so.6!syscall;k:futex_do_wait";
+        let work = turns(4, own, Cause::CpuUser, "clone3;update;grow");
+        assert!(first(&work, "lock-contention").is_some_and(|f| f.share > 0.5));
     }
 
     #[test]
@@ -209,16 +218,16 @@ mod tests {
             "clone3;update;libc.so.6!__new_sem_wait_slow64;k:futex_do_wait",
             "clone3;update;own_lock;libc.so.6!syscall;k:futex_do_wait",
         ] {
-            let work = turns(stack, Cause::CpuUser, "clone3;update;grow");
+            let work = turns(3, stack, Cause::CpuUser, "clone3;update;grow");
             assert!(first(&work, "lock-contention").is_some_and(|f| f.share > 0.5), "{stack}");
-            let sleep = turns(stack, Cause::Sleep, NAP);
+            let sleep = turns(3, stack, Cause::Sleep, NAP);
             assert!(first(&sleep, "lock-contention").is_some_and(|f| f.share > 0.5), "{stack}");
             assert!(first(&sleep, "poll-sleep-loop").is_none());
             let why = first(&sleep, "lock-contention").map(|f| f.why).unwrap_or_default();
             assert!(why.starts_with("For most of that time the holder slept."), "{why}");
         }
         let condition = "clone3;update;libc.so.6!pthread_cond_wait;k:futex_do_wait";
-        let named = turns(condition, Cause::CpuUser, "clone3;update;grow");
+        let named = turns(3, condition, Cause::CpuUser, "clone3;update;grow");
         assert!(first(&named, "lock-contention").is_none(), "a condition is what its name says");
     }
 
@@ -250,6 +259,11 @@ mod tests {
             (
                 Cause::Lock,
                 "clone3;python3.11!take_gil;libc.so.6!pthread_cond_timedwait;k:futex_do_wait",
+            ),
+            (
+                Cause::Lock,
+                "clone3;python3.11!_PyEval_EvalFrameDefault;python3.11!?;python3.11!?;\
+                 libc.so.6!pthread_cond_timedwait;k:futex_do_wait",
             ),
             (
                 Cause::Lock,
