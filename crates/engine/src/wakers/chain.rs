@@ -5,10 +5,6 @@ use culprit_model::{Cause, Interval, Nanos, Recording, StackId, ThreadId, Time, 
 use super::lives::{Lives, end};
 use super::process_of;
 
-/// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
-/// inside one `do_exit` of the child.
-pub(super) const EXIT_TO_WAKEUP_NS: u64 = 1_000_000;
-
 /// How far a chain is followed; longer ones are loops of unclear data.
 const MOST_LINKS: usize = 64;
 
@@ -52,21 +48,26 @@ pub fn ended(recording: &Recording, lives: &Lives, wait: &Interval) -> Ended {
     if let Some(thread) = wait.waker {
         return Ended::By { thread, stack: wait.waker_stack };
     }
-    let source = wait.woken_by.filter(|source| *source != WakeSource::Thread);
-    // A thread that exits is no longer recorded when it wakes its parent: what is seen is an interrupt
-    // at most.
-    let unclear = matches!(source, None | Some(WakeSource::Interrupt | WakeSource::Unseen));
-    if let (false, Some(source)) = (unclear && wait.cause == Cause::Child, source) {
-        return Ended::ByInterrupt(source);
+    let by_exit =
+        || child_that_ended(recording, lives, wait).map(|thread| Ended::ByExit { thread });
+    match wait.woken_by {
+        None | Some(WakeSource::Thread) if end(wait) >= recording.thread_end(wait.thread) => {
+            Ended::Not
+        }
+        None | Some(WakeSource::Thread) => by_exit().unwrap_or(Ended::Unknown),
+        // A thread that exits is no longer recorded when it wakes its parent: what is seen of that is
+        // an interrupt at most.
+        Some(source @ (WakeSource::Interrupt | WakeSource::Unseen)) => {
+            by_exit().unwrap_or(Ended::ByInterrupt(source))
+        }
+        Some(source) => Ended::ByInterrupt(source),
     }
-    if source.is_none() && end(wait) >= recording.thread_end(wait.thread) {
-        return Ended::Not;
-    }
-    let parent = process_of(recording, wait.thread).filter(|_| wait.cause == Cause::Child);
-    match parent.and_then(|parent| lives.ends.child(parent, end(wait))) {
-        Some(thread) => Ended::ByExit { thread },
-        None => source.map_or(Ended::Unknown, Ended::ByInterrupt),
-    }
+}
+
+/// The thread that ended the child process that a thread waited for.
+fn child_that_ended(recording: &Recording, lives: &Lives, wait: &Interval) -> Option<ThreadId> {
+    let parent = process_of(recording, wait.thread).filter(|_| wait.cause == Cause::Child)?;
+    lives.ends.child(parent, end(wait))
 }
 
 /// One link of a chain: a wait and what ended it.

@@ -13,9 +13,12 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Nanos, ProcessId, Recording, StackId, ThreadId, Time};
 
-use super::chain::EXIT_TO_WAKEUP_NS;
 use super::lives::end;
 use crate::causes::{KERNEL_MODULE, matches, source_name};
+
+/// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
+/// inside one `do_exit` of the child.
+const EXIT_TO_WAKEUP: Nanos = Nanos(1_000_000);
 
 /// A first thread whose others lived on this long after its end left them to finish. Threads that
 /// are killed when a process exits get no further than that.
@@ -86,7 +89,7 @@ impl Ends {
         let children = self.children.get(&parent)?;
         let at = children.partition_point(|(ended, _)| *ended <= time).checked_sub(1)?;
         let (ended, child) = children[at];
-        (time.since(ended).0 <= EXIT_TO_WAKEUP_NS).then(|| self.thread(child)).flatten()
+        (time.since(ended) <= EXIT_TO_WAKEUP).then(|| self.thread(child)).flatten()
     }
 
     /// The thread that called for the end of a process; where no record tells, its first thread if

@@ -98,6 +98,8 @@ pub(crate) enum Family {
     /// Library: a runtime that runs many tasks on few threads, where it parks a thread that has
     /// none.
     Scheduler,
+    /// Library: the loop of an interpreter that one thread at a time may run.
+    Interpreter,
     /// Library: a runtime's launcher made this thread to run the program itself.
     Launched,
     /// Library: run-time linking.
@@ -345,6 +347,7 @@ const TABLE: &[Row] = &[
         "__new_sem_wait* *sem_wait* *sem_timedwait* *sem_clockwait* \
          java.util.concurrent.Semaphore.acquire*",
     ),
+    library(Family::Interpreter, "_PyEval_EvalFrameDefault*"),
     library(Family::Park, "*Parker*::park* Parker::park* std::thread::park*"),
     library(
         Family::Join,

@@ -108,7 +108,7 @@ fn is_lock(waits: &[Handed]) -> bool {
     let (at_once, all) = (at_once.count() as f64, handed.len() as f64);
     all >= MIN_HANDED * waits.len() as f64
         && at_once <= MAX_AT_ONCE * all
-        && (goes_round(&handed) || !has_two_sides(handed.iter().map(|w| (w.by, w.waiter))))
+        && (goes_round(&handed) || !has_two_sides(&handed))
 }
 
 /// True when each thread's waits are ended by the same other one, whose waits it does not end: a fair
@@ -133,11 +133,11 @@ fn goes_round(handed: &[&Handed]) -> bool {
 
 /// True when the threads can be told apart into two sides that only end each other's waits, as those
 /// do who write and who read a queue. Two threads alone may always be that.
-fn has_two_sides(ends: impl Iterator<Item = (ThreadId, ThreadId)>) -> bool {
+fn has_two_sides(handed: &[&Handed]) -> bool {
     let mut others: BTreeMap<ThreadId, BTreeSet<ThreadId>> = BTreeMap::new();
-    for (by, waiter) in ends {
-        others.entry(by).or_default().insert(waiter);
-        others.entry(waiter).or_default().insert(by);
+    for wait in handed {
+        others.entry(wait.by).or_default().insert(wait.waiter);
+        others.entry(wait.waiter).or_default().insert(wait.by);
     }
     let mut sides: BTreeMap<ThreadId, bool> = BTreeMap::new();
     for &start in others.keys() {

@@ -47,10 +47,6 @@ struct Told {
     interpreter: Option<ModuleId>,
 }
 
-/// CPython's loop (ceval.c). Of itself it waits for nothing but its lock, in functions (`take_gil`) whose
-/// names distributions strip.
-const INTERPRETER_LOOP: &str = "_PyEval_EvalFrameDefault";
-
 /// What one frame tells by itself.
 #[derive(Debug, Clone, Copy)]
 struct FrameTold {
@@ -60,8 +56,6 @@ struct FrameTold {
     writes: bool,
     module: Option<ModuleId>,
     unnamed: bool,
-    /// True for the loop of an interpreter that one thread at a time may run.
-    interprets: bool,
 }
 
 /// What every stack of a recording tells.
@@ -176,7 +170,6 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
         writes: kernel && writes(&frame.function),
         module: frame.module,
         unnamed,
-        interprets: !kernel && frame.function.starts_with(INTERPRETER_LOOP),
     }
 }
 
@@ -219,12 +212,16 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     .find(|(family, _)| own.families.has(*family))
     .map(|(_, kind)| kind);
     let wrapper = own.families.has(Family::Wrapper);
+    // Of itself such a loop waits for nothing but its lock; distributions strip the names between.
     let wait = match wait {
         Some(WaitKind::Condition) if parent.interpreter.is_some() => Some(WaitKind::Mutex),
         other => other,
     };
     let stays = |module: &ModuleId| own.unnamed && own.module == Some(*module);
-    let interpreter = if own.interprets { own.module } else { parent.interpreter.filter(stays) };
+    let interpreter = match own.families.has(Family::Interpreter) {
+        true => own.module,
+        false => parent.interpreter.filter(stays),
+    };
     Told {
         families: user_part(parent.families).with(own.families),
         wait: if wrapper { joined(parent.wait, wait) } else { None },
