@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../casebook").canonicalize()?;
+    // As it is when this runs: a cache of built files may have been filled from another checkout.
+    let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = Path::new(&package).join("../../casebook").canonicalize()?;
     println!("cargo:rerun-if-changed={}", root.display());
     let mut files = Vec::new();
     for folder in entries(&root)?.into_iter().filter(|path| path.join("case.toml").is_file()) {
