@@ -18,7 +18,7 @@ peer's of the same round; all figures are medians over the rounds, with the lowe
   CPU time is its process's, less that of a run with one call.
 - net: both clients talk to Culprit's server. Round trips of a byte against some lines of C; requests
   for a page, a connection each and 8 at once, against wrk. Rates can be compared, latencies cannot:
-  wrk's begin when the connection stands. Culprit's clients are 8 threads, wrk's are one with epoll.
+  wrk's begin when the connection stands. Both have one thread that waits for all of them.
 - cmd: against hyperfine, without a shell. `CPU told` is what the tool says that the command used, the
   mean; `CPU used` is that of the whole tool with its children, its own start included, by the number of
   runs.

@@ -23,7 +23,7 @@ use culprit_model::{Cause, FrameId, Nanos, Recording, ThreadId, Time};
 use rustc_hash::FxHashMap;
 
 use crate::causes::Causes;
-use crate::wakers::{Relevance, Scope};
+use crate::wakers::{Relevance, Row, Scope};
 
 /// Windows of a run: enough to place a change to one per cent, few enough that each holds samples.
 const WINDOWS: u64 = 100;
@@ -232,7 +232,7 @@ fn pieces(
     match relevance.scope {
         Scope::Command { .. } => {
             for segment in &relevance.path.segments {
-                add(segment.interval, segment.from, segment.to);
+                add(segment.interval.map(Row::index), segment.from, segment.to);
             }
         }
         Scope::Service => {

@@ -133,9 +133,8 @@ pub(crate) fn waited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Nanos {
 
 /// The time of those segments whose stacks are in a family.
 pub(crate) fn in_family(evidence: &Evidence<'_>, segments: &[SegmentId], family: Family) -> Nanos {
-    let segments = segments.iter().map(|s| evidence.chain.segment(*s));
-    let own = segments.filter(|s| evidence.stacks.in_family(evidence.of_segment(s).stack, family));
-    own.map(|s| s.length).sum()
+    let own = evidence.doings.among(segments, |d| evidence.stacks.in_family(d.stack, family));
+    evidence.total(&own)
 }
 
 /// As [`by_program`], of programs of whose CPU time on the chain the segments are at least `share`,

@@ -7,25 +7,30 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::STACK_LOST;
-use culprit_model::{Cause, Nanos, StackId, Text};
+use culprit_model::{Cause, Nanos, Text};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Doing, Evidence};
 
 /// Time by cause and function, then by finding.
 pub(crate) type Parts = BTreeMap<(Cause, Text), BTreeMap<&'static str, Nanos>>;
 
 /// The parts of a recording, by the finding that holds each segment; n log n in segments.
 pub(crate) fn of(evidence: &Evidence<'_>, owners: &[Option<&'static str>]) -> Parts {
-    // By handles first: segments are many, and names are long to compare.
-    let mut handles: BTreeMap<(Cause, Option<StackId>, &'static str), Nanos> = BTreeMap::new();
-    for (segment, owner) in evidence.chain.segments.iter().zip(owners) {
-        if let Some(id) = *owner {
-            let interval = evidence.of_segment(segment);
-            *handles.entry((interval.cause, interval.stack, id)).or_default() += segment.length;
+    // By kinds first: segments are many, and each kind is of one or two findings.
+    let mut by_kind: Vec<Vec<(&'static str, Nanos)>> = evidence.doings.each(|_| Vec::new());
+    for ((id, segment), owner) in evidence.chain.iter().zip(owners) {
+        let Some(owner) = *owner else { continue };
+        let sums = &mut by_kind[evidence.doings.kind(id)];
+        match sums.iter_mut().find(|(known, _)| *known == owner) {
+            Some((_, sum)) => *sum += segment.length,
+            None => sums.push((owner, segment.length)),
         }
     }
+    let kinds = evidence.doings.each(|doing| *doing);
+    let sums = kinds.into_iter().zip(by_kind);
+    let sums = sums.flat_map(|(kind, sums)| sums.into_iter().map(move |sum| (kind, sum)));
     let mut parts = Parts::new();
-    for ((cause, stack, id), time) in handles {
+    for (Doing { cause, stack }, (id, time)) in sums {
         let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);
         let frame = evidence.stacks.user(stack).or_else(leaf);
         let function = frame.map_or_else(|| Text::from(STACK_LOST), |f| evidence.name(Some(f)));

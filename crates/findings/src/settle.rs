@@ -90,11 +90,9 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
 
 /// The segments of a claim that no claim before it took, in order.
 fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
-    let mut held: Vec<_> = segments
-        .iter()
-        .copied()
-        .filter(|s| !std::mem::replace(&mut taken[s.index()], true))
-        .collect();
+    let mut held = Vec::with_capacity(segments.len());
+    let free = |s: &SegmentId| !std::mem::replace(&mut taken[s.index()], true);
+    held.extend(segments.iter().copied().filter(free));
     held.sort_unstable();
     held
 }

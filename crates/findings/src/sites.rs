@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use rustc_hash::FxHashMap;
+
 use culprit_model::{Evidence as Fact, FrameId, Interval, Nanos, StackId, Text, ThreadId, Where};
 
 use crate::evidence::{Evidence, IntervalId, Segment, SegmentId};
@@ -36,7 +38,7 @@ impl Place {
 /// The places of a set of segments.
 pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec<Where> {
     match site {
-        Site::Work => ranked(evidence, work(evidence, held), Evidence::function),
+        Site::Work => ranked(evidence, work(evidence, held), |e, i| e.function(i)),
         Site::Owner => ranked(evidence, work(evidence, held), Evidence::owner),
         Site::Caller => ranked(evidence, work(evidence, held), Evidence::caller),
         Site::Requester => {
@@ -52,11 +54,11 @@ pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec
         }
         Site::Entry => ranked(evidence, work(evidence, held), Evidence::focus),
         Site::WaitThenWork => {
-            let mut places = ranked(evidence, waits(evidence, held), Evidence::function);
+            let mut places = ranked(evidence, waits(evidence, held), |e, i| e.function(i));
             places.truncate(2);
             let work =
                 work(evidence, held).filter(|(i, _)| !evidence.interval(*i).cause.is_blocked());
-            for place in ranked(evidence, work, Evidence::function) {
+            for place in ranked(evidence, work, |e, i| e.function(i)) {
                 if places.len() < MAX_SITES && !places.contains(&place) {
                     places.push(place);
                 }
@@ -112,7 +114,7 @@ fn ranked<'e>(
     pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId> + Copy,
 ) -> Vec<Where> {
     // By handles first: segments are many, and names are long to compare.
-    let mut handles: BTreeMap<(ThreadId, Option<FrameId>), Place> = BTreeMap::new();
+    let mut handles: FxHashMap<(ThreadId, Option<FrameId>), Place> = FxHashMap::default();
     for (id, cost) in costs {
         let interval = evidence.interval(id);
         let place =
@@ -126,6 +128,8 @@ fn ranked<'e>(
             place.typical = (cost, id);
         }
     }
+    let mut handles: Vec<_> = handles.into_iter().collect();
+    handles.sort_unstable_by_key(|(handle, _)| *handle);
     let mut places: BTreeMap<(Text, Text, Text), Place> = BTreeMap::new();
     for ((thread, frame), part) in handles {
         let names = evidence.recording.thread(thread);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Evidence as Fact, FrameId, Interval, Nanos, Text, ThreadId};
+use culprit_model::{Cause, Evidence as Fact, FrameId, Nanos, Text, ThreadId};
 
-use crate::evidence::{Evidence, Segment, SegmentId};
+use crate::evidence::{Doing, Evidence, Segment, SegmentId};
 use crate::rule::fact;
 
 /// The segments of one key, and their time.
@@ -24,17 +24,20 @@ pub(crate) fn by<K: Ord>(
     segments: &[SegmentId],
     key: impl Fn(&Segment) -> Option<K>,
 ) -> Vec<Tally<K>> {
-    let mut groups: BTreeMap<K, (Vec<SegmentId>, Nanos)> = BTreeMap::new();
+    // In the order of their keys. Neighbours mostly have the same one, which is looked up once.
+    let (mut tallies, mut last): (Vec<Tally<K>>, usize) = (Vec::new(), 0);
     for &id in segments {
         let segment = evidence.chain.segment(id);
-        if let Some(key) = key(segment) {
-            let group = groups.entry(key).or_default();
-            group.0.push(id);
-            group.1 += segment.length;
+        let Some(key) = key(segment) else { continue };
+        if tallies.get(last).is_none_or(|tally| tally.key != key) {
+            last = tallies.binary_search_by(|tally| tally.key.cmp(&key)).unwrap_or_else(|at| {
+                tallies.insert(at, Tally { key, segments: Vec::new(), total: Nanos::ZERO });
+                at
+            });
         }
+        tallies[last].segments.push(id);
+        tallies[last].total += segment.length;
     }
-    let mut tallies: Vec<_> =
-        groups.into_iter().map(|(key, (segments, total))| Tally { key, segments, total }).collect();
     // The sort is stable, so equal totals stay in the order of their keys.
     tallies.sort_by_key(|t| std::cmp::Reverse(t.total));
     tallies
@@ -65,24 +68,30 @@ pub(crate) fn done(evidence: &Evidence<'_>, segments: &[SegmentId], limit: usize
         .collect()
 }
 
-/// Groups segments by the name of a function, as [`by`] does by a key.
+/// Groups segments by the name of a function that their cause and stack tell, as [`by`] does by a key.
 pub(crate) fn by_name(
     evidence: &Evidence<'_>,
     segments: &[SegmentId],
-    function: impl Fn(&Interval) -> Option<FrameId>,
+    function: impl Fn(&Doing) -> Option<FrameId>,
 ) -> Vec<Tally<Text>> {
-    let frames = by(evidence, segments, |s| function(evidence.of_segment(s)));
-    let mut names: BTreeMap<Text, Tally<Text>> = BTreeMap::new();
-    for part in frames {
-        let name = evidence.name(Some(part.key));
-        let empty = || Tally { key: name.clone(), segments: Vec::new(), total: Nanos::ZERO };
-        let all = names.entry(name.clone()).or_insert_with(empty);
-        all.segments.extend(part.segments);
-        all.total += part.total;
+    let mut tallies: Vec<Tally<Text>> = Vec::new();
+    let mut known: BTreeMap<Text, usize> = BTreeMap::new();
+    // Names are long to compare, and segments are many: each kind is looked up once.
+    let of_kind = evidence.doings.each(|doing| {
+        let key = evidence.name(Some(function(doing)?));
+        Some(*known.entry(key.clone()).or_insert_with(|| {
+            tallies.push(Tally { key, segments: Vec::new(), total: Nanos::ZERO });
+            tallies.len() - 1
+        }))
+    });
+    for id in segments {
+        if let Some(tally) = of_kind[evidence.doings.kind(*id)] {
+            tallies[tally].segments.push(*id);
+            tallies[tally].total += evidence.chain.segment(*id).length;
+        }
     }
-    let mut tallies: Vec<_> = names.into_values().collect();
-    tallies.iter_mut().for_each(|tally| tally.segments.sort_unstable());
-    tallies.sort_by_key(|t| std::cmp::Reverse(t.total));
+    tallies.retain(|tally| !tally.segments.is_empty());
+    tallies.sort_by(|a, b| b.total.cmp(&a.total).then_with(|| a.key.cmp(&b.key)));
     tallies
 }
 

@@ -109,10 +109,10 @@ fn link(
     path: &CriticalPath,
     segment: &Segment,
 ) -> PathLink {
-    let row = segment.interval.map(|at| &recording.intervals[at]);
+    let row = segment.interval.map(|at| &recording.intervals[at.index()]);
     let waiting = path
         .around(segment)
-        .map(|wait| recording.thread_name(recording.intervals[wait.interval].thread));
+        .map(|wait| recording.thread_name(recording.intervals[wait.interval.index()].thread));
     PathLink {
         from: segment.from,
         to: segment.to,

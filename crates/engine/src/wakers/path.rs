@@ -10,6 +10,8 @@
 //! thread that ended that process, whichever thread was the last to go. And where the thread that
 //! ended the command was not born yet, with its process's first thread.
 
+use std::num::NonZeroU32;
+
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 use rustc_hash::FxHashMap;
 
@@ -21,18 +23,40 @@ use super::tasks::Meanwhile;
 /// Windows inside windows; real chains of waits are shorter.
 const DEEPEST: usize = 64;
 
+/// A place in a table or list. A path has as many as there are waits: four bytes each, also where there
+/// may be none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Row(NonZeroU32);
+
+impl Row {
+    /// The value as an index.
+    #[must_use]
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    /// The handle of the row at `index`; the last one that there can be, past 2^32 - 2.
+    #[must_use]
+    #[inline]
+    pub fn from_index(index: usize) -> Self {
+        let number = u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1);
+        Self(NonZeroU32::new(number).unwrap_or(NonZeroU32::MAX))
+    }
+}
+
 /// A stretch of the critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// Row of the `intervals` table that is charged; none when the thread has no row there.
-    pub interval: Option<usize>,
+    pub interval: Option<Row>,
     /// From when.
     pub from: Time,
     /// Until when.
     pub to: Time,
     /// The wait that this stretch explains, as place in [`CriticalPath::waits`]; none when the
     /// charged thread is the one whose path it is.
-    pub under: Option<usize>,
+    pub under: Option<Row>,
     /// True for what the life of the thread that ended a wait leaves unexplained of it.
     pub residue: bool,
 }
@@ -49,7 +73,7 @@ impl Segment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathWait {
     /// Row of the `intervals` table.
-    pub interval: usize,
+    pub interval: Row,
     /// The part of it that is on the path: from when.
     pub from: Time,
     /// Until when.
@@ -57,7 +81,7 @@ pub struct PathWait {
     /// What ended it.
     pub ended: Ended,
     /// The wait that this one explains a part of, as place in [`CriticalPath::waits`].
-    pub under: Option<usize>,
+    pub under: Option<Row>,
 }
 
 /// What a thread's time between two instants was really spent on.
@@ -74,7 +98,7 @@ impl CriticalPath {
     pub fn around<'a>(&'a self, segment: &Segment) -> impl Iterator<Item = &'a PathWait> {
         let mut next = segment.under;
         std::iter::from_fn(move || {
-            let wait = self.waits.get(next?)?;
+            let wait = self.waits.get(next?.index())?;
             next = wait.under;
             Some(wait)
         })
@@ -89,7 +113,7 @@ struct Walk {
     /// Where it stands.
     now: Time,
     /// The wait that is explained.
-    under: Option<usize>,
+    under: Option<Row>,
     /// True where a user's range ends, and not a wait: what goes on beyond it is followed, too.
     goes_on: bool,
     /// True while no thread of the process works on a task: the walk stays on its thread.
@@ -156,7 +180,7 @@ fn walked(
         let start = row.start.max(walk.from);
         let stop = std::mem::replace(&mut walk.now, start);
         let own = Segment {
-            interval: Some(at),
+            interval: Some(Row::from_index(at)),
             from: start,
             to: stop,
             under: walk.under,
@@ -177,8 +201,9 @@ fn walked(
             path.segments.push(own);
             continue;
         };
-        path.waits.push(PathWait { interval: at, from: start, to: stop, ended, under });
-        let under = Some(path.waits.len() - 1);
+        let interval = Row::from_index(at);
+        let inner = Some(Row::from_index(path.waits.len()));
+        path.waits.push(PathWait { interval, from: start, to: stop, ended, under });
         let now = match goes_on {
             true => stop,
             false => last_active(recording, lives, (other, near.entry(other).or_default()), stop),
@@ -187,7 +212,7 @@ fn walked(
         if now < stop {
             path.segments.push(Segment { from: now, residue: true, ..own });
         }
-        open.push(Walk { thread: other, from: start, now, under, goes_on, rests: false });
+        open.push(Walk { thread: other, from: start, now, under: inner, goes_on, rests: false });
     }
     path.segments.reverse();
     path
@@ -265,7 +290,7 @@ fn leave(recording: &Recording, lives: &Lives, path: &mut CriticalPath, walk: &m
     let rows = &recording.intervals[lives.rows(walk.thread)];
     let last = rows.partition_point(|row| row.start < walk.now).checked_sub(1);
     let ended = last.map_or(walk.from, |at| end(&rows[at])).clamp(walk.from, walk.now);
-    let waiter = walk.under.and_then(|at| path.waits.get(at)).copied();
+    let waiter = walk.under.and_then(|at| path.waits.get(at.index())).copied();
     path.segments.push(Segment {
         interval: waiter.map(|wait| wait.interval),
         from: ended,

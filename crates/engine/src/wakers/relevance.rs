@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 
 use super::lives::Lives;
-use super::path::{CriticalPath, Segment, critical_path, selected_path};
+use super::path::{CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 use crate::causes::Causes;
 
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
@@ -120,14 +120,14 @@ impl Relevance {
         let mut own = vec![Nanos::ZERO; recording.intervals.len()];
         let mut waited = own.clone();
         for segment in &path.segments {
-            let Some(at) = segment.interval else { continue };
+            let Some(at) = segment.interval.map(Row::index) else { continue };
             own[at] += segment.length();
             if recording.intervals[at].cause.is_blocked() && !segment.residue {
                 waited[at] += segment.length();
             }
         }
         for wait in &path.waits {
-            waited[wait.interval] += wait.to.since(wait.from);
+            waited[wait.interval.index()] += wait.to.since(wait.from);
         }
         let idle = idle_threads(recording, lives, &own);
         Self { scope, wall, path, own, waited, idle }
@@ -248,9 +248,9 @@ fn idle_threads(recording: &Recording, lives: &Lives, own: &[Nanos]) -> Vec<bool
 /// Appends a path; its places of waits move.
 fn extend(path: &mut CriticalPath, more: CriticalPath) {
     let moved = path.waits.len();
-    let shift = |under: Option<usize>| under.map(|at| at + moved);
+    let shift = |under: Option<Row>| under.map(|at| Row::from_index(at.index() + moved));
     let segments = more.segments.into_iter();
     path.segments.extend(segments.map(|s| Segment { under: shift(s.under), ..s }));
     let waits = more.waits.into_iter();
-    path.waits.extend(waits.map(|w| super::path::PathWait { under: shift(w.under), ..w }));
+    path.waits.extend(waits.map(|w| PathWait { under: shift(w.under), ..w }));
 }

@@ -1,7 +1,7 @@
 use culprit_model::notation::parse;
 use culprit_model::{Nanos, Recording, ThreadId, Time};
 
-use super::{Ended, Lives, Relevance, Scope, Segment, chain, critical_path, selected_path};
+use super::{Ended, Lives, Relevance, Row, Scope, Segment, chain, critical_path, selected_path};
 
 /// Draws the critical path: per tick the first letter of the charged thread's name, `?` for nobody.
 fn drawn(recording: &Recording, relevance: &Relevance) -> String {
@@ -10,7 +10,7 @@ fn drawn(recording: &Recording, relevance: &Relevance) -> String {
     let mut strip = String::new();
     for segment in &relevance.path.segments {
         while middle < segment.to.0 {
-            let thread = segment.interval.map(|at| recording.intervals[at].thread);
+            let thread = segment.interval.map(|at| recording.intervals[at.index()].thread);
             let name = thread.map(|id| recording.thread(id).name.clone());
             strip.push(name.and_then(|name| name.chars().next()).unwrap_or('?'));
             middle += tick;
@@ -159,7 +159,7 @@ fn a_selected_range_that_ends_inside_of_waits_follows_them_all_the_same() {
     let range = (Time(0), Time(7_000_000));
     let path = selected_path(&recording, &lives, ThreadId(0), range);
     let whose = |segment: &Segment| {
-        let row = &recording.intervals[segment.interval.expect("a row")];
+        let row = &recording.intervals[segment.interval.expect("a row").index()];
         (row.thread.0, segment.length().0 / 1_000_000, segment.residue)
     };
     let found: Vec<_> = path.segments.iter().map(whose).collect();
@@ -277,6 +277,7 @@ fn while_no_task_is_worked_on_the_wait_that_ended_that_is_told_once() {
         ),
         "mmppppppppmm",
     );
-    let waits: Vec<_> = relevance.path.segments.iter().filter_map(|s| s.interval).collect();
+    let waits: Vec<_> =
+        relevance.path.segments.iter().filter_map(|s| s.interval.map(Row::index)).collect();
     assert!(waits.iter().all(|at| recording.intervals[*at].thread != ThreadId(3)));
 }

@@ -19,14 +19,14 @@
 //! For a service (nothing ended, or it was told to) every thread's time counts but its idle waits;
 //! its other waits are followed in the same way, and no interval counts for more than its length.
 
-use culprit_engine::wakers::{CriticalPath, Lives, Scope, critical_path, selected_path};
+use culprit_engine::wakers::{CriticalPath, Lives, Row, Scope, critical_path, selected_path};
 use culprit_model::{Nanos, Recording, ThreadId, Time};
 
 use super::idle::Idle;
 use super::loops::Loops;
 use super::peers::Peers;
 use super::stacks::Stacks;
-use super::work::Work;
+use super::work::WorkOfAll;
 
 /// A row of the `intervals` table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ impl SegmentId {
 
 /// A wait of the chain that was filled with what another thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LinkId(pub(crate) u32);
+pub(crate) struct LinkId(Row);
 
 /// A stretch of the measured time that one thread spent in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub(crate) struct Source<'a> {
     /// Which waits are rounds of a polling loop.
     pub(crate) loops: &'a Loops,
     /// Who works when.
-    pub(crate) work: &'a Work,
+    pub(crate) work: &'a WorkOfAll<'a>,
     /// Who ended waits for the network.
     pub(crate) peers: &'a Peers,
     /// Measure from here and up to there.
@@ -165,7 +165,7 @@ impl Chain {
     pub(crate) fn links(&self, segment: &Segment) -> impl Iterator<Item = &Link> {
         let mut next = segment.link;
         std::iter::from_fn(move || {
-            let link = &self.links[next?.0 as usize];
+            let link = &self.links[next?.0.index()];
             next = link.parent;
             Some(link)
         })
@@ -202,8 +202,8 @@ impl Builder<'_, '_> {
         self.add_links(path, first, under);
         self.chain.segments.reserve(path.segments.len());
         for segment in &path.segments {
-            let Some(row) = segment.interval else { continue };
-            let link = segment.under.map_or(under, |at| Some(link_id(first + at)));
+            let Some(row) = segment.interval.map(Row::index) else { continue };
+            let link = segment.under.map_or(under, |at| Some(link_id(first + at.index())));
             let interval = &source.recording.intervals[row];
             let id = IntervalId::from_index(row);
             let range = (segment.from, segment.to);
@@ -218,8 +218,8 @@ impl Builder<'_, '_> {
 
     fn add_links(&mut self, path: &CriticalPath, first: usize, under: Option<LinkId>) {
         self.chain.links.extend(path.waits.iter().map(|wait| Link {
-            wait: IntervalId::from_index(wait.interval),
-            parent: wait.under.map_or(under, |at| Some(link_id(first + at))),
+            wait: IntervalId::from_index(wait.interval.index()),
+            parent: wait.under.map_or(under, |at| Some(link_id(first + at.index()))),
             inferred: false,
         }));
     }
@@ -227,7 +227,7 @@ impl Builder<'_, '_> {
     /// True when a thread waits above a link already: to follow it again would go in circles.
     fn is_above(&self, link: Option<LinkId>, thread: ThreadId) -> bool {
         let mut next = link;
-        while let Some(link) = next.and_then(|l| self.chain.links.get(l.0 as usize)) {
+        while let Some(link) = next.and_then(|l| self.chain.links.get(l.0.index())) {
             if self.source.recording.intervals[link.wait.index()].thread == thread {
                 return true;
             }
@@ -341,5 +341,5 @@ impl Builder<'_, '_> {
 }
 
 fn link_id(index: usize) -> LinkId {
-    LinkId(u32::try_from(index).unwrap_or(u32::MAX))
+    LinkId(Row::from_index(index))
 }

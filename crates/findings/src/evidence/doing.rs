@@ -33,6 +33,8 @@ impl From<&Interval> for Doing {
 pub(crate) struct Doings {
     /// Each kind once.
     kinds: Vec<Doing>,
+    /// How many segments are of each kind.
+    counts: Vec<u32>,
     /// The kind of each segment, as index.
     of: Vec<u32>,
 }
@@ -40,7 +42,7 @@ pub(crate) struct Doings {
 impl Doings {
     /// Finds the kinds; linear in segments where a stack has few causes.
     pub(crate) fn of(chain: &Chain, intervals: &[Interval]) -> Self {
-        let mut doings = Self { kinds: Vec::new(), of: Vec::with_capacity(chain.segments.len()) };
+        let mut doings = Self { of: Vec::with_capacity(chain.segments.len()), ..Self::default() };
         // By stack first, because looking up in a tree costs more than all the rest.
         let mut of_stack: Vec<Vec<(Cause, u32)>> = Vec::new();
         let mut without: BTreeMap<Cause, u32> = BTreeMap::new();
@@ -63,19 +65,46 @@ impl Doings {
             };
             if kind == next {
                 doings.kinds.push(Doing { cause, stack });
+                doings.counts.push(0);
             }
+            doings.counts[kind as usize] += 1;
             doings.of.push(kind);
         }
         doings
     }
 
+    /// What `tell` says of each kind, by [`Doings::kind`].
+    pub(crate) fn each<T>(&self, tell: impl FnMut(&Doing) -> T) -> Vec<T> {
+        self.kinds.iter().map(tell).collect()
+    }
+
+    /// The kind of a segment, as index of what [`Doings::each`] returns.
+    pub(crate) fn kind(&self, segment: SegmentId) -> usize {
+        self.of[segment.index()] as usize
+    }
+
+    /// Those of some segments in which what is done is `wanted`, in their order.
+    pub(crate) fn among(
+        &self,
+        segments: &[SegmentId],
+        wanted: impl FnMut(&Doing) -> bool,
+    ) -> Vec<SegmentId> {
+        let wanted = self.each(wanted);
+        let mut found = Vec::with_capacity(segments.len());
+        found.extend(segments.iter().copied().filter(|segment| wanted[self.kind(*segment)]));
+        found
+    }
+
     /// The segments in which what is done is `wanted`, in order.
     pub(crate) fn segments(&self, wanted: impl FnMut(&Doing) -> bool) -> Vec<SegmentId> {
-        let wanted: Vec<bool> = self.kinds.iter().map(wanted).collect();
+        let wanted = self.each(wanted);
         if !wanted.contains(&true) {
             return Vec::new();
         }
+        let count = self.counts.iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+        let mut found = Vec::with_capacity(count.map(|(count, _)| *count as usize).sum());
         let all = (0u32..).map(SegmentId).zip(&self.of);
-        all.filter(|(_, kind)| wanted[**kind as usize]).map(|(id, _)| id).collect()
+        found.extend(all.filter(|(_, kind)| wanted[**kind as usize]).map(|(id, _)| id));
+        found
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! recording -> stacks (families, waits) -> locks, loops -+-> chain (what the measured time was spent on)
 //!           -> lives, work -------------------------------+
-//!           -> counters, faults, place facts
+//!           -> chores, counters, faults, place facts
 //! ```
 
 pub(crate) mod chain;
@@ -45,7 +45,7 @@ pub(crate) use memory::{Memory, Resident};
 use peers::Peers;
 pub(crate) use relation::Relation;
 pub(crate) use stacks::Stacks;
-pub(crate) use work::Work;
+pub(crate) use work::{Work, WorkOfAll};
 
 use crate::doubt::Apart;
 use crate::report::Options;
@@ -71,7 +71,7 @@ pub(crate) struct Evidence<'a> {
     /// Its polling loops.
     pub(crate) loops: Loops,
     /// Who works when.
-    pub(crate) work: Work,
+    pub(crate) work: WorkOfAll<'a>,
     /// What the measured time was spent on.
     pub(crate) chain: Chain,
     /// What its counters grew by.
@@ -87,41 +87,57 @@ pub(crate) struct Evidence<'a> {
     /// What each segment depends on.
     relations: Vec<Relation>,
     /// What is done in each segment.
+    pub(crate) doings: Doings,
+}
+
+/// The chain, and what it takes to make it.
+struct Chained {
+    stacks: Stacks,
+    lives: Lives,
+    locks: Locks,
+    loops: Loops,
+    chain: Chain,
     doings: Doings,
 }
 
-impl<'a> Evidence<'a> {
-    /// Computes everything; n log n in intervals.
-    pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
-        let (work, (stacks, lives, locks, loops, peers)) = side_by_side::both(
-            || Work::of_all(recording),
-            || {
-                let (stacks, lives) = (Stacks::of(recording), Lives::of(recording));
-                let locks = Locks::of(recording, &stacks);
-                let loops = Loops::of(recording, &lives, &stacks, &locks);
-                let peers = Peers::of(recording, &lives, &stacks);
-                (stacks, lives, locks, loops, peers)
-            },
-        );
+impl Chained {
+    fn of(recording: &Recording, options: &Options, work: &WorkOfAll<'_>) -> Self {
+        let (stacks, lives) = (Stacks::of(recording), Lives::of(recording));
+        let locks = Locks::of(recording, &stacks);
+        let loops = Loops::of(recording, &lives, &stacks, &locks);
+        let peers = Peers::of(recording, &lives, &stacks);
         let chain = Chain::of(&chain::Source {
             recording,
             lives: &lives,
             stacks: &stacks,
             loops: &loops,
-            work: &work,
+            work,
             peers: &peers,
             range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
             threads: options.threads.as_deref(),
         });
-        let chores = Chores::of(recording);
+        let doings = Doings::of(&chain, &recording.intervals);
+        Self { stacks, lives, locks, loops, chain, doings }
+    }
+}
+
+impl<'a> Evidence<'a> {
+    /// Computes everything; n log n in intervals.
+    pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
+        let work = WorkOfAll::of(recording);
+        let ((chores, managed, sums_apart), chained) = side_by_side::both(
+            || {
+                work.find_out();
+                let chores = Chores::of(recording);
+                let managed = Managed::of(recording, &chores);
+                (chores, managed, Apart::of(recording))
+            },
+            || Chained::of(recording, options, &work),
+        );
+        let Chained { stacks, lives, locks, loops, chain, doings } = chained;
         let chore_time = ChoreTime::of(&chain, &recording.intervals, &chores);
-        let managed = Managed::of(recording, &chores);
-        let counters = Counters::of(recording);
-        let faults = Faults::of(recording);
         let frames = (0..recording.frames.len()).map(FrameId::from_index);
         let names = frames.map(|f| Text::from(recording.frame_name(f))).collect();
-        let relations = Vec::new();
-        let doings = Doings::of(&chain, &recording.intervals);
         let mut evidence = Self {
             recording,
             stacks,
@@ -133,12 +149,12 @@ impl<'a> Evidence<'a> {
             loops,
             work,
             chain,
-            counters,
-            faults,
+            counters: Counters::of(recording),
+            faults: Faults::of(recording),
             memory: Memory::of(recording),
-            sums_apart: Apart::of(recording),
+            sums_apart,
             names,
-            relations,
+            relations: Vec::new(),
             doings,
         };
         evidence.relations = evidence.chain.segments.iter().map(|s| evidence.relate(s)).collect();
@@ -201,8 +217,11 @@ impl<'a> Evidence<'a> {
 
     /// The segments that depend on `relation`.
     pub(crate) fn depending_on(&self, relation: Relation) -> Vec<SegmentId> {
+        let count = self.relations.iter().filter(|r| **r == relation).count();
         let all = (0u32..).map(SegmentId).zip(&self.relations);
-        all.filter(|(_, r)| **r == relation).map(|(id, _)| id).collect()
+        let mut found = Vec::with_capacity(count);
+        found.extend(all.filter(|(_, r)| **r == relation).map(|(id, _)| id));
+        found
     }
 
     /// The time of a set of segments.
@@ -211,13 +230,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// The function to look at for an interval: where the CPU was, or who waits.
-    pub(crate) fn function(&self, interval: &Interval) -> Option<FrameId> {
-        let leaf =
-            interval.stack.and_then(|s| self.recording.stacks.get(s.index())).map(|s| s.frame);
-        match interval.cause {
-            Cause::CpuUser => self.stacks.code(interval.stack).or(leaf),
-            Cause::CpuKernel => self.stacks.entry(interval.stack).or(leaf),
-            _ => self.stacks.focus(interval.stack),
+    pub(crate) fn function(&self, doing: impl Into<Doing>) -> Option<FrameId> {
+        let Doing { cause, stack } = doing.into();
+        let leaf = stack.and_then(|s| self.recording.stacks.get(s.index())).map(|s| s.frame);
+        match cause {
+            Cause::CpuUser => self.stacks.code(stack).or(leaf),
+            Cause::CpuKernel => self.stacks.entry(stack).or(leaf),
+            _ => self.stacks.focus(stack),
         }
     }
 

@@ -10,7 +10,8 @@
 //! count  121010
 //! ```
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
@@ -45,12 +46,33 @@ pub(crate) const fn is_work(cause: Cause) -> bool {
         || matches!(cause, Cause::Disk | Cause::Fsync | Cause::Fault | Cause::Memory)
 }
 
-impl Work {
-    /// The work of every recorded thread, n log n in stretches of work.
-    pub(crate) fn of_all(recording: &Recording) -> Self {
-        Self::of(&recording.intervals, |i| is_work(i.cause))
+/// The work of every recorded thread, found out by whoever asks first: n log n in stretches of work.
+#[derive(Debug)]
+pub(crate) struct WorkOfAll<'a> {
+    recording: &'a Recording,
+    found: OnceLock<Work>,
+}
+
+impl<'a> WorkOfAll<'a> {
+    pub(crate) const fn of(recording: &'a Recording) -> Self {
+        Self { recording, found: OnceLock::new() }
     }
 
+    /// Finds it out, unless somebody has.
+    pub(crate) fn find_out(&self) -> &Work {
+        self.found.get_or_init(|| Work::of(&self.recording.intervals, |i| is_work(i.cause)))
+    }
+}
+
+impl Deref for WorkOfAll<'_> {
+    type Target = Work;
+
+    fn deref(&self) -> &Work {
+        self.find_out()
+    }
+}
+
+impl Work {
     /// The work of one process's threads, and what they would have done had no mutex kept them
     /// out.
     pub(crate) fn wanted_by(
@@ -95,7 +117,8 @@ impl Work {
         if let Some((thread, at)) = open {
             edges.push((at, false, thread));
         }
-        edges.sort_unstable();
+        // Threads come one after the other, each in order: the stable sort merges such runs.
+        edges.sort();
         Self { pieces: sweep(&edges) }
     }
 
@@ -116,14 +139,15 @@ impl Work {
 
 /// Turns edges (true where a thread begins to work) into pieces.
 fn sweep(edges: &[(Time, bool, ThreadId)]) -> Vec<Piece> {
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut working: BTreeMap<ThreadId, u32> = BTreeMap::new();
-    let mut count = 0;
+    let mut pieces: Vec<Piece> = Vec::with_capacity(edges.len());
+    // Those that work, in order: hardly ever more than there are CPUs and a few that are ready.
+    let mut working: Vec<ThreadId> = Vec::new();
     let mut since = Time::START;
     for &(at, begins, thread) in edges {
-        if let Some((&thread, _)) = working.first_key_value()
+        if let Some(&thread) = working.first()
             && since < at
         {
+            let count = u32::try_from(working.len()).unwrap_or(u32::MAX);
             let piece = Piece { from: since, to: at, thread, count };
             match pieces.last_mut() {
                 Some(last) if (last.to, last.thread, last.count) == (since, thread, count) => {
@@ -133,16 +157,10 @@ fn sweep(edges: &[(Time, bool, ThreadId)]) -> Vec<Piece> {
             }
         }
         since = at;
-        let entry = working.entry(thread).or_default();
-        if begins {
-            *entry += 1;
-            count += 1;
-        } else {
-            *entry = entry.saturating_sub(1);
-            count -= 1;
-            if *entry == 0 {
-                working.remove(&thread);
-            }
+        match working.binary_search(&thread) {
+            Ok(known) if !begins => drop(working.remove(known)),
+            Ok(known) | Err(known) if begins => working.insert(known, thread),
+            _ => {}
         }
     }
     pieces

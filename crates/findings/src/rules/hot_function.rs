@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Basis, Cause, FrameId, Interval, LossKind, Nanos, Severity, StackId, Text};
+use culprit_model::{Basis, Cause, FrameId, LossKind, Nanos, Severity, StackId, Text};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -114,9 +114,9 @@ impl Rule for HotFunction {
         let cpu = evidence.doing(|d| d.cause.is_cpu() && d.stack.is_some());
         let total = evidence.total(&cpu);
         let probed = evidence.recording.losses.iter().any(|l| l.kind == LossKind::ProbesCost);
-        let own = tally::by_name(evidence, &cpu, |i| {
-            let recorders = probed && evidence.function(i).is_some_and(|f| is_trap(evidence, f));
-            owner(evidence, i).filter(|_| !recorders)
+        let own = tally::by_name(evidence, &cpu, |d| {
+            let recorders = probed && evidence.function(*d).is_some_and(|f| is_trap(evidence, f));
+            owner(evidence, d).filter(|_| !recorders)
         });
         let hot: Vec<_> = own
             .into_iter()
@@ -146,15 +146,13 @@ impl Rule for HotFunction {
 
 /// The function whose work an interval is; without one, the system call, which says at least what is
 /// asked of the kernel.
-fn owner(evidence: &Evidence<'_>, interval: &Interval) -> Option<FrameId> {
+fn owner(evidence: &Evidence<'_>, doing: &Doing) -> Option<FrameId> {
     let entry = || {
-        let calls = !evidence.stacks.in_family(interval.stack, Family::Boundary);
-        evidence
-            .stacks
-            .entry(interval.stack)
-            .filter(|_| calls && interval.cause == Cause::CpuKernel)
+        let calls = !evidence.stacks.in_family(doing.stack, Family::Boundary);
+        let entry = evidence.stacks.entry(doing.stack);
+        entry.filter(|_| calls && doing.cause == Cause::CpuKernel)
     };
-    evidence.chores.owner(interval.stack).or_else(entry).filter(|f| is_named(evidence, *f))
+    evidence.chores.owner(doing.stack).or_else(entry).filter(|f| is_named(evidence, *f))
 }
 
 /// All code without a name in one module is no function; `symbols-missing` tells about it.
@@ -165,9 +163,9 @@ fn is_named(evidence: &Evidence<'_>, function: FrameId) -> bool {
 /// The function that a function spends most of its time in, where that is a library's or the kernel's,
 /// as the title says it. Page faults have a rule of their own.
 fn inside(evidence: &Evidence<'_>, own: &Tally<Text>) -> String {
-    let leaf = |i: &Interval| {
-        let fault = evidence.stacks.in_family(i.stack, Family::PageFault);
-        evidence.function(i).filter(|f| !fault && is_named(evidence, *f))
+    let leaf = |d: &Doing| {
+        let fault = evidence.stacks.in_family(d.stack, Family::PageFault);
+        evidence.function(*d).filter(|f| !fault && is_named(evidence, *f))
     };
     let most = tally::by_name(evidence, &own.segments, leaf).into_iter().next();
     most.filter(|m| m.key != own.key && m.total.share_of(own.total) > MOST)
@@ -177,18 +175,16 @@ fn inside(evidence: &Evidence<'_>, own: &Tally<Text>) -> String {
 
 /// True where most of a function's time is in code without a name that it calls.
 fn is_unnamed(evidence: &Evidence<'_>, own: &Tally<Text>) -> bool {
-    most_of(evidence, own, |i| evidence.function(i).is_some_and(|f| !is_named(evidence, f)))
+    most_of(evidence, own, |d| evidence.function(*d).is_some_and(|f| !is_named(evidence, f)))
 }
 
 /// True where most of a function's time is the kernel's, to deliver messages.
 fn is_messages(evidence: &Evidence<'_>, own: &Tally<Text>) -> bool {
-    most_of(evidence, own, |i| evidence.stacks.in_family(i.stack, Family::Message))
+    most_of(evidence, own, |d| evidence.stacks.in_family(d.stack, Family::Message))
 }
 
-fn most_of(evidence: &Evidence<'_>, own: &Tally<Text>, wanted: impl Fn(&Interval) -> bool) -> bool {
-    let held = own.segments.iter().copied();
-    let held: Vec<_> =
-        held.filter(|s| wanted(evidence.of_segment(evidence.chain.segment(*s)))).collect();
+fn most_of(evidence: &Evidence<'_>, own: &Tally<Text>, wanted: impl Fn(&Doing) -> bool) -> bool {
+    let held = evidence.doings.among(&own.segments, wanted);
     evidence.total(&held).share_of(own.total) > MOST
 }
 

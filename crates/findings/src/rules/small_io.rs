@@ -3,7 +3,7 @@
 use culprit_model::{Evidence as Fact, ProcessId, counter_names};
 
 use crate::evidence::stacks::with_any;
-use crate::evidence::{Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::{kernel_time, tally};
 
@@ -167,11 +167,8 @@ fn small(
 ) -> Option<Small> {
     let calls = evidence.counters.growth(Some(process), calls)?.value;
     let bytes = evidence.counters.growth(Some(process), bytes)?.value;
-    let of_way = |s: &SegmentId| {
-        let stack = evidence.of_segment(evidence.chain.segment(*s)).stack;
-        stack.is_some_and(|stack| writes[stack.index()]) == (way == WRITE)
-    };
-    let own: Vec<_> = segments.iter().copied().filter(of_way).collect();
+    let of_way = |d: &Doing| d.stack.is_some_and(|stack| writes[stack.index()]) == (way == WRITE);
+    let own = evidence.doings.among(segments, of_way);
     let (all, own) = (evidence.total(&own), without_messages(evidence, &own));
     let kept = evidence.total(&own);
     let messages = 1.0 - kept.share_of(all);
@@ -186,16 +183,15 @@ fn small(
 /// The segments without those of functions that mostly move messages: a message a call is how they
 /// are delivered, and no buffer holds them back.
 fn without_messages(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<SegmentId> {
-    let callers = tally::by_name(evidence, segments, |i| evidence.focus(i)).into_iter();
+    let stacks = &evidence.stacks;
+    let callers = tally::by_name(evidence, segments, |d| stacks.focus(d.stack)).into_iter();
     let mut own: Vec<_> = callers
         .filter(|caller| {
-            let part = |family| kernel_time::in_family(evidence, &caller.segments, family);
-            let entering = caller.segments.iter().filter(|s| {
-                let stack = evidence.of_segment(evidence.chain.segment(**s)).stack;
-                !evidence.stacks.at_gate(stack) && evidence.stacks.entry(stack).is_some()
+            let messages = kernel_time::in_family(evidence, &caller.segments, Family::Message);
+            let entering = evidence.doings.among(&caller.segments, |d| {
+                !stacks.at_gate(d.stack) && stacks.entry(d.stack).is_some()
             });
-            let entering: Vec<_> = entering.copied().collect();
-            part(Family::Message).share_of(evidence.total(&entering)) <= MAX_MESSAGES
+            messages.share_of(evidence.total(&entering)) <= MAX_MESSAGES
         })
         .flat_map(|caller| caller.segments)
         .collect();
@@ -207,7 +203,8 @@ fn without_messages(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<Segm
 /// they take: counting each call by its function would cost more than the call.
 fn by_caller(evidence: &Evidence<'_>, small: &Small) -> Vec<Fact> {
     let all = evidence.total(&small.segments);
-    let callers = tally::by_name(evidence, &small.segments, |i| evidence.focus(i)).into_iter();
+    let callers =
+        tally::by_name(evidence, &small.segments, |d| evidence.stacks.focus(d.stack)).into_iter();
     let counted = callers.take(LISTED).map(|caller| {
         let about = (small.calls as f64 * caller.total.share_of(all)).round();
         let what = format!("{} calls by {}, by its share of their time", small.way, caller.key);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Nanos, ProcessId, Severity, ThreadId};
+use culprit_model::{Cause, Nanos, ProcessId, Severity, ThreadId};
 
 use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
@@ -71,6 +71,9 @@ impl Rule for WaitOnChild {
         let mut waiting = evidence.depending_on(Relation::Child);
         let piped = evidence.depending_on(Relation::Pipe).into_iter();
         waiting.extend(piped.filter(|s| !waits(evidence, evidence.chain.segment(*s)).is_empty()));
+        if waiting.is_empty() {
+            return Vec::new();
+        }
         let parents = Parents::of(evidence, &waiting);
         tally::by(evidence, &waiting, |s| parents.waiter(evidence, s))
             .into_iter()
@@ -86,8 +89,8 @@ fn waits(evidence: &Evidence<'_>, segment: &Segment) -> Vec<(ThreadId, ProcessId
     let mut waits = Vec::new();
     for link in evidence.chain.links(segment) {
         let wait = evidence.interval(link.wait);
-        let relation = Relation::of(evidence, wait, Some(by), link.inferred);
-        if relation != Relation::Child && !is_for_output(evidence, wait, by) {
+        let is_child = || Relation::of(evidence, wait, Some(by), link.inferred) == Relation::Child;
+        if !is_for_output(evidence, wait, by) && (wait.cause == Cause::Pipe || !is_child()) {
             break;
         }
         waits.push((wait.thread, evidence.process(by)));
@@ -113,17 +116,18 @@ impl Parents {
                 *children.entry(child).or_default() += segment.length;
             }
         }
-        let mut own: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
-        for (_, segment) in evidence.chain.iter() {
+        // One entry a thread.
+        let mut own = vec![Nanos::ZERO; evidence.recording.threads.len()];
+        for segment in &evidence.chain.segments {
             let interval = evidence.of_segment(segment);
             if !interval.cause.is_blocked() {
-                *own.entry(interval.thread).or_default() += segment.length;
+                own[interval.thread.index()] += segment.length;
             }
         }
         let drives = |(waiter, children): (&ThreadId, &BTreeMap<ProcessId, Nanos>)| {
             let total: Nanos = children.values().copied().sum();
             let counted = children.values().filter(|t| t.share_of(total) >= MIN_CHILD).count();
-            let own = own.get(waiter).copied().unwrap_or_default();
+            let own = own[waiter.index()];
             (counted >= 2 || own.share_of(own + total) >= MIN_OWN_WORK).then_some(*waiter)
         };
         parents.drivers = parents.children.iter().filter_map(drives).collect();

@@ -13,6 +13,7 @@ use super::folders_in;
 use super::hierarchy::{Hierarchies, Hierarchy, Membership};
 use crate::error::Result;
 use crate::owner::PREFIX;
+use crate::procfs;
 
 /// One reading of a cgroup. Counters count from the cgroup's making; limits and sizes are gauges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -469,7 +470,7 @@ struct Folder<'a>(Option<&'a Path>);
 
 impl Folder<'_> {
     fn text(self, file: &str) -> Option<String> {
-        std::fs::read_to_string(self.0?.join(file)).ok()
+        procfs::text(self.0?.join(file)).ok()
     }
 
     fn word(self, file: &str) -> Option<String> {

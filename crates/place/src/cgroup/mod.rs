@@ -22,6 +22,7 @@ use culprit_model::Pid;
 
 use crate::error::{Error, Result};
 use crate::owner::{Owner, PREFIX};
+use crate::procfs;
 
 use counters::Elsewhere;
 pub use counters::{
@@ -249,7 +250,7 @@ fn move_to(folder: &Path, pid: Pid) -> io::Result<()> {
 }
 
 fn members(folder: &Path) -> io::Result<Vec<Pid>> {
-    let text = std::fs::read_to_string(folder.join("cgroup.procs"))?;
+    let text = procfs::text(folder.join("cgroup.procs"))?;
     let mut found: Vec<Pid> = text.lines().filter_map(|l| l.parse().ok()).map(Pid).collect();
     for below in folders_in(folder) {
         found.extend(members(&below)?);
@@ -273,6 +274,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Removes a cgroup and what is below it; processes in it go to the cgroup above.
 fn remove_folder(folder: &Path) -> Result<()> {
     let error = |e| cgroup_error("remove".into(), folder, e);
+    // Nearly always nobody is left in it, which its removal tells as well as a look.
+    if std::fs::remove_dir(folder).is_ok() {
+        return Ok(());
+    }
     let mut tries = 0;
     loop {
         folders_in(folder).iter().try_for_each(|below| remove_folder(below))?;

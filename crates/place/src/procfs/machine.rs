@@ -29,7 +29,7 @@ pub struct Machine {
 /// Looks at the machine.
 #[must_use]
 pub fn machine() -> Machine {
-    let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let text = |path: &str| super::text(path).unwrap_or_default();
     let cpus = Ticks::parse(&text("/proc/stat"));
     let queues = Queues::parse(&text("/proc/schedstat"));
     let some = |file: &str, key: &str| pressure(&text(file), key);

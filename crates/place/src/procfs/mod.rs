@@ -10,7 +10,9 @@ mod root;
 mod stat;
 mod tree;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use culprit_model::{Pid, Tid};
 
@@ -22,10 +24,33 @@ pub use root::{open_in_root, root_of};
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
 pub use tree::{processes, threads, tree, with_threads};
 
+/// Reads a file that the kernel writes while it is read. It has no size to ask for, and each call costs
+/// about as much as the text: the first one is given room for all that most of them have.
+pub(crate) fn whole(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let (mut file, mut bytes, mut filled) = (File::open(path)?, vec![0; 4096], 0);
+    loop {
+        match file.read(&mut bytes[filled..])? {
+            0 => break,
+            read => filled += read,
+        }
+        if filled == bytes.len() {
+            bytes.resize(2 * filled, 0);
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The same as text.
+pub(crate) fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    String::from_utf8(whole(path)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
 /// Reads a file of `/proc/PID`.
 pub(crate) fn read(pid: Pid, file: &str) -> Result<Vec<u8>> {
     let path = format!("/proc/{pid}/{file}");
-    std::fs::read(&path).map_err(|e| gone(pid, path, e))
+    whole(&path).map_err(|e| gone(pid, path, e))
 }
 
 /// A process that ended shows as a missing file, or as ESRCH from one that was open.

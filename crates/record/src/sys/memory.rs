@@ -14,6 +14,10 @@ use rustix::mm::{Advice, madvise};
 /// Blocks from this size on are worth a system call: they hold three whole huge pages at least.
 const LARGE: usize = 8 << 20;
 const PAGE: usize = 4096;
+/// The system's allocator may move a smaller block by copying it to pages that nobody has advised
+/// anything of yet; larger ones are always mappings of their own, whose pages move without a copy
+/// (`M_MMAP_THRESHOLD` in mallopt(3): at most 32 MiB on 64 bits).
+const MAPPED: usize = 32 << 20;
 
 /// The system's allocator; asks for huge pages for blocks of 8 MiB and more.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,6 +36,10 @@ unsafe impl GlobalAlloc for HugePages {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if size >= LARGE && layout.size() < MAPPED && layout.size() < size {
+            // SAFETY: as above.
+            return unsafe { self.moved(block, layout, size) };
+        }
         // SAFETY: as above; the block came from `System`.
         advised(unsafe { System.realloc(block, layout, size) }, size)
     }
@@ -39,6 +47,25 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as above.
         unsafe { System.dealloc(block, layout) }
+    }
+}
+
+impl HugePages {
+    /// Moves a block to a larger one that is on huge pages before a byte is written to it.
+    ///
+    /// # Safety
+    /// As [`GlobalAlloc::realloc`], for a larger size.
+    unsafe fn moved(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the size is not 0, and the caller says that it is valid for this alignment.
+        let larger = unsafe { self.alloc(Layout::from_size_align_unchecked(size, layout.align())) };
+        if !larger.is_null() {
+            // SAFETY: two blocks, both at least so long; the caller has no more use for the old one.
+            unsafe {
+                larger.copy_from_nonoverlapping(block, layout.size());
+                System.dealloc(block, layout);
+            }
+        }
+        larger
     }
 }
 
@@ -53,10 +80,13 @@ fn advised(block: *mut u8, size: usize) -> *mut u8 {
 
 #[cold]
 fn advise(block: *mut u8, size: usize) {
-    let skipped = block.align_offset(PAGE);
-    let length = (size - skipped) / PAGE * PAGE;
-    let start = block.wrapping_add(skipped).cast();
+    // The pages of its first and last byte as well: advice for a part of a mapping splits it in two, which
+    // can be made larger only by a copy (mremap(2), EFAULT).
+    let skipped = block.addr() % PAGE;
+    let length = (skipped + size).next_multiple_of(PAGE);
+    let start = block.wrapping_sub(skipped).cast();
     // What the kernel will not do is done without.
-    // SAFETY: whole pages within a block that was just allocated; this advice keeps their content.
+    // SAFETY: pages that a block lies in which was just allocated; this advice keeps their content,
+    // whoever else has some of it.
     unsafe { madvise(start, length, Advice::LinuxHugepage) }.ok();
 }

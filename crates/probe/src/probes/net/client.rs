@@ -2,19 +2,16 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
-use std::sync::Mutex;
 use std::time::Duration;
 
-use culprit_engine::stats::Random;
 use serde::{Deserialize, Serialize};
 
+use super::pages::{Pace, pages};
 use super::proxy::Proxy;
 use super::server::{ECHO, ONCE, SINK, STREAM_BLOCK};
 use crate::histogram::Histogram;
 use crate::inside::{Clock, Fault, Here, Task, stay_on, stopped, this_cpu};
 
-/// Clients that ask for pages at once.
-pub(super) const CLIENTS: usize = 8;
 /// Trips that are not counted: the connection's first ones.
 const DISCARDED: u32 = 100;
 /// Datagrams that come back and are counted in a round.
@@ -22,7 +19,7 @@ pub(super) const DATAGRAMS: u32 = 1000;
 /// After so long a datagram is lost. On one machine none is, unless a filter drops them all.
 const LOST: Duration = Duration::from_secs(1);
 /// How long a server that was just begun, or an engine's port, may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One round of one arm.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,9 +93,9 @@ impl Talk {
             gib_ns: each(after_connects, after_stream, bytes as f64 / (1_u64 << 30) as f64),
             datagram_ns: None,
         };
-        let (http, http_per_s) = pages(to, Pace::AsFastAs, self.duration_ns)?;
-        let planned = planned(self.rate, self.duration_ns, self.seed);
-        let (load, load_per_s) = pages(to, Pace::Planned(planned), self.duration_ns)?;
+        let (http, http_per_s) = pages(to, &Pace::AsFastAs(self.duration_ns))?;
+        let planned = Pace::planned(self.rate, self.duration_ns, self.seed);
+        let (load, load_per_s) = pages(to, &planned)?;
         let for_datagrams = self.published.and_then(|port| Proxy::of_port(port, "udp"));
         let cpu = || for_datagrams.as_ref().and_then(Proxy::cpu_ns);
         let begun = cpu();
@@ -226,95 +223,4 @@ fn stream(to: SocketAddr, duration_ns: u64) -> io::Result<(u64, u64)> {
     connection.shutdown(std::net::Shutdown::Write)?;
     connection.read_exact(&mut [0])?;
     Ok((sent, Clock::now() - begun))
-}
-
-/// When requests are made.
-enum Pace {
-    /// The next one when one is answered.
-    AsFastAs,
-    /// At these times, ns from the beginning, whether the one before is answered or not.
-    Planned(Vec<u64>),
-}
-
-/// Times of a Poisson process: what many independent users make.
-fn planned(rate: u32, duration_ns: u64, seed: u64) -> Vec<u64> {
-    let mut random = Random::new(seed);
-    let gap = 1e9 / f64::from(rate.max(1));
-    let mut at = 0.0_f64;
-    std::iter::from_fn(|| {
-        at -= gap * (1.0 - random.share()).ln();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a sum of times that lies within a number of 64 bits"
-        )]
-        (at < duration_ns as f64).then_some(at as u64)
-    })
-    .collect()
-}
-
-/// Latencies of requests for a page, each on a connection of its own, and how many came back a second.
-fn pages(to: SocketAddr, pace: Pace, duration_ns: u64) -> io::Result<(Histogram, f64)> {
-    let begun = Clock::now();
-    let queue = match pace {
-        Pace::AsFastAs => None,
-        Pace::Planned(times) => Some(Mutex::new(times.into_iter())),
-    };
-    let client = || -> io::Result<Histogram> {
-        let mut times = Histogram::with_room();
-        loop {
-            let from = match &queue {
-                None if Clock::now() - begun >= duration_ns => break,
-                None => Clock::now(),
-                // A poisoned lock would mean that a client has panicked, which ends all of them.
-                Some(queue) => match queue.lock().map_or(None, |mut queue| queue.next()) {
-                    None => break,
-                    Some(at) => {
-                        Clock::sleep_until(begun + at);
-                        begun + at
-                    }
-                },
-            };
-            page(to)?;
-            times.record(Clock::now() - from);
-        }
-        Ok(times)
-    };
-    let all: Vec<io::Result<Histogram>> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
-        let ended = clients.into_iter().map(|client| {
-            client.join().unwrap_or_else(|_| Err(io::Error::other("a client has panicked")))
-        });
-        ended.collect()
-    });
-    let mut times = Histogram::default();
-    for client in all {
-        times.add(&client?);
-    }
-    let per_s = times.count() as f64 * 1e9 / (Clock::now() - begun).max(1) as f64;
-    Ok((times, per_s))
-}
-
-fn page(to: SocketAddr) -> io::Result<()> {
-    let mut connection = connect(to)?;
-    connection.write_all(b"GET / HTTP/1.0\r\n\r\n")?;
-    let mut answer = Vec::with_capacity(8 << 10);
-    connection.read_to_end(&mut answer)?;
-    if answer.starts_with(b"HTTP/1.0 200") {
-        Ok(())
-    } else {
-        Err(io::Error::other("an answer was cut short"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plan_has_its_rate_and_is_in_order() {
-        let plan = planned(1000, 4_000_000_000, 7);
-        assert!((3600..4400).contains(&plan.len()), "{}", plan.len());
-        assert!(plan.is_sorted() && plan == planned(1000, 4_000_000_000, 7));
-    }
 }

@@ -20,6 +20,7 @@
 
 mod client;
 mod lookup;
+mod pages;
 mod proxy;
 mod server;
 
@@ -152,7 +153,7 @@ impl Probe for Net {
             "datagrams": client::DATAGRAMS,
             "duration_ns": length(self.duration),
             "rate_per_s": self.rate,
-            "http_clients": client::CLIENTS,
+            "http_clients": pages::CLIENTS,
             "http_bytes": server::PAGE,
         });
         if let Some(dns) = &self.dns {
@@ -170,7 +171,7 @@ impl Probe for Net {
                 self.trips,
                 self.connects,
                 self.duration,
-                client::CLIENTS,
+                pages::CLIENTS,
                 self.rate
             ),
             format!(
