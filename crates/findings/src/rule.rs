@@ -205,6 +205,8 @@ pub(crate) struct Claim {
     /// How much a claim of time matters at most, whatever its share: what may be the program's
     /// purpose is no fault.
     pub(crate) at_most: Severity,
+    /// The share of its time that the fix saves, which is what decides about its severity.
+    pub(crate) saves: f64,
 }
 
 impl Claim {
@@ -225,6 +227,7 @@ impl Claim {
             listed_from: MIN_SHARE,
             severity: None,
             at_most: Severity::High,
+            saves: 1.0,
         }
     }
 

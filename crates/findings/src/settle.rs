@@ -110,7 +110,9 @@ fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nan
     Finding {
         id: claim.rule.id,
         title: title(claim, cost),
-        severity: claim.severity.unwrap_or_else(|| severity_of(share).min(claim.at_most)),
+        severity: claim
+            .severity
+            .unwrap_or_else(|| severity_of(share * claim.saves).min(claim.at_most)),
         confidence,
         cost,
         share,

@@ -636,6 +636,10 @@ __gnu_cxx::*|\
 pub(super) const CALLS_BACK: &str = "_PyEval_EvalFrameDefault*|PyEval_EvalCode*|_PyEval_Vector|\
     JavaCalls::*|Builtins_JSEntry*|CallDescrWorker*";
 
+/// Functions by which an exception begins its way up through the frames.
+pub(super) const THROWS: &str = "__cxa_throw|__cxa_rethrow|_Unwind_RaiseException*|\
+    _Unwind_Resume*|std::rethrow_exception*|std::__throw_*";
+
 /// Library functions that sort: the small moves that they make are sorting.
 pub(super) const SORTS: &str = "sort.*|slices.*ort*|qsort|qsort_r|__qsort_r|msort_with_tmp*|\
     std::sort<*|std::stable_sort<*|std::__introsort_loop<*|std::__final_insertion_sort<*|\

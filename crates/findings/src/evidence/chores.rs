@@ -10,7 +10,8 @@
 //! equals the outermost, because it is the one that the program asked for: allocating inside a
 //! regular expression's compiler is compiling, copying inside a growing vector is growing, a
 //! number in a JSON text is JSON, but a date in it is a date. A system call ends a chore (what
-//! `printf` writes is no formatting), except that memory comes from the kernel.
+//! `printf` writes is no formatting), except that memory comes from the kernel; so does an exception,
+//! whose way up through the frames costs more than all that the library did before it threw.
 //!
 //! The names are data, see [`super::chore_names`].
 
@@ -20,7 +21,8 @@ use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
 use super::chore_names::{
-    CALLS_BACK, LIBRARY_MODULES, LIBRARY_NAMES, PLUMBING, SORTS, TABLE, WORDS, WORKERS, Within,
+    CALLS_BACK, LIBRARY_MODULES, LIBRARY_NAMES, PLUMBING, SORTS, TABLE, THROWS, WORDS, WORKERS,
+    Within,
 };
 use super::families::{Family, java_method, matches, of_kernel, of_user};
 use super::stacks::is_kernel;
@@ -132,6 +134,7 @@ struct FrameTold {
     interpreter: bool,
     worker: bool,
     calls_back: bool,
+    throws: bool,
     runtime: bool,
 }
 
@@ -305,7 +308,8 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         let doing = parent.doing.filter(|_| !own.trap);
         return Told { doing, in_call, ..parent };
     }
-    let parent_doing = parent.doing.filter(|d| !(own.calls_back && d.chore == Chore::Generate));
+    let calls_back = |d: &Doing| own.calls_back && d.chore == Chore::Generate;
+    let parent_doing = parent.doing.filter(|d| !own.throws && !calls_back(d));
     let more = |chore: Chore| parent_doing.is_none_or(|d| chore.rank() > d.chore.rank());
     let sorting = own.sorts || parent.sorting && (own.library || own.chore.is_some());
     let moved = |c: Chore| sorting && c == Chore::Copy;
@@ -350,6 +354,7 @@ fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
         worker: table.is_worker(&frame.function),
         runtime: is_runtime(&frame.function, module),
         calls_back: table.calls_back(&frame.function),
+        throws: table.throws(&frame.function),
         library,
         ..FrameTold::default()
     }
@@ -386,6 +391,7 @@ struct Table {
     library: Names,
     workers: Names,
     calls_back: Names,
+    throws: Names,
     plumbing: Names,
     sorts: Names,
 }
@@ -423,6 +429,7 @@ impl Table {
             library: Names::new(LIBRARY_NAMES),
             workers: Names::new(WORKERS),
             calls_back: Names::new(CALLS_BACK),
+            throws: Names::new(THROWS),
             plumbing: Names::new(PLUMBING),
             sorts: Names::new(SORTS),
         }
@@ -468,6 +475,10 @@ impl Table {
 
     fn calls_back(&self, function: &str) -> bool {
         self.calls_back.has(plain(function))
+    }
+
+    fn throws(&self, function: &str) -> bool {
+        self.throws.has(plain(function))
     }
 }
 

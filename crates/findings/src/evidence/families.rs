@@ -95,6 +95,11 @@ pub(crate) enum Family {
     Park,
     /// Library: waiting for a thread's end.
     Join,
+    /// Library: a pause as long as the program says, also where it is built of something else.
+    Pause,
+    /// Library: the slow ways into and out of a lock among tasks of a runtime, which parks tasks and
+    /// not threads.
+    TaskLock,
     /// Library: a runtime that runs many tasks on few threads, where it parks a thread that has
     /// none.
     Scheduler,
@@ -348,6 +353,18 @@ const TABLE: &[Row] = &[
          java.util.concurrent.Semaphore.acquire*",
     ),
     library(Family::Interpreter, "_PyEval_EvalFrameDefault*"),
+    library(
+        Family::Pause,
+        "JVM_Sleep* JavaThread::sleep* os::sleep* java.lang.Thread.sleep* usleep nanosleep \
+         __nanosleep clock_nanosleep* sleep std::thread::sleep* std::this_thread::sleep_for*",
+    ),
+    library(
+        Family::TaskLock,
+        "sync.(*Mutex).lockSlow sync.(*Mutex).unlockSlow internal/sync.(*Mutex).lockSlow \
+         internal/sync.(*Mutex).unlockSlow sync.(*RWMutex).rUnlockSlow sync.runtime_Semacquire*Mutex* \
+         sync.runtime_Semrelease internal/sync.runtime_SemacquireMutex \
+         internal/sync.runtime_Semrelease",
+    ),
     library(Family::Park, "*Parker*::park* Parker::park* std::thread::park*"),
     library(
         Family::Join,

@@ -190,7 +190,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// What a segment's time depends on: what its own wait does where that is known, else what the
-    /// innermost wait does that it fills. The run queue after a lock's wait belongs to the lock.
+    /// innermost wait does that it fills. The run queue after a lock's wait belongs to the lock, and so
+    /// does a peer's answer that is waited for with the lock in hand: without it, waits would overlap.
     fn relate(&self, segment: &Segment) -> Relation {
         let interval = self.of_segment(segment);
         let own = if interval.cause.is_blocked() || self.is_handed_over(interval) {
@@ -199,9 +200,28 @@ impl<'a> Evidence<'a> {
             Relation::Other
         };
         let link = self.chain.links(segment).next().filter(|_| own == Relation::Other);
-        link.map_or(own, |link| {
+        let relation = link.map_or(own, |link| {
             Relation::of(self, self.interval(link.wait), Some(interval.thread), link.inferred)
-        })
+        });
+        let held = || self.held_meanwhile(segment, own).is_some();
+        if relation == Relation::Peer && held() { Relation::Lock } else { relation }
+    }
+
+    /// The wait for a lock whose holder waits for a peer in a segment; `own` is what the segment's own
+    /// wait depends on.
+    fn held_meanwhile(&self, segment: &Segment, own: Relation) -> Option<IntervalId> {
+        let mut by = self.of_segment(segment).thread;
+        let mut asks = own == Relation::Peer;
+        for link in self.chain.links(segment) {
+            let wait = self.interval(link.wait);
+            match Relation::of(self, wait, Some(by), link.inferred) {
+                Relation::Lock if asks => return Some(link.wait),
+                Relation::Peer => asks = true,
+                _ => return None,
+            }
+            by = wait.thread;
+        }
+        None
     }
 
     /// True for time on the run queue right after a lock was handed over.
@@ -303,13 +323,19 @@ impl<'a> Evidence<'a> {
         } else {
             None
         };
-        let depends = |id: &IntervalId| {
+        let relation = |id: &IntervalId| {
             let wait = self.interval(*id);
-            wait.thread == interval.thread
-                && wait.cause.is_blocked()
-                && Relation::of(self, wait, wait.waker, false) != Relation::Other
+            let known = wait.thread == interval.thread && wait.cause.is_blocked();
+            if known { Relation::of(self, wait, wait.waker, false) } else { Relation::Other }
         };
-        own.filter(depends).or_else(|| self.chain.links(segment).next().map(|link| link.wait))
+        let own_relation = own.as_ref().map_or(Relation::Other, relation);
+        match own_relation {
+            Relation::Other | Relation::Peer => self
+                .held_meanwhile(segment, own_relation)
+                .or_else(|| own.filter(|_| own_relation == Relation::Peer))
+                .or_else(|| self.chain.links(segment).next().map(|link| link.wait)),
+            _ => own,
+        }
     }
 
     /// The waits of a set of segments, each counted once, in order of the intervals table: own

@@ -68,6 +68,7 @@ impl Relation {
             Cause::Net => Self::Peer,
             Cause::Memory | Cause::Lock if in_family(Family::KernelLock) => Self::Lock,
             Cause::Runnable => Self::Lock,
+            Cause::Lock if in_family(Family::Pause) => Self::Other,
             Cause::Lock => of_futex(evidence, wait, by, same, locks),
             Cause::Ipc | Cause::Poll | Cause::Signal | Cause::Sleep if same => Self::Thread,
             Cause::Ipc if in_family(Family::UnixSocket) && !in_family(Family::Accept) => Self::Peer,

@@ -250,11 +250,19 @@ fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> 
 }
 
 /// The families that a stack keeps across an exception or a call back into user code: being
-/// inside the linker, the resolver, a scheduler's idle part, the program itself or the look for the
-/// time zone is true for everything below it.
+/// inside the linker, the resolver, a scheduler's idle part, the program itself, a pause, the slow way
+/// through a lock or the look for the time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
-    [Family::Link, Family::TimeZone, Family::Resolver, Family::Scheduler, Family::Launched]
-        .into_iter()
+    let kept = [
+        Family::Link,
+        Family::TimeZone,
+        Family::Resolver,
+        Family::Scheduler,
+        Family::Launched,
+        Family::Pause,
+        Family::TaskLock,
+    ];
+    kept.into_iter()
         .filter(|family| families.has(*family))
         .fold(Families::NONE, |kept, family| kept.with(Families::of(family)))
 }

@@ -190,6 +190,19 @@ mod tests {
 
     const NAP: &str = "main;back_off;libc.so.6!clock_nanosleep;k:do_nanosleep";
 
+    #[test]
+    fn a_pause_that_is_built_of_a_condition_is_a_pause() {
+        let nap = "java.lang.Thread.sleep;libjvm.so!JVM_Sleep;libjvm.so!os::PlatformEvent::park(long);\
+                   libc.so.6!pthread_cond_timedwait;k:futex_do_wait";
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 500, Cause::CpuUser, "main;work");
+        scene.wait(main, 400, Cause::Lock, nap, End::Timer);
+        let recording = scene.done();
+        assert_eq!(first(&recording, "idle-await").map(|f| f.cost.0), Some(400_000_000));
+        assert!(first(&recording, "wait-on-thread").is_none());
+    }
+
     fn pause(ms: u64) -> Scene {
         let mut scene = Scene::default();
         let main = scene.program("program", None, 0);

@@ -5,7 +5,9 @@
 
 use culprit_model::{Nanos, ProcessId};
 
+use super::task_locks;
 use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
+use crate::kernel_time::MIN_LOOKS;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
 
@@ -24,7 +26,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     signature: "Blocked in a mutex or read-write lock of a library, an interpreter's lock, or a \
                 lock inside the kernel, or where those who wait later end the others' waits at the \
                 same place (a semaphore or futex that is used as a lock), on the measured thing's path; the thread that ended the wait \
-                held it, and what it did meanwhile is the critical section.",
+                held it, and what it did meanwhile is the critical section, an answer that it waited for \
+                included. Among tasks of a runtime, which parks tasks and no threads: samples in the \
+                slow ways through its locks, below a function in which one thread works alone.",
     why: "Only one thread at a time gets on, so more threads add waiting instead of speed, and each \
           hand-over adds two switches. Unlike `wait-on-thread`, the waiter does not need the \
           holder's result: another design would not wait at all.",
@@ -32,14 +36,33 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           the lock by what it protects, use per-thread data that is merged later, or a read-write \
           lock where most only read.",
     check: "culprit record -o fixed.culprit -- CMD; time in blocked.lock in `culprit findings fixed.culprit` must shrink",
-    thresholds: &[Threshold {
-        what: "mean length of a wait",
-        value: MIN_MEAN_WAIT.0 as f64,
-        unit: "ns",
-        reason: "A hand-over takes two switches (2.4 us each, up to 7 us while recorded) and a \
-                 wakeup; waits of that length are the price of the switch, not of a held lock.",
-        source: "pipe ping-pong on one CPU, Linux 6.18",
-    }],
+    thresholds: &[
+        Threshold {
+            what: "mean length of a wait",
+            value: MIN_MEAN_WAIT.0 as f64,
+            unit: "ns",
+            reason: "A hand-over takes two switches (2.4 us each, up to 7 us while recorded) and a \
+                     wakeup; waits of that length are the price of the switch, not of a held lock.",
+            source: "pipe ping-pong on one CPU, Linux 6.18",
+        },
+        Threshold {
+            what: "samples in the slow ways through a lock among tasks",
+            value: MIN_LOOKS as f64,
+            unit: "count",
+            reason: "Each is taken while a task waits. Ten tell their share to a third; one or two are \
+                     two tasks that met by chance.",
+            source: "Poisson distribution",
+        },
+        Threshold {
+            what: "share of the time in its function in which no other thread works",
+            value: task_locks::MIN_ALONE,
+            unit: "share",
+            reason: "While others work, tasks that wait keep no CPU idle. At half of it, programs that \
+                     meet at a lock now and then are told; at 1, a sample of the collector's threads \
+                     hides the lock.",
+            source: "definition",
+        },
+    ],
 };
 
 impl Rule for LockContention {
@@ -49,10 +72,9 @@ impl Rule for LockContention {
             let wait = evidence.dependent_wait(s)?;
             Some(evidence.process(evidence.interval(wait).thread))
         };
-        tally::by(evidence, &segments, process)
-            .into_iter()
-            .filter_map(|t| told(evidence, t.key, &t.segments))
-            .collect()
+        let threads = tally::by(evidence, &segments, process).into_iter();
+        let threads = threads.filter_map(|t| told(evidence, t.key, &t.segments));
+        threads.chain(task_locks::find(evidence)).collect()
     }
 }
 
@@ -180,6 +202,28 @@ mod tests {
         assert!(first(&recording, "poll-sleep-loop").is_none());
         assert_eq!(&*found.at[0].function, "update", "not the join: {:?}", found.at);
         assert!(found.title.contains("one thread waited 50 times, 2.00 ms"), "{}", found.title);
+    }
+
+    #[test]
+    fn an_answer_that_is_waited_for_with_the_lock_in_hand_is_the_locks_matter() {
+        const ASK: &str = "clone3;update;ask;libc.so.6!recv;k:tcp_recvmsg;k:sk_wait_data";
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        for _ in 0..50 {
+            scene.spend(a, 2_000_000, Cause::Net, ASK, End::Network);
+            scene.spend(b, 2_000_000, Cause::Lock, LOCK, End::By(a));
+            scene.spend(a, 2_000_000, Cause::Lock, LOCK, End::By(b));
+            scene.spend(b, 2_000_000, Cause::Net, ASK, End::Network);
+        }
+        scene.spend(main, 200_000_000, Cause::Lock, JOIN, End::By(b));
+        let recording = scene.done();
+        let held = first(&recording, "lock-contention").expect("found");
+        assert_eq!(held.cost.0, 100_000_000, "what b waited for while a had the lock");
+        assert_eq!(&*held.at[0].function, "update");
+        let alone = first(&recording, "network-wait").expect("found");
+        assert_eq!(alone.cost.0, 100_000_000, "b's own answers");
     }
 
     /// Threads that take turns at a place, each with something to do when it is its turn.

@@ -53,6 +53,7 @@ pub(crate) mod spin_wait;
 pub(crate) mod stacks_truncated;
 pub(crate) mod symbols_missing;
 pub(crate) mod syscall_storm;
+pub(crate) mod task_locks;
 pub(crate) mod timezone_stat;
 pub(crate) mod unclear;
 pub(crate) mod wait_on_child;

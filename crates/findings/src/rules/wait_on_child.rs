@@ -8,6 +8,7 @@ use culprit_model::{Cause, Nanos, ProcessId, Severity, ThreadId};
 use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+use crate::settle::severity_of;
 use crate::tally;
 
 /// The rule.
@@ -31,7 +32,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A process waits for child processes, and what they do is on the path.",
     signature: "Blocked in wait4, waitid or vfork or for a child's output, on the measured thing's \
                 path; the time is what the children did. For a process that only wraps one \
-                child it is told as of low severity, where nothing else explains the time.",
+                child it is told as of low severity, where nothing else explains the time. The \
+                severity is that of the time which could be spared: parent and children at once, no \
+                shorter than the longest of them, and only while a CPU was free.",
     why: "The children run one after the other while their parent waits; each also pays for its \
           start, its linking and its end.",
     fix: "Run children in parallel where they do not need each other, run the same one only once \
@@ -104,6 +107,8 @@ fn waits(evidence: &Evidence<'_>, segment: &Segment) -> Vec<(ThreadId, ProcessId
 struct Parents {
     /// The time of each child of each parent, its own children's included.
     children: BTreeMap<ThreadId, BTreeMap<ProcessId, Nanos>>,
+    /// The time that each thread works itself, one entry a thread.
+    own: Vec<Nanos>,
     drivers: BTreeSet<ThreadId>,
 }
 
@@ -116,22 +121,38 @@ impl Parents {
                 *children.entry(child).or_default() += segment.length;
             }
         }
-        // One entry a thread.
-        let mut own = vec![Nanos::ZERO; evidence.recording.threads.len()];
+        parents.own.resize(evidence.recording.threads.len(), Nanos::ZERO);
         for segment in &evidence.chain.segments {
             let interval = evidence.of_segment(segment);
             if !interval.cause.is_blocked() {
-                own[interval.thread.index()] += segment.length;
+                parents.own[interval.thread.index()] += segment.length;
             }
         }
         let drives = |(waiter, children): (&ThreadId, &BTreeMap<ProcessId, Nanos>)| {
             let total: Nanos = children.values().copied().sum();
             let counted = children.values().filter(|t| t.share_of(total) >= MIN_CHILD).count();
-            let own = own[waiter.index()];
+            let own = parents.own[waiter.index()];
             (counted >= 2 || own.share_of(own + total) >= MIN_OWN_WORK).then_some(*waiter)
         };
         parents.drivers = parents.children.iter().filter_map(drives).collect();
         parents
+    }
+
+    /// How much less time it would take at most if a parent and its children did all at once: no longer
+    /// than the longest of them, and on no more CPUs than there are.
+    fn spared(&self, evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> Nanos {
+        let children = self.children[&waiter].values().copied();
+        let own = self.own[waiter.index()];
+        let longest = children.clone().chain([own]).max().unwrap_or_default();
+        let all: Nanos = children.chain([own]).sum();
+        let cpus = evidence.recording.meta.cpus.max(1);
+        let busy = |segment: &Segment| {
+            let end = segment.start + segment.length;
+            evidence.work.with_at_least(cpus, segment.start, end)
+        };
+        let busy: Nanos = segments.iter().map(|s| busy(evidence.chain.segment(*s))).sum();
+        let free = evidence.total(segments).saturating_sub(busy);
+        all.saturating_sub(longest).min(free)
     }
 
     /// The innermost parent around a segment that is more than a wrapper around one child; where
@@ -173,7 +194,10 @@ fn told(
     } else if unnamed_share(evidence, segments) > 0.5 {
         Claim { at_most: Severity::Low, ..claim }
     } else {
-        claim
+        let spared = parents.spared(evidence, waiter, segments);
+        let at_most = severity_of(spared.share_of(evidence.chain.whole));
+        let what = "spared at most if what they and their parent do were done at once";
+        Claim { at_most, ..claim.fact(what, spared.0 as f64, "ns") }
     }
 }
 
@@ -191,7 +215,7 @@ fn unnamed_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, Scene, first, told};
-    use culprit_model::{Cause, Recording};
+    use culprit_model::{Cause, Recording, Severity};
 
     const WAIT: &str = "main;wait_for;libc.so.6!wait4;k:do_wait";
 
@@ -221,6 +245,36 @@ mod tests {
     }
 
     #[test]
+    fn children_that_nothing_could_be_done_beside_are_of_low_severity() {
+        let severity =
+            |recording: &Recording| first(recording, "wait-on-child").map(|found| found.severity);
+        assert_eq!(severity(&serial(3)), Some(Severity::High));
+        // A server for its client's load, and no time but that.
+        let mut scene = Scene::default();
+        let shell = scene.program("sh", None, 0);
+        for (name, ms) in [("server", 60), ("load", 900)] {
+            let child = scene.program(name, Some(shell), scene.now_ms(shell));
+            for step in 0..10 {
+                scene.run(child, ms / 10, Cause::CpuUser, &format!("main;phase{step}"));
+            }
+            scene.wait(shell, ms, Cause::Child, WAIT, End::By(child));
+        }
+        assert_eq!(severity(&scene.done()), Some(Severity::Low));
+        // Two at a time on two CPUs.
+        let mut scene = Scene::default();
+        let make = scene.program("make", None, 0);
+        for round in 0..3 {
+            let pair = [(); 2].map(|()| scene.program("cc1", Some(make), round * 300));
+            for (child, step) in pair.into_iter().flat_map(|child| (0..10).map(move |s| (child, s)))
+            {
+                scene.run(child, 30, Cause::CpuUser, &format!("main;phase{step}"));
+            }
+            scene.wait(make, 300, Cause::Child, WAIT, End::By(pair[1]));
+        }
+        assert_eq!(severity(&scene.done()), Some(Severity::Info));
+    }
+
+    #[test]
     fn wrappers_between_a_driver_and_its_children_are_looked_through() {
         let mut scene = Scene::default();
         let parent = scene.program("sh", None, 0);
@@ -245,7 +299,7 @@ mod tests {
     #[test]
     fn a_wrapper_around_one_child_is_not_guilty_of_waiting() {
         let found = first(&serial(1), "wait-on-child").expect("nothing else explains the time");
-        assert_eq!(found.severity, culprit_model::Severity::Low);
+        assert_eq!(found.severity, Severity::Low);
         let mut scene = Scene::default();
         let parent = scene.program("sh", None, 0);
         let child = scene.program("solver", Some(parent), 0);
