@@ -208,7 +208,7 @@ impl Builder<'_, '_> {
             let id = IntervalId::from_index(row);
             let range = (segment.from, segment.to);
             let peer = source.peers.ended(source.recording, source.lives, interval);
-            match peer.filter(|p| !self.is_above(link, *p)) {
+            match peer.filter(|p| !self.is_above(link, *p) && !self.fills(link, id)) {
                 Some(peer) => self.infer(id, range, peer, link),
                 None if source.loops.is_round(interval) => self.share_round(id, range, link),
                 None => self.push(id, range.0, range.1, link),
@@ -229,6 +229,19 @@ impl Builder<'_, '_> {
         let mut next = link;
         while let Some(link) = next.and_then(|l| self.chain.links.get(l.0.index())) {
             if self.source.recording.intervals[link.wait.index()].thread == thread {
+                return true;
+            }
+            next = link.parent;
+        }
+        false
+    }
+
+    /// True when a wait is filled already: before its peer was born, whoever made that one was, perhaps the
+    /// waiter itself in this very wait.
+    fn fills(&self, link: Option<LinkId>, wait: IntervalId) -> bool {
+        let mut next = link;
+        while let Some(link) = next.and_then(|l| self.chain.links.get(l.0.index())) {
+            if link.wait == wait {
                 return true;
             }
             next = link.parent;

@@ -81,6 +81,8 @@ pub(crate) enum Family {
     /// Library: what standard libraries and runtimes do around looking for a path: arguments, errors,
     /// answers.
     PathCall,
+    /// Library: what runtimes do around a read or write call: arguments, errors, answers.
+    ReadCall,
     /// Library: finding out the local time zone.
     TimeZone,
     /// Library: resolving names.
@@ -306,6 +308,11 @@ const TABLE: &[Row] = &[
          syscall.Lstat std::fs::metadata* std::fs::symlink_metadata* std::path::Path::exists \
          std::path::Path::is_* std::sys::fs::*stat* std::filesystem::status* \
          std::filesystem::exists*",
+    ),
+    library(
+        Family::ReadCall,
+        "uv_fs_read uv_fs_write uv__fs_read uv__fs_write node::fs::Read(* node::fs::WriteBuffer* \
+         node::fs::WriteString* JS:*readSync*node:fs* JS:*writeSync*node:fs*",
     ),
     library(
         Family::TimeZone,

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_engine::wakers::Lives;
 use culprit_model::{
-    Cause, FrameId, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time, WakeSource,
+    Cause, FrameId, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
+    WakeSource,
 };
 
 use super::chain::IntervalId;
@@ -182,36 +183,80 @@ fn answered_polls(recording: &Recording, stacks: &Stacks) -> BTreeSet<ThreadKey>
         .collect()
 }
 
-/// When threads held a lock that another one waited for: whoever ends the wait for a lock had it.
+/// When threads held a lock that another one waited for: whoever ends the wait for a lock had it. Of a
+/// lock that goes to whoever comes first, few waits are ended, by the last of many holders; there, a
+/// thread that is below the function in which others wait is one.
 #[derive(Debug, Default)]
-struct Holds(BTreeMap<ThreadId, Vec<(Time, Time)>>);
+struct Holds {
+    /// The waits that each thread ended, by their ends.
+    ended: BTreeMap<ThreadId, Vec<(Time, Time)>>,
+    /// The waits below each function of each process, by their ends.
+    below: BTreeMap<(ProcessId, FunctionKey), Vec<(Time, Time, ThreadId)>>,
+}
+
+/// Waits that are looked at for one which began before a moment: those which end soonest after it
+/// nearly always did.
+const LOOKED_AT: usize = 64;
 
 impl Holds {
     fn of(recording: &Recording, stacks: &Stacks, locks: &Locks) -> Self {
-        let mut spans: BTreeMap<ThreadId, Vec<(Time, Time)>> = BTreeMap::new();
-        for wait in recording.intervals.iter().filter(|row| row.cause == Cause::Lock) {
-            let holder = wait.waker.filter(|holder| *holder != wait.thread);
-            if let Some(holder) = holder
-                && locks.is_lock(recording, stacks, wait)
-            {
-                spans.entry(holder).or_default().push((wait.start, wait.start + wait.duration));
+        let mut holds = Self::default();
+        let waits = recording.intervals.iter().filter(|row| row.cause == Cause::Lock);
+        for wait in waits.filter(|wait| locks.is_lock(recording, stacks, wait)) {
+            let (start, end) = (wait.start, wait.start + wait.duration);
+            if let Some(holder) = wait.waker.filter(|holder| *holder != wait.thread) {
+                holds.ended.entry(holder).or_default().push((start, end));
+            }
+            if let Some(function) = stacks.own_focus(wait.stack) {
+                let process = recording.thread(wait.thread).process;
+                let place = (process, function_key(recording, function));
+                holds.below.entry(place).or_default().push((start, end, wait.thread));
             }
         }
-        spans.values_mut().for_each(|spans| spans.sort_unstable_by_key(|(_, end)| *end));
-        Self(spans)
+        holds.ended.values_mut().for_each(|spans| spans.sort_unstable_by_key(|(_, end)| *end));
+        holds.below.values_mut().for_each(|spans| spans.sort_unstable_by_key(|(_, end, _)| *end));
+        holds
     }
 
     /// The share of the rounds that ended while their thread held a lock. The wait for a lock ends
     /// when it is let go, after the round.
     fn share_of(&self, recording: &Recording, rounds: &[IntervalId]) -> f64 {
+        let mut known = BTreeMap::new();
         let held = rounds.iter().filter(|id| {
             let round = &recording.intervals[id.index()];
-            let end = round.start + round.duration;
-            let spans = self.0.get(&round.thread).map_or(&[][..], Vec::as_slice);
-            let next = spans.partition_point(|(_, released)| *released < end);
-            spans.get(next).is_some_and(|(from, _)| *from < end)
+            self.releases(round) || self.is_below(recording, round, &mut known)
         });
         held.count() as f64 / rounds.len().max(1) as f64
+    }
+
+    fn releases(&self, round: &Interval) -> bool {
+        let end = round.start + round.duration;
+        let spans = self.ended.get(&round.thread).map_or(&[][..], Vec::as_slice);
+        let next = spans.partition_point(|(_, released)| *released < end);
+        spans.get(next).is_some_and(|(from, _)| *from < end)
+    }
+
+    /// Whether others wait for a lock in a function that a round's thread is in. `known` has the places of
+    /// the stacks that were looked at before.
+    fn is_below<'a>(
+        &'a self,
+        recording: &Recording,
+        round: &Interval,
+        known: &mut BTreeMap<StackId, Vec<&'a [(Time, Time, ThreadId)]>>,
+    ) -> bool {
+        let Some(stack) = round.stack.filter(|_| !self.below.is_empty()) else { return false };
+        let process = recording.thread(round.thread).process;
+        let places = known.entry(stack).or_insert_with(|| {
+            let keys =
+                recording.stack(stack).map(|frame| (process, function_key(recording, frame)));
+            keys.filter_map(|key| self.below.get(&key)).map(Vec::as_slice).collect()
+        });
+        let end = round.start + round.duration;
+        places.iter().any(|spans| {
+            let next = spans.partition_point(|(_, ended, _)| *ended < end);
+            let near = spans[next..].iter().take(LOOKED_AT);
+            near.into_iter().any(|(from, _, thread)| *from < end && *thread != round.thread)
+        })
     }
 }
 

@@ -149,6 +149,23 @@ mod tests {
     use culprit_model::{Cause, Loss, LossKind};
 
     #[test]
+    fn a_peer_that_was_born_during_the_wait_fills_the_rest_of_it_only() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        for round in 0..10 {
+            let answers = scene.thread(process, "connection", round * 20 + 15);
+            scene.run(answers, 4, Cause::CpuUser, "clone3;answer");
+            scene.run(answers, 2, Cause::CpuKernel, "clone3;libc.so.6!send;k:tcp_sendmsg");
+            let wait = "main;ask;libc.so.6!recv;k:tcp_recvmsg;k:sk_wait_data";
+            scene.wait(main, 20, Cause::Net, wait, End::Network);
+        }
+        let recording = scene.done();
+        let waits = crate::scene::first(&recording, "network-wait").expect("found");
+        assert!(waits.cost.0 >= 150_000_000, "{}", waits.cost);
+    }
+
+    #[test]
     fn without_wakeups_whoever_was_last_on_a_cpu_is_taken_to_have_ended_a_wait() {
         let mut scene = Scene::default();
         let main = scene.program("program", None, 0);

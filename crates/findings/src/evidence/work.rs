@@ -17,7 +17,8 @@ use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
 
 use super::families::Family;
-use super::stacks::{Stacks, WaitKind};
+use super::locks::Locks;
+use super::stacks::Stacks;
 
 /// A stretch of time in which the same threads work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,12 +74,12 @@ impl Deref for WorkOfAll<'_> {
 }
 
 impl Work {
-    /// The work of one process's threads, and what they would have done had no mutex kept them
+    /// The work of one process's threads, and what they would have done had no lock kept them
     /// out.
     pub(crate) fn wanted_by(
         recording: &Recording,
         lives: &Lives,
-        stacks: &Stacks,
+        (stacks, locks): (&Stacks, &Locks),
         process: ProcessId,
     ) -> Self {
         let threads = (0..recording.threads.len()).map(ThreadId::from_index);
@@ -86,7 +87,7 @@ impl Work {
         let rows = own.flat_map(|t| &recording.intervals[lives.rows(t)]);
         let kept_out = |i: &Interval| {
             i.cause == Cause::Lock
-                && stacks.wait_kind(i.stack) == Some(WaitKind::Mutex)
+                && locks.is_lock(recording, stacks, i)
                 && !stacks.in_family(i.waker_stack, Family::Exit)
         };
         Self::of(rows, |i| is_work(i.cause) || kept_out(i))

@@ -40,6 +40,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
         },
         chore::below_an_interpreter(MIN_INTERPRETED),
+        chore::PURPOSE,
     ],
 };
 

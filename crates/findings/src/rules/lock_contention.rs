@@ -226,6 +226,28 @@ mod tests {
         assert_eq!(alone.cost.0, 100_000_000, "b's own answers");
     }
 
+    /// Whoever comes first gets it, so that only the last of many holders ends a wait.
+    #[test]
+    fn a_sleep_below_the_function_in_which_others_wait_is_the_locks_matter() {
+        const NAP: &str = "clone3;update;libc.so.6!clock_nanosleep;k:do_nanosleep";
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        for _ in 0..10 {
+            for _ in 0..8 {
+                scene.spend(a, 2_000_000, Cause::Sleep, NAP, End::Timer);
+            }
+            scene.spend(b, 16_000_000, Cause::Lock, LOCK, End::By(a));
+            scene.spend(a, 2_000_000, Cause::Lock, LOCK, End::By(b));
+            scene.spend(b, 2_000_000, Cause::Sleep, NAP, End::Timer);
+        }
+        scene.spend(main, 180_000_000, Cause::Lock, JOIN, End::By(b));
+        let recording = scene.done();
+        assert!(first(&recording, "poll-sleep-loop").is_none());
+        assert!(first(&recording, "lock-contention").is_some_and(|f| f.share > 0.8));
+    }
+
     /// Threads that take turns at a place, each with something to do when it is its turn.
     fn turns(count: usize, stack: &str, cause: Cause, doing: &str) -> Recording {
         let mut scene = Scene::default();

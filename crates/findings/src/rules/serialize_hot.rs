@@ -24,20 +24,23 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 (`json_escape`, `base64_encode`).",
     why: "Every value is turned into text and back, character by character, with an allocation \
           for most of them. Where that is the program's purpose it is no fault, but still \
-          where the time goes; therefore it is never told as severe.",
+          where the time goes; therefore it is never told as severe, and as minor below half of the CPU time.",
     fix: "Convert only the parts that are needed (streaming, lazy or partial parsing), do not \
           convert back and forth between two parts of the same program, keep the result, use a \
           binary format or a faster library.",
     check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
-    thresholds: &[Threshold {
-        what: "share of the path's CPU time",
-        value: MIN_SHARE,
-        unit: "share",
-        reason: "Programs that exchange documents rarely spend above a tenth on them; a fifth decides \
-                     about the run. At half, every service is told, at double only converters.",
-        source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
-                     Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
-    }],
+    thresholds: &[
+        Threshold {
+            what: "share of the path's CPU time",
+            value: MIN_SHARE,
+            unit: "share",
+            reason: "Programs that exchange documents rarely spend above a tenth on them; a fifth decides \
+                         about the run. At half, every service is told, at double only converters.",
+            source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
+                         Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
+        },
+        chore::PURPOSE,
+    ],
 };
 
 /// What it looks for.
@@ -59,6 +62,7 @@ impl Rule for SerializeHot {
 #[cfg(test)]
 mod tests {
     use crate::scene::{beside, first};
+    use culprit_model::Severity;
 
     const STACK: &str = "main;answer;libjansson.so.4!json_dumps;libjansson.so.4!do_dump";
 
@@ -68,6 +72,15 @@ mod tests {
         assert!(found.title.starts_with("`program!answer`: 200 ms of 400 ms"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "answer");
         assert_eq!(found.cost.0, 200_000_000);
+    }
+
+    #[test]
+    fn what_may_be_the_purpose_is_minor_below_half_of_the_time() {
+        let severity = |inside, outside| {
+            first(&beside(STACK, inside, outside), super::DOC.id).map(|found| found.severity)
+        };
+        assert_eq!(severity(10, 15), Some(Severity::Low));
+        assert_eq!(severity(15, 10), Some(Severity::Medium));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `small-io`: many read or write calls that move few bytes each.
 
-use culprit_model::{Evidence as Fact, ProcessId, counter_names};
+use culprit_model::{Cause, Evidence as Fact, ProcessId, counter_names};
 
 use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
@@ -21,8 +21,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Storage,
     specificity: Specificity::Mechanism,
     claim: "The program reads or writes a few bytes at a time, with many system calls.",
-    signature: "CPU time in read and write calls on the measured thing's path, in a \
-                process whose counters show many calls with few bytes each. Calls on sockets and \
+    signature: "CPU time in read and write calls on the measured thing's path, and in what a \
+                runtime does around them, in a process whose counters show many calls with few bytes each. Calls on sockets and \
                 on the descriptors of events, timers and watches are left out by the kernel's \
                 functions on the stack: each moves a message that somebody waits for.",
     why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its locks, \
@@ -79,9 +79,18 @@ const WRITERS: [&str; 9] = [
     "pwritev",
 ];
 
-/// Parts of the names of the kernel's.
-const KERNEL_WRITERS: [&str; 6] =
-    ["sys_write", "sys_pwrite", "vfs_write", "vfs_iter_write", "do_writev", "do_pwritev"];
+/// Parts of the names of the kernel's and of runtimes'.
+const WRITING: [&str; 9] = [
+    "sys_write",
+    "sys_pwrite",
+    "vfs_write",
+    "vfs_iter_write",
+    "do_writev",
+    "do_pwritev",
+    "fs_write",
+    "fs::Write",
+    "writeSync",
+];
 
 /// Callers that are listed.
 const LISTED: usize = 3;
@@ -94,8 +103,7 @@ const WAYS: [(&str, &str, &str); 2] = [
 
 impl Rule for SmallIo {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let calling = evidence
-            .doing(|d| d.cause.is_cpu() && evidence.stacks.in_family(d.stack, Family::ReadWrite));
+        let calling = evidence.doing(|d| calls(evidence, d));
         let writes = writes(evidence);
         tally::by(evidence, &calling, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
@@ -104,11 +112,18 @@ impl Rule for SmallIo {
     }
 }
 
+/// True on a CPU in a read or write call, or in what a runtime does around one.
+fn calls(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    let around = doing.cause == Cause::CpuUser && within(Family::ReadCall);
+    doing.cause.is_cpu() && within(Family::ReadWrite) || around
+}
+
 /// Whether each stack writes; the others read.
 fn writes(evidence: &Evidence<'_>) -> Vec<bool> {
     with_any(evidence.recording, |frame| {
         let name = evidence.recording.frame(frame).function.as_str();
-        WRITERS.contains(&name) || KERNEL_WRITERS.iter().any(|part| name.contains(part))
+        WRITERS.contains(&name) || WRITING.iter().any(|part| name.contains(part))
     })
 }
 
@@ -144,7 +159,7 @@ fn told(
     held.sort_unstable();
     let total = evidence.total(&held);
     let mut claim = Claim::new(&DOC, title, held)
-        .at(Site::Entry)
+        .at(Site::Requester)
         .time("CPU time in read and write calls", total);
     for small in &small {
         claim = claim
@@ -269,6 +284,21 @@ mod tests {
         assert_eq!(found.cost.0, 300_000_000);
         assert!(found.title.contains("at least 7500 write calls of 50 bytes"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "note");
+    }
+
+    #[test]
+    fn what_a_runtime_does_around_each_call_is_the_calls_cost() {
+        let mut scene = Scene::default();
+        let main = scene.program("node", None, 0);
+        let read = "JS:*readLine a.js;JS:*readSync node:fs:1;node!node::fs::Read(v8::A)";
+        scene.run(main, 100, Cause::CpuUser, read);
+        scene.run(main, 50, Cause::CpuKernel, &format!("{read};libc.so.6!read;k:vfs_read"));
+        scene.run(main, 50, Cause::CpuUser, "JS:*readLine a.js");
+        scene.counter(Some(main), counter_names::IO_READS, 100_000);
+        scene.counter(Some(main), counter_names::IO_READ_BYTES, 100_000);
+        let found = first(&scene.done(), "small-io").expect("found");
+        assert_eq!(found.cost.0, 150_000_000);
+        assert!(found.title.contains("100000 read calls of 1 bytes"), "{}", found.title);
     }
 
     #[test]

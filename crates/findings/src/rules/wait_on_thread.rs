@@ -76,8 +76,12 @@ impl Rule for WaitOnThread {
         for t in
             tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
         {
-            let work =
-                Work::wanted_by(evidence.recording, &evidence.lives, &evidence.stacks, t.key);
+            let work = Work::wanted_by(
+                evidence.recording,
+                &evidence.lives,
+                (&evidence.stacks, &evidence.locks),
+                t.key,
+            );
             let stretches = stretches(evidence, &t.segments);
             let serial =
                 stretches.into_iter().filter(|stretch| !is_parallel(evidence, &work, stretch));
