@@ -189,9 +189,17 @@ fn answered_polls(recording: &Recording, stacks: &Stacks) -> BTreeSet<ThreadKey>
 #[derive(Debug, Default)]
 struct Holds {
     /// The waits that each thread ended, by their ends.
-    ended: BTreeMap<ThreadId, Vec<(Time, Time)>>,
-    /// The waits below each function of each process, by their ends.
-    below: BTreeMap<(ProcessId, FunctionKey), Vec<(Time, Time, ThreadId)>>,
+    ended: BTreeMap<ThreadId, Vec<LockWait>>,
+    /// The waits in each function of each process, by their ends.
+    inside: BTreeMap<(ProcessId, FunctionKey), Vec<LockWait>>,
+}
+
+/// A wait for a lock.
+#[derive(Debug, Clone, Copy)]
+struct LockWait {
+    from: Time,
+    to: Time,
+    thread: ThreadId,
 }
 
 /// Waits that are looked at for one which began before a moment: those which end soonest after it
@@ -202,62 +210,63 @@ impl Holds {
     fn of(recording: &Recording, stacks: &Stacks, locks: &Locks) -> Self {
         let mut holds = Self::default();
         let waits = recording.intervals.iter().filter(|row| row.cause == Cause::Lock);
-        for wait in waits.filter(|wait| locks.is_lock(recording, stacks, wait)) {
-            let (start, end) = (wait.start, wait.start + wait.duration);
-            if let Some(holder) = wait.waker.filter(|holder| *holder != wait.thread) {
-                holds.ended.entry(holder).or_default().push((start, end));
+        for row in waits.filter(|row| locks.is_lock(recording, stacks, row)) {
+            let (from, thread) = (row.start, row.thread);
+            let wait = LockWait { from, to: from + row.duration, thread };
+            if let Some(holder) = row.waker.filter(|holder| *holder != thread) {
+                holds.ended.entry(holder).or_default().push(wait);
             }
-            if let Some(function) = stacks.own_focus(wait.stack) {
-                let process = recording.thread(wait.thread).process;
+            if let Some(function) = stacks.own_focus(row.stack) {
+                let process = recording.thread(thread).process;
                 let place = (process, function_key(recording, function));
-                holds.below.entry(place).or_default().push((start, end, wait.thread));
+                holds.inside.entry(place).or_default().push(wait);
             }
         }
-        holds.ended.values_mut().for_each(|spans| spans.sort_unstable_by_key(|(_, end)| *end));
-        holds.below.values_mut().for_each(|spans| spans.sort_unstable_by_key(|(_, end, _)| *end));
+        let all = holds.ended.values_mut().chain(holds.inside.values_mut());
+        all.for_each(|waits| waits.sort_unstable_by_key(|wait| wait.to));
         holds
     }
 
     /// The share of the rounds that ended while their thread held a lock. The wait for a lock ends
     /// when it is let go, after the round.
     fn share_of(&self, recording: &Recording, rounds: &[IntervalId]) -> f64 {
-        let mut known = BTreeMap::new();
+        let mut places = BTreeMap::new();
         let held = rounds.iter().filter(|id| {
             let round = &recording.intervals[id.index()];
-            self.releases(round) || self.is_below(recording, round, &mut known)
+            let of_stack = round.stack.map(|stack| {
+                &*places.entry(stack).or_insert_with(|| self.around(recording, round.thread, stack))
+            });
+            self.releases(round) || of_stack.is_some_and(|waits| are_kept(waits, round))
         });
         held.count() as f64 / rounds.len().max(1) as f64
     }
 
     fn releases(&self, round: &Interval) -> bool {
         let end = round.start + round.duration;
-        let spans = self.ended.get(&round.thread).map_or(&[][..], Vec::as_slice);
-        let next = spans.partition_point(|(_, released)| *released < end);
-        spans.get(next).is_some_and(|(from, _)| *from < end)
+        let waits = self.ended.get(&round.thread).map_or(&[][..], Vec::as_slice);
+        let next = waits.partition_point(|wait| wait.to < end);
+        waits.get(next).is_some_and(|wait| wait.from < end)
     }
 
-    /// Whether others wait for a lock in a function that a round's thread is in. `known` has the places of
-    /// the stacks that were looked at before.
-    fn is_below<'a>(
-        &'a self,
-        recording: &Recording,
-        round: &Interval,
-        known: &mut BTreeMap<StackId, Vec<&'a [(Time, Time, ThreadId)]>>,
-    ) -> bool {
-        let Some(stack) = round.stack.filter(|_| !self.below.is_empty()) else { return false };
-        let process = recording.thread(round.thread).process;
-        let places = known.entry(stack).or_insert_with(|| {
-            let keys =
-                recording.stack(stack).map(|frame| (process, function_key(recording, frame)));
-            keys.filter_map(|key| self.below.get(&key)).map(Vec::as_slice).collect()
-        });
-        let end = round.start + round.duration;
-        places.iter().any(|spans| {
-            let next = spans.partition_point(|(_, ended, _)| *ended < end);
-            let near = spans[next..].iter().take(LOOKED_AT);
-            near.into_iter().any(|(from, _, thread)| *from < end && *thread != round.thread)
-        })
+    /// The waits in the functions of a thread's stack.
+    fn around(&self, recording: &Recording, thread: ThreadId, stack: StackId) -> Vec<&[LockWait]> {
+        if self.inside.is_empty() {
+            return Vec::new();
+        }
+        let process = recording.thread(thread).process;
+        let places = recording.stack(stack).map(|frame| (process, function_key(recording, frame)));
+        places.filter_map(|place| self.inside.get(&place)).map(Vec::as_slice).collect()
     }
+}
+
+/// Whether another thread waits for a lock when a round ends, in one of the places that `around` has.
+fn are_kept(around: &[&[LockWait]], round: &Interval) -> bool {
+    let end = round.start + round.duration;
+    around.iter().any(|waits| {
+        let next = waits.partition_point(|wait| wait.to < end);
+        let mut near = waits[next..].iter().take(LOOKED_AT);
+        near.any(|wait| wait.from < end && wait.thread != round.thread)
+    })
 }
 
 /// True for few sleeps that are as alike as only a timer's are.

@@ -46,17 +46,10 @@ fn in_lock(evidence: &Evidence<'_>, doing: &Doing) -> bool {
 /// none that the compiler made for a deferred call.
 fn taker(evidence: &Evidence<'_>, stack: StackId) -> Option<FrameId> {
     let recording = evidence.recording;
-    let is_own = |frame: &FrameId| {
-        let name = recording.frame(*frame).function.as_str();
-        name.starts_with("sync.")
-            || name.starts_with("internal/sync.")
-            || name.contains(".deferwrap")
-    };
-    let outside = recording.stack(stack).skip_while(|frame| {
-        let name = recording.frame(*frame).function.as_str();
-        !name.starts_with("sync.") && !name.starts_with("internal/sync.")
-    });
-    outside.skip_while(is_own).next()
+    let name = |frame: &FrameId| recording.frame(*frame).function.as_str();
+    let is_lock = |name: &str| name.starts_with("sync.") || name.starts_with("internal/sync.");
+    let mut outside = recording.stack(stack).skip_while(|frame| !is_lock(name(frame)));
+    outside.find(|frame| !is_lock(name(frame)) && !name(frame).contains(".deferwrap"))
 }
 
 fn told(evidence: &Evidence<'_>, taker: FrameId, slow: &[SegmentId]) -> Option<Claim> {

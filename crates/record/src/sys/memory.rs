@@ -56,14 +56,16 @@ impl HugePages {
     /// # Safety
     /// As [`GlobalAlloc::realloc`], for a larger size.
     unsafe fn moved(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the size is not 0, and the caller says that it is valid for this alignment.
-        let larger = unsafe { self.alloc(Layout::from_size_align_unchecked(size, layout.align())) };
+        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else {
+            return std::ptr::null_mut();
+        };
+        // SAFETY: a size above that of a block is not 0.
+        let larger = unsafe { self.alloc(wanted) };
         if !larger.is_null() {
-            // SAFETY: two blocks, both at least so long; the caller has no more use for the old one.
-            unsafe {
-                larger.copy_from_nonoverlapping(block, layout.size());
-                System.dealloc(block, layout);
-            }
+            // SAFETY: two blocks of their own, both at least so long.
+            unsafe { larger.copy_from_nonoverlapping(block, layout.size()) };
+            // SAFETY: the block came from `System`, and the caller has no more use for it.
+            unsafe { System.dealloc(block, layout) };
         }
         larger
     }
