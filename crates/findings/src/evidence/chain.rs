@@ -163,7 +163,11 @@ impl Chain {
 
     /// The waits around a segment, innermost first.
     pub(crate) fn links(&self, segment: &Segment) -> impl Iterator<Item = &Link> {
-        let mut next = segment.link;
+        self.around(segment.link)
+    }
+
+    /// A wait and those around it, innermost first.
+    fn around(&self, mut next: Option<LinkId>) -> impl Iterator<Item = &Link> {
         std::iter::from_fn(move || {
             let link = &self.links[next?.0.index()];
             next = link.parent;
@@ -226,27 +230,14 @@ impl Builder<'_, '_> {
 
     /// True when a thread waits above a link already: to follow it again would go in circles.
     fn is_above(&self, link: Option<LinkId>, thread: ThreadId) -> bool {
-        let mut next = link;
-        while let Some(link) = next.and_then(|l| self.chain.links.get(l.0.index())) {
-            if self.source.recording.intervals[link.wait.index()].thread == thread {
-                return true;
-            }
-            next = link.parent;
-        }
-        false
+        let waiter = |link: &Link| self.source.recording.intervals[link.wait.index()].thread;
+        self.chain.around(link).any(|link| waiter(link) == thread)
     }
 
     /// True when a wait is filled already: before its peer was born, whoever made that one was, perhaps the
     /// waiter itself in this very wait.
     fn fills(&self, link: Option<LinkId>, wait: IntervalId) -> bool {
-        let mut next = link;
-        while let Some(link) = next.and_then(|l| self.chain.links.get(l.0.index())) {
-            if link.wait == wait {
-                return true;
-            }
-            next = link.parent;
-        }
-        false
+        self.chain.around(link).any(|link| link.wait == wait)
     }
 
     /// Gives a polling loop's round to those who worked meanwhile, as far as somebody did.

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
 
+use super::chain::Segment;
 use super::families::Family;
 use super::locks::Locks;
 use super::stacks::Stacks;
@@ -129,6 +130,11 @@ impl Work {
         self.pieces[first..].iter().take_while(move |p| p.from < to).copied()
     }
 
+    /// How much of a segment at least `count` threads work.
+    pub(crate) fn during(&self, segment: &Segment, count: u32) -> Nanos {
+        self.with_at_least(count, segment.start, segment.start + segment.length)
+    }
+
     /// How much of the time from `from` to `to` at least `count` threads work.
     pub(crate) fn with_at_least(&self, count: u32, from: Time, to: Time) -> Nanos {
         self.between(from, to)
@@ -159,8 +165,9 @@ fn sweep(edges: &[(Time, bool, ThreadId)]) -> Vec<Piece> {
         }
         since = at;
         match working.binary_search(&thread) {
-            Ok(known) if !begins => drop(working.remove(known)),
-            Ok(known) | Err(known) if begins => working.insert(known, thread),
+            Err(at) if begins => working.insert(at, thread),
+            Ok(at) if !begins => drop(working.remove(at)),
+            // A thread's stretches do not touch, so that it begins and ends in turn.
             _ => {}
         }
     }

@@ -179,8 +179,7 @@ fn woken_places(evidence: &Evidence<'_>) -> BTreeMap<(ThreadId, Option<FrameId>)
 }
 
 fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    let end = segment.start + segment.length;
-    evidence.work.with_at_least(1, segment.start, end).share_of(segment.length) < 0.5
+    evidence.work.during(segment, 1).share_of(segment.length) < 0.5
 }
 
 #[cfg(test)]

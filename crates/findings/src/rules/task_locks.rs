@@ -9,11 +9,10 @@
 //! thread 2   lockSlow, idle                       | lockSlow, idle
 //! ```
 
-use std::collections::BTreeMap;
-
-use culprit_model::{FrameId, Nanos, StackId};
+use culprit_model::{FrameId, StackId};
 
 use super::lock_contention::DOC;
+use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time::MIN_LOOKS;
 use crate::rule::{COST, Claim, Site};
@@ -28,7 +27,8 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
     if evidence.recording.meta.cpus < 2 {
         return Vec::new();
     }
-    let slow = evidence.doing(|d| d.cause.is_cpu() && in_lock(evidence, d));
+    let in_lock = |d: &Doing| evidence.stacks.in_family(d.stack, Family::TaskLock);
+    let slow = evidence.doing(|d| d.cause.is_cpu() && in_lock(d));
     let takers = tally::by_name(evidence, &slow, |d| taker(evidence, d.stack?));
     let seen = takers.into_iter().filter(|taker| taker.segments.len() >= MIN_LOOKS);
     seen.filter_map(|taker| {
@@ -36,10 +36,6 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
         told(evidence, self::taker(evidence, first.stack?)?, &taker.segments)
     })
     .collect()
-}
-
-fn in_lock(evidence: &Evidence<'_>, doing: &Doing) -> bool {
-    evidence.stacks.in_family(doing.stack, Family::TaskLock)
 }
 
 /// The function that takes or leaves the lock: the innermost one that is none of the lock's own, and
@@ -54,26 +50,19 @@ fn taker(evidence: &Evidence<'_>, stack: StackId) -> Option<FrameId> {
 
 fn told(evidence: &Evidence<'_>, taker: FrameId, slow: &[SegmentId]) -> Option<Claim> {
     let name = evidence.name(Some(taker));
-    let mut below: BTreeMap<StackId, bool> = BTreeMap::new();
-    let mut is_below = |stack: StackId| {
-        *below.entry(stack).or_insert_with(|| {
-            let mut frames = evidence.recording.stack(stack);
-            frames.any(|frame| evidence.name(Some(frame)) == name)
-        })
-    };
-    let inside = evidence.doing(|d| d.cause.is_cpu() && d.stack.is_some_and(&mut is_below));
+    let below = with_any(evidence.recording, |frame| evidence.name(Some(frame)) == name);
+    let inside =
+        evidence.doing(|d| d.cause.is_cpu() && d.stack.is_some_and(|stack| below[stack.index()]));
     let is_alone = |id: &SegmentId| {
         let segment = evidence.chain.segment(*id);
-        let end = segment.start + segment.length;
-        let beside = evidence.work.with_at_least(2, segment.start, end);
-        beside.share_of(segment.length) < 0.5
+        evidence.work.during(segment, 2).share_of(segment.length) < 0.5
     };
     let alone: Vec<_> = inside.iter().copied().filter(is_alone).collect();
-    let share = evidence.total(&alone).share_of(evidence.total(&inside));
+    let all = evidence.total(&inside);
+    let share = evidence.total(&alone).share_of(all);
     if share < MIN_ALONE {
         return None;
     }
-    let all: Nanos = evidence.total(&inside);
     let title = format!(
         "tasks wait for a lock that `{name}` takes: for {COST} one thread works there and no other one"
     );

@@ -92,6 +92,7 @@ fn waits(evidence: &Evidence<'_>, segment: &Segment) -> Vec<(ThreadId, ProcessId
     let mut waits = Vec::new();
     for link in evidence.chain.links(segment) {
         let wait = evidence.interval(link.wait);
+        // A pipe's own relation is another one; it tells a child only by whose output it has.
         let is_child = || Relation::of(evidence, wait, Some(by), link.inferred) == Relation::Child;
         if !is_for_output(evidence, wait, by) && (wait.cause == Cause::Pipe || !is_child()) {
             break;
@@ -146,11 +147,8 @@ impl Parents {
         let longest = children.clone().chain([own]).max().unwrap_or_default();
         let all: Nanos = children.chain([own]).sum();
         let cpus = evidence.recording.meta.cpus.max(1);
-        let busy = |segment: &Segment| {
-            let end = segment.start + segment.length;
-            evidence.work.with_at_least(cpus, segment.start, end)
-        };
-        let busy: Nanos = segments.iter().map(|s| busy(evidence.chain.segment(*s))).sum();
+        let each = segments.iter().map(|s| evidence.chain.segment(*s));
+        let busy: Nanos = each.map(|segment| evidence.work.during(segment, cpus)).sum();
         let free = evidence.total(segments).saturating_sub(busy);
         all.saturating_sub(longest).min(free)
     }

@@ -160,10 +160,7 @@ fn continues(
 
 /// Whether for most of the time of these segments more than one thread works.
 fn is_parallel(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> bool {
-    let both = segments.iter().map(|id| {
-        let segment = evidence.chain.segment(*id);
-        work.with_at_least(2, segment.start, segment.start + segment.length)
-    });
+    let both = segments.iter().map(|id| work.during(evidence.chain.segment(*id), 2));
     both.sum::<Nanos>().share_of(evidence.total(segments)) > MAX_PARALLEL
 }
 

@@ -14,10 +14,6 @@ use rustix::mm::{Advice, madvise};
 /// Blocks from this size on are worth a system call: they hold three whole huge pages at least.
 const LARGE: usize = 8 << 20;
 const PAGE: usize = 4096;
-/// The system's allocator may move a smaller block by copying it to pages that nobody has advised
-/// anything of yet; larger ones are always mappings of their own, whose pages move without a copy
-/// (`M_MMAP_THRESHOLD` in mallopt(3): at most 32 MiB on 64 bits).
-const MAPPED: usize = 32 << 20;
 
 /// The system's allocator; asks for huge pages for blocks of 8 MiB and more.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,10 +32,6 @@ unsafe impl GlobalAlloc for HugePages {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if size >= LARGE && layout.size() < MAPPED && layout.size() < size {
-            // SAFETY: as above.
-            return unsafe { self.moved(block, layout, size) };
-        }
         // SAFETY: as above; the block came from `System`.
         advised(unsafe { System.realloc(block, layout, size) }, size)
     }
@@ -47,27 +39,6 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as above.
         unsafe { System.dealloc(block, layout) }
-    }
-}
-
-impl HugePages {
-    /// Moves a block to a larger one that is on huge pages before a byte is written to it.
-    ///
-    /// # Safety
-    /// As [`GlobalAlloc::realloc`], for a larger size.
-    unsafe fn moved(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else {
-            return std::ptr::null_mut();
-        };
-        // SAFETY: a size above that of a block is not 0.
-        let larger = unsafe { self.alloc(wanted) };
-        if !larger.is_null() {
-            // SAFETY: two blocks of their own, both at least so long.
-            unsafe { larger.copy_from_nonoverlapping(block, layout.size()) };
-            // SAFETY: the block came from `System`, and the caller has no more use for it.
-            unsafe { System.dealloc(block, layout) };
-        }
-        larger
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use culprit_engine::stats::Random;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use super::client::PATIENCE;
@@ -102,10 +102,7 @@ pub(super) fn pages(to: SocketAddr, pace: &Pace) -> io::Result<(Histogram, f64)>
 fn ready(open: &[Request], wait: Duration) -> io::Result<Vec<bool>> {
     let mut fds: Vec<PollFd<'_>> = open.iter().map(Request::waits_for).collect();
     let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-    match poll(&mut fds, Some(&wait)) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(errno) => return Err(errno.into()),
-    }
+    retry_on_intr(|| poll(&mut fds, Some(&wait)))?;
     Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect())
 }
 
