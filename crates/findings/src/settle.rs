@@ -24,6 +24,10 @@ use crate::{alike, doubt, parts, side_by_side, sites};
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
 pub const MIN_SHARE: f64 = 0.01;
 
+/// Share from which a finding is of low severity: half of what runs usually differ by. What costs less
+/// is listed as information.
+pub const LOW_SHARE: f64 = 0.05;
+
 /// Share from which a finding is severe: without it the run would take less than 0.7 of its time,
 /// which people notice without measuring.
 pub const HIGH_SHARE: f64 = 0.30;
@@ -38,7 +42,7 @@ pub fn severity_of(share: f64) -> Severity {
         Severity::High
     } else if share >= MEDIUM_SHARE {
         Severity::Medium
-    } else if share >= MIN_SHARE {
+    } else if share >= LOW_SHARE {
         Severity::Low
     } else {
         Severity::Info

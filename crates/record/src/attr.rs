@@ -102,6 +102,8 @@ pub(crate) enum Role {
     SocketAddressed,
     /// A TCP socket connects or closes.
     SocketState,
+    /// A program listens on a TCP socket or connects to one.
+    Door,
 }
 
 impl Role {

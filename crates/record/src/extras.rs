@@ -21,7 +21,7 @@ use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, 
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
 use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, refusal as probe_refusal};
-use crate::sockets::{SocketActivity, SocketPoints, refusal as socket_refusal};
+use crate::sockets::{DoorPoint, SocketActivity, SocketPoints, refusal as socket_refusal};
 use crate::sys::{Scope, open_event};
 use crate::tracefs::{Field, Tracefs};
 
@@ -61,6 +61,8 @@ pub(crate) struct Found {
     pub(crate) calls: Option<CallPoint>,
     /// Where bytes pass on sockets.
     pub(crate) sockets: Option<SocketPoints>,
+    /// Where programs listen and connect.
+    pub(crate) doors: Option<DoorPoint>,
     /// The counters that the processor has.
     pub(crate) counters: Vec<Hardware>,
     /// Those that it has not, with the kernel's answer.
@@ -124,6 +126,7 @@ impl Extras {
             found.probes = Some(tried.map_err(refused)?);
         }
         let cpu = cpus.first().copied().unwrap_or(0);
+        found.doors = DoorPoint::find(rights, cpu).ok();
         if self.transfers {
             let tried = rights.kernel.and_then(|()| CallPoint::find(rights, cpu));
             found.calls = Some(tried.map_err(no_calls)?);
@@ -160,7 +163,8 @@ impl Found {
     ) -> Vec<EventSpec> {
         let counters = self.counters.iter().map(|counter| counter.event(frequency, kernel));
         let calls = self.calls.iter().flat_map(|point| point.events(dump));
-        counters.chain(calls).collect()
+        let doors = self.doors.iter().map(DoorPoint::event);
+        counters.chain(calls).chain(doors).collect()
     }
 
     /// Why some counters are not there; none where all that are wanted are.

@@ -10,7 +10,7 @@
 //! written, so it waits in the thread's state for it. A stack without its switch (that record was
 //! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
 
-use culprit_model::{FaultKind, LossKind, SampleKind, Text, ThreadId, Time, WakeSource};
+use culprit_model::{FaultKind, LossKind, ProcessId, SampleKind, Text, ThreadId, Time, WakeSource};
 use culprit_symbols::{
     Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder,
 };
@@ -26,7 +26,7 @@ use crate::ledger::Ledger;
 use crate::modules::Modules;
 use crate::probes::{Hits, Moment, Probe, ProbeId};
 use crate::resolve::{Resolver, chain_word};
-use crate::sockets::{Connections, SocketActivity, SocketFields, Way};
+use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
 use crate::space::{CodeMap, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
 use crate::switching::PointFields;
@@ -49,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) returned: Option<Field>,
     /// Where records of sockets keep what they tell.
     pub(crate) sockets: Option<SocketFields>,
+    /// Where records of listening and connecting keep what they tell.
+    pub(crate) doors: Option<DoorFields>,
     /// The activities on sockets.
     pub(crate) requests: Vec<SocketActivity>,
 }
@@ -78,6 +80,8 @@ pub(crate) struct Handler {
     /// And were hit without a record of it.
     pub(crate) hits_lost: u64,
     pub(crate) connections: Connections,
+    /// Processes that have connected to somewhere.
+    pub(crate) connected: FxHashSet<ProcessId>,
     unwinder: Unwinder,
     pub(crate) unwound: Vec<CodeAddress>,
     pub(crate) interrupts: FxHashMap<RawStack, WakeSource>,
@@ -107,6 +111,7 @@ impl Handler {
             probe_owners: FxHashMap::default(),
             hits: Hits::default(),
             hits_lost: 0,
+            connected: FxHashSet::default(),
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             interrupts: FxHashMap::default(),
@@ -191,6 +196,7 @@ impl Handler {
             Role::SocketReceived => self.passed(sample, Way::Received, time),
             Role::SocketAddressed => self.addressed(sample, time),
             Role::SocketState => self.socket_state(sample, time),
+            Role::Door => self.door(sample, time),
             Role::Maps | Role::DataMaps | Role::Accounting | Role::Anchor => {}
         }
     }

@@ -163,6 +163,7 @@ impl Plan {
             switch_stacks: self.rights.kernel.is_ok(),
             returned: self.found.calls.map(|point| point.returned),
             sockets: self.found.sockets.map(|points| points.fields),
+            doors: self.found.doors.map(|point| point.fields),
             requests: self.options.extras.requests.clone(),
             hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
         };

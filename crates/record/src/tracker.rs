@@ -378,6 +378,11 @@ impl Tracker {
         std::mem::take(&mut self.mappings)
     }
 
+    /// Something happened at one instant.
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        self.marks.push(mark);
+    }
+
     /// The rows of the marks table since the last call.
     pub(crate) fn take_marks(&mut self) -> Vec<Mark> {
         std::mem::take(&mut self.marks)

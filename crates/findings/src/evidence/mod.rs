@@ -20,6 +20,7 @@ pub(crate) mod loops;
 mod managed;
 mod memory;
 mod peers;
+mod serving;
 pub(crate) mod relation;
 pub(crate) mod stacks;
 pub(crate) mod visits;
@@ -43,6 +44,7 @@ pub(crate) use loops::{Loop, Loops};
 use managed::Managed;
 pub(crate) use memory::{Memory, Resident};
 use peers::Peers;
+use serving::Serving;
 pub(crate) use relation::Relation;
 pub(crate) use stacks::Stacks;
 pub(crate) use work::{Work, WorkOfAll};
@@ -70,6 +72,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) locks: Locks,
     /// Its polling loops.
     pub(crate) loops: Loops,
+    /// Who offers something on a socket.
+    pub(crate) serving: Serving,
     /// Who works when.
     pub(crate) work: WorkOfAll<'a>,
     /// What the measured time was spent on.
@@ -147,6 +151,7 @@ impl<'a> Evidence<'a> {
             lives,
             locks,
             loops,
+            serving: Serving::of(recording),
             work,
             chain,
             counters: Counters::of(recording),
@@ -247,6 +252,17 @@ impl<'a> Evidence<'a> {
     /// The time of a set of segments.
     pub(crate) fn total(&self, segments: &[SegmentId]) -> Nanos {
         self.chain.total(segments)
+    }
+
+    /// Where the program of a wait listens, where it is for requests that others may make.
+    pub(crate) fn for_requests(&self, wait: &Interval) -> Option<&Text> {
+        self.serving.for_requests(self.recording, &self.stacks, wait)
+    }
+
+    /// Since when and where the measured command listens that nobody asks for anything.
+    pub(crate) fn unasked(&self) -> Option<(Time, &Text)> {
+        let last = self.chain.segments.last().filter(|_| self.chain.one_shot)?;
+        self.serving.unasked(&self.work, last.start + last.length)
     }
 
     /// The function to look at for an interval: where the CPU was, or who waits.

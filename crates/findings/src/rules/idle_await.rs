@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, ThreadId, WakeSource};
 
-use crate::evidence::{Chain, Evidence, Relation, Segment, SegmentId};
+use crate::evidence::{Chain, Evidence, Loop, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
 use crate::settle::MIN_SHARE;
@@ -29,7 +29,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "Much of the time passes in a timer or back-off while nobody works.",
     signature: "A wait that a timer ended lies on the measured thing's own path, and no recorded \
                 thread worked during most of it; it is no round of a polling loop that others end. A \
-                service of which nothing counts is said to idle, as information.",
+                service of which nothing counts is said to idle, as information; so is a server's wait \
+                for requests, and the pauses of a thread that sets the pace of others.",
     why: "A fixed pause lasts as long as it was written, whether or not what it waits for is long done.",
     fix: "Shorten the pause, or replace it by a wait for the event that it stands for. A back-off \
           should start small. If the pause is wanted (a rate limit, a test's delay), leave it. If the \
@@ -58,14 +59,15 @@ impl Rule for IdleAwait {
             }
             Timer::No => false,
         };
+        if !evidence.chain.one_shot {
+            return all_idle(evidence).into_iter().collect();
+        }
         let mut idle =
             evidence.segments(|s, i| may_be_timer(i) && !polls(i) && nobody_works(evidence, s));
         // A peer's pause is how long its answer takes, which `network-wait` tells.
         idle.retain(|s| evidence.relation(*s) != Relation::Peer);
-        if !evidence.chain.one_shot {
-            return all_idle(evidence).into_iter().collect();
-        }
-        tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)))
+        let (requests, idle) = for_requests(evidence, &idle);
+        let claims = tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)))
             .into_iter()
             .map(|t| {
                 let threads = t.segments.iter().map(|s| {
@@ -98,10 +100,60 @@ impl Rule for IdleAwait {
                     "what ended some of the waits was not seen: a timer, or something outside",
                     1.0 - UNSEEN_DOUBT * unseen,
                 );
+                if paced_share(evidence, &claim.segments) > 0.5 {
+                    claim.at_most = Severity::Info;
+                    claim = claim.saying(PACED_WHY.to_owned(), String::new());
+                }
                 Claim { listed_from: MIN_IDLE, ..claim }
-            })
-            .collect()
+            });
+        claims.chain(unasked(evidence, requests)).collect()
     }
+}
+
+/// The waits for requests that others may make, and the rest of what is idle. Where a program that
+/// listens is asked nothing, all that is idle is a wait for requests.
+fn for_requests(
+    evidence: &Evidence<'_>,
+    idle: &[SegmentId],
+) -> (Vec<SegmentId>, Vec<SegmentId>) {
+    let unasked = evidence.unasked().map(|(since, _)| since);
+    let mut requests = evidence.segments(|_, i| evidence.for_requests(i).is_some());
+    let (waits, rest): (Vec<SegmentId>, Vec<_>) = idle.iter().partition(|s| {
+        let segment = evidence.chain.segment(**s);
+        unasked.is_some_and(|since| since <= segment.start)
+            || evidence.for_requests(evidence.of_segment(segment)).is_some()
+    });
+    requests.extend(waits);
+    requests.sort_unstable();
+    requests.dedup();
+    (requests, rest)
+}
+
+/// That a server waited for requests: what it is there for.
+fn unasked(evidence: &Evidence<'_>, requests: Vec<SegmentId>) -> Option<Claim> {
+    let longest = requests.iter().max_by_key(|s| evidence.chain.segment(**s).length)?;
+    let interval = evidence.of_segment(evidence.chain.segment(*longest));
+    let unasked = evidence.unasked().map(|(_, address)| address);
+    let address = evidence.for_requests(interval).or(unasked)?;
+    let who = evidence.recording.process_name(evidence.process(interval.thread));
+    let whole = evidence.chain.whole;
+    let title = format!("for {COST} of {whole} {who} waits for requests at {address}");
+    let claim = Claim::new(&DOC, title, requests)
+        .at(Site::Work)
+        .sure(0.8)
+        .saying(IDLE_WHY.to_owned(), IDLE_FIX.to_owned());
+    Some(Claim { at_most: Severity::Info, listed_from: MIN_IDLE, ..claim })
+}
+
+/// The share of these waits after which their thread brings something to others.
+fn paced_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let is_paced = |s: &&SegmentId| {
+        let interval = evidence.of_segment(evidence.chain.segment(**s));
+        let found = evidence.loops.loop_of(interval).map(|at| &evidence.loops.loops[at]);
+        found.is_some_and(Loop::paces)
+    };
+    let paced: Vec<_> = segments.iter().filter(is_paced).copied().collect();
+    evidence.total(&paced).share_of(evidence.total(segments))
 }
 
 /// What to say of a service of which next to nothing counts: that it idled, where, and how often a
@@ -136,6 +188,10 @@ fn all_idle(evidence: &Evidence<'_>) -> Option<Claim> {
     Some(Claim { specificity: Specificity::Statement, ..claim })
 }
 
+/// Why pauses of one who sets the pace of others are as a rule wanted.
+const PACED_WHY: &str = "After most of these pauses the thread brings something to another one: it sets \
+                         the pace of others, as a timer of jobs or a source of requests does.";
+
 /// Why idling costs nothing by itself.
 const IDLE_WHY: &str = "A thread that waits for work which nobody was waiting for costs nothing. If \
                         something outside of the recording waits for it, that wait is not seen \
@@ -161,6 +217,8 @@ fn timer(interval: &Interval) -> Timer {
         Cause::Sleep if unknown || interval.woken_by.is_none() => Timer::Seen,
         Cause::Poll if unknown => Timer::Likely,
         cause if cause.is_blocked() && interval.woken_by == Some(WakeSource::Timer) => Timer::Seen,
+        // Another thread ends the wait for a lock or a condition, and that one is seen.
+        Cause::Lock if interval.woken_by == Some(WakeSource::Interrupt) => Timer::Seen,
         _ => Timer::No,
     }
 }
@@ -176,6 +234,11 @@ fn woken_places(evidence: &Evidence<'_>) -> BTreeMap<(ThreadId, Option<FrameId>)
         *place = (*place).max(wait.duration);
     }
     longest
+}
+
+/// True for time in a wait that its own timer ended while nobody worked: no other thread is waited for.
+pub(crate) fn is_pause(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    timer(evidence.of_segment(segment)) == Timer::Seen && nobody_works(evidence, segment)
 }
 
 fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use culprit_model::{Cause, LossKind, Nanos, ThreadId, WakeSource};
 
-use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
+use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_GIVES, MIN_ROUNDS};
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Evidence, IntervalId, Loop, Relation, SegmentId, distrusted};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -26,8 +26,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     signature: "The same function sleeps, or polls until its time-out, again and again at a \
                 near-constant period with little work between; somebody waits for the sleeper, or \
                 other threads' work ends the loop; nobody works during the time that is counted. \
-                A sleep in a critical section, or between a request and its answer, looks at \
-                nothing.",
+                A sleep in a critical section, between a request and its answer, or before its thread \
+                brings something to others looks at nothing; neither does a server that nobody asks.",
     why: "Whatever happens right after a look is noticed only at the next one: half a period late \
           on average, a whole period late in a closed loop where the next event needs the last one \
           to be seen. Throughput of such a loop is one event a period, however fast the work is.",
@@ -58,6 +58,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MAX_WORK,
             unit: "share",
             reason: "A thread that works more than it sleeps is paced, not polling.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of the rounds after which its thread brings something to another one",
+            value: MIN_GIVES,
+            unit: "share",
+            reason: "Who looks at what others do comes upon it in some rounds, who sets the pace of \
+                     others gives in nearly all. It counts where nobody waits for the loop.",
             source: "definition",
         },
     ],
@@ -93,8 +101,17 @@ fn rounds(evidence: &Evidence<'_>) -> Vec<Vec<SegmentId>> {
 
 fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> bool {
     let many = found.rounds.len() >= MIN_ROUNDS;
-    let looks = is_awaited(evidence, segments) || (many && others_end_it(evidence, found));
+    let looks = is_awaited(evidence, segments)
+        || (many && !is_expected(evidence, found) && others_end_it(evidence, found));
     looks && !segments.is_empty()
+}
+
+/// True where a loop that nobody waits for looks at nothing: it paces what it gives to others, or its
+/// program waits for requests.
+fn is_expected(evidence: &Evidence<'_>, found: &Loop) -> bool {
+    let first = evidence.interval(found.rounds[0]);
+    let unasked = evidence.unasked().is_some_and(|(since, _)| since <= first.start);
+    found.paces() || unasked || evidence.for_requests(first).is_some()
 }
 
 /// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits
@@ -112,6 +129,8 @@ pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> boo
             match relation {
                 Relation::Child => false,
                 _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => false,
+                // Who waits for events of any kind waits for whoever comes.
+                Relation::Thread if wait.cause == Cause::Poll => false,
                 Relation::Thread => {
                     threads_waits.insert(link.wait);
                     threads_waits.len() > 1

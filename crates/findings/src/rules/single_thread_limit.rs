@@ -19,6 +19,9 @@ const MAX_BESIDE: f64 = 0.20;
 /// Share of the wall time that another thread waits for it from which it is waited for.
 const MIN_WAITED: f64 = 0.50;
 
+/// Share of the wall time that a thread must work itself for its wait to count.
+const MIN_OWN_WORK: f64 = 0.05;
+
 /// Runs below this are not worth another thread.
 const MIN_WALL: Nanos = Nanos(2_000_000_000);
 
@@ -64,6 +67,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
+            what: "share of the wall time that such a thread works itself",
+            value: MIN_OWN_WORK,
+            unit: "share",
+            reason: "A runtime's helpers and a launcher wait for the program because that is their \
+                     purpose.",
+            source: "compiler threads of V8 and the launcher of the JVM: below 0.03",
+        },
+        Threshold {
             what: "wall time",
             value: MIN_WALL.0 as f64,
             unit: "ns",
@@ -107,17 +118,25 @@ fn busiest(evidence: &Evidence<'_>, from: Time) -> Option<(ThreadId, Nanos)> {
     all.max_by_key(|(thread, time)| (*time, std::cmp::Reverse(*thread)))
 }
 
-/// The longest that another thread of its process waited for a thread.
+/// The longest that another thread of its process, which has work of its own, waited for a thread.
 fn waited_for(evidence: &Evidence<'_>, thread: ThreadId) -> Nanos {
     let process = evidence.process(thread);
     let mut waits = vec![Nanos::ZERO; evidence.recording.threads.len()];
+    let mut worked = waits.clone();
+    for own in evidence.recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
+        worked[own.thread.index()] += own.duration;
+    }
     let ended = |i: &&Interval| {
         i.cause.is_blocked() && i.waker == Some(thread) && evidence.process(i.thread) == process
     };
     for wait in evidence.recording.intervals.iter().filter(ended) {
         waits[wait.thread.index()] += wait.duration;
     }
-    waits.into_iter().max().unwrap_or_default()
+    // A runtime's helpers and a launcher wait for the program because that is their purpose.
+    let wall = evidence.chain.wall;
+    let works = worked.into_iter().map(|worked| worked.share_of(wall) >= MIN_OWN_WORK);
+    let of_workers = waits.into_iter().zip(works).filter(|(_, works)| *works);
+    of_workers.map(|(waited, _)| waited).max().unwrap_or_default()
 }
 
 fn told(
@@ -155,8 +174,11 @@ mod tests {
         if let Some(cause) = helper {
             let process = scene.recording.thread(main).process;
             let thread = scene.thread(process, "helper", 0);
+            if !cause.is_cpu() {
+                scene.run(thread, 300, Cause::CpuUser, "clone3;help");
+            }
             let end = if cause.is_cpu() { End::Unknown } else { End::By(main) };
-            scene.wait(thread, 3000, cause, "clone3;help;k:futex_do_wait", end);
+            scene.wait(thread, 2700, cause, "clone3;help;k:futex_do_wait", end);
         }
         scene.done()
     }

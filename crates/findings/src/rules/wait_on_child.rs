@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Nanos, ProcessId, Severity, ThreadId};
+use culprit_model::{Cause, Nanos, ProcessId, Recording, Severity, ThreadId, Time};
 
 use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
@@ -32,9 +32,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A process waits for child processes, and what they do is on the path.",
     signature: "Blocked in wait4, waitid or vfork or for a child's output, on the measured thing's \
                 path; the time is what the children did. For a process that only wraps one \
-                child it is told as of low severity, where nothing else explains the time. The \
+                child it is told as information, where nothing else explains the time. The \
                 severity is that of the time which could be spared: parent and children at once, no \
-                shorter than the longest of them, and only while a CPU was free.",
+                shorter than the longest of them, and only while one child lived and a CPU was free.",
     why: "The children run one after the other while their parent waits; each also pays for its \
           start, its linking and its end.",
     fix: "Run children in parallel where they do not need each other, run the same one only once \
@@ -140,16 +140,18 @@ impl Parents {
     }
 
     /// How much less time it would take at most if a parent and its children did all at once: no longer
-    /// than the longest of them, and on no more CPUs than there are.
+    /// than the longest of them, on no more CPUs than there are, and only where the children run one
+    /// by one.
     fn spared(&self, evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> Nanos {
         let children = self.children[&waiter].values().copied();
         let own = self.own[waiter.index()];
         let longest = children.clone().chain([own]).max().unwrap_or_default();
         let all: Nanos = children.chain([own]).sum();
         let cpus = evidence.recording.meta.cpus.max(1);
+        let together = together(evidence.recording, evidence.process(waiter));
         let each = segments.iter().map(|s| evidence.chain.segment(*s));
-        let busy: Nanos = each.map(|segment| evidence.work.during(segment, cpus)).sum();
-        let free = evidence.total(segments).saturating_sub(busy);
+        let alone = each.filter(|segment| !is_within(&together, segment));
+        let free = alone.map(|s| s.length.saturating_sub(evidence.work.during(s, cpus))).sum();
         all.saturating_sub(longest).min(free)
     }
 
@@ -160,6 +162,32 @@ impl Parents {
         let waiters: Vec<_> = waiters.collect();
         waiters.iter().find(|w| self.drivers.contains(w)).or(waiters.first()).copied()
     }
+}
+
+/// The stretches in which at least two children of a process live, in order.
+fn together(recording: &Recording, parent: ProcessId) -> Vec<(Time, Time)> {
+    let children = recording.processes.iter().filter(|child| child.parent == Some(parent));
+    let mut edges: Vec<(Time, i32)> = children
+        .flat_map(|child| [(child.start, 1), (child.end.unwrap_or(Time(u64::MAX)), -1)])
+        .collect();
+    edges.sort_unstable();
+    let (mut alive, mut stretches, mut since) = (0, Vec::new(), Time::START);
+    for (at, step) in edges {
+        if step > 0 && alive == 1 {
+            since = at;
+        } else if step < 0 && alive == 2 && since < at {
+            stretches.push((since, at));
+        }
+        alive += step;
+    }
+    stretches
+}
+
+/// True for a segment whose middle lies in one of these stretches.
+fn is_within(stretches: &[(Time, Time)], segment: &Segment) -> bool {
+    let middle = segment.start + Nanos(segment.length.0 / 2);
+    let next = stretches.partition_point(|(_, to)| *to <= middle);
+    stretches.get(next).is_some_and(|(from, _)| *from <= middle)
 }
 
 fn told(
@@ -188,9 +216,9 @@ fn told(
         .facts(costliest)
         .facts(tally::done(evidence, segments, 3));
     if !parents.drivers.contains(&waiter) {
-        Claim { at_most: Severity::Low, listed_from: MIN_WRAPPED, ..claim }
+        Claim { at_most: Severity::Info, listed_from: MIN_WRAPPED, ..claim }
     } else if unnamed_share(evidence, segments) > 0.5 {
-        Claim { at_most: Severity::Low, ..claim }
+        Claim { at_most: Severity::Info, ..claim }
     } else {
         let spared = parents.spared(evidence, waiter, segments);
         let at_most = severity_of(spared.share_of(evidence.chain.whole));
@@ -243,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn children_that_nothing_could_be_done_beside_are_of_low_severity() {
+    fn children_that_nothing_could_be_done_beside_are_of_less_severity() {
         let severity =
             |recording: &Recording| first(recording, "wait-on-child").map(|found| found.severity);
         assert_eq!(severity(&serial(3)), Some(Severity::High));
@@ -297,7 +325,7 @@ mod tests {
     #[test]
     fn a_wrapper_around_one_child_is_not_guilty_of_waiting() {
         let found = first(&serial(1), "wait-on-child").expect("nothing else explains the time");
-        assert_eq!(found.severity, Severity::Low);
+        assert_eq!(found.severity, Severity::Info);
         let mut scene = Scene::default();
         let parent = scene.program("sh", None, 0);
         let child = scene.program("solver", Some(parent), 0);

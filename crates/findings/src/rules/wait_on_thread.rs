@@ -8,6 +8,7 @@ use culprit_model::{Cause, Interval, Nanos, Text, ThreadId};
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rules::idle_await::is_pause;
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -69,6 +70,7 @@ impl Rule for WaitOnThread {
             let segment = evidence.chain.segment(*s);
             // In a pause nobody works: `idle-await` tells it.
             evidence.of_segment(segment).cause != Cause::Sleep
+                && !is_pause(evidence, segment)
                 && !is_launched(evidence, &launched, segment)
                 && !is_collection_held_up(evidence, segment)
         });

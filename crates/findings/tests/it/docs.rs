@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use culprit_findings::{HIGH_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, catalogue};
+use culprit_findings::{HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, catalogue};
 
 use crate::blessed::blessed;
 
@@ -51,9 +51,11 @@ fn written() -> Result<String, std::fmt::Error> {
     writeln!(
         text,
         "\n**Severity** follows the share of the measured time: high from {:.0} %, medium from {:.0} %, \
-         low from {:.0} %. Below that a finding is listed only with `--all`.",
+         low from {:.0} %; what costs less is information. Below {:.0} % a finding is listed only with \
+         `--all`.",
         HIGH_SHARE * 100.0,
         MEDIUM_SHARE * 100.0,
+        LOW_SHARE * 100.0,
         MIN_SHARE * 100.0
     )?;
     let mut groups: Vec<_> = catalogue().iter().map(|doc| doc.group).collect();

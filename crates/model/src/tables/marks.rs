@@ -15,6 +15,10 @@ labels! {
         Fork = "fork",
         /// A process ended; the text is its exit code where known.
         Exit = "exit",
+        /// A process listens on a TCP socket; the text is its address and port.
+        Listen = "listen",
+        /// A process connects to a TCP socket for the first time; the text is that address and port.
+        Connect = "connect",
     }
 }
 

@@ -13,6 +13,7 @@
 //! Sources: include/trace/events/sock.h and tcp.h, net/socket.c, net/ipv4/tcp_input.c.
 
 mod connections;
+mod doors;
 mod points;
 
 use culprit_model::Time;
@@ -21,6 +22,7 @@ use crate::decode::Sample;
 use crate::handle::Handler;
 
 pub(crate) use connections::Connections;
+pub(crate) use doors::{DoorFields, DoorPoint};
 pub(crate) use points::{SocketFields, SocketPoints, refusal};
 
 /// An activity that is a request on a socket.

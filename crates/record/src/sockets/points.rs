@@ -10,11 +10,11 @@ use crate::tracefs::{Field, Tracefs, Tracepoint};
 
 /// `AF_UNIX` and `IPPROTO_TCP`, as filters and records have them.
 const UNIX: u64 = 1;
-const TCP: u64 = 6;
+pub(super) const TCP: u64 = 6;
 
 /// States of a TCP socket that tell of its life (include/net/tcp_states.h): it connects; it will send
 /// no more; it is closed.
-const SYN_SENT: u64 = 2;
+pub(super) const SYN_SENT: u64 = 2;
 const FIN_WAIT1: u64 = 4;
 const CLOSE: u64 = 7;
 const LAST_ACK: u64 = 9;
@@ -255,12 +255,12 @@ impl StateFields {
 }
 
 /// These tracepoints tell ports in the machine's order of bytes.
-fn port(field: Field, raw: &[u8]) -> Option<u16> {
+pub(super) fn port(field: Field, raw: &[u8]) -> Option<u16> {
     u16::try_from(field.read(raw)?).ok()
 }
 
 /// An address of version 4 is told as one of version 6, too.
-fn address(field: Field, raw: &[u8]) -> Option<IpAddr> {
+pub(super) fn address(field: Field, raw: &[u8]) -> Option<IpAddr> {
     let bytes = raw.get(field.offset..)?.first_chunk::<16>()?;
     Some(IpAddr::V6(Ipv6Addr::from(*bytes)).to_canonical())
 }

@@ -1,0 +1,74 @@
+//! Who offers something on a TCP socket, and which waits are for requests.
+//!
+//! A server that nobody asks and a program that waits for nothing look the same to the scheduler; the
+//! recorder's marks of listening and connecting tell them apart.
+//!
+//! ```text
+//! listens   .L....................    marks of the process
+//! connects  ......................    none: nobody that is recorded asks
+//! work      ##....................    hardly any once it listens
+//!             ^^^^^^^^^^^^^^^^^^^^    what passes here is the wait for requests
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, Text, ThreadId, Time};
+
+use super::families::Family;
+use super::stacks::Stacks;
+use super::work::Work;
+
+/// Share of the time since it listens up to which a program that nobody asks may work: its start, its
+/// end, a heartbeat. At double, a program that pauses in its own work and has a port for its metrics
+/// counts as idle; at half, an interpreter's start of 200 ms does not fit into a run of 4 s.
+const MAX_WORKING: f64 = 0.05;
+
+/// Processes that listen, and threads that ask others.
+#[derive(Debug, Default)]
+pub(crate) struct Serving {
+    /// Since when each listens, and where.
+    listens: BTreeMap<ProcessId, (Time, Text)>,
+    /// Threads that connect to somewhere.
+    asking: BTreeSet<ThreadId>,
+}
+
+impl Serving {
+    /// Reads the marks.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let mut serving = Self::default();
+        for mark in &recording.marks {
+            match (mark.kind, mark.thread) {
+                (MarkKind::Listen, _) => {
+                    let first = (mark.time, mark.text.clone());
+                    serving.listens.entry(mark.process).or_insert(first);
+                }
+                (MarkKind::Connect, Some(thread)) => {
+                    serving.asking.insert(thread);
+                }
+                _ => {}
+            }
+        }
+        serving
+    }
+
+    /// Where a process listens that a wait for requests is of: in a function that waits for connections
+    /// or for events of any kind, by a thread that itself asks nobody.
+    pub(crate) fn for_requests(
+        &self,
+        recording: &Recording,
+        stacks: &Stacks,
+        wait: &Interval,
+    ) -> Option<&Text> {
+        let accepts = wait.cause == Cause::Net && stacks.in_family(wait.stack, Family::Accept);
+        let waits = accepts || wait.cause == Cause::Poll;
+        let (since, address) = self.listens.get(&recording.thread(wait.thread).process)?;
+        (waits && *since <= wait.start && !self.asking.contains(&wait.thread)).then_some(address)
+    }
+
+    /// Since when and where a program listens that nobody asks for anything until `end`.
+    pub(crate) fn unasked(&self, work: &Work, end: Time) -> Option<(Time, &Text)> {
+        let (since, address) = self.listens.values().min().filter(|_| self.asking.is_empty())?;
+        let worked = work.with_at_least(1, *since, end);
+        (worked.share_of(end.since(*since)) <= MAX_WORKING).then_some((*since, address))
+    }
+}
