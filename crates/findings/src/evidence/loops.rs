@@ -15,7 +15,9 @@ use culprit_model::{
 
 use super::chain::IntervalId;
 use super::locks::Locks;
+use super::pacing::{Sources, paced};
 use super::relation::is_descendant;
+use super::serving::Serving;
 use super::stacks::{Stacks, WaitKind};
 
 /// Rounds that a loop has at least: with fewer, a near-constant period is chance. At 3 two equal
@@ -54,10 +56,6 @@ const MIN_EXACT_ROUNDS: usize = 4;
 /// such a wait by chance.
 const MAX_FED: f64 = 0.5;
 
-/// Share of the rounds after which a loop must bring others something to pace them: who looks at what
-/// others do comes upon it in some rounds, who sets the pace gives in nearly all.
-pub(crate) const MIN_GIVES: f64 = 0.5;
-
 /// One polling loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Loop {
@@ -77,8 +75,8 @@ pub(crate) struct Loop {
     timed: bool,
     /// Share of a round that is not the wait.
     pub(crate) work: f64,
-    /// Share of the rounds after which its thread brings something to another one, that waits for it.
-    pub(crate) gives: f64,
+    /// True when it looks at nothing but sets the pace of what its thread brings to others.
+    pub(crate) paces: bool,
     /// True when each round is a process of its own.
     pub(crate) by_processes: bool,
     /// When the last round ended.
@@ -96,20 +94,18 @@ pub(crate) struct Loops {
     round_of: Vec<((ThreadId, Time), usize)>,
 }
 
-impl Loop {
-    /// True for a loop whose thread brings something to others after most of its rounds.
-    pub(crate) fn paces(&self) -> bool {
-        self.gives >= MIN_GIVES
-    }
-}
-
 type ThreadKey = (ThreadId, Cause, Option<FunctionKey>);
 type FamilyKey = (Text, Option<ProcessId>, Cause, Option<FunctionKey>);
 type FunctionKey = (Option<Text>, Text);
 
 impl Loops {
     /// Finds every loop; n log n in the waits that a timer ended.
-    pub(crate) fn of(recording: &Recording, lives: &Lives, stacks: &Stacks, locks: &Locks) -> Self {
+    pub(crate) fn of(
+        recording: &Recording,
+        lives: &Lives,
+        (stacks, locks): (&Stacks, &Locks),
+        serving: &Serving,
+    ) -> Self {
         let mut by_thread: BTreeMap<ThreadKey, Vec<IntervalId>> = BTreeMap::new();
         for (row, interval) in (0u32..).map(IntervalId).zip(&recording.intervals) {
             if may_be_round(interval) {
@@ -142,36 +138,10 @@ impl Loops {
                 found.add(measure(recording, lives, stacks, rounds, true));
             }
         }
-        found.find_gifts(recording, stacks, locks);
+        let paced = paced(&Sources { recording, stacks, locks, serving }, &found.loops);
+        found.loops.iter_mut().zip(paced).for_each(|(found, paced)| found.paces = paced);
         found.index(recording);
         found
-    }
-
-    /// Finds out after which rounds threads bring others something.
-    fn find_gifts(&mut self, recording: &Recording, stacks: &Stacks, locks: &Locks) {
-        let of = |found: &Loop| recording.intervals[found.rounds[0].index()].thread;
-        let own = self.loops.iter().filter(|found| !found.by_processes);
-        let mut gifts: BTreeMap<ThreadId, Vec<Time>> = own.map(|l| (of(l), Vec::new())).collect();
-        if gifts.is_empty() {
-            return;
-        }
-        for row in recording.intervals.iter().filter(|row| row.cause.is_blocked()) {
-            let end = row.start + row.duration;
-            if row.waker.is_none() && row.woken_by == Some(WakeSource::Network) {
-                // Nothing tells the sender; but hardly ever does a packet come by chance just when a
-                // thread is between two rounds.
-                let others = gifts.iter_mut().filter(|(thread, _)| **thread != row.thread);
-                others.for_each(|(_, given)| given.push(end));
-            }
-            let given = row.waker.filter(|by| *by != row.thread).and_then(|by| gifts.get_mut(&by));
-            if let Some(given) = given.filter(|_| is_gift(recording, stacks, locks, row)) {
-                given.push(end);
-            }
-        }
-        gifts.values_mut().for_each(|given| given.sort_unstable());
-        for found in self.loops.iter_mut().filter(|found| !found.by_processes) {
-            found.gives = share_followed(recording, &found.rounds, &gifts[&of(found)]);
-        }
     }
 
     /// Keeps what is a loop by its numbers.
@@ -201,7 +171,7 @@ impl Loops {
     /// True when a wait is a round of some loop that may look at what others do.
     pub(crate) fn is_round(&self, interval: &Interval) -> bool {
         let found = || self.loop_of(interval).map(|at| &self.loops[at]);
-        may_be_round(interval) && found().is_some_and(|found| !found.paces())
+        may_be_round(interval) && found().is_some_and(|found| !found.paces)
     }
 }
 
@@ -329,7 +299,7 @@ fn fed(recording: &Recording, stacks: &Stacks, rounds: &[IntervalId]) -> f64 {
 
 /// True for a wait that ended when another one brought something. Who gets an interpreter's lock back
 /// was brought nothing, so that mutexes and the conditions which such locks are built of do not count.
-fn is_input(recording: &Recording, stacks: &Stacks, row: &Interval) -> bool {
+pub(super) fn is_input(recording: &Recording, stacks: &Stacks, row: &Interval) -> bool {
     let process = |thread: ThreadId| recording.thread(thread).process;
     match row.cause {
         Cause::Net | Cause::Ipc | Cause::Pipe | Cause::Poll => {
@@ -345,24 +315,6 @@ fn is_input(recording: &Recording, stacks: &Stacks, row: &Interval) -> bool {
         }
         _ => false,
     }
-}
-
-/// True for a wait that another thread ended by bringing something: what a pool's thread waits for is a
-/// condition, which who only hands over a lock does not bring.
-fn is_gift(recording: &Recording, stacks: &Stacks, locks: &Locks, row: &Interval) -> bool {
-    let is_condition = row.cause == Cause::Lock && !locks.is_lock(recording, stacks, row);
-    is_condition || is_input(recording, stacks, row)
-}
-
-/// The share of the rounds between whose end and the start of the next one of these moments lies.
-fn share_followed(recording: &Recording, rounds: &[IntervalId], moments: &[Time]) -> f64 {
-    let row = |id: &IntervalId| &recording.intervals[id.index()];
-    let followed = rounds.windows(2).filter(|pair| {
-        let from = row(&pair[0]).start + row(&pair[0]).duration;
-        let next = moments.partition_point(|moment| *moment < from);
-        moments.get(next).is_some_and(|moment| *moment <= row(&pair[1]).start)
-    });
-    followed.count() as f64 / rounds.len().saturating_sub(1).max(1) as f64
 }
 
 /// True for a wait that can have a time limit and that, as far as is known, its timer ended.
@@ -441,7 +393,7 @@ fn measure(
         period,
         spread,
         work,
-        gives: 0.0,
+        paces: false,
         by_processes,
         end: last.start + last.duration,
         last: last.start,

@@ -19,6 +19,7 @@ mod locks;
 pub(crate) mod loops;
 mod managed;
 mod memory;
+pub(crate) mod pacing;
 mod peers;
 mod serving;
 pub(crate) mod relation;
@@ -99,6 +100,7 @@ struct Chained {
     stacks: Stacks,
     lives: Lives,
     locks: Locks,
+    serving: Serving,
     loops: Loops,
     chain: Chain,
     doings: Doings,
@@ -108,7 +110,8 @@ impl Chained {
     fn of(recording: &Recording, options: &Options, work: &WorkOfAll<'_>) -> Self {
         let (stacks, lives) = (Stacks::of(recording), Lives::of(recording));
         let locks = Locks::of(recording, &stacks);
-        let loops = Loops::of(recording, &lives, &stacks, &locks);
+        let serving = Serving::of(recording);
+        let loops = Loops::of(recording, &lives, (&stacks, &locks), &serving);
         let peers = Peers::of(recording, &lives, &stacks);
         let chain = Chain::of(&chain::Source {
             recording,
@@ -121,7 +124,7 @@ impl Chained {
             threads: options.threads.as_deref(),
         });
         let doings = Doings::of(&chain, &recording.intervals);
-        Self { stacks, lives, locks, loops, chain, doings }
+        Self { stacks, lives, locks, serving, loops, chain, doings }
     }
 }
 
@@ -138,7 +141,7 @@ impl<'a> Evidence<'a> {
             },
             || Chained::of(recording, options, &work),
         );
-        let Chained { stacks, lives, locks, loops, chain, doings } = chained;
+        let Chained { stacks, lives, locks, serving, loops, chain, doings } = chained;
         let chore_time = ChoreTime::of(&chain, &recording.intervals, &chores);
         let frames = (0..recording.frames.len()).map(FrameId::from_index);
         let names = frames.map(|f| Text::from(recording.frame_name(f))).collect();
@@ -151,7 +154,7 @@ impl<'a> Evidence<'a> {
             lives,
             locks,
             loops,
-            serving: Serving::of(recording),
+            serving,
             work,
             chain,
             counters: Counters::of(recording),

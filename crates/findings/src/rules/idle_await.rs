@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, ThreadId, WakeSource};
 
-use crate::evidence::{Chain, Evidence, Loop, Relation, Segment, SegmentId};
+use crate::evidence::{Chain, Evidence, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
 use crate::settle::MIN_SHARE;
@@ -15,6 +15,9 @@ pub(crate) struct IdleAwait;
 
 /// Share of the wall time from which a function that waits for timers is listed.
 const MIN_IDLE: f64 = 0.10;
+
+/// Share of the wall time from which a program consists of pauses: whether they are wanted cannot be seen.
+const MOSTLY: f64 = 0.85;
 
 /// How many times as long a wait must be as those that something else ended to be none of them.
 const LIKE: u64 = 10;
@@ -36,14 +39,25 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           should start small. If the pause is wanted (a rate limit, a test's delay), leave it. If the \
           program looks at something between its pauses, what `poll-sleep-loop` says holds for it.",
     check: "culprit record -o fixed.culprit -- CMD; `culprit findings fixed.culprit` must show less idle time",
-    thresholds: &[Threshold {
-        what: "share of the wall time at which it is listed",
-        value: MIN_IDLE,
-        unit: "share",
-        reason: "Short deliberate pauses are common at start and end of programs; below a tenth \
-                 their removal is within what runs usually differ by.",
-        source: "the medium severity bound",
-    }],
+    thresholds: &[
+        Threshold {
+            what: "share of the wall time at which it is listed",
+            value: MIN_IDLE,
+            unit: "share",
+            reason: "Short deliberate pauses are common at start and end of programs; below a tenth \
+                     their removal is within what runs usually differ by.",
+            source: "the medium severity bound",
+        },
+        Threshold {
+            what: "share of the wall time from which pauses that nobody waits for are information",
+            value: MOSTLY,
+            unit: "share",
+            reason: "A schedule, a sender at an agreed rate and a daemon are made of pauses, and so is \
+                     a back-off that was set too long; only who wrote it knows. Programs with work of \
+                     their own stay below; an interpreter's start takes a twentieth of a short run.",
+            source: "a scheduler, a paced sender and a daemon of 4 s each: 0.93 to 1.0",
+        },
+    ],
 };
 
 impl Rule for IdleAwait {
@@ -67,6 +81,7 @@ impl Rule for IdleAwait {
         // A peer's pause is how long its answer takes, which `network-wait` tells.
         idle.retain(|s| evidence.relation(*s) != Relation::Peer);
         let (requests, idle) = for_requests(evidence, &idle);
+        let pauses = evidence.total(&idle).share_of(evidence.chain.wall);
         let claims = tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)))
             .into_iter()
             .map(|t| {
@@ -86,7 +101,8 @@ impl Rule for IdleAwait {
                 };
                 let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
                 let unseen = evidence.total(&unseen).share_of(t.total);
-                let (why, fix) = match is_awaited(evidence, &t.segments) {
+                let awaited = is_awaited(evidence, &t.segments);
+                let (why, fix) = match awaited {
                     true => about_files(evidence),
                     false => Default::default(),
                 };
@@ -100,9 +116,14 @@ impl Rule for IdleAwait {
                     "what ended some of the waits was not seen: a timer, or something outside",
                     1.0 - UNSEEN_DOUBT * unseen,
                 );
-                if paced_share(evidence, &claim.segments) > 0.5 {
+                let wanted = if paced_share(evidence, &claim.segments) > 0.5 {
+                    Some(PACED_WHY)
+                } else {
+                    (pauses >= MOSTLY && !awaited).then_some(MOSTLY_WHY)
+                };
+                if let Some(wanted) = wanted {
                     claim.at_most = Severity::Info;
-                    claim = claim.saying(PACED_WHY.to_owned(), String::new());
+                    claim = claim.saying(wanted.to_owned(), String::new());
                 }
                 Claim { listed_from: MIN_IDLE, ..claim }
             });
@@ -149,8 +170,7 @@ fn unasked(evidence: &Evidence<'_>, requests: Vec<SegmentId>) -> Option<Claim> {
 fn paced_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
     let is_paced = |s: &&SegmentId| {
         let interval = evidence.of_segment(evidence.chain.segment(**s));
-        let found = evidence.loops.loop_of(interval).map(|at| &evidence.loops.loops[at]);
-        found.is_some_and(Loop::paces)
+        evidence.loops.loop_of(interval).is_some_and(|at| evidence.loops.loops[at].paces)
     };
     let paced: Vec<_> = segments.iter().filter(is_paced).copied().collect();
     evidence.total(&paced).share_of(evidence.total(segments))
@@ -187,6 +207,11 @@ fn all_idle(evidence: &Evidence<'_>) -> Option<Claim> {
     }
     Some(Claim { specificity: Specificity::Statement, ..claim })
 }
+
+/// What to think of a program that hardly does anything else.
+const MOSTLY_WHY: &str = "The program hardly does anything else. A schedule, a sender at an agreed rate and a \
+                          daemon are made of pauses, and a back-off that was set too long looks the \
+                          same: whether these are wanted is for you to say.";
 
 /// Why pauses of one who sets the pace of others are as a rule wanted.
 const PACED_WHY: &str = "After most of these pauses the thread brings something to another one: it sets \

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 use culprit_model::{Cause, LossKind, Nanos, ThreadId, WakeSource};
 
-use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_GIVES, MIN_ROUNDS};
+use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
+use crate::evidence::pacing::MIN_GIVES;
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Evidence, IntervalId, Loop, Relation, SegmentId, distrusted};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -26,8 +27,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     signature: "The same function sleeps, or polls until its time-out, again and again at a \
                 near-constant period with little work between; somebody waits for the sleeper, or \
                 other threads' work ends the loop; nobody works during the time that is counted. \
-                A sleep in a critical section, between a request and its answer, or before its thread \
-                brings something to others looks at nothing; neither does a server that nobody asks.",
+                A sleep in a critical section or between a request and its answer looks at nothing, \
+                neither does one that paces requests to a server or what is handed over on a grid, \
+                nor a server that nobody asks.",
     why: "Whatever happens right after a look is noticed only at the next one: half a period late \
           on average, a whole period late in a closed loop where the next event needs the last one \
           to be seen. Throughput of such a loop is one event a period, however fast the work is.",
@@ -65,7 +67,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MIN_GIVES,
             unit: "share",
             reason: "Who looks at what others do comes upon it in some rounds, who sets the pace of \
-                     others gives in nearly all. It counts where nobody waits for the loop.",
+                     others gives in nearly all. It counts where it asks a server, or wakes on a grid \
+                     that does not drift, and nobody waits for it.",
             source: "definition",
         },
     ],
@@ -111,7 +114,7 @@ fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> b
 fn is_expected(evidence: &Evidence<'_>, found: &Loop) -> bool {
     let first = evidence.interval(found.rounds[0]);
     let unasked = evidence.unasked().is_some_and(|(since, _)| since <= first.start);
-    found.paces() || unasked || evidence.for_requests(first).is_some()
+    found.paces || unasked || evidence.for_requests(first).is_some()
 }
 
 /// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits

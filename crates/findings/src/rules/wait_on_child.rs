@@ -143,15 +143,23 @@ impl Parents {
     /// than the longest of them, on no more CPUs than there are, and only where the children run one
     /// by one.
     fn spared(&self, evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> Nanos {
-        let children = self.children[&waiter].values().copied();
-        let own = self.own[waiter.index()];
-        let longest = children.clone().chain([own]).max().unwrap_or_default();
-        let all: Nanos = children.chain([own]).sum();
-        let cpus = evidence.recording.meta.cpus.max(1);
         let together = together(evidence.recording, evidence.process(waiter));
-        let each = segments.iter().map(|s| evidence.chain.segment(*s));
-        let alone = each.filter(|segment| !is_within(&together, segment));
-        let free = alone.map(|s| s.length.saturating_sub(evidence.work.during(s, cpus))).sum();
+        let cpus = evidence.recording.meta.cpus.max(1);
+        let mut free = Nanos::ZERO;
+        let mut alone: BTreeMap<ProcessId, Nanos> = BTreeMap::new();
+        for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+            if is_within(&together, segment) {
+                continue;
+            }
+            free += segment.length.saturating_sub(evidence.work.during(segment, cpus));
+            let child = waits(evidence, segment).into_iter().find(|(by, _)| *by == waiter);
+            if let Some((_, child)) = child {
+                *alone.entry(child).or_default() += segment.length;
+            }
+        }
+        let own = self.own[waiter.index()];
+        let longest = alone.values().copied().max().unwrap_or_default().max(own);
+        let all = alone.into_values().sum::<Nanos>() + own;
         all.saturating_sub(longest).min(free)
     }
 

@@ -1,0 +1,158 @@
+//! Loops that look at nothing: their thread sets the pace of what it brings to others.
+//!
+//! A thread that sleeps, hands something over, and sleeps again may look whether the last one was done, or
+//! may send at an agreed rate. Two things tell the second: it asks a server, as a client that thinks in
+//! between does; or it wakes on a grid, which takes a clock to keep, while pauses of one length drift.
+//!
+//! ```text
+//! pauses    |--- 10 ---|work|--- 10 ---|w|--- 10 ---|work|    wakes wander off
+//! grid      |--- 10 ---|work|-- 8 --|w|--- 9.5 ---|work|      a late wake is made good by the next pause
+//! ```
+
+use std::collections::BTreeMap;
+
+use culprit_model::{Cause, Interval, Recording, ThreadId, Time, WakeSource};
+
+use super::chain::IntervalId;
+use super::locks::Locks;
+use super::loops::{Loop, is_input};
+use super::serving::Serving;
+use super::stacks::Stacks;
+
+/// Share of the rounds after which a loop must bring others something: who looks at what others do comes
+/// upon it in some rounds, who sets the pace gives in nearly all.
+pub(crate) const MIN_GIVES: f64 = 0.5;
+
+/// Wakes from which a grid is told. Of pauses that drift, the deviation from a line is `sqrt(n / 15)` times
+/// that of one pause, 1.6 at 40; of a grid it is 0.7, whatever their number.
+const MIN_WAKES: usize = 40;
+
+/// Deviation of the wakes from a line, by the deviation of the times between them, up to which they are
+/// on a grid: between 0.7 and 1.6.
+const ON_GRID: f64 = 0.9;
+
+/// What tells it.
+pub(super) struct Sources<'a> {
+    pub(super) recording: &'a Recording,
+    pub(super) stacks: &'a Stacks,
+    pub(super) locks: &'a Locks,
+    pub(super) serving: &'a Serving,
+}
+
+/// When a thread brought something to others that waited for it.
+#[derive(Default)]
+struct Gifts {
+    /// To anybody.
+    all: Vec<Time>,
+    /// To a server, whose wait was for requests.
+    requests: Vec<Time>,
+}
+
+/// Which of these loops set a pace, in their order.
+pub(super) fn paced(sources: &Sources<'_>, loops: &[Loop]) -> Vec<bool> {
+    let of = |found: &Loop| sources.recording.intervals[found.rounds[0].index()].thread;
+    let own = loops.iter().filter(|found| !found.by_processes);
+    let mut gifts: BTreeMap<_, _> = own.map(|found| (of(found), Gifts::default())).collect();
+    if gifts.is_empty() {
+        return vec![false; loops.len()];
+    }
+    for row in sources.recording.intervals.iter().filter(|row| row.cause.is_blocked()) {
+        sources.note(row, &mut gifts);
+    }
+    gifts.values_mut().for_each(|gifts| {
+        gifts.all.sort_unstable();
+        gifts.requests.sort_unstable();
+    });
+    let paces = |found: &Loop| {
+        let Some(gifts) = gifts.get(&of(found)).filter(|_| !found.by_processes) else {
+            return false;
+        };
+        let share = |moments: &[Time]| share_followed(sources.recording, &found.rounds, moments);
+        share(&gifts.requests) >= MIN_GIVES
+            || (share(&gifts.all) >= MIN_GIVES && is_on_grid(sources.recording, &found.rounds))
+    };
+    loops.iter().map(paces).collect()
+}
+
+impl Sources<'_> {
+    /// Notes who ended a wait by bringing something.
+    fn note(&self, row: &Interval, gifts: &mut BTreeMap<ThreadId, Gifts>) {
+        let end = row.start + row.duration;
+        let (recording, stacks) = (self.recording, self.stacks);
+        let is_request = || self.serving.for_requests(recording, stacks, row).is_some();
+        if row.waker.is_none() && row.woken_by == Some(WakeSource::Network) && is_request() {
+            // Nothing tells the sender; but hardly ever does a request come by chance just when a thread
+            // is between two rounds.
+            let others = gifts.iter_mut().filter(|(thread, _)| **thread != row.thread);
+            others.for_each(|(_, gifts)| gifts.requests.push(end));
+        }
+        let giver = row.waker.filter(|by| *by != row.thread);
+        let Some(gifts) = giver.and_then(|by| gifts.get_mut(&by)) else { return };
+        // What a pool's thread waits for is a condition, which who only hands over a lock does not bring.
+        let condition = row.cause == Cause::Lock && !self.locks.is_lock(recording, stacks, row);
+        if condition || is_input(recording, stacks, row) {
+            gifts.all.push(end);
+        }
+        if is_request() {
+            gifts.requests.push(end);
+        }
+    }
+}
+
+/// The share of the rounds between whose end and the start of the next one of these moments lies.
+fn share_followed(recording: &Recording, rounds: &[IntervalId], moments: &[Time]) -> f64 {
+    let row = |id: &IntervalId| &recording.intervals[id.index()];
+    let followed = rounds.windows(2).filter(|pair| {
+        let from = row(&pair[0]).start + row(&pair[0]).duration;
+        let next = moments.partition_point(|moment| *moment < from);
+        moments.get(next).is_some_and(|moment| *moment <= row(&pair[1]).start)
+    });
+    followed.count() as f64 / rounds.len().saturating_sub(1).max(1) as f64
+}
+
+/// True for rounds whose ends keep to a grid.
+pub(crate) fn is_on_grid(recording: &Recording, rounds: &[IntervalId]) -> bool {
+    let end = |id: &IntervalId| {
+        let row = &recording.intervals[id.index()];
+        (row.start + row.duration).0 as f64
+    };
+    let ends: Vec<f64> = rounds.iter().map(end).collect();
+    ends.len() >= MIN_WAKES && off_grid(&ends) <= ON_GRID
+}
+
+/// The deviation of these moments from the line that fits them best, by the deviation of the steps
+/// between them.
+fn off_grid(moments: &[f64]) -> f64 {
+    let count = moments.len() as f64;
+    let middle = (count - 1.0) / 2.0;
+    let mean = moments.iter().sum::<f64>() / count;
+    let numbered = || moments.iter().enumerate().map(|(at, moment)| (at as f64 - middle, moment - mean));
+    let slope = numbered().map(|(at, moment)| at * moment).sum::<f64>()
+        / numbered().map(|(at, _)| at * at).sum::<f64>();
+    let from_line = numbered().map(|(at, moment)| (moment - slope * at).powi(2)).sum::<f64>() / count;
+    let steps = moments.windows(2).map(|pair| pair[1] - pair[0] - slope);
+    let of_steps = steps.map(|step| step * step).sum::<f64>() / (count - 1.0);
+    (from_line / of_steps.max(f64::MIN_POSITIVE)).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Moments 10 ms apart whose lateness in us is told, which lasts or is made good.
+    fn moments(lasts: bool) -> Vec<f64> {
+        let mut late = 0.0;
+        let lateness = |at: usize| ((at * 7919) % 101) as f64;
+        let moment = |at: usize| {
+            late = if lasts { late + lateness(at) } else { lateness(at) };
+            at as f64 * 10_000.0 + late
+        };
+        (0..60).map(moment).collect()
+    }
+
+    #[test]
+    fn pauses_drift_and_a_grid_does_not() {
+        assert!(off_grid(&moments(false)) < ON_GRID, "{}", off_grid(&moments(false)));
+        assert!(off_grid(&moments(true)) > ON_GRID, "{}", off_grid(&moments(true)));
+    }
+}
