@@ -42,12 +42,12 @@ pub(crate) struct Spec {
     pub(crate) at_most: Severity,
 }
 
-/// Share of the path's CPU time below which work that may be a program's purpose is of low severity.
+/// Share of the path's CPU time below which work that may be a program's purpose is information.
 const MIN_PURPOSE: f64 = 0.5;
 
 /// The same, as the page of a rule has it.
 pub(crate) const PURPOSE: Threshold = Threshold {
-    what: "share of the path's CPU time below which it is of low severity",
+    what: "share of the path's CPU time below which it is information",
     value: MIN_PURPOSE,
     unit: "share",
     reason: "It may be what the program is for, which cannot be seen. A service that answers with \
@@ -74,8 +74,12 @@ impl Spec {
     /// neither is what a program may be for.
     fn at_most(&self, interpreted: bool, share: f64) -> Severity {
         let purpose = self.at_most < Severity::High && share < MIN_PURPOSE;
-        let everyday = purpose || interpreted && self.min_interpreted > self.min_share;
-        if everyday { self.at_most.min(Severity::Low) } else { self.at_most }
+        let everyday = interpreted && self.min_interpreted > self.min_share;
+        match (purpose || everyday, share < MIN_PURPOSE) {
+            (true, true) => Severity::Info,
+            (true, false) => self.at_most.min(Severity::Low),
+            (false, _) => self.at_most,
+        }
     }
 }
 

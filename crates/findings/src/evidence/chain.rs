@@ -20,7 +20,7 @@
 //! its other waits are followed in the same way, and no interval counts for more than its length.
 
 use culprit_engine::wakers::{CriticalPath, Lives, Row, Scope, critical_path, selected_path};
-use culprit_model::{Nanos, Recording, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
 
 use super::idle::Idle;
 use super::loops::Loops;
@@ -181,6 +181,18 @@ impl Chain {
     }
 }
 
+/// Share of a pause in which others work from which it is theirs: most of it.
+const MIN_WORKED: f64 = 0.5;
+
+/// True for a wait that its own timer ended, as far as is known.
+pub(crate) fn is_pause(interval: &Interval) -> bool {
+    interval.waker.is_none()
+        && match interval.cause {
+            Cause::Sleep => interval.woken_by != Some(WakeSource::Thread),
+            cause => cause.is_blocked() && interval.woken_by == Some(WakeSource::Timer),
+        }
+}
+
 /// True for a command that a signal told to end (128 + SIGINT, 128 + SIGTERM): it was a service,
 /// and its end says nothing about what somebody waited for.
 fn was_interrupted(recording: &Recording) -> bool {
@@ -214,7 +226,9 @@ impl Builder<'_, '_> {
             let peer = source.peers.ended(source.recording, source.lives, interval);
             match peer.filter(|p| !self.is_above(link, *p) && !self.fills(link, id)) {
                 Some(peer) => self.infer(id, range, peer, link),
-                None if source.loops.is_round(interval) => self.share_round(id, range, link),
+                None if source.loops.is_round(interval) || self.others_work(interval, range) => {
+                    self.share_round(id, range, link);
+                }
                 None => self.push(id, range.0, range.1, link),
             }
         }
@@ -226,6 +240,12 @@ impl Builder<'_, '_> {
             parent: wait.under.map_or(under, |at| Some(link_id(first + at.index()))),
             inferred: false,
         }));
+    }
+
+    /// True for a pause during most of which others work: what they do is what passes then.
+    fn others_work(&self, interval: &Interval, (from, to): (Time, Time)) -> bool {
+        let worked = || self.source.work.with_at_least(1, from, to).share_of(to.since(from));
+        is_pause(interval) && worked() > MIN_WORKED
     }
 
     /// True when a thread waits above a link already: to follow it again would go in circles.
@@ -294,11 +314,10 @@ impl Builder<'_, '_> {
         let idle = Idle::of(recording, lives, stacks);
         let end = Time(recording.meta.wall.0).min(range.1);
         self.chain.wall = end.since(range.0);
-        let clip = |i: &culprit_model::Interval| {
-            (i.start.max(range.0), (i.start + i.duration).min(end).max(range.0))
-        };
+        let clip =
+            |i: &Interval| (i.start.max(range.0), (i.start + i.duration).min(end).max(range.0));
         let source = self.source;
-        let measured = |i: &&culprit_model::Interval| source.measures(i.thread);
+        let measured = |i: &&Interval| source.measures(i.thread);
         let blocked = recording.intervals.iter().filter(measured).filter(|i| i.cause.is_blocked());
         for interval in blocked {
             let (from, to) = clip(interval);
@@ -331,8 +350,7 @@ impl Builder<'_, '_> {
     /// Cuts segments so that no interval counts for more than its length in the range, however many
     /// waited for it. Returns what is left of each interval.
     fn count_once(&mut self, (start, end): (Time, Time)) -> Vec<Nanos> {
-        let length =
-            |i: &culprit_model::Interval| (i.start + i.duration).min(end).since(i.start.max(start));
+        let length = |i: &Interval| (i.start + i.duration).min(end).since(i.start.max(start));
         let mut left: Vec<Nanos> = self.source.recording.intervals.iter().map(length).collect();
         for segment in &mut self.chain.segments {
             let left = &mut left[segment.interval.index()];

@@ -78,6 +78,8 @@ pub(crate) enum Family {
     ClockRead,
     /// Kernel: reading the CPU time of a thread or process, which only the kernel knows.
     CpuClock,
+    /// Kernel: calls that only ask: what is ready, what was used, who one is, what is set.
+    Ask,
     /// Library: what standard libraries and runtimes do around looking for a path: arguments, errors,
     /// answers.
     PathCall,
@@ -274,6 +276,14 @@ const TABLE: &[Row] = &[
          reclaim_high throttle_direct_reclaim reclaim_throttle shrink_node* shrink_lruvec",
     ),
     kernel(Family::Seccomp, "__seccomp_filter seccomp_run_filters __secure_computing*"),
+    kernel(
+        Family::Ask,
+        "*_sys_getrusage *_sys_times *_sys_poll *_sys_ppoll *_sys_select *_sys_pselect6 *_sys_getpid \
+         *_sys_gettid *_sys_getppid *_sys_getuid *_sys_geteuid *_sys_getgid *_sys_getegid \
+         *_sys_getpgid *_sys_getsid *_sys_uname *_sys_newuname *_sys_sysinfo *_sys_getrlimit \
+         *_sys_prlimit64 *_sys_sched_getaffinity *_sys_getcpu *_sys_lseek *_sys_getsockname \
+         *_sys_getpeername *_sys_getsockopt *_sys_getcwd *_sys_fcntl *_sys_umask",
+    ),
     kernel(Family::Close, "*_sys_close close_fd __close_fd file_close_fd* pick_file"),
     kernel(
         Family::CloseOpen,

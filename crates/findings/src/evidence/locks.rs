@@ -12,7 +12,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time};
+use culprit_model::{
+    Cause, Interval, MarkKind, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
+};
 
 use super::families::Family;
 use super::stacks::{Stacks, WaitKind};
@@ -38,15 +40,19 @@ const MAX_RETURNED: f64 = 0.25;
 /// Waits of each waiter below which its usual waker may be one by chance.
 const MIN_TURNS: usize = 3;
 
-/// Where threads wait: the process, the function, and how deep it is, so that one interpreter's
+/// Where threads wait: the program, the function, and how deep it is, so that one interpreter's
 /// function called by different code is not one place.
 type Place = (ProcessId, Text, u32);
 
 /// The places at which waits are waits for a lock.
 #[derive(Debug, Default)]
-pub(crate) struct Locks(BTreeSet<(ProcessId, StackId)>);
+pub(crate) struct Locks {
+    places: BTreeSet<(ProcessId, StackId)>,
+    /// The program that each process runs.
+    programs: Vec<ProcessId>,
+}
 
-/// A wait at a place that a thread of the same process ended.
+/// A wait at a place that a thread of the same program ended.
 struct Handed {
     by: ThreadId,
     end: Time,
@@ -57,10 +63,11 @@ impl Locks {
     /// Looks at every wait that may be one for a lock; n log n in them.
     pub(crate) fn of(recording: &Recording, stacks: &Stacks) -> Self {
         let mut places: BTreeMap<Place, (Vec<Handed>, BTreeSet<StackId>)> = BTreeMap::new();
+        let programs = programs(recording);
+        let program = |thread: ThreadId| programs[recording.thread(thread).process.index()];
         for wait in recording.intervals.iter().filter(|row| row.cause == Cause::Lock) {
-            let process = recording.thread(wait.thread).process;
-            let own =
-                |by: &ThreadId| *by != wait.thread && recording.thread(*by).process == process;
+            let process = program(wait.thread);
+            let own = |by: &ThreadId| *by != wait.thread && program(*by) == process;
             let (Some(stack), Some(by)) = (wait.stack, wait.waker.filter(own)) else { continue };
             if !may_be_lock(stacks, wait) {
                 continue;
@@ -74,19 +81,39 @@ impl Locks {
             seen.insert(stack);
         }
         let locks = places.into_iter().filter(|(_, (handed, _))| is_lock(handed));
-        Self(
-            locks
-                .flat_map(|((process, ..), (_, seen))| seen.into_iter().map(move |s| (process, s)))
-                .collect(),
-        )
+        let places = locks
+            .flat_map(|((process, ..), (_, seen))| seen.into_iter().map(move |s| (process, s)));
+        Self { places: places.collect(), programs }
     }
 
     /// True for a wait for a lock, and for the run queue after one, which has the wait's stack.
     pub(crate) fn is_lock(&self, recording: &Recording, stacks: &Stacks, wait: &Interval) -> bool {
-        let process = recording.thread(wait.thread).process;
-        stacks.wait_kind(wait.stack) == Some(WaitKind::Mutex)
-            || wait.stack.is_some_and(|stack| self.0.contains(&(process, stack)))
+        let program = || self.programs.get(recording.thread(wait.thread).process.index()).copied();
+        let is_place = |stack| program().is_some_and(|p| self.places.contains(&(p, stack)));
+        stacks.wait_kind(wait.stack) == Some(WaitKind::Mutex) || wait.stack.is_some_and(is_place)
     }
+}
+
+/// The program that each process runs, by the process that executed it: who was forked from it and
+/// executed nothing shares its locks.
+fn programs(recording: &Recording) -> Vec<ProcessId> {
+    let executed: BTreeSet<ProcessId> = recording
+        .marks
+        .iter()
+        .filter(|mark| mark.kind == MarkKind::Exec)
+        .map(|mark| mark.process)
+        .collect();
+    let program = |id: ProcessId| {
+        let parent = |id: &ProcessId| {
+            Some(*id)
+                .filter(|id| !executed.contains(id))
+                .and_then(|id| recording.process(id).parent)
+        };
+        // Fewer steps than there are processes, also where a damaged recording goes in a circle.
+        let line = std::iter::successors(Some(id), parent).take(recording.processes.len());
+        line.last().unwrap_or(id)
+    };
+    (0..recording.processes.len()).map(ProcessId::from_index).map(program).collect()
 }
 
 /// True for what locks are built of: what is named a mutex is one without a look at who ends it, and

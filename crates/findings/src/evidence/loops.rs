@@ -14,6 +14,7 @@ use culprit_model::{
 };
 
 use super::chain::IntervalId;
+use super::families::Family;
 use super::locks::Locks;
 use super::pacing::{Sources, paced};
 use super::relation::is_descendant;
@@ -222,7 +223,10 @@ impl Holds {
     fn of(recording: &Recording, stacks: &Stacks, locks: &Locks) -> Self {
         let mut holds = Self::default();
         let waits = recording.intervals.iter().filter(|row| row.cause == Cause::Lock);
-        for row in waits.filter(|row| locks.is_lock(recording, stacks, row)) {
+        let is_lock = |row: &&Interval| {
+            locks.is_lock(recording, stacks, row) || stacks.in_family(row.stack, Family::KernelLock)
+        };
+        for row in waits.filter(is_lock) {
             let (from, thread) = (row.start, row.thread);
             let wait = LockWait { from, to: from + row.duration, thread };
             if let Some(holder) = row.waker.filter(|holder| *holder != thread) {

@@ -126,10 +126,12 @@ fn off_grid(moments: &[f64]) -> f64 {
     let count = moments.len() as f64;
     let middle = (count - 1.0) / 2.0;
     let mean = moments.iter().sum::<f64>() / count;
-    let numbered = || moments.iter().enumerate().map(|(at, moment)| (at as f64 - middle, moment - mean));
+    let numbered =
+        || moments.iter().enumerate().map(|(at, moment)| (at as f64 - middle, moment - mean));
     let slope = numbered().map(|(at, moment)| at * moment).sum::<f64>()
         / numbered().map(|(at, _)| at * at).sum::<f64>();
-    let from_line = numbered().map(|(at, moment)| (moment - slope * at).powi(2)).sum::<f64>() / count;
+    let from_line =
+        numbered().map(|(at, moment)| (moment - slope * at).powi(2)).sum::<f64>() / count;
     let steps = moments.windows(2).map(|pair| pair[1] - pair[0] - slope);
     let of_steps = steps.map(|step| step * step).sum::<f64>() / (count - 1.0);
     (from_line / of_steps.max(f64::MIN_POSITIVE)).sqrt()

@@ -3,6 +3,7 @@
 use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, WakeSource};
 
 use super::Evidence;
+use super::chain::is_pause;
 use super::families::Family;
 use super::stacks::WaitKind;
 
@@ -56,7 +57,12 @@ impl Relation {
         let parked = in_family(Family::Scheduler) && (same || wait.cause == Cause::Lock);
         match wait.cause {
             _ if parked => Self::Other,
+            // A server's wait for whoever may ask is for no peer's answer.
+            Cause::Net | Cause::Poll if evidence.for_requests(wait).is_some() => Self::Other,
             Cause::Net if inferred => Self::Peer,
+            Cause::Poll if inferred && wait.woken_by == Some(WakeSource::Network) => Self::Peer,
+            // Who pauses waits for nobody, whoever works meanwhile.
+            _ if inferred && is_pause(wait) && !evidence.loops.is_round(wait) => Self::Other,
             Cause::Pipe => Self::Pipe,
             _ if inferred && same && locks => Self::Lock,
             _ if inferred && same => Self::Thread,

@@ -133,10 +133,7 @@ impl Rule for IdleAwait {
 
 /// The waits for requests that others may make, and the rest of what is idle. Where a program that
 /// listens is asked nothing, all that is idle is a wait for requests.
-fn for_requests(
-    evidence: &Evidence<'_>,
-    idle: &[SegmentId],
-) -> (Vec<SegmentId>, Vec<SegmentId>) {
+fn for_requests(evidence: &Evidence<'_>, idle: &[SegmentId]) -> (Vec<SegmentId>, Vec<SegmentId>) {
     let unasked = evidence.unasked().map(|(since, _)| since);
     let mut requests = evidence.segments(|_, i| evidence.for_requests(i).is_some());
     let (waits, rest): (Vec<SegmentId>, Vec<_>) = idle.iter().partition(|s| {

@@ -6,6 +6,7 @@
 use culprit_model::{Nanos, ProcessId};
 
 use super::task_locks;
+use super::wait_on_thread::is_pushed_off;
 use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
 use crate::kernel_time::MIN_LOOKS;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -67,7 +68,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for LockContention {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.depending_on(Relation::Lock);
+        let mut segments = evidence.depending_on(Relation::Lock);
+        // What a holder waits for a CPU is the run queue's, whoever waits for it.
+        segments.retain(|s| !is_pushed_off(evidence, evidence.chain.segment(*s)));
         let process = |s: &_| {
             let wait = evidence.dependent_wait(s)?;
             Some(evidence.process(evidence.interval(wait).thread))

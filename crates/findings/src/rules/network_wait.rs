@@ -45,11 +45,7 @@ enum Peer {
 
 impl Rule for NetworkWait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let mut waiting = evidence.depending_on(Relation::Peer);
-        // A server's wait for whoever may ask is for no peer's answer.
-        waiting.retain(|s| {
-            evidence.for_requests(evidence.of_segment(evidence.chain.segment(*s))).is_none()
-        });
+        let waiting = evidence.depending_on(Relation::Peer);
         let key = |s: &Segment| Some((waiter(evidence, wait_of(evidence, s)), peer(evidence, s)));
         tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, &t)).collect()
     }

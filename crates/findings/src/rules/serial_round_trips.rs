@@ -3,11 +3,11 @@
 //! Each exchange is cheap, so no single wait shows up; together, the kernel's network path, the
 //! switches and the waits are the run. What a peer computes for an answer is not part of it.
 
-use culprit_model::{Cause, Interval, Nanos, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, Severity, ThreadId};
 
 use crate::evidence::{Evidence, Family, Relation, Segment, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
-use crate::tally;
+use crate::tally::{self, Tally};
 
 /// The rule.
 pub(crate) struct SerialRoundTrips;
@@ -17,6 +17,12 @@ const MIN_TRIPS: usize = 200;
 
 /// Mean length of a wait up to which the trip, not the peer's work, is the cost.
 const MAX_MEAN: Nanos = Nanos(2_000_000);
+
+/// Waits of a server for each wait of who asks it, above which several requests are under way.
+const MAX_ASKED: f64 = 1.5;
+
+/// Share of the exchanges' time in which a second recorded thread may work.
+const MAX_BESIDE: f64 = 0.5;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "serial-round-trips",
@@ -48,6 +54,22 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             reason: "A trip within a data centre stays below; longer waits are the distance or the \
                      peer's work, which `network-wait` tells.",
             source: "definition",
+        },
+        Threshold {
+            what: "share of this time in which a second recorded thread works, above which it is information",
+            value: MAX_BESIDE,
+            unit: "share",
+            reason: "Who waits for one answer at a time takes turns with its peer. Where both work, \
+                     several requests are under way: one more would only wait at the server.",
+            source: "one at a time over loopback: 0.03 to 0.44",
+        },
+        Threshold {
+            what: "waits of a recorded server for each wait of who asks it, above which it is information",
+            value: MAX_ASKED,
+            unit: "count",
+            reason: "Who asks for one thing at a time waits as often as its server. Who has several \
+                     requests under way waits once for all of them.",
+            source: "eight requests at a time, epoll server: 2.9",
         },
     ],
 };
@@ -114,13 +136,39 @@ fn told(
         waits.len(),
         evidence.name(function),
     );
-    Some(
+    let beside = segments.iter().map(|s| evidence.work.during(evidence.chain.segment(*s), 2));
+    let beside = beside.sum::<Nanos>().share_of(total);
+    // Where others work meanwhile, or a server waits more often, several are under way.
+    let asked = asked_per_wait(evidence, thread, &segments);
+    let several = beside > MAX_BESIDE || asked > MAX_ASKED;
+    let at_most = if several { Severity::Info } else { Severity::High };
+    let claim =
         Claim::new(&DOC, title, segments)
             .sure(0.9)
             .fact("exchanges that the thread had to wait in; those that found the answer there are not seen", waits.len() as f64, "count")
             .time("mean length of a wait", mean)
-            .time("network path, hand-overs and waits of one exchange", each),
-    )
+            .time("network path, hand-overs and waits of one exchange", each)
+            .fact("share of this time in which another thread works as well", beside, "share");
+    Some(Claim { at_most, ..claim })
+}
+
+/// How often the server that waits for a thread's requests waits, for each wait of that thread: once where
+/// it asks for one thing at a time, more often where several requests are under way. Zero where no server
+/// waits around these segments.
+fn asked_per_wait(evidence: &Evidence<'_>, thread: ThreadId, segments: &[SegmentId]) -> f64 {
+    let waits_of = |thread: ThreadId| {
+        let rows = &evidence.recording.intervals[evidence.lives.rows(thread)];
+        let waits =
+            rows.iter().filter(|i| matches!(i.cause, Cause::Net | Cause::Ipc | Cause::Poll));
+        waits.count() as f64
+    };
+    let around = |s: &Segment| {
+        let waits = evidence.chain.links(s).map(|link| evidence.interval(link.wait));
+        waits.filter(|wait| evidence.for_requests(wait).is_some()).map(|wait| wait.thread).next()
+    };
+    let servers: Vec<Tally<ThreadId>> = tally::by(evidence, segments, around);
+    let server = servers.first().filter(|server| server.key != thread);
+    server.map_or(0.0, |server| waits_of(server.key) / waits_of(thread).max(1.0))
 }
 
 /// The waits of a thread for its peer: its own in the segments, and those above them.

@@ -79,7 +79,7 @@ mod tests {
         let severity = |inside, outside| {
             first(&beside(STACK, inside, outside), super::DOC.id).map(|found| found.severity)
         };
-        assert_eq!(severity(10, 15), Some(Severity::Low));
+        assert_eq!(severity(10, 15), Some(Severity::Info));
         assert_eq!(severity(15, 10), Some(Severity::Medium));
     }
 

@@ -1,9 +1,9 @@
 //! `wait-on-thread`: a thread waits on the measured thing's path until another thread of the same
 //! process has done its work, and that one works alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, Text, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
 
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
@@ -46,7 +46,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of a stretch of waits in which two or more threads of the process work, or would but for a mutex",
             value: MAX_PARALLEL,
             unit: "share",
-            reason: "Above it the waits join parallel work. At half, pools whose last worker runs on \
+            reason: "Above it the waits join parallel work; so they do, and are told as information, \
+                     where it holds from the first of them to the last. At half, pools whose last worker runs on \
                      alone for a third are missed; near 1, every pool would be told.",
             source: "definition",
         },
@@ -75,6 +76,7 @@ impl Rule for WaitOnThread {
                 && !is_collection_held_up(evidence, segment)
         });
         let mut alone = Vec::new();
+        let mut works = BTreeMap::new();
         for t in
             tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
         {
@@ -89,17 +91,37 @@ impl Rule for WaitOnThread {
                 stretches.into_iter().filter(|stretch| !is_parallel(evidence, &work, stretch));
             let segments = serial.flatten().filter(|s| !is_parallel(evidence, &work, &[*s]));
             alone.extend(segments);
+            works.insert(t.key, work);
         }
         alone.retain(|s| !is_pushed_off(evidence, evidence.chain.segment(*s)));
         let key =
             |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
-        tally::by(evidence, &alone, key).into_iter().map(|t| told(evidence, t)).collect()
+        let claim = |t: Tally<(ThreadId, Text)>| {
+            let left = works
+                .get(&evidence.process(t.key.0))
+                .is_some_and(|work| is_left_over(evidence, work, &t.segments));
+            let claim = told(evidence, t);
+            if left { Claim { at_most: Severity::Info, ..claim } } else { claim }
+        };
+        tally::by(evidence, &alone, key).into_iter().map(claim).collect()
     }
+}
+
+/// True for waits between which the threads mostly work side by side: what is left over where they share
+/// work and do not end at once.
+fn is_left_over(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> bool {
+    let each = || segments.iter().map(|id| evidence.chain.segment(*id));
+    let (Some(from), Some(to)) =
+        (each().map(|s| s.start).min(), each().map(|s| s.start + s.length).max())
+    else {
+        return false;
+    };
+    work.with_at_least(2, from, to).share_of(to.since(from)) > MAX_PARALLEL
 }
 
 /// True where a thread was working and lost its CPU to others: they are what is waited for then. The queue
 /// right after it was woken is part of handing over.
-fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+pub(crate) fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let interval = evidence.of_segment(segment);
     let before = segment.interval.0.checked_sub(1).map(|row| evidence.interval(IntervalId(row)));
     let worked = before.is_some_and(|i| i.thread == interval.thread && !i.cause.is_blocked());
