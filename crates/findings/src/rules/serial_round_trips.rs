@@ -7,7 +7,7 @@ use culprit_model::{Cause, Interval, Nanos, Severity, ThreadId};
 
 use crate::evidence::{Evidence, Family, Relation, Segment, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
-use crate::tally::{self, Tally};
+use crate::tally;
 
 /// The rule.
 pub(crate) struct SerialRoundTrips;
@@ -17,9 +17,6 @@ const MIN_TRIPS: usize = 200;
 
 /// Mean length of a wait up to which the trip, not the peer's work, is the cost.
 const MAX_MEAN: Nanos = Nanos(2_000_000);
-
-/// Waits of a server for each wait of who asks it, above which several requests are under way.
-const MAX_ASKED: f64 = 1.5;
 
 /// Share of the exchanges' time in which a second recorded thread may work.
 const MAX_BESIDE: f64 = 0.5;
@@ -32,7 +29,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             themselves take the time.",
     signature: "Many short waits for data from a socket on the measured thing's path; counted are the \
                 kernel's time in the network path, the hand-overs, the peer's pauses and the waits \
-                that no peer's work fills. Exchanges whose answer was there at once are not seen.",
+                that no peer's work fills. Exchanges whose answer was there at once are not seen. Where \
+                a recorded server waits for them, which is what is measured, they are information: \
+                who asks may be there to load it.",
     why: "Each exchange costs two passes through the network stack and two switches on this machine \
           (some 20 to 40 us over loopback), a round trip on any other network, however little is said.",
     fix: "Say more per exchange: batch requests, pipeline them (send the next before the last answer \
@@ -62,14 +61,6 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             reason: "Who waits for one answer at a time takes turns with its peer. Where both work, \
                      several requests are under way: one more would only wait at the server.",
             source: "one at a time over loopback: 0.03 to 0.44",
-        },
-        Threshold {
-            what: "waits of a recorded server for each wait of who asks it, above which it is information",
-            value: MAX_ASKED,
-            unit: "count",
-            reason: "Who asks for one thing at a time waits as often as its server. Who has several \
-                     requests under way waits once for all of them.",
-            source: "eight requests at a time, epoll server: 2.9",
         },
     ],
 };
@@ -138,9 +129,9 @@ fn told(
     );
     let beside = segments.iter().map(|s| evidence.work.during(evidence.chain.segment(*s), 2));
     let beside = beside.sum::<Nanos>().share_of(total);
-    // Where others work meanwhile, or a server waits more often, several are under way.
-    let asked = asked_per_wait(evidence, thread, &segments);
-    let several = beside > MAX_BESIDE || asked > MAX_ASKED;
+    // Where others work meanwhile, several are under way; and whoever asks a server whose own time is
+    // measured may be there to load it.
+    let several = beside > MAX_BESIDE || fills_servers_wait(evidence, &segments);
     let at_most = if several { Severity::Info } else { Severity::High };
     let claim =
         Claim::new(&DOC, title, segments)
@@ -152,23 +143,14 @@ fn told(
     Some(Claim { at_most, ..claim })
 }
 
-/// How often the server that waits for a thread's requests waits, for each wait of that thread: once where
-/// it asks for one thing at a time, more often where several requests are under way. Zero where no server
-/// waits around these segments.
-fn asked_per_wait(evidence: &Evidence<'_>, thread: ThreadId, segments: &[SegmentId]) -> f64 {
-    let waits_of = |thread: ThreadId| {
-        let rows = &evidence.recording.intervals[evidence.lives.rows(thread)];
-        let waits =
-            rows.iter().filter(|i| matches!(i.cause, Cause::Net | Cause::Ipc | Cause::Poll));
-        waits.count() as f64
+/// True where most of these segments fill a recorded server's wait for requests.
+fn fills_servers_wait(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    let is_asked = |s: &&SegmentId| {
+        let mut links = evidence.chain.links(evidence.chain.segment(**s));
+        links.any(|link| evidence.for_requests(evidence.interval(link.wait)).is_some())
     };
-    let around = |s: &Segment| {
-        let waits = evidence.chain.links(s).map(|link| evidence.interval(link.wait));
-        waits.filter(|wait| evidence.for_requests(wait).is_some()).map(|wait| wait.thread).next()
-    };
-    let servers: Vec<Tally<ThreadId>> = tally::by(evidence, segments, around);
-    let server = servers.first().filter(|server| server.key != thread);
-    server.map_or(0.0, |server| waits_of(server.key) / waits_of(thread).max(1.0))
+    let asking: Vec<_> = segments.iter().filter(is_asked).copied().collect();
+    evidence.total(&asking).share_of(evidence.total(segments)) > 0.5
 }
 
 /// The waits of a thread for its peer: its own in the segments, and those above them.
