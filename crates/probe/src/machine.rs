@@ -11,6 +11,9 @@ use culprit_place::procfs::{self, Machine};
 
 /// Fifty clock ticks a CPU: one tick more or less is then 2 %.
 const FOR_TICKS: u64 = 500_000_000;
+/// What is told in ticks or averages is looked at so often: a fifth of the shortest stretch that it is
+/// asked over. Its own look costs 0.1 ms, which short rounds would spend more of than they take.
+const BETWEEN_TICKS: u64 = 100_000_000;
 /// Two updates of pressure.
 const FOR_PRESSURE: u64 = 4_000_000_000;
 
@@ -19,6 +22,8 @@ const FOR_PRESSURE: u64 = 4_000_000_000;
 pub struct Watch {
     /// When, ns of the monotonic clock, and what was seen.
     looks: Vec<(u64, Machine)>,
+    /// When all of it was looked at last.
+    whole: Option<u64>,
     /// CPU time of what we ran in each round, ns.
     own_cpu_ns: Vec<u64>,
 }
@@ -36,7 +41,15 @@ pub struct Gate {
 impl Watch {
     /// A round begins, or the last has ended; `now` is the monotonic clock, ns.
     pub fn look(&mut self, now: u64) {
-        self.looks.push((now, procfs::machine()));
+        let recent = self.whole.is_some_and(|at| now.saturating_sub(at) < BETWEEN_TICKS);
+        let seen = match self.looks.last().filter(|_| recent) {
+            Some((_, last)) => procfs::queues(last),
+            None => {
+                self.whole = Some(now);
+                procfs::machine()
+            }
+        };
+        self.looks.push((now, seen));
     }
 
     /// What was run in the round that has just ended used so much CPU time.
@@ -173,7 +186,7 @@ mod tests {
             cpu_pressure_ns: Some(0),
             ..Machine::default()
         };
-        let mut watch = Watch { looks: vec![(start, now)], own_cpu_ns: Vec::new() };
+        let mut watch = Watch { looks: vec![(start, now)], ..Watch::default() };
         let add = |to: &mut Option<u64>, ms: u64| *to = to.map(|ns| ns + ms * 1_000_000);
         for (at, (stolen, foreign)) in (1..).zip(rounds) {
             add(&mut now.busy_ns, 900 + foreign);

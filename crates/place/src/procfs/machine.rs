@@ -31,7 +31,6 @@ pub struct Machine {
 pub fn machine() -> Machine {
     let text = |path: &str| super::text(path).unwrap_or_default();
     let cpus = Ticks::parse(&text("/proc/stat"));
-    let queues = Queues::parse(&text("/proc/schedstat"));
     let some = |file: &str, key: &str| pressure(&text(file), key);
     #[expect(
         clippy::cast_possible_truncation,
@@ -43,11 +42,22 @@ pub fn machine() -> Machine {
         busy_ns: cpus.map(|cpus| cpus.busy),
         total_ns: cpus.map(|cpus| cpus.total),
         stolen_ns: cpus.map(|cpus| cpus.stolen),
-        ran_ns: queues.map(|queues| queues.ran),
-        waited_ns: queues.map(|queues| queues.waited),
         cpu_pressure_ns: some("/proc/pressure/cpu", "total").map(nanos),
         memory_pressure: some("/proc/pressure/memory", "avg10").map(|percent| percent / 100.0),
         io_pressure: some("/proc/pressure/io", "avg10").map(|percent| percent / 100.0),
+        ..queues(&Machine::default())
+    }
+}
+
+/// Looks at the run queues alone, which tell at once and cost a tenth of the rest; all else is as it was
+/// `before`.
+#[must_use]
+pub fn queues(before: &Machine) -> Machine {
+    let queues = Queues::parse(&super::text("/proc/schedstat").unwrap_or_default());
+    Machine {
+        ran_ns: queues.map(|queues| queues.ran),
+        waited_ns: queues.map(|queues| queues.waited),
+        ..*before
     }
 }
 

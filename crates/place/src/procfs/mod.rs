@@ -18,7 +18,7 @@ use culprit_model::{Pid, Tid};
 
 use crate::error::{Error, Result};
 
-pub use machine::{Machine, machine};
+pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
 pub use root::{open_in_root, root_of};
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
