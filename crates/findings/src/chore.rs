@@ -38,8 +38,10 @@ pub(crate) struct Spec {
     pub(crate) min_share: f64,
     /// The same for code of interpreters, which do such work for every step of a program.
     pub(crate) min_interpreted: f64,
-    /// How severe it can be: less than high for what may be a program's purpose.
+    /// How severe it can be.
     pub(crate) at_most: Severity,
+    /// Whether programs exist to do it.
+    pub(crate) may_be_purpose: bool,
 }
 
 /// Share of the path's CPU time below which work that may be a program's purpose is information.
@@ -73,11 +75,10 @@ impl Spec {
     /// How severe it can be: what an interpreter does for every program is seldom a program's fault, and
     /// neither is what a program may be for.
     fn at_most(&self, interpreted: bool, share: f64) -> Severity {
-        let purpose = self.at_most < Severity::High && share < MIN_PURPOSE;
         let everyday = interpreted && self.min_interpreted > self.min_share;
-        match (purpose || everyday, share < MIN_PURPOSE) {
-            (true, true) => Severity::Info,
-            (true, false) => self.at_most.min(Severity::Low),
+        match (everyday, everyday || self.may_be_purpose) {
+            (_, true) if share < MIN_PURPOSE => Severity::Info,
+            (true, _) => self.at_most.min(Severity::Low),
             (false, _) => self.at_most,
         }
     }

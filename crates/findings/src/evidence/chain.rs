@@ -193,10 +193,10 @@ pub(crate) fn is_pause(interval: &Interval) -> bool {
         }
 }
 
-/// True for a command that a signal told to end (128 + SIGINT, 128 + SIGTERM): it was a service,
-/// and its end says nothing about what somebody waited for.
+/// True for a command that a signal told to end (128 + SIGINT, 128 + SIGTERM; 124 where timeout(1) sent
+/// it): it was a service, and its end says nothing about what somebody waited for.
 fn was_interrupted(recording: &Recording) -> bool {
-    matches!(recording.meta.exit_code, Some(130 | 143))
+    matches!(recording.meta.exit_code, Some(124 | 130 | 143))
 }
 
 struct Builder<'s, 'a> {

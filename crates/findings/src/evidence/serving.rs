@@ -59,9 +59,11 @@ impl Serving {
         stacks: &Stacks,
         wait: &Interval,
     ) -> Option<&Text> {
-        let accepts = wait.cause == Cause::Net && stacks.in_family(wait.stack, Family::Accept);
-        let waits = accepts || wait.cause == Cause::Poll;
         let (since, address) = self.listens.get(&recording.thread(wait.thread).process)?;
+        let waits = match wait.cause {
+            Cause::Net => stacks.in_family(wait.stack, Family::Accept),
+            cause => cause == Cause::Poll,
+        };
         (waits && *since <= wait.start && !self.asking.contains(&wait.thread)).then_some(address)
     }
 

@@ -46,6 +46,7 @@ const SPEC: Spec = Spec {
     min_share: MIN_SHARE,
     min_interpreted: MIN_SHARE,
     at_most: Severity::High,
+    may_be_purpose: false,
 };
 
 impl Rule for CaseFoldHot {

@@ -53,6 +53,7 @@ const SPEC: Spec = Spec {
     min_share: MIN_SHARE,
     min_interpreted: MIN_INTERPRETED,
     at_most: Severity::High,
+    may_be_purpose: false,
 };
 
 impl Rule for GrowthRealloc {

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, ThreadId, WakeSource};
+use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, Text, ThreadId, WakeSource};
 
-use crate::evidence::{Chain, Evidence, Relation, Segment, SegmentId};
+use super::idle_service;
+use crate::evidence::{Evidence, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
-use crate::settle::MIN_SHARE;
-use crate::tally;
+use crate::tally::{self, Tally};
 
 /// The rule.
 pub(crate) struct IdleAwait;
 
 /// Share of the wall time from which a function that waits for timers is listed.
-const MIN_IDLE: f64 = 0.10;
+pub(super) const MIN_IDLE: f64 = 0.10;
 
 /// Share of the wall time from which a program consists of pauses: whether they are wanted cannot be seen.
 const MOSTLY: f64 = 0.85;
@@ -74,93 +74,60 @@ impl Rule for IdleAwait {
             Timer::No => false,
         };
         if !evidence.chain.one_shot {
-            return all_idle(evidence).into_iter().collect();
+            return idle_service::all_idle(evidence, &DOC).into_iter().collect();
         }
         let mut idle =
             evidence.segments(|s, i| may_be_timer(i) && !polls(i) && nobody_works(evidence, s));
         // A peer's pause is how long its answer takes, which `network-wait` tells.
         idle.retain(|s| evidence.relation(*s) != Relation::Peer);
-        let (requests, idle) = for_requests(evidence, &idle);
+        let (requests, idle) = idle_service::for_requests(evidence, &idle);
         let pauses = evidence.total(&idle).share_of(evidence.chain.wall);
-        let claims = tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)))
-            .into_iter()
-            .map(|t| {
-                let threads = t.segments.iter().map(|s| {
-                    let segment = evidence.chain.segment(*s);
-                    (evidence.of_segment(segment).thread, segment.length)
-                });
-                let who = tally::named_by_time(evidence, threads);
-                let waits = evidence.waits(&t.segments).len();
-                let title = format!(
-                    "for {} of {} nothing works but a timer, set in `{}` by {who}",
-                    COST, evidence.chain.whole, t.key
-                );
-                let likely = |s: &SegmentId| {
-                    let interval = evidence.of_segment(evidence.chain.segment(*s));
-                    timer(interval) == Timer::Likely
-                };
-                let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
-                let unseen = evidence.total(&unseen).share_of(t.total);
-                let awaited = is_awaited(evidence, &t.segments);
-                let (why, fix) = match awaited {
-                    true => about_files(evidence),
-                    false => Default::default(),
-                };
-                let mut claim = Claim::new(&DOC, title, t.segments)
-                    .at(Site::Work)
-                    .saying(why, fix)
-                    .sure(0.9)
-                    .time("waited for timers with nobody working", t.total)
-                    .fact("waits", waits as f64, "count");
-                claim.confidence.lower(
-                    "what ended some of the waits was not seen: a timer, or something outside",
-                    1.0 - UNSEEN_DOUBT * unseen,
-                );
-                let wanted = if paced_share(evidence, &claim.segments) > 0.5 {
-                    Some(PACED_WHY)
-                } else {
-                    (pauses >= MOSTLY && !awaited).then_some(MOSTLY_WHY)
-                };
-                if let Some(wanted) = wanted {
-                    claim.at_most = Severity::Info;
-                    claim = claim.saying(wanted.to_owned(), String::new());
-                }
-                Claim { listed_from: MIN_IDLE, ..claim }
-            });
-        claims.chain(unasked(evidence, requests)).collect()
+        let by_function =
+            tally::by(evidence, &idle, |s| Some(tally::waiting_function(evidence, s)));
+        let claims = by_function.into_iter().map(|t| pause(evidence, t, pauses));
+        claims.chain(idle_service::unasked(evidence, &DOC, requests)).collect()
     }
 }
 
-/// The waits for requests that others may make, and the rest of what is idle. Where a program that
-/// listens is asked nothing, all that is idle is a wait for requests.
-fn for_requests(evidence: &Evidence<'_>, idle: &[SegmentId]) -> (Vec<SegmentId>, Vec<SegmentId>) {
-    let unasked = evidence.unasked().map(|(since, _)| since);
-    let mut requests = evidence.segments(|_, i| evidence.for_requests(i).is_some());
-    let (waits, rest): (Vec<SegmentId>, Vec<_>) = idle.iter().partition(|s| {
-        let segment = evidence.chain.segment(**s);
-        unasked.is_some_and(|since| since <= segment.start)
-            || evidence.for_requests(evidence.of_segment(segment)).is_some()
+/// That nothing works but the timers which one function set; `pauses` is the share of the wall time that
+/// all of them take.
+fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
+    let threads = t.segments.iter().map(|s| {
+        let segment = evidence.chain.segment(*s);
+        (evidence.of_segment(segment).thread, segment.length)
     });
-    requests.extend(waits);
-    requests.sort_unstable();
-    requests.dedup();
-    (requests, rest)
-}
-
-/// That a server waited for requests: what it is there for.
-fn unasked(evidence: &Evidence<'_>, requests: Vec<SegmentId>) -> Option<Claim> {
-    let longest = requests.iter().max_by_key(|s| evidence.chain.segment(**s).length)?;
-    let interval = evidence.of_segment(evidence.chain.segment(*longest));
-    let unasked = evidence.unasked().map(|(_, address)| address);
-    let address = evidence.for_requests(interval).or(unasked)?;
-    let who = evidence.recording.process_name(evidence.process(interval.thread));
+    let who = tally::named_by_time(evidence, threads);
+    let waits = evidence.waits(&t.segments).len();
     let whole = evidence.chain.whole;
-    let title = format!("for {COST} of {whole} {who} waits for requests at {address}");
-    let claim = Claim::new(&DOC, title, requests)
+    let title =
+        format!("for {COST} of {whole} nothing works but a timer, set in `{}` by {who}", t.key);
+    let likely =
+        |s: &SegmentId| timer(evidence.of_segment(evidence.chain.segment(*s))) == Timer::Likely;
+    let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
+    let unseen = evidence.total(&unseen).share_of(t.total);
+    let awaited = is_awaited(evidence, &t.segments);
+    let wanted = if paced_share(evidence, &t.segments) > 0.5 {
+        Some(PACED_WHY)
+    } else {
+        (pauses >= MOSTLY && !awaited).then_some(MOSTLY_WHY)
+    };
+    let (why, fix) = match wanted {
+        Some(why) => (why.to_owned(), String::new()),
+        None if awaited => about_files(evidence),
+        None => Default::default(),
+    };
+    let at_most = if wanted.is_some() { Severity::Info } else { Severity::High };
+    let mut claim = Claim::new(&DOC, title, t.segments)
         .at(Site::Work)
-        .sure(0.8)
-        .saying(IDLE_WHY.to_owned(), IDLE_FIX.to_owned());
-    Some(Claim { at_most: Severity::Info, listed_from: MIN_IDLE, ..claim })
+        .saying(why, fix)
+        .sure(0.9)
+        .time("waited for timers with nobody working", t.total)
+        .fact("waits", waits as f64, "count");
+    claim.confidence.lower(
+        "what ended some of the waits was not seen: a timer, or something outside",
+        1.0 - UNSEEN_DOUBT * unseen,
+    );
+    Claim { at_most, listed_from: MIN_IDLE, ..claim }
 }
 
 /// The share of these waits after which their thread brings something to others.
@@ -173,38 +140,6 @@ fn paced_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
     evidence.total(&paced).share_of(evidence.total(segments))
 }
 
-/// What to say of a service of which next to nothing counts: that it idled, where, and how often a
-/// timer woke it to look.
-fn all_idle(evidence: &Evidence<'_>) -> Option<Claim> {
-    let Chain { segments, wall, .. } = &evidence.chain;
-    let counted: Nanos = segments.iter().map(|s| s.length).sum();
-    let longest = evidence.recording.intervals.iter().filter(|i| i.cause.is_blocked());
-    let longest = longest.max_by_key(|i| (i.duration, std::cmp::Reverse(i.thread)))?;
-    if counted.share_of(*wall) >= MIN_SHARE {
-        return None;
-    }
-    let who = evidence.recording.thread_name(longest.thread);
-    let function = evidence.name(evidence.function(longest));
-    let title = format!(
-        "nothing that was recorded works or keeps others waiting: {who} waits in `{function}` ({})",
-        longest.cause
-    );
-    let mut claim = Claim::statement(&DOC, title, Severity::Info)
-        .saying(IDLE_WHY.to_owned(), IDLE_FIX.to_owned())
-        .time("thread time that counts", counted)
-        .time("recorded", *wall);
-    for found in &evidence.loops.loops {
-        let thread = evidence.interval(found.rounds[0]).thread;
-        let what = format!(
-            "rounds of {} at a time by {}",
-            found.wait,
-            evidence.recording.thread_name(thread)
-        );
-        claim = claim.fact(what, found.rounds.len() as f64, "count");
-    }
-    Some(Claim { specificity: Specificity::Statement, ..claim })
-}
-
 /// What to think of a program that hardly does anything else.
 const MOSTLY_WHY: &str = "The program hardly does anything else. A schedule, a sender at an agreed rate and a \
                           daemon are made of pauses, and a back-off that was set too long looks the \
@@ -213,15 +148,6 @@ const MOSTLY_WHY: &str = "The program hardly does anything else. A schedule, a s
 /// Why pauses of one who sets the pace of others are as a rule wanted.
 const PACED_WHY: &str = "After most of these pauses the thread brings something to another one: it sets \
                          the pace of others, as a timer of jobs or a source of requests does.";
-
-/// Why idling costs nothing by itself.
-const IDLE_WHY: &str = "A thread that waits for work which nobody was waiting for costs nothing. If \
-                        something outside of the recording waits for it, that wait is not seen \
-                        here, and neither is what this costs it.";
-
-/// What to record to see more.
-const IDLE_FIX: &str = "Record it while it has work, together with what waits for it (several \
-                        `--pid`, `--container`, or `--all`).";
 
 /// Whether only a wait's own timer ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,8 +195,8 @@ fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::scene::{End, Scene, first};
-    use culprit_model::Cause;
+    use crate::scene::{End, Scene, first, told};
+    use culprit_model::{Cause, Severity};
 
     const NAP: &str = "main;back_off;libc.so.6!clock_nanosleep;k:do_nanosleep";
 
@@ -338,21 +264,46 @@ mod tests {
         assert!((sleep(End::Interrupt) - sleep(End::Timer)).abs() < 1e-9);
     }
 
-    #[test]
-    fn a_service_that_only_idles_is_said_to_and_costs_nothing() {
+    /// A thread that hands a job to a worker after each pause, on a grid of 10 ms or after pauses of 9 ms.
+    fn pacing(on_grid: bool) -> Scene {
+        const TAKE: &str = "clone3;work;libc.so.6!pthread_cond_wait;k:futex_do_wait";
         let mut scene = Scene::default();
-        let main = scene.program("follower", None, 0);
-        for _ in 0..6 {
-            scene.wait(main, 1000, Cause::Sleep, NAP, End::Timer);
+        let main = scene.program("source", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "worker", 0);
+        for round in 0..100_u64 {
+            let late = round * 7919 % 101 * 1000;
+            let ready = round * 37 % 89 * 1000;
+            let pause = if on_grid { 9_000_000 - ready } else { 9_000_000 };
+            let pause = pause + late;
+            scene.spend(main, ready, Cause::CpuUser, "main;prepare", End::Unknown);
+            scene.spend(main, pause, Cause::Sleep, NAP, End::Timer);
+            let last = 3_000_000;
+            scene.spend(worker, last, Cause::CpuUser, "clone3;work", End::Unknown);
+            scene.spend(worker, ready + pause - last, Cause::Lock, TAKE, End::By(main));
+            let job = if on_grid { 1_000_000 - late } else { 1_000_000 };
+            scene.spend(worker, job, Cause::CpuUser, "clone3;work", End::Unknown);
+            scene.spend(main, job, Cause::CpuUser, "main;hand_over", End::Unknown);
         }
-        let found = first(&scene.running(), "idle-await").expect("told");
-        assert_eq!((found.cost.0, found.severity), (0, culprit_model::Severity::Info));
-        assert!(
-            found.title.contains("follower (100) waits in `program!back_off` (blocked.sleep)"),
-            "{}",
-            found.title
+        scene
+    }
+
+    #[test]
+    fn who_hands_over_on_a_grid_sets_a_pace_and_who_pauses_in_between_may_look() {
+        let paced = pacing(true).done();
+        let found = first(&paced, "idle-await").expect("found");
+        assert_eq!(found.severity, Severity::Info);
+        assert!(found.why.starts_with("After most of these pauses"), "{}", found.why);
+        assert!(first(&paced, "poll-sleep-loop").is_none());
+        assert!(first(&pacing(false).done(), "poll-sleep-loop").is_some());
+    }
+
+    #[test]
+    fn pauses_that_a_program_consists_of_are_information() {
+        assert_eq!(
+            [200, 4000].map(|ms| first(&pause(ms).done(), "idle-await").map(|f| f.severity)),
+            [Some(Severity::Medium), Some(Severity::Info)]
         );
-        assert!(found.evidence.iter().any(|e| e.what.starts_with("rounds of 1.00 s at a time")));
     }
 
     #[test]
@@ -362,6 +313,13 @@ mod tests {
         let process = culprit_model::ProcessId(0);
         let other = scene.thread(process, "other", 500);
         scene.run(other, 1500, Cause::CpuUser, "clone3;work");
-        assert!(first(&scene.done(), "idle-await").is_none());
+        let recording = scene.done();
+        assert!(first(&recording, "idle-await").is_none());
+        let found = told(&recording);
+        assert!(
+            found.contains(&"hot-function 2000".to_owned()),
+            "what passes is the work: {found:?}"
+        );
+        assert!(first(&recording, "wait-on-thread").is_none(), "nobody waits for it");
     }
 }

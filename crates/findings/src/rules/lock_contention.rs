@@ -185,6 +185,42 @@ mod tests {
         assert_eq!(&*found.at[1].function, "grow", "then what the holder does");
     }
 
+    /// Three forked workers with one lock, of whom each sleeps or works while it has it.
+    fn workers(wait: &str, held: (Cause, &str)) -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let workers = [(); 3].map(|()| scene.program("server", Some(main), 0));
+        for round in 0..60 {
+            let holder = workers[round % 3];
+            for worker in workers {
+                match worker == holder {
+                    true => scene.spend(worker, 2_000_000, held.0, held.1, End::Unknown),
+                    false => scene.spend(worker, 2_000_000, Cause::Lock, wait, End::By(holder)),
+                };
+            }
+        }
+        let child = "main;libc.so.6!wait4;k:do_wait";
+        scene.spend(main, 120_000_000, Cause::Child, child, End::By(workers[2]));
+        scene.done()
+    }
+
+    #[test]
+    fn a_lock_that_forked_processes_share_is_one() {
+        let semaphore = "main;add;libc.so.6!sem_wait;k:futex_do_wait";
+        let recording = workers(semaphore, (Cause::CpuUser, "main;add;fingerprint"));
+        assert!(first(&recording, "lock-contention").is_some_and(|found| found.share > 0.5));
+        assert!(first(&recording, "wait-on-thread").is_none());
+    }
+
+    #[test]
+    fn a_sleep_under_a_file_lock_is_the_locks_matter() {
+        const NAP: &str = "main;issue;libc.so.6!clock_nanosleep;k:do_nanosleep";
+        let flock = "main;issue;libc.so.6!flock;k:locks_lock_inode_wait";
+        let recording = workers(flock, (Cause::Sleep, NAP));
+        assert!(first(&recording, "poll-sleep-loop").is_none());
+        assert!(first(&recording, "lock-contention").is_some_and(|found| found.share > 0.5));
+    }
+
     /// Two threads that sleep while they have the lock.
     #[test]
     fn a_sleep_in_the_critical_section_is_the_locks_matter_and_no_polling() {

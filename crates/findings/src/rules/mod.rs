@@ -18,6 +18,7 @@ pub(crate) mod growth_realloc;
 pub(crate) mod hash_lookup_hot;
 pub(crate) mod hot_function;
 pub(crate) mod idle_await;
+mod idle_service;
 pub(crate) mod jit_warmup;
 pub(crate) mod lock_contention;
 pub(crate) mod log_driver_backpressure;

@@ -46,6 +46,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      libstdc++ 14",
         },
         chore::below_an_interpreter(MIN_INTERPRETED),
+        chore::PURPOSE,
         Threshold {
             what: "share of this time that the fix saves, of which the severity is",
             value: SAVES,
@@ -64,6 +65,7 @@ const SPEC: Spec = Spec {
     min_share: MIN_SHARE,
     min_interpreted: MIN_INTERPRETED,
     at_most: Severity::High,
+    may_be_purpose: true,
 };
 
 impl Rule for NumberFormatHot {
@@ -89,12 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn the_severity_is_that_of_what_the_fix_saves() {
+    fn the_severity_is_that_of_what_the_fix_saves_where_it_is_not_the_purpose() {
         let severity = |inside, outside| {
             first(&beside(STACK, inside, outside), super::DOC.id).map(|found| found.severity)
         };
-        assert_eq!(severity(3, 22), Some(Severity::Low), "a direct conversion saves 8 %");
-        assert_eq!(severity(4, 21), Some(Severity::Medium), "11 %");
+        assert_eq!(severity(12, 13), Some(Severity::Info), "it may be what the program is for");
+        assert_eq!(severity(13, 12), Some(Severity::High), "a direct conversion saves 36 %");
     }
 
     #[test]

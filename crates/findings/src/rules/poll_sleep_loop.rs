@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use culprit_model::{Cause, LossKind, Nanos, ThreadId, WakeSource};
 
+use crate::evidence::chain::is_pause;
 use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
 use crate::evidence::pacing::MIN_GIVES;
 use crate::evidence::stacks::WaitKind;
@@ -132,8 +133,9 @@ pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> boo
             match relation {
                 Relation::Child => false,
                 _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => false,
-                // Who waits for events of any kind waits for whoever comes.
+                // Who waits for events of any kind waits for whoever comes, and who pauses for nobody.
                 Relation::Thread if wait.cause == Cause::Poll => false,
+                Relation::Other if is_pause(wait) || evidence.for_requests(wait).is_some() => false,
                 Relation::Thread => {
                     threads_waits.insert(link.wait);
                     threads_waits.len() > 1

@@ -177,7 +177,7 @@ fn waits_of<'a>(
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, Scene, first};
-    use culprit_model::{Cause, Recording};
+    use culprit_model::{Cause, Recording, Severity};
 
     const RECEIVE: &str =
         "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
@@ -225,6 +225,27 @@ mod tests {
         let found = first(&recording, "serial-round-trips").expect("found");
         assert!(first(&recording, "poll-sleep-loop").is_none());
         assert!(found.share > 0.9, "{}", found.share);
+    }
+
+    #[test]
+    fn exchanges_beside_which_others_work_are_information() {
+        let severity = |beside: bool| {
+            let mut scene = Scene::default();
+            let main = scene.program("client", None, 0);
+            let process = scene.recording.thread(main).process;
+            let other = scene.thread(process, "other", 0);
+            for _ in 0..1000 {
+                scene.spend(main, 20_000, Cause::CpuKernel, SEND, End::Unknown);
+                scene.spend(main, 50_000, Cause::Net, RECEIVE, End::Network);
+                scene.spend(main, 50_000, Cause::CpuKernel, SEND, End::Unknown);
+            }
+            if beside {
+                scene.run(other, 120, Cause::CpuUser, "clone3;answer");
+            }
+            first(&scene.done(), "serial-round-trips").map(|found| found.severity)
+        };
+        assert_eq!(severity(false), Some(Severity::High));
+        assert_eq!(severity(true), Some(Severity::Info));
     }
 
     #[test]

@@ -51,6 +51,7 @@ const SPEC: Spec = Spec {
     min_share: MIN_SHARE,
     min_interpreted: MIN_SHARE,
     at_most: Severity::Medium,
+    may_be_purpose: true,
 };
 
 impl Rule for SerializeHot {
