@@ -51,6 +51,11 @@ impl Serving {
         serving
     }
 
+    /// True where nobody is known to listen.
+    pub(crate) fn is_nobody(&self) -> bool {
+        self.listens.is_empty()
+    }
+
     /// Where a process listens that a wait for requests is of: in a function that waits for connections
     /// or for events of any kind, by a thread that itself asks nobody.
     pub(crate) fn for_requests(

@@ -15,6 +15,9 @@ pub(super) fn for_requests(
     evidence: &Evidence<'_>,
     idle: &[SegmentId],
 ) -> (Vec<SegmentId>, Vec<SegmentId>) {
+    if evidence.serving.is_nobody() {
+        return (Vec::new(), idle.to_vec());
+    }
     let unasked = evidence.unasked().map(|(since, _)| since);
     let mut requests = evidence.segments(|_, i| evidence.for_requests(i).is_some());
     let (waits, rest): (Vec<SegmentId>, Vec<_>) = idle.iter().partition(|s| {

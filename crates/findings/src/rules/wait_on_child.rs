@@ -73,7 +73,8 @@ impl Rule for WaitOnChild {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let mut waiting = evidence.depending_on(Relation::Child);
         let piped = evidence.depending_on(Relation::Pipe).into_iter();
-        waiting.extend(piped.filter(|s| !waits(evidence, evidence.chain.segment(*s)).is_empty()));
+        waiting
+            .extend(piped.filter(|s| waits(evidence, evidence.chain.segment(*s)).next().is_some()));
         if waiting.is_empty() {
             return Vec::new();
         }
@@ -87,20 +88,21 @@ impl Rule for WaitOnChild {
 
 /// The waits for children around a segment, the innermost first: who waits, for which child. A wait
 /// of another kind ends the row.
-fn waits(evidence: &Evidence<'_>, segment: &Segment) -> Vec<(ThreadId, ProcessId)> {
+fn waits(
+    evidence: &Evidence<'_>,
+    segment: &Segment,
+) -> impl Iterator<Item = (ThreadId, ProcessId)> {
     let mut by = evidence.of_segment(segment).thread;
-    let mut waits = Vec::new();
-    for link in evidence.chain.links(segment) {
+    evidence.chain.links(segment).map_while(move |link| {
         let wait = evidence.interval(link.wait);
         // A pipe's own relation is another one; it tells a child only by whose output it has.
         let is_child = || Relation::of(evidence, wait, Some(by), link.inferred) == Relation::Child;
-        if !is_for_output(evidence, wait, by) && (wait.cause == Cause::Pipe || !is_child()) {
-            break;
-        }
-        waits.push((wait.thread, evidence.process(by)));
+        let of_child =
+            is_for_output(evidence, wait, by) || (wait.cause != Cause::Pipe && is_child());
+        let told = of_child.then(|| (wait.thread, evidence.process(by)));
         by = wait.thread;
-    }
-    waits
+        told
+    })
 }
 
 /// What each waiting parent waits for.
@@ -143,17 +145,13 @@ impl Parents {
     /// than the longest of them, on no more CPUs than there are, and only where the children run one
     /// by one.
     fn spared(&self, evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> Nanos {
-        let together = together(evidence.recording, evidence.process(waiter));
+        let lonely = lonely(evidence.recording, evidence.process(waiter));
         let cpus = evidence.recording.meta.cpus.max(1);
         let mut free = Nanos::ZERO;
         let mut alone: BTreeMap<ProcessId, Nanos> = BTreeMap::new();
         for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
-            if is_within(&together, segment) {
-                continue;
-            }
-            free += segment.length.saturating_sub(evidence.work.during(segment, cpus));
-            let child = waits(evidence, segment).into_iter().find(|(by, _)| *by == waiter);
-            if let Some((_, child)) = child {
+            if let Some(child) = within(&lonely, segment) {
+                free += segment.length.saturating_sub(evidence.work.during(segment, cpus));
                 *alone.entry(child).or_default() += segment.length;
             }
         }
@@ -166,36 +164,48 @@ impl Parents {
     /// The innermost parent around a segment that is more than a wrapper around one child; where
     /// none is, the innermost one.
     fn waiter(&self, evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
-        let waiters = waits(evidence, segment).into_iter().map(|(waiter, _)| waiter);
-        let waiters: Vec<_> = waiters.collect();
-        waiters.iter().find(|w| self.drivers.contains(w)).or(waiters.first()).copied()
+        let mut waiters = waits(evidence, segment).map(|(waiter, _)| waiter);
+        let innermost = waiters.next()?;
+        if self.drivers.contains(&innermost) {
+            return Some(innermost);
+        }
+        Some(waiters.find(|waiter| self.drivers.contains(waiter)).unwrap_or(innermost))
     }
 }
 
-/// The stretches in which at least two children of a process live, in order.
-fn together(recording: &Recording, parent: ProcessId) -> Vec<(Time, Time)> {
-    let children = recording.processes.iter().filter(|child| child.parent == Some(parent));
-    let mut edges: Vec<(Time, i32)> = children
-        .flat_map(|child| [(child.start, 1), (child.end.unwrap_or(Time(u64::MAX)), -1)])
+/// The stretches in which one child of a process lives alone, in order.
+fn lonely(recording: &Recording, parent: ProcessId) -> Vec<(Time, Time, ProcessId)> {
+    let ids = (0..recording.processes.len()).map(ProcessId::from_index);
+    let children = ids.filter(|id| recording.process(*id).parent == Some(parent));
+    let mut edges: Vec<(Time, bool, ProcessId)> = children
+        .flat_map(|id| {
+            let child = recording.process(id);
+            [(child.start, true, id), (child.end.unwrap_or(Time(u64::MAX)), false, id)]
+        })
         .collect();
     edges.sort_unstable();
-    let (mut alive, mut stretches, mut since) = (0, Vec::new(), Time::START);
-    for (at, step) in edges {
-        if step > 0 && alive == 1 {
-            since = at;
-        } else if step < 0 && alive == 2 && since < at {
-            stretches.push((since, at));
+    let (mut alive, mut stretches, mut since) = (BTreeSet::new(), Vec::new(), Time::START);
+    for (at, born, id) in edges {
+        if let (1, Some(only)) = (alive.len(), alive.first())
+            && since < at
+        {
+            stretches.push((since, at, *only));
         }
-        alive += step;
+        if born {
+            alive.insert(id)
+        } else {
+            alive.remove(&id)
+        };
+        since = at;
     }
     stretches
 }
 
-/// True for a segment whose middle lies in one of these stretches.
-fn is_within(stretches: &[(Time, Time)], segment: &Segment) -> bool {
+/// The child that lives alone at the middle of a segment.
+fn within(lonely: &[(Time, Time, ProcessId)], segment: &Segment) -> Option<ProcessId> {
     let middle = segment.start + Nanos(segment.length.0 / 2);
-    let next = stretches.partition_point(|(_, to)| *to <= middle);
-    stretches.get(next).is_some_and(|(from, _)| *from <= middle)
+    let next = lonely.partition_point(|(_, to, _)| *to <= middle);
+    lonely.get(next).filter(|(from, ..)| *from <= middle).map(|(.., child)| *child)
 }
 
 fn told(
