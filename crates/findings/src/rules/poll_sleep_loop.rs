@@ -5,7 +5,7 @@
 //! near-constant period. A loop is guilty only for the part of its sleep in which nobody worked:
 //! while the awaited work is done, that work is the reason; after it, only the sleep is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, LossKind, Nanos, ThreadId, WakeSource};
 
@@ -13,7 +13,7 @@ use crate::evidence::chain::is_pause;
 use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
 use crate::evidence::pacing::MIN_GIVES;
 use crate::evidence::stacks::WaitKind;
-use crate::evidence::{Evidence, IntervalId, Loop, Relation, SegmentId, distrusted};
+use crate::evidence::{Evidence, IntervalId, Loop, Relation, Segment, SegmentId, distrusted};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
@@ -75,6 +75,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
 };
 
+/// Share of a loop's waits that must be waited for: a hand-over of an interpreter's lock now and then is
+/// none of it.
+const MIN_AWAITED: f64 = 0.1;
+
 impl Rule for PollSleepLoop {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let rounds = rounds(evidence);
@@ -122,28 +126,51 @@ fn is_expected(evidence: &Evidence<'_>, found: &Loop) -> bool {
 /// for its child, or a thread that joins another, would wait for a deliberate pause too. So would a
 /// thread that waits once in another way until another thread is done.
 pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
-    let mut threads_waits = BTreeSet::new();
-    segments.iter().any(|s| {
-        let segment = evidence.chain.segment(*s);
-        let mut by = evidence.of_segment(segment).thread;
-        evidence.chain.links(segment).any(|link| {
-            let wait = evidence.interval(link.wait);
-            let relation = Relation::of(evidence, wait, Some(by), link.inferred);
-            by = wait.thread;
-            match relation {
-                Relation::Child => false,
-                _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => false,
-                // Who waits for events of any kind waits for whoever comes, and who pauses for nobody.
-                Relation::Thread if wait.cause == Cause::Poll => false,
-                Relation::Other if is_pause(wait) || evidence.for_requests(wait).is_some() => false,
-                Relation::Thread => {
-                    threads_waits.insert(link.wait);
-                    threads_waits.len() > 1
-                }
-                _ => true,
+    let mut awaited = Nanos::ZERO;
+    let mut by_threads: BTreeMap<ThreadId, (BTreeSet<IntervalId>, Nanos)> = BTreeMap::new();
+    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+        match awaiting(evidence, segment) {
+            Some(Awaiting::Outcome) => awaited += segment.length,
+            Some(Awaiting::Thread(wait)) => {
+                let thread = evidence.interval(wait).thread;
+                let (waits, time) = by_threads.entry(thread).or_default();
+                waits.insert(wait);
+                *time += segment.length;
             }
-        })
-    })
+            None => {}
+        }
+    }
+    let again = by_threads.values().filter(|(waits, _)| waits.len() > 1);
+    awaited += again.map(|(_, time)| *time).sum::<Nanos>();
+    awaited > Nanos::ZERO && awaited.share_of(evidence.total(segments)) >= MIN_AWAITED
+}
+
+/// How a segment is waited for.
+enum Awaiting {
+    /// For what comes of it.
+    Outcome,
+    /// In this wait for a thread, which is for an outcome where its waiter waits again and again.
+    Thread(IntervalId),
+}
+
+fn awaiting(evidence: &Evidence<'_>, segment: &Segment) -> Option<Awaiting> {
+    let mut by = evidence.of_segment(segment).thread;
+    let mut in_thread = None;
+    for link in evidence.chain.links(segment) {
+        let wait = evidence.interval(link.wait);
+        let relation = Relation::of(evidence, wait, Some(by), link.inferred);
+        by = wait.thread;
+        match relation {
+            Relation::Child => {}
+            _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => {}
+            // Who waits for events of any kind waits for whoever comes, and who pauses for nobody.
+            Relation::Thread if wait.cause == Cause::Poll => {}
+            Relation::Other if is_pause(wait) || evidence.for_requests(wait).is_some() => {}
+            Relation::Thread => in_thread = in_thread.or(Some(Awaiting::Thread(link.wait))),
+            _ => return Some(Awaiting::Outcome),
+        }
+    }
+    in_thread
 }
 
 /// True when other threads worked during the last round: their progress ended the loop. Threads that
