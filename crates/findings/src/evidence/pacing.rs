@@ -31,6 +31,10 @@ const MIN_WAKES: usize = 40;
 /// on a grid: between 0.7 and 1.6.
 const ON_GRID: f64 = 0.9;
 
+/// The same for many wakes, as a share of what drifting pauses would have: late wakes come in bunches on
+/// busy machines, which moves a grid's deviation towards 1.
+const OF_DRIFT: f64 = 0.35;
+
 /// What tells it.
 pub(super) struct Sources<'a> {
     pub(super) recording: &'a Recording,
@@ -117,23 +121,32 @@ pub(crate) fn is_on_grid(recording: &Recording, rounds: &[IntervalId]) -> bool {
         (row.start + row.duration).0 as f64
     };
     let ends: Vec<f64> = rounds.iter().map(end).collect();
-    ends.len() >= MIN_WAKES && off_grid(&ends) <= ON_GRID
+    let drift = (ends.len() as f64 / 15.0).sqrt();
+    ends.len() >= MIN_WAKES && off_grid(&ends) <= ON_GRID.max(OF_DRIFT * drift)
 }
 
 /// The deviation of these moments from the line that fits them best, by the deviation of the steps
-/// between them.
+/// between them. Who comes too late for a place of the grid leaves it out, so that steps are counted in
+/// usual ones.
 fn off_grid(moments: &[f64]) -> f64 {
+    let mut steps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    let usual = steps.get(steps.len() / 2).copied().unwrap_or_default().max(f64::MIN_POSITIVE);
+    let mut places = vec![0.0];
+    for pair in moments.windows(2) {
+        let last = places.last().copied().unwrap_or_default();
+        places.push(last + ((pair[1] - pair[0]) / usual).round().max(1.0));
+    }
     let count = moments.len() as f64;
-    let middle = (count - 1.0) / 2.0;
+    let middle = places.iter().sum::<f64>() / count;
     let mean = moments.iter().sum::<f64>() / count;
-    let numbered =
-        || moments.iter().enumerate().map(|(at, moment)| (at as f64 - middle, moment - mean));
-    let slope = numbered().map(|(at, moment)| at * moment).sum::<f64>()
-        / numbered().map(|(at, _)| at * at).sum::<f64>();
-    let from_line =
-        numbered().map(|(at, moment)| (moment - slope * at).powi(2)).sum::<f64>() / count;
-    let steps = moments.windows(2).map(|pair| pair[1] - pair[0] - slope);
-    let of_steps = steps.map(|step| step * step).sum::<f64>() / (count - 1.0);
+    let placed = || places.iter().zip(moments).map(|(at, moment)| (at - middle, moment - mean));
+    let slope = placed().map(|(at, moment)| at * moment).sum::<f64>()
+        / placed().map(|(at, _)| at * at).sum::<f64>();
+    let apart: Vec<f64> = placed().map(|(at, moment)| moment - slope * at).collect();
+    let from_line = apart.iter().map(|apart| apart * apart).sum::<f64>() / count;
+    let of_steps =
+        apart.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum::<f64>() / (count - 1.0);
     (from_line / of_steps.max(f64::MIN_POSITIVE)).sqrt()
 }
 
@@ -156,5 +169,8 @@ mod tests {
     fn pauses_drift_and_a_grid_does_not() {
         assert!(off_grid(&moments(false)) < ON_GRID, "{}", off_grid(&moments(false)));
         assert!(off_grid(&moments(true)) > ON_GRID, "{}", off_grid(&moments(true)));
+        let mut with_a_gap = moments(false);
+        with_a_gap.drain(20..23);
+        assert!(off_grid(&with_a_gap) < ON_GRID, "{}", off_grid(&with_a_gap));
     }
 }
