@@ -12,11 +12,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{
-    Cause, Interval, MarkKind, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
-};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time};
 
 use super::families::Family;
+use super::relation::executed;
 use super::stacks::{Stacks, WaitKind};
 
 /// Share of a place's waits that must be ended by threads that wait there too. Locks are let go by
@@ -97,12 +96,7 @@ impl Locks {
 /// The program that each process runs, by the process that executed it: who was forked from it and
 /// executed nothing shares its locks.
 fn programs(recording: &Recording) -> Vec<ProcessId> {
-    let executed: BTreeSet<ProcessId> = recording
-        .marks
-        .iter()
-        .filter(|mark| mark.kind == MarkKind::Exec)
-        .map(|mark| mark.process)
-        .collect();
+    let executed = executed(recording);
     let program = |id: ProcessId| {
         let parent = |id: &ProcessId| {
             Some(*id)

@@ -1,6 +1,8 @@
 //! What kind of dependence a wait is, from its cause, its stack and who ended it.
 
-use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, WakeSource};
+use std::collections::BTreeSet;
+
+use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, ThreadId, WakeSource};
 
 use super::Evidence;
 use super::chain::is_pause;
@@ -177,4 +179,10 @@ pub(crate) fn is_descendant(
         next = recording.process(parent).parent.filter(|p| *p < parent);
     }
     false
+}
+
+/// The processes that executed a program while they were recorded.
+pub(crate) fn executed(recording: &Recording) -> BTreeSet<ProcessId> {
+    let marks = recording.marks.iter().filter(|mark| mark.kind == MarkKind::Exec);
+    marks.map(|mark| mark.process).collect()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, MarkKind, Nanos, ProcessId, Severity, StackId, Text, ThreadId};
+use culprit_model::{Cause, Nanos, ProcessId, Severity, StackId, Text, ThreadId};
 
 use crate::evidence::Evidence;
+use crate::evidence::relation::executed;
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::settle::{MEDIUM_SHARE, severity_of};
 
@@ -89,14 +90,8 @@ impl Rule for RepeatedWork {
 /// inside of others, because the outermost is what the program asks for.
 fn groups(evidence: &Evidence<'_>) -> BTreeMap<Text, Vec<ProcessId>> {
     let recording = evidence.recording;
-    let executed: BTreeSet<_> = recording
-        .marks
-        .iter()
-        .filter(|mark| mark.kind == MarkKind::Exec)
-        .map(|mark| mark.process)
-        .collect();
     let mut groups: BTreeMap<Text, Vec<ProcessId>> = BTreeMap::new();
-    for id in executed {
+    for id in executed(recording) {
         let process = recording.process(id);
         let line = &process.command_line;
         let is_told = process.recorded && process.parent.is_some() && line.as_str().contains(' ');
@@ -224,7 +219,7 @@ fn shown(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::scene::{End, Scene, first};
-    use culprit_model::{Mark, Recording};
+    use culprit_model::{Mark, MarkKind, Recording};
 
     const WAIT: &str = "main;render;libc.so.6!wait4;k:do_wait";
 
