@@ -52,10 +52,15 @@ pub(crate) fn bytes(value: f64) -> String {
     format!("{} {}", number(scaled), UNITS[unit])
 }
 
-/// Three significant digits, whole numbers as such.
+/// Three significant digits, whole numbers as such; two where a hundredth is not reached, so that a
+/// ratio of a millisecond to a minute does not read as nothing.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
-    if (value - value.round()).abs() < 1e-9 || size >= 99.95 {
+    if (1e-9..0.01).contains(&size) {
+        // -log10 of that lies within 2 and 9.
+        let zeros = (2..9).take_while(|zeros| size < 0.1_f64.powi(*zeros)).count();
+        format!("{value:.0$}", zeros + 3)
+    } else if (value - value.round()).abs() < 1e-9 || size >= 99.95 {
         format!("{value:.0}")
     } else if size >= 9.995 {
         format!("{value:.1}")
@@ -83,5 +88,7 @@ mod tests {
         assert_eq!(show(19.6, "ratio"), "19.60 x");
         assert_eq!(show(f64::from(0x794c_7630), "magic"), "0x794c7630");
         assert_eq!(show(0.95, "factor"), "x 0.95");
+        assert_eq!(number(0.000_009_812), "0.0000098");
+        assert_eq!(number(-0.0042), "-0.0042");
     }
 }
