@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use culprit_model::{Cause, Evidence as Fact, FrameId, Nanos, Text, ThreadId};
 
 use crate::evidence::{Doing, Evidence, Segment, SegmentId};
@@ -46,16 +48,19 @@ pub(crate) fn by<K: Ord>(
 /// What was done in a set of segments: the `limit` costliest threads and functions as facts.
 pub(crate) fn done(evidence: &Evidence<'_>, segments: &[SegmentId], limit: usize) -> Vec<Fact> {
     // By handles first: segments are many, and names are long to compare.
-    let mut handles: BTreeMap<(ThreadId, Option<FrameId>, Cause), Nanos> = BTreeMap::new();
-    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
-        let interval = evidence.of_segment(segment);
-        let key = (interval.thread, evidence.function(interval), interval.cause);
-        *handles.entry(key).or_default() += segment.length;
+    let mut handles: FxHashMap<(ThreadId, usize), Nanos> = FxHashMap::default();
+    for id in segments {
+        let segment = evidence.chain.segment(*id);
+        let thread = evidence.of_segment(segment).thread;
+        *handles.entry((thread, evidence.doings.kind(*id))).or_default() += segment.length;
     }
     let mut names: BTreeMap<(Text, Text, Cause), Nanos> = BTreeMap::new();
-    for ((thread, function, cause), time) in handles {
+    for ((thread, kind), time) in handles {
+        let doing = evidence.doings.of_kind(kind);
         let thread = evidence.recording.thread(thread).name.clone();
-        *names.entry((thread, evidence.name(function), cause)).or_default() += time;
+        *names
+            .entry((thread, evidence.name(evidence.function(doing)), doing.cause))
+            .or_default() += time;
     }
     let mut names: Vec<_> = names.into_iter().collect();
     names.sort_by_key(|(_, time)| std::cmp::Reverse(*time));

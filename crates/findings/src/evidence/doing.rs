@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Interval, StackId};
+use culprit_model::{Cause, Interval, Nanos, StackId};
 
 use super::chain::{Chain, SegmentId};
 
@@ -81,6 +81,20 @@ impl Doings {
     /// The kind of a segment, as index of what [`Doings::each`] returns.
     pub(crate) fn kind(&self, segment: SegmentId) -> usize {
         self.of[segment.index()] as usize
+    }
+
+    /// What is done in the segments of a [`Doings::kind`].
+    pub(crate) fn of_kind(&self, kind: usize) -> Doing {
+        self.kinds[kind]
+    }
+
+    /// The time of some segments, by [`Doings::kind`].
+    pub(crate) fn times(&self, chain: &Chain, segments: &[SegmentId]) -> Vec<Nanos> {
+        let mut times = vec![Nanos::ZERO; self.kinds.len()];
+        for id in segments {
+            times[self.kind(*id)] += chain.segment(*id).length;
+        }
+        times
     }
 
     /// Those of some segments in which what is done is `wanted`, in their order.

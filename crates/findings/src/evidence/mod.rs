@@ -165,7 +165,13 @@ impl<'a> Evidence<'a> {
             relations: Vec::new(),
             doings,
         };
-        evidence.relations = evidence.chain.segments.iter().map(|s| evidence.relate(s)).collect();
+        let (first, second) = evidence.chain.segments.split_at(evidence.chain.segments.len() / 2);
+        let relate = |segments: &[Segment]| -> Vec<_> {
+            segments.iter().map(|s| evidence.relate(s)).collect()
+        };
+        let (mut relations, mut rest) = side_by_side::both(|| relate(first), || relate(second));
+        relations.append(&mut rest);
+        evidence.relations = relations;
         evidence
     }
 

@@ -39,6 +39,50 @@ pub(crate) struct Piece {
 pub(crate) struct Work {
     /// Ordered by time, without overlap; time in which nobody works is left out.
     pieces: Vec<Piece>,
+    /// Where in them to look.
+    directory: Directory,
+}
+
+/// Pieces a slot of the directory, on average.
+const A_SLOT: u64 = 8;
+
+/// Time in slots of equal length, and the first piece that ends in or after each: rules ask about
+/// millions of segments, and a search through all pieces misses the caches at every step.
+#[derive(Debug, Default)]
+struct Directory {
+    /// The begin of the first slot.
+    from: Time,
+    /// A slot's length is two to the power of this, in ns.
+    bits: u32,
+    /// The pieces, as indexes; one more than there are slots.
+    first: Vec<u32>,
+}
+
+impl Directory {
+    fn of(pieces: &[Piece]) -> Self {
+        let (Some(begin), Some(end)) = (pieces.first(), pieces.last()) else {
+            return Self::default();
+        };
+        let span = end.to.since(begin.from).0;
+        let length = (span / (pieces.len() as u64 / A_SLOT + 1)).max(1);
+        let mut directory = Self { from: begin.from, bits: length.ilog2(), first: vec![0] };
+        for (at, piece) in (0u32..).zip(pieces) {
+            let slots = (piece.to.since(begin.from).0 >> directory.bits) as usize;
+            if directory.first.len() <= slots {
+                directory.first.resize(slots + 1, at);
+            }
+        }
+        directory
+    }
+
+    /// Where the first of the pieces is that ends after a moment.
+    fn find(&self, pieces: &[Piece], at: Time) -> usize {
+        let slot = usize::try_from(at.since(self.from).0 >> self.bits).unwrap_or(usize::MAX);
+        let bound =
+            |slot: usize| self.first.get(slot).map_or(pieces.len(), |first| *first as usize);
+        let (low, high) = (bound(slot), bound(slot.saturating_add(1)));
+        low + pieces[low..high].partition_point(|piece| piece.to <= at)
+    }
 }
 
 /// True for time in which a thread makes progress by itself or by a device that serves it.
@@ -121,12 +165,13 @@ impl Work {
         }
         // Threads come one after the other, each in order: the stable sort merges such runs.
         edges.sort();
-        Self { pieces: sweep(&edges) }
+        let pieces = sweep(&edges);
+        Self { directory: Directory::of(&pieces), pieces }
     }
 
     /// The pieces that touch the time from `from` to `to`.
     pub(crate) fn between(&self, from: Time, to: Time) -> impl Iterator<Item = Piece> + '_ {
-        let first = self.pieces.partition_point(|p| p.to <= from);
+        let first = self.directory.find(&self.pieces, from);
         self.pieces[first..].iter().take_while(move |p| p.from < to).copied()
     }
 
@@ -172,4 +217,32 @@ fn sweep(edges: &[(Time, bool, ThreadId)]) -> Vec<Piece> {
         }
     }
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_finds_what_a_search_through_all_pieces_finds() {
+        // Bursts of short pieces, gaps, and one long piece.
+        let (mut pieces, mut at) = (Vec::new(), 1000);
+        for n in 0..2000_u64 {
+            let (gap, length) = match n % 100 {
+                0 => (70_000, 1),
+                1 => (0, 9_000_000),
+                _ => (n * n % 7, 1 + n % 13),
+            };
+            let (from, to) = (Time(at + gap), Time(at + gap + length));
+            pieces.push(Piece { from, to, thread: ThreadId(0), count: 1 });
+            at = to.0;
+        }
+        let work = Work { directory: Directory::of(&pieces), pieces };
+        let edges = work.pieces.iter().flat_map(|p| [p.from.0, p.to.0]);
+        for at in edges.flat_map(|edge| [edge - 1, edge, edge + 1]).chain([0, u64::MAX]).map(Time) {
+            let expected = work.pieces.partition_point(|p| p.to <= at);
+            assert_eq!(work.directory.find(&work.pieces, at), expected, "{at:?}");
+        }
+        assert_eq!(Directory::of(&[]).find(&[], Time(7)), 0);
+    }
 }

@@ -76,8 +76,12 @@ impl Rule for IdleAwait {
         if !evidence.chain.one_shot {
             return idle_service::all_idle(evidence, &DOC).into_iter().collect();
         }
-        let mut idle =
-            evidence.segments(|s, i| may_be_timer(i) && !polls(i) && nobody_works(evidence, s));
+        let mut idle = evidence.doing(|d| d.cause.is_blocked());
+        idle.retain(|s| {
+            let segment = evidence.chain.segment(*s);
+            let interval = evidence.of_segment(segment);
+            may_be_timer(interval) && !polls(interval) && nobody_works(evidence, segment)
+        });
         // A peer's pause is how long its answer takes, which `network-wait` tells.
         idle.retain(|s| evidence.relation(*s) != Relation::Peer);
         let (requests, idle) = idle_service::for_requests(evidence, &idle);

@@ -56,8 +56,8 @@ const SPEC: Spec = Spec {
 
 impl Rule for JitWarmup {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let held: Vec<_> = evidence
-            .segments(|segment, interval| interval.cause.is_cpu() && is_warm_up(evidence, segment));
+        let mut held = evidence.doing(|d| d.cause.is_cpu());
+        held.retain(|s| is_warm_up(evidence, evidence.chain.segment(*s)));
         chore::find_in(evidence, &SPEC, &held).into_iter().collect()
     }
 }

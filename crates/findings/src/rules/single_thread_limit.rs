@@ -93,16 +93,13 @@ impl Rule for SingleThreadLimit {
             return Vec::new();
         };
         let beside = evidence.work.with_at_least(2, from, from + wall);
+        if evidence.recording.meta.cpus < 2 || beside.share_of(wall) > MAX_BESIDE {
+            return Vec::new();
+        }
         let busiest = busiest(evidence, from);
         let busiest = busiest.filter(|(_, computed)| computed.share_of(wall) >= MIN_BUSY);
-        match busiest {
-            Some((thread, computed))
-                if evidence.recording.meta.cpus > 1 && beside.share_of(wall) <= MAX_BESIDE =>
-            {
-                vec![told(evidence, thread, computed, (from, wall))]
-            }
-            _ => Vec::new(),
-        }
+        let told = busiest.map(|(thread, computed)| told(evidence, thread, computed, (from, wall)));
+        told.into_iter().collect()
     }
 }
 

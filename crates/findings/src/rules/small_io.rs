@@ -1,11 +1,14 @@
 //! `small-io`: many read or write calls that move few bytes each.
 
-use culprit_model::{Cause, Evidence as Fact, ProcessId, counter_names};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use culprit_model::{Cause, Evidence as Fact, Nanos, ProcessId, Text, counter_names};
 
 use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
-use crate::{kernel_time, tally};
+use crate::tally;
 
 /// The rule.
 pub(crate) struct SmallIo;
@@ -135,6 +138,8 @@ struct Small {
     segments: Vec<SegmentId>,
     /// Share of the direction's time that is not theirs but messages'.
     messages: f64,
+    /// Who makes them, the costliest first.
+    callers: Vec<Caller>,
 }
 
 fn told(
@@ -156,7 +161,7 @@ fn told(
         most.each
     );
     let mut held: Vec<_> = small.iter().flat_map(|small| small.segments.iter().copied()).collect();
-    held.sort_unstable();
+    held.sort();
     let total = evidence.total(&held);
     let mut claim = Claim::new(&DOC, title, held)
         .at(Site::Requester)
@@ -165,7 +170,7 @@ fn told(
         claim = claim
             .fact(format!("{} calls", small.way), small.calls as f64, "count")
             .fact(format!("bytes a {} call", small.way), small.each, "bytes")
-            .facts(by_caller(evidence, small));
+            .facts(by_caller(small));
         let why = format!("{} calls for messages are told apart by their time", small.way);
         claim.confidence.lower(why, 1.0 - small.messages);
     }
@@ -183,49 +188,73 @@ fn small(
     let calls = evidence.counters.growth(Some(process), calls)?.value;
     let bytes = evidence.counters.growth(Some(process), bytes)?.value;
     let of_way = |d: &Doing| d.stack.is_some_and(|stack| writes[stack.index()]) == (way == WRITE);
-    let own = evidence.doings.among(segments, of_way);
-    let (all, own) = (evidence.total(&own), without_messages(evidence, &own));
-    let kept = evidence.total(&own);
+    let of_way = evidence.doings.each(of_way);
+    let mut times = evidence.doings.times(&evidence.chain, segments);
+    times.iter_mut().zip(of_way).filter(|(_, own)| !own).for_each(|(time, _)| *time = Nanos::ZERO);
+    let all: Nanos = times.iter().copied().sum();
+    let callers = without_messages(evidence, &times);
+    let kept: Nanos = callers.iter().map(|caller| caller.total).sum();
     let messages = 1.0 - kept.share_of(all);
     // The counters do not tell what the calls went to, so that their part is that of the time.
     let part = u128::from(calls) * u128::from(kept.0) / u128::from(all.0.max(1));
     let part = u64::try_from(part).unwrap_or(calls);
     let each = bytes as f64 / calls.max(1) as f64;
-    let many = part >= MIN_CALLS && each < MAX_BYTES && messages <= MAX_MESSAGES;
-    many.then_some(Small { way, calls: part, each, segments: own, messages })
+    if part < MIN_CALLS || each >= MAX_BYTES || messages > MAX_MESSAGES {
+        return None;
+    }
+    let mut is_kept = vec![false; times.len()];
+    callers.iter().flat_map(|caller| &caller.kinds).for_each(|kind| is_kept[*kind] = true);
+    let segments = segments.iter().copied().filter(|s| is_kept[evidence.doings.kind(*s)]).collect();
+    Some(Small { way, calls: part, each, segments, messages, callers })
 }
 
-/// The segments without those of functions that mostly move messages: a message a call is how they
-/// are delivered, and no buffer holds them back.
-fn without_messages(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<SegmentId> {
+/// A function of the program that makes calls.
+struct Caller {
+    name: Text,
+    /// The kinds of segments that its calls are in.
+    kinds: Vec<usize>,
+    total: Nanos,
+}
+
+/// The functions that make the calls whose time by kind this is, without those that mostly move
+/// messages: a message a call is how they are delivered, and no buffer holds them back. The costliest
+/// first.
+fn without_messages(evidence: &Evidence<'_>, times: &[Nanos]) -> Vec<Caller> {
     let stacks = &evidence.stacks;
-    let callers = tally::by_name(evidence, segments, |d| stacks.focus(d.stack)).into_iter();
-    let mut own: Vec<_> = callers
-        .filter(|caller| {
-            let messages = kernel_time::in_family(evidence, &caller.segments, Family::Message);
-            let entering = evidence.doings.among(&caller.segments, |d| {
-                !stacks.at_gate(d.stack) && stacks.entry(d.stack).is_some()
-            });
-            messages.share_of(evidence.total(&entering)) <= MAX_MESSAGES
-        })
-        .flat_map(|caller| caller.segments)
-        .collect();
-    own.sort_unstable();
-    own
+    let focus = evidence.doings.each(|d| stacks.focus(d.stack));
+    let mut by_name: BTreeMap<Text, Vec<usize>> = BTreeMap::new();
+    for (kind, focus) in
+        focus.into_iter().enumerate().filter(|(kind, _)| times[*kind] > Nanos::ZERO)
+    {
+        if focus.is_some() {
+            by_name.entry(evidence.name(focus)).or_default().push(kind);
+        }
+    }
+    let sum = |kinds: &[usize], wanted: &dyn Fn(Doing) -> bool| -> Nanos {
+        let wanted = kinds.iter().filter(|kind| wanted(evidence.doings.of_kind(**kind)));
+        wanted.map(|kind| times[*kind]).sum()
+    };
+    let own = |(name, kinds): (Text, Vec<usize>)| {
+        let messages = sum(&kinds, &|d| stacks.in_family(d.stack, Family::Message));
+        let entering = |d: Doing| !stacks.at_gate(d.stack) && stacks.entry(d.stack).is_some();
+        let is_own = messages.share_of(sum(&kinds, &entering)) <= MAX_MESSAGES;
+        let total = sum(&kinds, &|_| true);
+        is_own.then_some(Caller { name, kinds, total })
+    };
+    let mut callers: Vec<Caller> = by_name.into_iter().filter_map(own).collect();
+    callers.sort_by_key(|caller| Reverse(caller.total));
+    callers
 }
 
 /// Who makes the calls. The kernel counts calls and bytes of a process, and samples say whose time
 /// they take: counting each call by its function would cost more than the call.
-fn by_caller(evidence: &Evidence<'_>, small: &Small) -> Vec<Fact> {
-    let all = evidence.total(&small.segments);
-    let callers =
-        tally::by_name(evidence, &small.segments, |d| evidence.stacks.focus(d.stack)).into_iter();
-    let counted = callers.take(LISTED).map(|caller| {
+fn by_caller(small: &Small) -> impl Iterator<Item = Fact> {
+    let all: Nanos = small.callers.iter().map(|caller| caller.total).sum();
+    small.callers.iter().take(LISTED).map(move |caller| {
         let about = (small.calls as f64 * caller.total.share_of(all)).round();
-        let what = format!("{} calls by {}, by its share of their time", small.way, caller.key);
+        let what = format!("{} calls by {}, by its share of their time", small.way, caller.name);
         fact(what, about, "count")
-    });
-    counted.collect()
+    })
 }
 
 #[cfg(test)]

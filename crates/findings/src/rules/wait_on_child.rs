@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
+
 use culprit_model::{Cause, Nanos, ProcessId, Recording, Severity, ThreadId, Time};
 
 use crate::evidence::relation::is_for_output;
@@ -71,14 +73,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for WaitOnChild {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let mut waiting = evidence.depending_on(Relation::Child);
-        let piped = evidence.depending_on(Relation::Pipe).into_iter();
-        waiting
-            .extend(piped.filter(|s| waits(evidence, evidence.chain.segment(*s)).next().is_some()));
-        if waiting.is_empty() {
-            return Vec::new();
-        }
-        let parents = Parents::of(evidence, &waiting);
+        let mut segments = evidence.depending_on(Relation::Child);
+        segments.append(&mut evidence.depending_on(Relation::Pipe));
+        let (parents, waiting) = Parents::of(evidence, &segments);
         tally::by(evidence, &waiting, |s| parents.waiter(evidence, s))
             .into_iter()
             .map(|t| told(evidence, &parents, t.key, &t.segments))
@@ -116,13 +113,30 @@ struct Parents {
 }
 
 impl Parents {
-    fn of(evidence: &Evidence<'_>, waiting: &[SegmentId]) -> Self {
-        let mut parents = Self::default();
-        for segment in waiting.iter().map(|s| evidence.chain.segment(*s)) {
-            for (waiter, child) in waits(evidence, segment) {
-                let children = parents.children.entry(waiter).or_default();
-                *children.entry(child).or_default() += segment.length;
+    /// The parents that wait in some segments, and those of the segments in which one does.
+    fn of(evidence: &Evidence<'_>, segments: &[SegmentId]) -> (Self, Vec<SegmentId>) {
+        let (mut parents, mut waiting) = (Self::default(), Vec::new());
+        let mut times: FxHashMap<(ThreadId, ProcessId), Nanos> = FxHashMap::default();
+        let (mut last, mut around) = (None, Vec::new());
+        for id in segments {
+            let segment = evidence.chain.segment(*id);
+            // One thread's segments that follow each other mostly fill the same wait.
+            let here = (segment.link, evidence.of_segment(segment).thread);
+            if last != Some(here) {
+                around.clear();
+                around.extend(waits(evidence, segment));
+                last = Some(here);
             }
+            if !around.is_empty() {
+                waiting.push(*id);
+            }
+            around.iter().for_each(|pair| *times.entry(*pair).or_default() += segment.length);
+        }
+        for ((waiter, child), time) in times {
+            parents.children.entry(waiter).or_default().insert(child, time);
+        }
+        if waiting.is_empty() {
+            return (parents, waiting);
         }
         parents.own.resize(evidence.recording.threads.len(), Nanos::ZERO);
         for segment in &evidence.chain.segments {
@@ -138,7 +152,7 @@ impl Parents {
             (counted >= 2 || own.share_of(own + total) >= MIN_OWN_WORK).then_some(*waiter)
         };
         parents.drivers = parents.children.iter().filter_map(drives).collect();
-        parents
+        (parents, waiting)
     }
 
     /// How much less time it would take at most if a parent and its children did all at once: no longer

@@ -66,6 +66,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for WaitOnThread {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let mut waiting = evidence.depending_on(Relation::Thread);
+        if waiting.is_empty() {
+            return Vec::new();
+        }
         let launched = launched(evidence);
         waiting.retain(|s| {
             let segment = evidence.chain.segment(*s);
