@@ -85,7 +85,7 @@ pub(crate) fn judge(
         ));
     }
     let about_waiting =
-        claim.site == Site::WaitThenWork && claim.specificity != Specificity::Statement;
+        claim.site == Site::WaitThenWork && claim.rule.specificity != Specificity::Statement;
     if about_waiting && evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing)
     {
         confidence.lower("who ended the waits could not be recorded", WITHOUT_WAKERS);

@@ -54,7 +54,9 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
     let mut claims = alike::joined(evidence, claims);
     claims.sort_by_cached_key(|claim| {
         let total = evidence.total(&claim.segments);
-        (Reverse(claim.specificity), Reverse(total), claim.rule.id, claim.title.clone())
+        // What can be no more than information says the least of its level.
+        let informs = claim.at_most == Severity::Info;
+        (Reverse(claim.specificity), informs, Reverse(total), claim.rule.id, claim.title.clone())
     });
     let mut taken = vec![false; evidence.chain.segments.len()];
     let mut owners = vec![None; evidence.chain.segments.len()];

@@ -54,6 +54,8 @@ pub(crate) fn done(evidence: &Evidence<'_>, segments: &[SegmentId], limit: usize
         let thread = evidence.of_segment(segment).thread;
         *handles.entry((thread, evidence.doings.kind(*id))).or_default() += segment.length;
     }
+    let mut handles: Vec<_> = handles.into_iter().collect();
+    handles.sort_unstable_by_key(|(handle, _)| *handle);
     let mut names: BTreeMap<(Text, Text, Cause), Nanos> = BTreeMap::new();
     for ((thread, kind), time) in handles {
         let doing = evidence.doings.of_kind(kind);

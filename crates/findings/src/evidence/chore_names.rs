@@ -432,7 +432,9 @@ pub(super) const TABLE: &[Row] = &[
          std::vector<*>::_M_default_append*|std::vector<*>::_M_fill_insert*|\
          std::vector<*>::_M_insert_aux*|std::__cxx11::basic_string<*>::_M_mutate*|\
          std::deque<*>::_M_reallocate_map*|std::_Hashtable<*>::_M_rehash*|\
-         std::vector<*>::_M_insert_overflow*",
+         std::vector<*>::_M_insert_overflow*|std::vector<*>::reserve*|std::vector<*>::_S_relocate*|\
+         std::vector<*>::_M_allocate_and_copy*|std::__cxx11::basic_string<*>::reserve*|\
+         std::__relocate_a*",
     ),
     any(
         Chore::Growth,
@@ -514,7 +516,8 @@ pub(super) const TABLE: &[Row] = &[
     any(
         Chore::Allocate,
         "operator new(*|operator new[](*|operator delete(*|operator delete[](*|operator new|\
-         operator delete|__gnu_cxx::new_allocator<*|std::__new_allocator<*|__rust_alloc*|\
+         operator delete|__gnu_cxx::new_allocator<*>::allocate*|__gnu_cxx::new_allocator<*>::deallocate*|\
+         std::__new_allocator<*>::allocate*|std::__new_allocator<*>::deallocate*|__rust_alloc*|\
          __rustc::__rust_alloc*|__rustc::__rust_dealloc|__rustc::__rdl_alloc*|\
          __rustc::__rdl_dealloc|\
          __rust_dealloc|__rdl_alloc*|__rdl_dealloc|__rg_alloc*|__rg_dealloc|alloc::alloc::*|\

@@ -67,7 +67,7 @@ impl Directory {
         let length = (span / (pieces.len() as u64 / A_SLOT + 1)).max(1);
         let mut directory = Self { from: begin.from, bits: length.ilog2(), first: vec![0] };
         for (at, piece) in (0u32..).zip(pieces) {
-            let slots = (piece.to.since(begin.from).0 >> directory.bits) as usize;
+            let slots = directory.slot(piece.to);
             if directory.first.len() <= slots {
                 directory.first.resize(slots + 1, at);
             }
@@ -75,9 +75,13 @@ impl Directory {
         directory
     }
 
+    fn slot(&self, at: Time) -> usize {
+        usize::try_from(at.since(self.from).0 >> self.bits).unwrap_or(usize::MAX)
+    }
+
     /// Where the first of the pieces is that ends after a moment.
     fn find(&self, pieces: &[Piece], at: Time) -> usize {
-        let slot = usize::try_from(at.since(self.from).0 >> self.bits).unwrap_or(usize::MAX);
+        let slot = self.slot(at);
         let bound =
             |slot: usize| self.first.get(slot).map_or(pieces.len(), |first| *first as usize);
         let (low, high) = (bound(slot), bound(slot.saturating_add(1)));

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Basis, Instruction, Interval, Nanos, ProcessId, Text, ThreadId};
+use culprit_model::{Basis, FrameId, Instruction, Interval, Nanos, ProcessId, Text, ThreadId};
 
 use crate::evidence::{Doing, Evidence, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold};
@@ -60,7 +60,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
-            what: "share of the CPU time where the address is in a register",
+            what: "share of the CPU time, at all such places of a process, where the address is in a register",
             value: MIN_ANY,
             unit: "share",
             reason: "An atomic instruction on a thread's own cell takes some 20 cycles: allocators and \
@@ -87,27 +87,36 @@ impl Rule for AtomicContention {
         }
         let places = places(evidence);
         let total = evidence.chore_time.cpu;
-        tally::by(evidence, &held, |s| Some(place_of(evidence, evidence.of_segment(s))))
-            .into_iter()
-            .filter_map(|found| told(evidence, places.get(&found.key)?, &found, total))
-            .collect()
+        let found =
+            tally::by(evidence, &held, |s| Some(place_of(evidence, evidence.of_segment(s))));
+        let mut processes: BTreeMap<(ProcessId, bool), Vec<Contended<'_>>> = BTreeMap::new();
+        for found in found {
+            let contended = places.get(&found.key.0).and_then(|p| contended(evidence, p, &found));
+            let of_much =
+                contended.filter(|c| evidence.total(&c.held).share_of(total) >= MIN_FIXED);
+            if let Some(contended) = of_much {
+                processes.entry((found.key.0, contended.fixed)).or_default().push(contended);
+            }
+        }
+        processes.into_values().filter_map(|places| told(evidence, &places, total)).collect()
     }
 }
 
 /// A function of a process.
 type Key = (ProcessId, Text);
 
-/// Who is at the atomic instructions of one function, and when.
+/// Who is at a process's atomic instructions.
 #[derive(Debug, Default)]
 struct Place {
-    /// Threads and the CPUs that they are on, by stretches of [`AT_ONCE`].
+    /// Threads and the CPUs that they are on, by stretches of [`AT_ONCE`]: one cell may be changed by
+    /// several functions.
     present: BTreeMap<u64, Vec<(ThreadId, Option<u32>)>>,
-    /// Time at it by thread.
-    threads: BTreeMap<ThreadId, Nanos>,
+    /// Time at those of one function, by thread.
+    threads: BTreeMap<Text, BTreeMap<ThreadId, Nanos>>,
 }
 
 impl Place {
-    /// True when another thread is at it on another CPU at the same time.
+    /// True when another thread is at one on another CPU at the same time.
     fn is_contended(&self, interval: &Interval) -> bool {
         let other = |(thread, cpu): &(ThreadId, Option<u32>)| {
             *thread != interval.thread && (*cpu != interval.cpu || cpu.is_none())
@@ -127,19 +136,27 @@ fn atomic(evidence: &Evidence<'_>, doing: &Doing) -> Option<Instruction> {
     evidence.instruction(doing).filter(atomic)
 }
 
+/// Where an atomic instruction is: the application's function, where it came out of a header into the
+/// same module; a library's own function stays what it is.
 fn place_of(evidence: &Evidence<'_>, interval: &Interval) -> Key {
-    (evidence.process(interval.thread), evidence.name(evidence.function(interval)))
+    let function = evidence.function(interval);
+    let module = |frame: FrameId| evidence.recording.frame(frame).module;
+    let owner = evidence.chores.owner(interval.stack);
+    let owner = owner.filter(|owner| function.is_some_and(|f| module(f) == module(*owner)));
+    (evidence.process(interval.thread), evidence.name(owner.or(function)))
 }
 
-/// Every place, by all threads: what contends need not be on the path.
-fn places(evidence: &Evidence<'_>) -> BTreeMap<Key, Place> {
-    let mut places: BTreeMap<Key, Place> = BTreeMap::new();
+/// Every process's, by all threads: what contends need not be on the path.
+fn places(evidence: &Evidence<'_>) -> BTreeMap<ProcessId, Place> {
+    let mut places: BTreeMap<ProcessId, Place> = BTreeMap::new();
     for interval in &evidence.recording.intervals {
         if atomic(evidence, &interval.into()).is_none() {
             continue;
         }
-        let place = places.entry(place_of(evidence, interval)).or_default();
-        *place.threads.entry(interval.thread).or_default() += interval.duration;
+        let (process, function) = place_of(evidence, interval);
+        let place = places.entry(process).or_default();
+        let threads = place.threads.entry(function).or_default();
+        *threads.entry(interval.thread).or_default() += interval.duration;
         for at in stretches(interval) {
             let present = place.present.entry(at).or_default();
             let here = (interval.thread, interval.cpu);
@@ -151,27 +168,61 @@ fn places(evidence: &Evidence<'_>) -> BTreeMap<Key, Place> {
     places
 }
 
-fn told(evidence: &Evidence<'_>, place: &Place, found: &Tally<Key>, total: Nanos) -> Option<Claim> {
+/// A place with the time at it on the path while other threads are there.
+struct Contended<'p> {
+    name: Text,
+    place: &'p Place,
+    held: Vec<SegmentId>,
+    /// Whether most of it is at addresses that no register holds: one cell for all threads.
+    fixed: bool,
+}
+
+fn contended<'p>(
+    evidence: &Evidence<'_>,
+    place: &'p Place,
+    found: &Tally<Key>,
+) -> Option<Contended<'p>> {
     let interval = |s: &SegmentId| evidence.of_segment(evidence.chain.segment(*s));
     let contended = |s: &SegmentId| place.is_contended(interval(s));
     let held: Vec<SegmentId> = found.segments.iter().copied().filter(contended).collect();
-    let own = evidence.total(&held);
     let fixed =
         |s: &SegmentId| atomic(evidence, &interval(s).into()) == Some(Instruction::AtomicFixed);
     let fixed: Vec<SegmentId> = held.iter().copied().filter(fixed).collect();
-    let fixed = evidence.total(&fixed).share_of(own) > 0.5;
-    let from = if fixed { MIN_FIXED } else { MIN_ANY };
+    let fixed = evidence.total(&fixed).share_of(evidence.total(&held)) > 0.5;
+    (!held.is_empty()).then(|| Contended { name: found.key.1.clone(), place, held, fixed })
+}
+
+/// The claim of a process's places, the costliest first: a counter may be changed by several functions,
+/// each of which looks harmless.
+fn told(evidence: &Evidence<'_>, places: &[Contended<'_>], total: Nanos) -> Option<Claim> {
+    let first = places.first()?;
+    let from = if first.fixed { MIN_FIXED } else { MIN_ANY };
+    let mut held: Vec<SegmentId> = places.iter().flat_map(|p| p.held.iter().copied()).collect();
+    held.sort_unstable();
+    let own = evidence.total(&held);
     let share = own.share_of(total);
-    let of_threads = share_of_threads(evidence, place);
-    let samples = held.iter().filter(|s| interval(s).basis == Basis::Sample).count() as f64;
+    let mut threads: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
+    let of_place = |p: &Contended<'_>| p.place.threads.get(&p.name).cloned().unwrap_or_default();
+    for (thread, time) in places.iter().flat_map(of_place) {
+        *threads.entry(thread).or_default() += time;
+    }
+    let of_threads = share_of_threads(evidence, &threads);
+    let is_sample =
+        |s: &&SegmentId| evidence.of_segment(evidence.chain.segment(**s)).basis == Basis::Sample;
+    let samples = held.iter().filter(is_sample).count() as f64;
     let known = samples >= MIN_SAMPLES || own >= MIN_TIME;
     if share < from || of_threads < from || !known {
         return None;
     }
-    let (name, threads) = (&found.key.1, place.threads.len());
+    let more = match places.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
     let title = format!(
-        "`{name}`: {COST} of {total} on a CPU ({PERCENT}) stands at atomic instructions that {threads} \
-         threads execute at once"
+        "`{}`{more}: {COST} of {total} on a CPU ({PERCENT}) stands at atomic instructions that {} \
+         threads execute at once",
+        first.name,
+        threads.len()
     );
     let mut claim = Claim::new(&DOC, title, held)
         .share_of(total)
@@ -179,9 +230,9 @@ fn told(evidence: &Evidence<'_>, place: &Place, found: &Tally<Key>, total: Nanos
         .time("time at its atomic instructions on the path, while others are there", own)
         .fact("share of the path's CPU time", share, "share")
         .fact("share of these threads' CPU time", of_threads, "share")
-        .fact("threads at it", threads as f64, "count")
+        .fact("threads at it", threads.len() as f64, "count")
         .fact("clock samples at it", samples, "count");
-    if !fixed {
+    if !first.fixed {
         let why = "the address is in a register: that the threads share the cell is taken from how \
                    long the instructions take";
         claim.confidence.lower(why, 0.75);
@@ -189,10 +240,10 @@ fn told(evidence: &Evidence<'_>, place: &Place, found: &Tally<Key>, total: Nanos
     Some(claim)
 }
 
-/// Share of their CPU time that the threads at a place are at it.
-fn share_of_threads(evidence: &Evidence<'_>, place: &Place) -> f64 {
-    let own: Nanos = place.threads.values().copied().sum();
-    let rows = place.threads.keys().flat_map(|thread| evidence.lives.rows(*thread));
+/// Share of their CPU time that the threads are at a place.
+fn share_of_threads(evidence: &Evidence<'_>, threads: &BTreeMap<ThreadId, Nanos>) -> f64 {
+    let own: Nanos = threads.values().copied().sum();
+    let rows = threads.keys().flat_map(|thread| evidence.lives.rows(*thread));
     let rows = rows.map(|row| &evidence.recording.intervals[row]);
     let cpu: Nanos = rows.filter(|i| i.cause.is_cpu()).map(|i| i.duration).sum();
     own.share_of(cpu)
@@ -239,6 +290,28 @@ mod tests {
         let (fixed, any) = (fixed.expect("found"), any.expect("found"));
         assert!(any.confidence < fixed.confidence, "{} {}", any.confidence, fixed.confidence);
         assert!(first(&threads("clone3;count^atomic", 2, 2), "atomic-contention").is_none());
+    }
+
+    #[test]
+    fn what_several_functions_do_to_a_cell_counts_together() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let threads = [scene.thread(process, "a", 0), scene.thread(process, "b", 0)];
+        for (thread, _) in threads.into_iter().flat_map(|thread| (0..50).map(move |n| (thread, n)))
+        {
+            scene.run(thread, 2, Cause::CpuUser, "clone3;price^atomic");
+            scene.run(thread, 2, Cause::CpuUser, "clone3;quote^atomic");
+            scene.run(thread, 6, Cause::CpuUser, "clone3;work");
+        }
+        scene.wait(main, 500, Cause::Lock, "main;join", End::By(threads[1]));
+        let mut recording = scene.done();
+        for interval in recording.intervals.iter_mut().filter(|i| i.thread == threads[1]) {
+            interval.cpu = Some(1);
+        }
+        let found = first(&recording, "atomic-contention").expect("found");
+        assert_eq!(found.cost.0 / 1_000_000, 200);
+        assert!(found.title.starts_with("`program!price` and 1 more: 200 ms"), "{}", found.title);
     }
 
     #[test]

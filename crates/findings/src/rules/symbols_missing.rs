@@ -117,7 +117,7 @@ fn code(module: &str) -> &str {
 /// What names the functions of a program whose unnamed time is in a module. Options as of OpenJDK 17
 /// to 25, Node.js 18 to 24 and CPython 3.12; the stacks of generated code have frame pointers, and no
 /// tables that `--stacks dwarf` could read.
-fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
+pub(super) fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
     let loaded = |start: &str| {
         module.starts_with(start)
             || module == "[jit]"
@@ -186,20 +186,30 @@ mod tests {
         scene.done()
     }
 
-    const EVAL: &str = "python3.11!_start;python3.11!Py_BytesMain;python3.11!_PyRun_SimpleFileObject;\
-                        python3.11!_PyEval_EvalFrameDefault";
-
     #[test]
-    fn an_interpreters_loop_is_said_first_with_what_would_name_its_functions() {
-        let found = first(&program(&[(EVAL, 9), ("main;work", 1)]), super::DOC.id).expect("told");
+    fn a_program_without_symbols_is_said_first_with_what_would_name_its_functions() {
+        let found = first(&program(&[("app!?;app!?", 9), ("main;work", 1)]), super::DOC.id);
+        let found = found.expect("told");
         assert_eq!((found.cost.0, found.severity), (450_000_000, Severity::Info));
         assert!(
-            found.title.starts_with("450 ms of 500 ms on a CPU (90 %) is in python3.11, where no"),
+            found.title.starts_with("450 ms of 500 ms on a CPU (90 %) is in app, where no"),
             "{}",
             found.title
         );
+        assert!(found.fix.contains("debug symbols of app"), "{}", found.fix);
+        assert!(first(&program(&[("app!?;app!?", 9)]), "hot-function").is_none());
+    }
+
+    #[test]
+    fn an_interpreters_loop_is_a_hot_function_with_what_would_name_the_programs() {
+        let eval = "python3.11!_start;python3.11!Py_BytesMain;python3.11!_PyRun_SimpleFileObject;\
+                    python3.11!_PyEval_EvalFrameDefault";
+        let deeper = format!("{eval};libpython3.11.so.1.0!?");
+        let recording = program(&[(eval, 5), (&deeper, 4), ("main;work", 1)]);
+        assert_eq!(told(&recording), ["hot-function 450"]);
+        let found = first(&recording, "hot-function").expect("told");
+        assert!(found.title.starts_with("`python3.11!_PyEval_EvalFrameDefault` with"), "{found:?}");
         assert!(found.fix.contains("-X perf"), "{}", found.fix);
-        assert!(first(&program(&[(EVAL, 9)]), "hot-function").is_none());
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub(crate) struct WaitOnChild;
 /// around that child, and to wait is its purpose.
 const MIN_OWN_WORK: f64 = 0.10;
 
+/// Share of the children's time in code without names above which nobody can say whether it is needed.
+const MAX_UNNAMED: f64 = 0.5;
+
 /// Share of the time from which a wrapper's wait is listed: what nothing else explains of its child
 /// is worth a word only where it is much.
 const MIN_WRAPPED: f64 = 0.10;
@@ -132,6 +135,8 @@ impl Parents {
             }
             around.iter().for_each(|pair| *times.entry(*pair).or_default() += segment.length);
         }
+        let mut times: Vec<_> = times.into_iter().collect();
+        times.sort_unstable_by_key(|(pair, _)| *pair);
         for ((waiter, child), time) in times {
             parents.children.entry(waiter).or_default().insert(child, time);
         }
@@ -248,14 +253,18 @@ fn told(
         .facts(costliest)
         .facts(tally::done(evidence, segments, 3));
     if !parents.drivers.contains(&waiter) {
-        Claim { at_most: Severity::Info, listed_from: MIN_WRAPPED, ..claim }
-    } else if unnamed_share(evidence, segments) > 0.5 {
-        Claim { at_most: Severity::Info, ..claim }
+        let specificity = Specificity::Statement;
+        Claim { at_most: Severity::Info, listed_from: MIN_WRAPPED, specificity, ..claim }
     } else {
         let spared = parents.spared(evidence, waiter, segments);
-        let at_most = severity_of(spared.share_of(evidence.chain.whole));
+        let severity = severity_of(spared.share_of(evidence.chain.whole));
+        let unnamed = unnamed_share(evidence, segments) > MAX_UNNAMED;
+        let at_most = if unnamed { Severity::Info } else { severity };
+        // Where nothing can be spared, what the children do says more than that they are waited for.
+        let moot = severity == Severity::Info;
+        let specificity = if moot { Specificity::Statement } else { claim.specificity };
         let what = "spared at most if what they and their parent do were done at once";
-        Claim { at_most, ..claim.fact(what, spared.0 as f64, "ns") }
+        Claim { at_most, specificity, ..claim.fact(what, spared.0 as f64, "ns") }
     }
 }
 

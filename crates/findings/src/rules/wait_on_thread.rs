@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId, Time};
 
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
@@ -22,6 +22,13 @@ const MAX_PARALLEL: f64 = 0.5;
 /// What a waiter may do between two waits that are one stretch, as a share of the stretch before:
 /// to come back from one join and start the next takes microseconds.
 const MAX_BETWEEN: f64 = 0.01;
+
+/// Share of its time that a thread works itself below which it only waits for the one that it started.
+const MIN_OWN_WORK: f64 = 0.10;
+
+/// Waits up to which a thread may only have waited for another one's end, where the kernel does not tell
+/// that the end is what woke it: CPython's `join` takes a lock.
+const MAX_JOINS: usize = 2;
 
 /// Confidence left where no record tells which thread ends the waits: that one thread alone works
 /// is then not shown.
@@ -216,6 +223,11 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
         .fact("waits", waits.len() as f64, "count")
         .fact("of these for another thread's end", exits as f64, "count")
         .facts(tally::done(evidence, &t.segments, 3));
+    let joins = exits == waits.len() || waits.len() <= MAX_JOINS;
+    if joins && !unknown && inferred == 0.0 && is_launcher(evidence, waiter, &t.segments) {
+        // It started the thread that is the program: who waits for whom, and nothing to change.
+        (claim.specificity, claim.at_most) = (Specificity::Relation, Severity::Info);
+    }
     if unknown {
         claim.confidence.lower("which thread ends the waits is not known", WITHOUT_ENDER);
     }
@@ -225,6 +237,26 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
             .to_owned();
     }
     claim
+}
+
+/// True for a thread that waits for the end of one other and does next to nothing itself: to wait is its
+/// purpose.
+fn is_launcher(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
+    let enders =
+        segments.iter().filter_map(|s| ender(evidence, waiter, evidence.chain.segment(*s)));
+    let others: BTreeSet<ThreadId> = enders.collect();
+    let rows = evidence.lives.rows(waiter).map(|row| &evidence.recording.intervals[row]);
+    let own: Nanos = rows.filter(|i| !i.cause.is_blocked()).map(|i| i.duration).sum();
+    let whole = own + evidence.total(segments);
+    let ends = segments.last().map(|s| evidence.chain.segment(*s)).map(|s| s.start + s.length);
+    let outlives = |end: Time| others.iter().any(|t| is_alive_long_after(evidence, *t, end, whole));
+    others.len() == 1 && own.share_of(whole) < MIN_OWN_WORK && !ends.is_some_and(outlives)
+}
+
+/// Whether a thread lives on after a moment for more than next to nothing of a time.
+fn is_alive_long_after(evidence: &Evidence<'_>, thread: ThreadId, end: Time, whole: Nanos) -> bool {
+    let last = evidence.recording.thread(thread).end.unwrap_or(Time(u64::MAX));
+    last.since(end).share_of(whole) > MAX_BETWEEN
 }
 
 /// The thread that a stretch of waiting is for: the one whose time fills it, else the one that ended
@@ -302,8 +334,9 @@ mod tests {
             scene.wait(worker, 10, Cause::Disk, "clone3;load;k:io_schedule", End::Disk);
             scene.run(worker, 10, Cause::Runnable, "clone3;load;k:io_schedule");
         }
-        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
-        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 400"]);
+        scene.run(main, 200, Cause::CpuUser, "main;prepare");
+        scene.wait(main, 800, Cause::Lock, JOIN, End::By(worker));
+        assert_eq!(told(&scene.done())[..2], ["run-queue 480", "wait-on-thread 320"]);
     }
 
     #[test]
@@ -316,15 +349,27 @@ mod tests {
         let exit = "clone3;k:do_exit;k:mm_release;k:futex_wake";
         scene.run(worker, 699, Cause::CpuUser, "clone3;load");
         scene.run(worker, 1, Cause::CpuKernel, exit);
-        scene.wait(main, 700, Cause::Lock, lock, End::By(worker));
+        scene.run(main, 200, Cause::CpuUser, "main;prepare");
+        scene.wait(main, 500, Cause::Lock, lock, End::By(worker));
         let mut recording = scene.done();
         assert!(first(&recording, "lock-contention").is_some());
         let stack = recording.intervals.iter().find(|i| i.cause == Cause::CpuKernel);
         let stack = stack.and_then(|i| i.stack);
-        recording.intervals[0].waker_stack = stack;
+        recording.intervals[1].waker_stack = stack;
         assert!(first(&recording, "lock-contention").is_none());
         let found = first(&recording, "wait-on-thread").expect("found");
         assert!(found.title.contains("for loader (1001) to end"), "{}", found.title);
+    }
+
+    #[test]
+    fn who_only_waits_for_the_thread_that_it_started_is_told_after_what_that_one_does() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "reader", 0);
+        scene.run(worker, 1000, Cause::CpuUser, "clone3;run;parse");
+        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
+        assert_eq!(told(&scene.done())[0], "hot-function 1000");
     }
 
     /// Two threads, of which the second works `alone` after the first has ended; the main thread
