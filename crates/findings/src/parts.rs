@@ -9,26 +9,23 @@ use std::collections::BTreeMap;
 use culprit_engine::calls::STACK_LOST;
 use culprit_model::{Cause, Nanos, Text};
 
-use crate::evidence::{Doing, Evidence};
+use crate::evidence::{Doing, Evidence, SegmentId};
 
 /// Time by cause and function, then by finding.
 pub(crate) type Parts = BTreeMap<(Cause, Text), BTreeMap<&'static str, Nanos>>;
 
-/// The parts of a recording, by the finding that holds each segment; n log n in segments.
-pub(crate) fn of(evidence: &Evidence<'_>, owners: &[Option<&'static str>]) -> Parts {
-    // By kinds first: segments are many, and each kind is of one or two findings.
-    let mut by_kind: Vec<Vec<(&'static str, Nanos)>> = evidence.doings.each(|_| Vec::new());
-    for ((id, segment), owner) in evidence.chain.iter().zip(owners) {
-        let Some(owner) = *owner else { continue };
-        let sums = &mut by_kind[evidence.doings.kind(id)];
-        match sums.iter_mut().find(|(known, _)| *known == owner) {
-            Some((_, sum)) => *sum += segment.length,
-            None => sums.push((owner, segment.length)),
-        }
-    }
-    let kinds = evidence.doings.each(|doing| *doing);
-    let sums = kinds.into_iter().zip(by_kind);
-    let sums = sums.flat_map(|(kind, sums)| sums.into_iter().map(move |sum| (kind, sum)));
+/// The parts of a recording, by the finding that holds each segment: linear in the segments held.
+pub(crate) fn of<'s>(
+    evidence: &Evidence<'_>,
+    holders: impl Iterator<Item = (&'static str, &'s [SegmentId])>,
+) -> Parts {
+    // By kinds first: segments are many, and most are of some hundred kinds.
+    let of_holder = |(id, held): (&'static str, &[SegmentId])| {
+        let times = evidence.doings.times(&evidence.chain, held).into_iter().enumerate();
+        let times = times.filter(|(_, time)| *time > Nanos::ZERO);
+        times.map(move |(kind, time)| (evidence.doings.of_kind(kind), (id, time)))
+    };
+    let sums = holders.flat_map(of_holder);
     let mut parts = Parts::new();
     for (Doing { cause, stack }, (id, time)) in sums {
         let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);

@@ -59,24 +59,25 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         (Reverse(claim.specificity), informs, Reverse(total), claim.rule.id, claim.title.clone())
     });
     let mut taken = vec![false; evidence.chain.segments.len()];
-    let mut owners = vec![None; evidence.chain.segments.len()];
     let whole = evidence.chain.whole;
-    let mut explained = Nanos::ZERO;
-    let mut listed = Vec::new();
+    let mut settled = Vec::with_capacity(claims.len());
     for claim in &claims {
         let held = take(&claim.segments, &mut taken);
         let cost = evidence.total(&held);
-        explained += cost;
-        held.iter().for_each(|segment| owners[segment.index()] = Some(claim.rule.id));
-        let statement = claim.specificity == Specificity::Statement && claim.segments.is_empty();
-        let counts = options.all || cost.share_of(whole) >= claim.listed_from;
-        if statement || (counts && cost > Nanos::ZERO) {
-            listed.push((claim, held, cost));
-        }
+        settled.push(Settled { claim, held, cost });
     }
+    let explained: Nanos = settled.iter().map(|settled| settled.cost).sum();
+    let is_listed = |settled: &&Settled<'_>| {
+        let Settled { claim, cost, .. } = settled;
+        let states = claim.specificity == Specificity::Statement && claim.segments.is_empty();
+        let counts = options.all || cost.share_of(whole) >= claim.listed_from;
+        states || (counts && *cost > Nanos::ZERO)
+    };
+    let listed: Vec<_> = settled.iter().filter(is_listed).collect();
+    let holders = || settled.iter().map(|settled| (settled.claim.rule.id, &settled.held[..]));
     let (parts, mut findings) = side_by_side::both(
-        || parts::of(evidence, &owners),
-        || side_by_side::all(&listed, |(claim, held, cost)| finding(evidence, claim, held, *cost)),
+        || parts::of(evidence, holders()),
+        || side_by_side::all(&listed, |settled| finding(evidence, settled)),
     );
     findings.sort_by(|a: &Finding, b| {
         b.cost
@@ -94,6 +95,13 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
     }
 }
 
+/// A claim, with the segments that no claim before it took, in order, and their time.
+struct Settled<'c> {
+    claim: &'c Claim,
+    held: Vec<SegmentId>,
+    cost: Nanos,
+}
+
 /// The segments of a claim that no claim before it took, in order.
 fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
     let mut held = Vec::with_capacity(segments.len());
@@ -103,7 +111,8 @@ fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
     held
 }
 
-fn finding(evidence: &Evidence<'_>, claim: &Claim, held: &[SegmentId], cost: Nanos) -> Finding {
+fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
+    let Settled { claim, ref held, cost } = *settled;
     let whole = evidence.chain.whole;
     let share = cost.share_of(whole);
     let mut facts = claim.evidence.clone();

@@ -228,7 +228,7 @@ fn frames(evidence: &Evidence<'_>, stack: Option<StackId>) -> Vec<Text> {
 /// Who waited meanwhile, from the outside in: the threads above the segments, with the cause of
 /// their wait.
 pub(crate) fn who_waited(evidence: &Evidence<'_>, held: &[SegmentId]) -> Vec<Fact> {
-    let mut waiters: BTreeMap<(ThreadId, culprit_model::Cause), Nanos> = BTreeMap::new();
+    let mut waiters: FxHashMap<(ThreadId, culprit_model::Cause), Nanos> = FxHashMap::default();
     let mut seen = Vec::new();
     for segment in held.iter().map(|s| evidence.chain.segment(*s)) {
         seen.clear();

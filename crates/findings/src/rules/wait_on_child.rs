@@ -79,10 +79,13 @@ impl Rule for WaitOnChild {
         let mut segments = evidence.depending_on(Relation::Child);
         segments.append(&mut evidence.depending_on(Relation::Pipe));
         let (parents, waiting) = Parents::of(evidence, &segments);
-        tally::by(evidence, &waiting, |s| parents.waiter(evidence, s))
-            .into_iter()
-            .map(|t| told(evidence, &parents, t.key, &t.segments))
-            .collect()
+        let mut by_waiter: BTreeMap<ThreadId, Vec<SegmentId>> = BTreeMap::new();
+        for (innermost, segment) in waiting {
+            let waiter = parents.waiter(evidence, innermost, segment);
+            by_waiter.entry(waiter).or_default().push(segment);
+        }
+        let told = by_waiter.iter().map(|(waiter, held)| told(evidence, &parents, *waiter, held));
+        told.collect()
     }
 }
 
@@ -116,8 +119,9 @@ struct Parents {
 }
 
 impl Parents {
-    /// The parents that wait in some segments, and those of the segments in which one does.
-    fn of(evidence: &Evidence<'_>, segments: &[SegmentId]) -> (Self, Vec<SegmentId>) {
+    /// The parents that wait in some segments, and those of the segments in which one does, with the
+    /// innermost that does.
+    fn of(evidence: &Evidence<'_>, segments: &[SegmentId]) -> (Self, Vec<(ThreadId, SegmentId)>) {
         let (mut parents, mut waiting) = (Self::default(), Vec::new());
         let mut times: FxHashMap<(ThreadId, ProcessId), Nanos> = FxHashMap::default();
         let (mut last, mut around) = (None, Vec::new());
@@ -130,8 +134,8 @@ impl Parents {
                 around.extend(waits(evidence, segment));
                 last = Some(here);
             }
-            if !around.is_empty() {
-                waiting.push(*id);
+            if let Some((innermost, _)) = around.first() {
+                waiting.push((*innermost, *id));
             }
             around.iter().for_each(|pair| *times.entry(*pair).or_default() += segment.length);
         }
@@ -182,13 +186,13 @@ impl Parents {
 
     /// The innermost parent around a segment that is more than a wrapper around one child; where
     /// none is, the innermost one.
-    fn waiter(&self, evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
-        let mut waiters = waits(evidence, segment).map(|(waiter, _)| waiter);
-        let innermost = waiters.next()?;
+    fn waiter(&self, evidence: &Evidence<'_>, innermost: ThreadId, segment: SegmentId) -> ThreadId {
         if self.drivers.contains(&innermost) {
-            return Some(innermost);
+            return innermost;
         }
-        Some(waiters.find(|waiter| self.drivers.contains(waiter)).unwrap_or(innermost))
+        let mut waiters =
+            waits(evidence, evidence.chain.segment(segment)).map(|(waiter, _)| waiter);
+        waiters.find(|waiter| self.drivers.contains(waiter)).unwrap_or(innermost)
     }
 }
 
