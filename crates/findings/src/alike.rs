@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::evidence::Evidence;
-use crate::rule::{Claim, Specificity};
+use crate::rule::Claim;
 use crate::sites;
 
 /// The module of the kernel's functions.
@@ -33,7 +33,7 @@ fn of_rule(evidence: &Evidence<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     });
     let mut joined: Vec<(Option<sites::Name>, usize, Claim)> = Vec::new();
     for claim in claims {
-        let counts = claim.specificity != Specificity::Statement;
+        let counts = !claim.segments.is_empty();
         let place = counts.then(|| sites::costliest(evidence, &claim.segments, claim.site));
         let place = place.flatten().filter(|(_, module, _)| module.as_str() != KERNEL);
         let same = |(at, _, first): &&mut (Option<sites::Name>, usize, Claim)| {

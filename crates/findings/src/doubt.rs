@@ -10,7 +10,7 @@ use culprit_engine::accounting::{Allowance, Sum};
 use culprit_model::{Basis, Evidence as Fact, Loss, LossKind, Nanos, Rung};
 
 use crate::evidence::{Evidence, Segment, SegmentId};
-use crate::rule::{Claim, Confidence, Site, Specificity, fact};
+use crate::rule::{Claim, Confidence, Site, fact};
 
 /// What may be wrong with a stretch of time, how much that takes from a finding that rests on
 /// nothing else, and the words for it. A hole makes the time itself a guess, a lost stack only its
@@ -84,8 +84,7 @@ pub(crate) fn judge(
             "share",
         ));
     }
-    let about_waiting =
-        claim.site == Site::WaitThenWork && claim.rule.specificity != Specificity::Statement;
+    let about_waiting = claim.site == Site::WaitThenWork;
     if about_waiting && evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing)
     {
         confidence.lower("who ended the waits could not be recorded", WITHOUT_WAKERS);

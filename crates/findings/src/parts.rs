@@ -14,18 +14,19 @@ use crate::evidence::{Doing, Evidence, SegmentId};
 /// Time by cause and function, then by finding.
 pub(crate) type Parts = BTreeMap<(Cause, Text), BTreeMap<&'static str, Nanos>>;
 
-/// The parts of a recording, by the finding that holds each segment: linear in the segments held.
+/// The parts of a recording, by the finding that holds each segment: linear in the segments held, and in
+/// kinds for each finding that holds any.
 pub(crate) fn of<'s>(
     evidence: &Evidence<'_>,
     holders: impl Iterator<Item = (&'static str, &'s [SegmentId])>,
 ) -> Parts {
-    // By kinds first: segments are many, and most are of some hundred kinds.
+    // By kinds first: segments are many, and have only some thousand kinds.
     let of_holder = |(id, held): (&'static str, &[SegmentId])| {
         let times = evidence.doings.times(&evidence.chain, held).into_iter().enumerate();
         let times = times.filter(|(_, time)| *time > Nanos::ZERO);
         times.map(move |(kind, time)| (evidence.doings.of_kind(kind), (id, time)))
     };
-    let sums = holders.flat_map(of_holder);
+    let sums = holders.filter(|(_, held)| !held.is_empty()).flat_map(of_holder);
     let mut parts = Parts::new();
     for (Doing { cause, stack }, (id, time)) in sums {
         let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);

@@ -54,7 +54,7 @@ impl Group {
 /// of that work, then an order of work that the program chose itself, then a known mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specificity {
-    /// States something and explains no time.
+    /// States something, and explains time only where nothing else does.
     Statement,
     /// Says across processes who waited for whom.
     Relation,

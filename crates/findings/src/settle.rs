@@ -8,8 +8,9 @@
 //! relation claim      x x x x x x      takes 1         6
 //! ```
 //!
-//! Between claims that say equally much, the one that explains more time takes all of its
-//! segments; then the identifier decides, so that the same recording gives the same findings.
+//! Between claims that say equally much, those that can be no more than information come last; of the
+//! others, the one that explains more time takes all of its segments; then the identifier decides, so
+//! that the same recording gives the same findings.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -58,7 +58,7 @@ pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if (1e-9..0.01).contains(&size) {
         // -log10 of that lies within 2 and 9.
-        let zeros = (2..9).take_while(|zeros| size < 0.1_f64.powi(*zeros)).count();
+        let zeros = (2..9).take_while(|zeros| size < 10_f64.powi(-zeros)).count();
         format!("{value:.0$}", zeros + 3)
     } else if (value - value.round()).abs() < 1e-9 || size >= 99.95 {
         format!("{value:.0}")
@@ -90,5 +90,6 @@ mod tests {
         assert_eq!(show(0.95, "factor"), "x 0.95");
         assert_eq!(number(0.000_009_812), "0.0000098");
         assert_eq!(number(-0.0042), "-0.0042");
+        assert_eq!(number(0.001), "0.0010");
     }
 }

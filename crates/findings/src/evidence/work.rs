@@ -43,8 +43,8 @@ pub(crate) struct Work {
     directory: Directory,
 }
 
-/// Pieces a slot of the directory, on average.
-const A_SLOT: u64 = 8;
+/// Pieces a slot of the directory, on average, at most.
+const PIECES_A_SLOT: u64 = 8;
 
 /// Time in slots of equal length, and the first piece that ends in or after each: rules ask about
 /// millions of segments, and a search through all pieces misses the caches at every step.
@@ -54,7 +54,7 @@ struct Directory {
     from: Time,
     /// A slot's length is two to the power of this, in ns.
     bits: u32,
-    /// The pieces, as indexes; one more than there are slots.
+    /// The pieces, as indexes; one a slot.
     first: Vec<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Directory {
             return Self::default();
         };
         let span = end.to.since(begin.from).0;
-        let length = (span / (pieces.len() as u64 / A_SLOT + 1)).max(1);
+        let length = (span / (pieces.len() as u64 / PIECES_A_SLOT + 1)).max(1);
         let mut directory = Self { from: begin.from, bits: length.ilog2(), first: vec![0] };
         for (at, piece) in (0u32..).zip(pieces) {
             let slots = directory.slot(piece.to);

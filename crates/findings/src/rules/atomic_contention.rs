@@ -1,4 +1,4 @@
-//! `atomic-contention`: several threads execute atomic instructions at one place at the same time.
+//! `atomic-contention`: several threads execute atomic instructions at the same time.
 //!
 //! What the instructions do is the recording's to say (`frames.instruction`). That they are
 //! contended is concluded: threads on different CPUs are found at them at the same time, and for
@@ -21,6 +21,9 @@ const MIN_FIXED: f64 = 0.10;
 /// The same where the address is in a register, and each thread may have a cell of its own.
 const MIN_ANY: f64 = 0.30;
 
+/// Share of the CPU time from which a function's atomic instructions count beside others'.
+const MIN_PLACE: f64 = 0.10;
+
 /// Length of time within which two threads count as being at a place at once, ns.
 const AT_ONCE: u64 = 10_000_000;
 
@@ -36,9 +39,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Mechanism,
     claim: "Several threads change the same memory by atomic instructions at the same time.",
     signature: "Clock samples at, or right behind, instructions that read and write memory in one \
-                step (`lock` and `xchg` on x86, LSE atomics and exclusive pairs on aarch64), in one \
-                function, from threads of one process on different CPUs within the same 10 ms, and \
-                for a large part of what these threads do on a CPU. Loops that only wait are \
+                step (`lock` and `xchg` on x86, LSE atomics and exclusive pairs on aarch64), from \
+                threads of one process on different CPUs within the same 10 ms: at those of one \
+                function where the address stands in the code, at any of the program's where it is \
+                in a register; and for a large part of what these threads do on a CPU. Loops that only wait are \
                 `spin-wait`; reads that share a cell cannot be told and are not.",
     why: "A CPU must own the cell's cache line to change it. While others change it too, each \
           instruction waits until the line has come over from another CPU: three times as long (5.3 ns \
@@ -69,7 +73,16 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
-            what: "time within which two threads are at a place at once",
+            what: "share of the CPU time from which one function counts beside others",
+            value: MIN_PLACE,
+            unit: "share",
+            reason: "Reference counts and locks that nobody contends for cost some per cent in many \
+                     functions; what waits for a cache line stands out. At half, those would add up \
+                     to a finding; at double, a cell that four functions change is missed.",
+            source: "definition",
+        },
+        Threshold {
+            what: "time within which two threads are at such instructions at once",
             value: AT_ONCE as f64,
             unit: "ns",
             reason: "Ten clock samples at the usual rate. At half, threads that are half of their time \
@@ -85,15 +98,16 @@ impl Rule for AtomicContention {
         if held.is_empty() {
             return Vec::new();
         }
-        let places = places(evidence);
+        let presences = presences(evidence);
         let total = evidence.chore_time.cpu;
         let found =
             tally::by(evidence, &held, |s| Some(place_of(evidence, evidence.of_segment(s))));
         let mut processes: BTreeMap<(ProcessId, bool), Vec<Contended<'_>>> = BTreeMap::new();
         for found in found {
-            let contended = places.get(&found.key.0).and_then(|p| contended(evidence, p, &found));
+            let contended =
+                presences.get(&found.key.0).and_then(|p| contended(evidence, p, &found));
             let of_much =
-                contended.filter(|c| evidence.total(&c.held).share_of(total) >= MIN_FIXED);
+                contended.filter(|c| evidence.total(&c.held).share_of(total) >= MIN_PLACE);
             if let Some(contended) = of_much {
                 processes.entry((found.key.0, contended.fixed)).or_default().push(contended);
             }
@@ -105,23 +119,37 @@ impl Rule for AtomicContention {
 /// A function of a process.
 type Key = (ProcessId, Text);
 
+/// Threads and the CPUs that they are on, by stretches of [`AT_ONCE`].
+type Present = BTreeMap<u64, Vec<(ThreadId, Option<u32>)>>;
+
 /// Who is at a process's atomic instructions.
 #[derive(Debug, Default)]
-struct Place {
-    /// Threads and the CPUs that they are on, by stretches of [`AT_ONCE`]: one cell may be changed by
-    /// several functions.
-    present: BTreeMap<u64, Vec<(ThreadId, Option<u32>)>>,
+struct Presence {
+    /// At any whose address is in a register: one cell may be changed by several functions.
+    anywhere: Present,
+    /// At those of one function whose address stands in the code: its own cell.
+    fixed: BTreeMap<Text, Present>,
     /// Time at those of one function, by thread.
     threads: BTreeMap<Text, BTreeMap<ThreadId, Nanos>>,
 }
 
-impl Place {
-    /// True when another thread is at one on another CPU at the same time.
-    fn is_contended(&self, interval: &Interval) -> bool {
-        let other = |(thread, cpu): &(ThreadId, Option<u32>)| {
-            *thread != interval.thread && (*cpu != interval.cpu || cpu.is_none())
-        };
-        stretches(interval).any(|at| self.present.get(&at).is_some_and(|all| all.iter().any(other)))
+/// True when another thread is there on another CPU at the same time.
+fn is_shared(present: &Present, interval: &Interval) -> bool {
+    let other = |(thread, cpu): &(ThreadId, Option<u32>)| {
+        *thread != interval.thread && (*cpu != interval.cpu || cpu.is_none())
+    };
+    stretches(interval).any(|at| present.get(&at).is_some_and(|all| all.iter().any(other)))
+}
+
+impl Presence {
+    /// True when another thread may change the same cell at the same time.
+    fn is_contended(&self, function: &Text, kind: Instruction, interval: &Interval) -> bool {
+        match kind {
+            Instruction::AtomicFixed => {
+                self.fixed.get(function).is_some_and(|present| is_shared(present, interval))
+            }
+            _ => is_shared(&self.anywhere, interval),
+        }
     }
 }
 
@@ -147,49 +175,55 @@ fn place_of(evidence: &Evidence<'_>, interval: &Interval) -> Key {
 }
 
 /// Every process's, by all threads: what contends need not be on the path.
-fn places(evidence: &Evidence<'_>) -> BTreeMap<ProcessId, Place> {
-    let mut places: BTreeMap<ProcessId, Place> = BTreeMap::new();
+fn presences(evidence: &Evidence<'_>) -> BTreeMap<ProcessId, Presence> {
+    let mut presences: BTreeMap<ProcessId, Presence> = BTreeMap::new();
     for interval in &evidence.recording.intervals {
-        if atomic(evidence, &interval.into()).is_none() {
-            continue;
-        }
+        let Some(kind) = atomic(evidence, &interval.into()) else { continue };
         let (process, function) = place_of(evidence, interval);
-        let place = places.entry(process).or_default();
-        let threads = place.threads.entry(function).or_default();
+        let presence = presences.entry(process).or_default();
+        let threads = presence.threads.entry(function.clone()).or_default();
         *threads.entry(interval.thread).or_default() += interval.duration;
+        let present = match kind {
+            Instruction::AtomicFixed => presence.fixed.entry(function).or_default(),
+            _ => &mut presence.anywhere,
+        };
         for at in stretches(interval) {
-            let present = place.present.entry(at).or_default();
+            let present = present.entry(at).or_default();
             let here = (interval.thread, interval.cpu);
             if !present.contains(&here) {
                 present.push(here);
             }
         }
     }
-    places
+    presences
 }
 
-/// A place with the time at it on the path while other threads are there.
+/// The atomic instructions of one function, with the time at them on the path while other threads may
+/// change the same cell.
 struct Contended<'p> {
     name: Text,
-    place: &'p Place,
+    threads: &'p BTreeMap<ThreadId, Nanos>,
     held: Vec<SegmentId>,
-    /// Whether most of it is at addresses that no register holds: one cell for all threads.
+    /// Whether most of it is at addresses that stand in the code: one cell for all threads.
     fixed: bool,
 }
 
 fn contended<'p>(
     evidence: &Evidence<'_>,
-    place: &'p Place,
+    presence: &'p Presence,
     found: &Tally<Key>,
 ) -> Option<Contended<'p>> {
+    let (_, name) = &found.key;
     let interval = |s: &SegmentId| evidence.of_segment(evidence.chain.segment(*s));
-    let contended = |s: &SegmentId| place.is_contended(interval(s));
+    let kind = |s: &SegmentId| atomic(evidence, &interval(s).into());
+    let contended =
+        |s: &SegmentId| kind(s).is_some_and(|k| presence.is_contended(name, k, interval(s)));
     let held: Vec<SegmentId> = found.segments.iter().copied().filter(contended).collect();
-    let fixed =
-        |s: &SegmentId| atomic(evidence, &interval(s).into()) == Some(Instruction::AtomicFixed);
+    let fixed = |s: &SegmentId| kind(s) == Some(Instruction::AtomicFixed);
     let fixed: Vec<SegmentId> = held.iter().copied().filter(fixed).collect();
     let fixed = evidence.total(&fixed).share_of(evidence.total(&held)) > 0.5;
-    (!held.is_empty()).then(|| Contended { name: found.key.1.clone(), place, held, fixed })
+    let threads = presence.threads.get(name).filter(|_| !held.is_empty())?;
+    Some(Contended { name: name.clone(), threads, held, fixed })
 }
 
 /// The claim of a process's places, the costliest first: a counter may be changed by several functions,
@@ -202,16 +236,15 @@ fn told(evidence: &Evidence<'_>, places: &[Contended<'_>], total: Nanos) -> Opti
     let own = evidence.total(&held);
     let share = own.share_of(total);
     let mut threads: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
-    let of_place = |p: &Contended<'_>| p.place.threads.get(&p.name).cloned().unwrap_or_default();
-    for (thread, time) in places.iter().flat_map(of_place) {
-        *threads.entry(thread).or_default() += time;
+    for (thread, time) in places.iter().flat_map(|place| place.threads) {
+        *threads.entry(*thread).or_default() += *time;
     }
     let of_threads = share_of_threads(evidence, &threads);
     let is_sample =
         |s: &&SegmentId| evidence.of_segment(evidence.chain.segment(**s)).basis == Basis::Sample;
     let samples = held.iter().filter(is_sample).count() as f64;
     let known = samples >= MIN_SAMPLES || own >= MIN_TIME;
-    if share < from || of_threads < from || !known {
+    if share < from || of_threads < from || threads.len() < 2 || !known {
         return None;
     }
     let more = match places.len() - 1 {
@@ -312,6 +345,28 @@ mod tests {
         let found = first(&recording, "atomic-contention").expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 200);
         assert!(found.title.starts_with("`program!price` and 1 more: 200 ms"), "{}", found.title);
+    }
+
+    #[test]
+    fn cells_of_two_functions_that_one_thread_each_changes_are_not_shared() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let threads = [scene.thread(process, "a", 0), scene.thread(process, "b", 0)];
+        for (thread, at) in
+            [(threads[0], "clone3;a^atomic-fixed"), (threads[1], "clone3;b^atomic-fixed")]
+        {
+            for _ in 0..50 {
+                scene.run(thread, 8, Cause::CpuUser, at);
+                scene.run(thread, 2, Cause::CpuUser, "clone3;work");
+            }
+        }
+        scene.wait(main, 500, Cause::Lock, "main;join", End::By(threads[1]));
+        let mut recording = scene.done();
+        for interval in recording.intervals.iter_mut().filter(|i| i.thread == threads[1]) {
+            interval.cpu = Some(1);
+        }
+        assert!(first(&recording, "atomic-contention").is_none());
     }
 
     #[test]

@@ -21,13 +21,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Pattern,
     claim: "Containers grow by moving to larger memory, again and again, and that takes a \
             notable share of the time on a CPU.",
-    signature: "CPU time on the measured thing's path below realloc, growing vectors, strings, lists \
-                and slices, and rehashing, with the copies, page faults and allocations inside.",
+    signature: "CPU time on the measured thing's path below realloc, growing or reserving vectors, \
+                strings, lists and slices, and rehashing, with the copies, page faults and allocations inside.",
     why: "Each step allocates a larger block, moves everything that is there, and frees the \
           old one; containers that start empty take the many small steps each time, those that \
           grow by a constant copy quadratically.",
     fix: "Reserve the final or a likely size, keep and clear a container instead of making a \
-          new one, grow by a factor instead of a constant, use a small inline capacity where \
+          new one, grow by a factor instead of a constant (to reserve a little more each time grows by a \
+          constant), use a small inline capacity where \
           most are small.",
     check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
     thresholds: &[

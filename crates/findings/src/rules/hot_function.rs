@@ -60,7 +60,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 what libraries, runtimes and the kernel do for it; or no function has as much, and \
                 this one is the deepest that most stacks go through. Without a function of the \
                 application on the stack it is the library's, or the system call; code that has no \
-                name is `symbols-missing`.",
+                name is `symbols-missing`, but for the loop of an interpreter that runs code without \
+                names (with what it calls, the same share): that is told here.",
     why: "The time is spent computing, not waiting: only doing less, or doing it faster or in \
           parallel, shortens the run.",
     fix: "Look at the function's lines (`culprit callers`, `culprit tree`): call it less often, give it \
@@ -138,9 +139,10 @@ impl Rule for HotFunction {
                 Some(claim)
             })
             .collect();
-        let mut found = match hot.is_empty() {
-            true => common_caller(evidence, &cpu, total).into_iter().collect(),
-            false => hot,
+        let mut found = if hot.is_empty() {
+            common_caller(evidence, &cpu, total).into_iter().collect()
+        } else {
+            hot
         };
         found.extend(interpreted(evidence, &cpu, total));
         found
@@ -159,7 +161,7 @@ fn owner(evidence: &Evidence<'_>, doing: &Doing) -> Option<FrameId> {
 }
 
 /// The claim of an interpreter's time in the program's own code, where nothing gives its functions names:
-/// that the program computes is known, and where is not, so that all other findings go before it.
+/// that the program computes is known, and where is not, so that all findings but other statements go before it.
 fn interpreted(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Option<Claim> {
     let loops = interpreters(evidence);
     if loops.is_empty() {

@@ -57,6 +57,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for SpawnStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        if evidence.recording.processes.len() < MIN_CHILDREN {
+            return Vec::new();
+        }
         let short = short_processes(evidence);
         if short.len() < MIN_CHILDREN {
             return Vec::new();
@@ -75,9 +78,6 @@ impl Rule for SpawnStorm {
 /// Processes that were born in the recording, ended in it and used little CPU.
 fn short_processes(evidence: &Evidence<'_>) -> BTreeSet<ProcessId> {
     let recording = evidence.recording;
-    if recording.processes.len() < MIN_CHILDREN {
-        return BTreeSet::new();
-    }
     let mut cpu = vec![Nanos::ZERO; recording.processes.len()];
     for interval in recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
         cpu[evidence.process(interval.thread).index()] += interval.duration;

@@ -32,8 +32,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A part of the code has no function names.",
     signature: "Stacks whose leaf has no symbol hold a share of the CPU time, and the loss table says \
                 which modules have none; or a fifth of the path's CPU time and more passes in code of \
-                which no function can be named: stripped programs, generated code, and interpreters \
-                on whose stacks stand only their own loops.",
+                which no function can be named: stripped programs and generated code.",
     why: "A stripped module, generated code without a map, or a kernel that hides its addresses gives \
           addresses only. Rules that know mechanisms by function names cannot speak about them.",
     fix: "Supply the symbols: debug packages, the unstripped file, a perf map of the runtime.",

@@ -39,7 +39,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 path; the time is what the children did. For a process that only wraps one \
                 child it is told as information, where nothing else explains the time. The \
                 severity is that of the time which could be spared: parent and children at once, no \
-                shorter than the longest of them, and only while one child lived and a CPU was free.",
+                shorter than the longest of them, and only while one child lived and a CPU was free; where that is \
+                next to nothing, what the children do is told first.",
     why: "The children run one after the other while their parent waits; each also pays for its \
           start, its linking and its end.",
     fix: "Run children in parallel where they do not need each other, run the same one only once \
@@ -63,6 +64,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      At half, each start of a child would be told; at double, a fifth of a run \
                      would have no name.",
             source: "the medium severity bound",
+        },
+        Threshold {
+            what: "share of the children's time in code without names above which it is information",
+            value: MAX_UNNAMED,
+            unit: "share",
+            reason: "Whether work is needed, as a compiler's is, cannot be said of code that nothing \
+                     names. At half or double, it would be said of much of it.",
+            source: "definition",
         },
         Threshold {
             what: "share of the waiting that counts a child",

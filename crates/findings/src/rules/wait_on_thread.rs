@@ -42,7 +42,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             one works meanwhile.",
     signature: "Blocked in a condition variable, a join, a semaphore, an event or a local hand-over \
                 on the measured thing's path; another thread of the process ended the wait, and it \
-                alone worked.",
+                alone worked. Who works next to nothing and waits once for the end of the thread that \
+                it started is told as information.",
     why: "Two threads take turns, so the second one buys nothing: the path is as long as if one did \
           both, plus the hand-over. Unlike `lock-contention`, the waiter needs the other's result.",
     fix: "Start that work earlier, do it only when it is needed, split it over threads, or do not \
@@ -66,6 +67,22 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      one belongs to those before. Real work of the waiter between two waits ends \
                      the stretch.",
             source: "definition",
+        },
+        Threshold {
+            what: "share of its time that a thread works itself, below which it only waits for the one that it started",
+            value: MIN_OWN_WORK,
+            unit: "share",
+            reason: "A thread that starts another and joins it is no more than that one's frame: this is \
+                     information. At half, one that reads its arguments first is told; at double, one \
+                     that could have done a fifth of the work meanwhile is not.",
+            source: "as of wait-on-child",
+        },
+        Threshold {
+            what: "waits of such a thread, where the kernel does not tell that the other one's end woke it",
+            value: MAX_JOINS as f64,
+            unit: "count",
+            reason: "CPython's `join` takes a lock. A hand-over for each piece of work is many waits.",
+            source: "CPython 3.11",
         },
     ],
 };
@@ -242,15 +259,16 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
 /// True for a thread that waits for the end of one other and does next to nothing itself: to wait is its
 /// purpose.
 fn is_launcher(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
-    let enders =
-        segments.iter().filter_map(|s| ender(evidence, waiter, evidence.chain.segment(*s)));
-    let others: BTreeSet<ThreadId> = enders.collect();
+    let segments = || segments.iter().map(|s| evidence.chain.segment(*s));
+    let others: BTreeSet<ThreadId> =
+        segments().filter_map(|segment| ender(evidence, waiter, segment)).collect();
+    let Some(other) = others.first().filter(|_| others.len() == 1) else { return false };
     let rows = evidence.lives.rows(waiter).map(|row| &evidence.recording.intervals[row]);
     let own: Nanos = rows.filter(|i| !i.cause.is_blocked()).map(|i| i.duration).sum();
-    let whole = own + evidence.total(segments);
-    let ends = segments.last().map(|s| evidence.chain.segment(*s)).map(|s| s.start + s.length);
-    let outlives = |end: Time| others.iter().any(|t| is_alive_long_after(evidence, *t, end, whole));
-    others.len() == 1 && own.share_of(whole) < MIN_OWN_WORK && !ends.is_some_and(outlives)
+    let whole = own + segments().map(|segment| segment.length).sum();
+    let end = segments().map(|segment| segment.start + segment.length).max();
+    own.share_of(whole) < MIN_OWN_WORK
+        && !end.is_some_and(|end| is_alive_long_after(evidence, *other, end, whole))
 }
 
 /// Whether a thread lives on after a moment for more than next to nothing of a time.
@@ -369,7 +387,9 @@ mod tests {
         let worker = scene.thread(process, "reader", 0);
         scene.run(worker, 1000, Cause::CpuUser, "clone3;run;parse");
         scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
-        assert_eq!(told(&scene.done())[0], "hot-function 1000");
+        let whole = told(&scene.done());
+        assert_eq!(whole[0], "hot-function 1000");
+        assert!(!whole.iter().any(|found| found.starts_with("wait-on-thread")), "{whole:?}");
     }
 
     /// Two threads, of which the second works `alone` after the first has ended; the main thread
