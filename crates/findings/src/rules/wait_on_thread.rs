@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
 
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
@@ -23,13 +23,6 @@ const MAX_PARALLEL: f64 = 0.5;
 /// to come back from one join and start the next takes microseconds.
 const MAX_BETWEEN: f64 = 0.01;
 
-/// Share of its time that a thread works itself below which it only waits for the one that it started.
-const MIN_OWN_WORK: f64 = 0.10;
-
-/// Waits up to which a thread may only have waited for another one's end, where the kernel does not tell
-/// that the end is what woke it: CPython's `join` takes a lock.
-const MAX_JOINS: usize = 2;
-
 /// Confidence left where no record tells which thread ends the waits: that one thread alone works
 /// is then not shown.
 const WITHOUT_ENDER: f64 = 0.5;
@@ -42,8 +35,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             one works meanwhile.",
     signature: "Blocked in a condition variable, a join, a semaphore, an event or a local hand-over \
                 on the measured thing's path; another thread of the process ended the wait, and it \
-                alone worked. Who works next to nothing and waits once for the end of the thread that \
-                it started is told as information.",
+                alone worked.",
     why: "Two threads take turns, so the second one buys nothing: the path is as long as if one did \
           both, plus the hand-over. Unlike `lock-contention`, the waiter needs the other's result.",
     fix: "Start that work earlier, do it only when it is needed, split it over threads, or do not \
@@ -67,22 +59,6 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      one belongs to those before. Real work of the waiter between two waits ends \
                      the stretch.",
             source: "definition",
-        },
-        Threshold {
-            what: "share of its time that a thread works itself, below which it only waits for the one that it started",
-            value: MIN_OWN_WORK,
-            unit: "share",
-            reason: "A thread that starts another and joins it is no more than that one's frame: this is \
-                     information. At half, one that reads its arguments first is told; at double, one \
-                     that could have done a fifth of the work meanwhile is not.",
-            source: "as of wait-on-child",
-        },
-        Threshold {
-            what: "waits of such a thread, where the kernel does not tell that the other one's end woke it",
-            value: MAX_JOINS as f64,
-            unit: "count",
-            reason: "CPython's `join` takes a lock. A hand-over for each piece of work is many waits.",
-            source: "CPython 3.11",
         },
     ],
 };
@@ -240,11 +216,6 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
         .fact("waits", waits.len() as f64, "count")
         .fact("of these for another thread's end", exits as f64, "count")
         .facts(tally::done(evidence, &t.segments, 3));
-    let joins = exits == waits.len() || waits.len() <= MAX_JOINS;
-    if joins && !unknown && inferred == 0.0 && is_launcher(evidence, waiter, &t.segments) {
-        // It started the thread that is the program: who waits for whom, and nothing to change.
-        (claim.specificity, claim.at_most) = (Specificity::Relation, Severity::Info);
-    }
     if unknown {
         claim.confidence.lower("which thread ends the waits is not known", WITHOUT_ENDER);
     }
@@ -254,27 +225,6 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
             .to_owned();
     }
     claim
-}
-
-/// True for a thread that waits for the end of one other and does next to nothing itself: to wait is its
-/// purpose.
-fn is_launcher(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
-    let segments = || segments.iter().map(|s| evidence.chain.segment(*s));
-    let others: BTreeSet<ThreadId> =
-        segments().filter_map(|segment| ender(evidence, waiter, segment)).collect();
-    let Some(other) = others.first().filter(|_| others.len() == 1) else { return false };
-    let rows = evidence.lives.rows(waiter).map(|row| &evidence.recording.intervals[row]);
-    let own: Nanos = rows.filter(|i| !i.cause.is_blocked()).map(|i| i.duration).sum();
-    let whole = own + segments().map(|segment| segment.length).sum();
-    let end = segments().map(|segment| segment.start + segment.length).max();
-    own.share_of(whole) < MIN_OWN_WORK
-        && !end.is_some_and(|end| is_alive_long_after(evidence, *other, end, whole))
-}
-
-/// Whether a thread lives on after a moment for more than next to nothing of a time.
-fn is_alive_long_after(evidence: &Evidence<'_>, thread: ThreadId, end: Time, whole: Nanos) -> bool {
-    let last = evidence.recording.thread(thread).end.unwrap_or(Time(u64::MAX));
-    last.since(end).share_of(whole) > MAX_BETWEEN
 }
 
 /// The thread that a stretch of waiting is for: the one whose time fills it, else the one that ended
@@ -352,9 +302,8 @@ mod tests {
             scene.wait(worker, 10, Cause::Disk, "clone3;load;k:io_schedule", End::Disk);
             scene.run(worker, 10, Cause::Runnable, "clone3;load;k:io_schedule");
         }
-        scene.run(main, 200, Cause::CpuUser, "main;prepare");
-        scene.wait(main, 800, Cause::Lock, JOIN, End::By(worker));
-        assert_eq!(told(&scene.done())[..2], ["run-queue 480", "wait-on-thread 320"]);
+        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
+        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 400"]);
     }
 
     #[test]
@@ -367,29 +316,15 @@ mod tests {
         let exit = "clone3;k:do_exit;k:mm_release;k:futex_wake";
         scene.run(worker, 699, Cause::CpuUser, "clone3;load");
         scene.run(worker, 1, Cause::CpuKernel, exit);
-        scene.run(main, 200, Cause::CpuUser, "main;prepare");
-        scene.wait(main, 500, Cause::Lock, lock, End::By(worker));
+        scene.wait(main, 700, Cause::Lock, lock, End::By(worker));
         let mut recording = scene.done();
         assert!(first(&recording, "lock-contention").is_some());
         let stack = recording.intervals.iter().find(|i| i.cause == Cause::CpuKernel);
         let stack = stack.and_then(|i| i.stack);
-        recording.intervals[1].waker_stack = stack;
+        recording.intervals[0].waker_stack = stack;
         assert!(first(&recording, "lock-contention").is_none());
         let found = first(&recording, "wait-on-thread").expect("found");
         assert!(found.title.contains("for loader (1001) to end"), "{}", found.title);
-    }
-
-    #[test]
-    fn who_only_waits_for_the_thread_that_it_started_is_told_after_what_that_one_does() {
-        let mut scene = Scene::default();
-        let main = scene.program("program", None, 0);
-        let process = scene.recording.thread(main).process;
-        let worker = scene.thread(process, "reader", 0);
-        scene.run(worker, 1000, Cause::CpuUser, "clone3;run;parse");
-        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
-        let whole = told(&scene.done());
-        assert_eq!(whole[0], "hot-function 1000");
-        assert!(!whole.iter().any(|found| found.starts_with("wait-on-thread")), "{whole:?}");
     }
 
     /// Two threads, of which the second works `alone` after the first has ended; the main thread
