@@ -231,8 +231,7 @@ fn contended<'p>(
 fn told(evidence: &Evidence<'_>, places: &[Contended<'_>], total: Nanos) -> Option<Claim> {
     let first = places.first()?;
     let from = if first.fixed { MIN_FIXED } else { MIN_ANY };
-    let mut held: Vec<SegmentId> = places.iter().flat_map(|p| p.held.iter().copied()).collect();
-    held.sort_unstable();
+    let held: Vec<SegmentId> = places.iter().flat_map(|p| p.held.iter().copied()).collect();
     let own = evidence.total(&held);
     let share = own.share_of(total);
     let mut threads: BTreeMap<ThreadId, Nanos> = BTreeMap::new();
@@ -289,19 +288,26 @@ mod tests {
 
     /// Two threads that are `at` a place for `own` of 10 ms, on CPUs of their own or on one.
     fn threads(at: &str, own: u64, cpus: u32) -> Recording {
+        let rounds = [(at, own), ("clone3;work", 10 - own)];
+        pair([&rounds, &rounds], cpus)
+    }
+
+    /// Two threads that go 50 times through stretches of these stacks and lengths.
+    fn pair(rounds: [&[(&str, u64)]; 2], cpus: u32) -> Recording {
         let mut scene = Scene::default();
         let main = scene.program("server", None, 0);
         let process = scene.recording.thread(main).process;
-        let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+        let threads = ["a", "b"].map(|name| scene.thread(process, name, 0));
         for _ in 0..50 {
-            for thread in [a, b] {
-                scene.run(thread, own, Cause::CpuUser, at);
-                scene.run(thread, 10 - own, Cause::CpuUser, "clone3;work");
+            for (thread, round) in threads.into_iter().zip(rounds) {
+                for (stack, ms) in round {
+                    scene.run(thread, *ms, Cause::CpuUser, stack);
+                }
             }
         }
-        scene.wait(main, 500, Cause::Lock, "main;join", End::By(b));
+        scene.wait(main, 500, Cause::Lock, "main;join", End::By(threads[1]));
         let mut recording = scene.done();
-        for interval in recording.intervals.iter_mut().filter(|i| i.thread == b) {
+        for interval in recording.intervals.iter_mut().filter(|i| i.thread == threads[1]) {
             interval.cpu = Some(cpus - 1);
         }
         recording
@@ -327,21 +333,8 @@ mod tests {
 
     #[test]
     fn what_several_functions_do_to_a_cell_counts_together() {
-        let mut scene = Scene::default();
-        let main = scene.program("server", None, 0);
-        let process = scene.recording.thread(main).process;
-        let threads = [scene.thread(process, "a", 0), scene.thread(process, "b", 0)];
-        for (thread, _) in threads.into_iter().flat_map(|thread| (0..50).map(move |n| (thread, n)))
-        {
-            scene.run(thread, 2, Cause::CpuUser, "clone3;price^atomic");
-            scene.run(thread, 2, Cause::CpuUser, "clone3;quote^atomic");
-            scene.run(thread, 6, Cause::CpuUser, "clone3;work");
-        }
-        scene.wait(main, 500, Cause::Lock, "main;join", End::By(threads[1]));
-        let mut recording = scene.done();
-        for interval in recording.intervals.iter_mut().filter(|i| i.thread == threads[1]) {
-            interval.cpu = Some(1);
-        }
+        let rounds = [("clone3;price^atomic", 2), ("clone3;quote^atomic", 2), ("clone3;work", 6)];
+        let recording = pair([&rounds, &rounds], 2);
         let found = first(&recording, "atomic-contention").expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 200);
         assert!(found.title.starts_with("`program!price` and 1 more: 200 ms"), "{}", found.title);
@@ -349,23 +342,9 @@ mod tests {
 
     #[test]
     fn cells_of_two_functions_that_one_thread_each_changes_are_not_shared() {
-        let mut scene = Scene::default();
-        let main = scene.program("server", None, 0);
-        let process = scene.recording.thread(main).process;
-        let threads = [scene.thread(process, "a", 0), scene.thread(process, "b", 0)];
-        for (thread, at) in
-            [(threads[0], "clone3;a^atomic-fixed"), (threads[1], "clone3;b^atomic-fixed")]
-        {
-            for _ in 0..50 {
-                scene.run(thread, 8, Cause::CpuUser, at);
-                scene.run(thread, 2, Cause::CpuUser, "clone3;work");
-            }
-        }
-        scene.wait(main, 500, Cause::Lock, "main;join", End::By(threads[1]));
-        let mut recording = scene.done();
-        for interval in recording.intervals.iter_mut().filter(|i| i.thread == threads[1]) {
-            interval.cpu = Some(1);
-        }
+        let rounds = |at| [(at, 8), ("clone3;work", 2)];
+        let (a, b) = (rounds("clone3;a^atomic-fixed"), rounds("clone3;b^atomic-fixed"));
+        let recording = pair([&a, &b], 2);
         assert!(first(&recording, "atomic-contention").is_none());
     }
 

@@ -80,10 +80,12 @@ impl Rule for IdleAwait {
         idle.retain(|s| {
             let segment = evidence.chain.segment(*s);
             let interval = evidence.of_segment(segment);
-            may_be_timer(interval) && !polls(interval) && nobody_works(evidence, segment)
+            // A peer's pause is how long its answer takes, which `network-wait` tells.
+            evidence.relation(*s) != Relation::Peer
+                && may_be_timer(interval)
+                && !polls(interval)
+                && nobody_works(evidence, segment)
         });
-        // A peer's pause is how long its answer takes, which `network-wait` tells.
-        idle.retain(|s| evidence.relation(*s) != Relation::Peer);
         let (requests, idle) = idle_service::for_requests(evidence, &idle);
         let pauses = evidence.total(&idle).share_of(evidence.chain.wall);
         let by_function =

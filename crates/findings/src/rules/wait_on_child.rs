@@ -39,8 +39,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 path; the time is what the children did. For a process that only wraps one \
                 child it is told as information, where nothing else explains the time. The \
                 severity is that of the time which could be spared: parent and children at once, no \
-                shorter than the longest of them, and only while one child lived and a CPU was free; where that is \
-                next to nothing, what the children do is told first.",
+                shorter than the longest of them, and only while one child lived and a CPU was free; \
+                where that is next to nothing, what the children do is told first.",
     why: "The children run one after the other while their parent waits; each also pays for its \
           start, its linking and its end.",
     fix: "Run children in parallel where they do not need each other, run the same one only once \
