@@ -4,15 +4,9 @@ use serde_json::Value;
 
 use crate::support::{Lab, all_rights, number, skip, stdout};
 
-/// What the program said of its phases: name and ns.
-fn said(output: &str) -> Vec<(String, f64)> {
-    output
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .map(|line| {
-            (line["phase"].as_str().unwrap_or_default().to_owned(), number(&line["wall_ns"]))
-        })
-        .collect()
+/// What the program said of its phases, a line each.
+fn said(output: &str) -> Vec<Value> {
+    output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 fn cause(report: &Value, thread: &str, cause: &str) -> f64 {
@@ -35,8 +29,8 @@ fn a_program_that_knows_its_phases_is_told_so() {
     let folder = lab.path("").display().to_string();
     let output = lab.record("phases.culprit", &[phases.to_str().expect("UTF-8"), &folder]);
     let said = said(&stdout(&output));
-    let phase =
-        |name: &str| said.iter().find(|(n, _)| n == name).map(|(_, ns)| *ns).expect("phase");
+    let line = |name: &str| said.iter().find(|line| line["phase"] == name).expect("phase");
+    let phase = |name: &str| number(&line(name)["wall_ns"]);
     let report = lab.json(&["report", "phases.culprit", "--limit", "0"]);
     // The lock's holder and the pipe's writer sleep meanwhile.
     let slept = phase("sleep") + phase("hold-lock") + phase("write-pipe");
@@ -62,7 +56,10 @@ fn a_program_that_knows_its_phases_is_told_so() {
         );
     }
     assert!(cause(&report, "phases", "blocked.fsync") > 0.0);
-    assert!(cause(&report, "phases", "blocked.fault") > 0.0);
+    // A disk may answer before the processor comes back to the program: then nobody waits for the
+    // pages, only a few times for the kernel's workers that empty the lists of pages before.
+    let waited = number(&line("fault")["waits"]) > 16.0;
+    assert!(!waited || cause(&report, "phases", "blocked.fault") > 0.0, "{said:?}");
     assert!(cause(&report, "phases", "cpu.user") > 0.0);
     tiles(&report);
 }
