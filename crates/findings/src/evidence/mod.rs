@@ -7,7 +7,6 @@
 //! ```
 
 pub(crate) mod chain;
-mod chore_names;
 pub(crate) mod chores;
 mod counters;
 mod doing;

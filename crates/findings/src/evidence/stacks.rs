@@ -43,6 +43,8 @@ struct Told {
     writes: bool,
     /// Number of user frames.
     depth: u32,
+    /// Innermost loop of an interpreter.
+    looping: Option<FrameId>,
     /// The module of an interpreter's loop that called nothing named since.
     interpreter: Option<ModuleId>,
 }
@@ -145,6 +147,11 @@ impl Stacks {
         self.told(stack).writes
     }
 
+    /// The innermost loop of an interpreter that runs the program's code.
+    pub(crate) fn interpreter(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.told(stack).looping
+    }
+
     /// How many user frames the stack has.
     pub(crate) fn user_depth(&self, stack: Option<StackId>) -> u32 {
         self.told(stack).depth
@@ -218,9 +225,9 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         other => other,
     };
     let stays = |module: &ModuleId| own.unnamed && own.module == Some(*module);
-    let interpreter = match own.families.has(Family::Interpreter) {
-        true => own.module,
-        false => parent.interpreter.filter(stays),
+    let (looping, interpreter) = match own.families.has(Family::Interpreter) {
+        true => (Some(frame), own.module),
+        false => (parent.looping, parent.interpreter.filter(stays)),
     };
     Told {
         families: user_part(parent.families).with(own.families),
@@ -232,6 +239,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         gate: false,
         writes: false,
         depth: parent.depth + 1,
+        looping,
         interpreter,
     }
 }

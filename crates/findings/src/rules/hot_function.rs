@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Basis, Cause, FrameId, LossKind, Nanos, Severity, StackId, Text};
 
-use crate::evidence::families::of_user;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::symbols_missing;
@@ -163,11 +162,7 @@ fn owner(evidence: &Evidence<'_>, doing: &Doing) -> Option<FrameId> {
 /// The claim of an interpreter's time in the program's own code, where nothing gives its functions names:
 /// that the program computes is known, and where is not, so that all findings but other statements go before it.
 fn interpreted(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Option<Claim> {
-    let loops = interpreters(evidence);
-    if loops.is_empty() {
-        return None;
-    }
-    let own = tally::by_name(evidence, cpu, |d| interpreter(evidence, &loops, d));
+    let own = tally::by_name(evidence, cpu, |d| interpreter(evidence, d));
     let most = own.into_iter().find(|t| t.total.share_of(total) >= MIN_SELF)?;
     let module = most.key.split('!').next().unwrap_or_default().to_owned();
     let claim = told(evidence, &most.key, most.segments, total, (" with what it calls", ""))?;
@@ -177,25 +172,10 @@ fn interpreted(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Opti
     Some(Claim { specificity: Specificity::Statement, ..claim.saying(why.to_owned(), fix) })
 }
 
-/// The loops of interpreters.
-fn interpreters(evidence: &Evidence<'_>) -> BTreeSet<FrameId> {
-    let frames = (0..evidence.recording.frames.len()).map(FrameId::from_index);
-    let is_loop = |frame: &FrameId| {
-        let function = evidence.recording.frame(*frame).function.as_str();
-        of_user(function, "").has(Family::Interpreter)
-    };
-    frames.filter(is_loop).collect()
-}
-
 /// The loop of the interpreter that runs the program's code, where no function of the program is named.
-fn interpreter(
-    evidence: &Evidence<'_>,
-    loops: &BTreeSet<FrameId>,
-    doing: &Doing,
-) -> Option<FrameId> {
+fn interpreter(evidence: &Evidence<'_>, doing: &Doing) -> Option<FrameId> {
     let computes = doing.cause == Cause::CpuUser && evidence.chores.owner(doing.stack).is_none();
-    let mut frames = evidence.recording.stack(doing.stack.filter(|_| computes)?);
-    frames.find(|frame| loops.contains(frame))
+    evidence.stacks.interpreter(doing.stack.filter(|_| computes))
 }
 
 /// All code without a name in one module is no function; `symbols-missing` tells about it.

@@ -160,8 +160,7 @@ fn told(
         most.way,
         most.each
     );
-    let mut held: Vec<_> = small.iter().flat_map(|small| small.segments.iter().copied()).collect();
-    held.sort();
+    let held: Vec<_> = small.iter().flat_map(|small| small.segments.iter().copied()).collect();
     let total = evidence.total(&held);
     let mut claim = Claim::new(&DOC, title, held)
         .at(Site::Requester)

@@ -1,11 +1,12 @@
-//! The names of library functions by chore: data that [`super::chores`] reads.
+//! The names of library functions by chore: data that `table` looks up.
 //!
 //! `*` stands for any text, everything else must match from the first to the last character, so that
 //! a program's own `parse_date_header` is none. C++ names have their arguments but no return type,
-//! Rust names no hash, Java's neither types nor arguments (see [`super::families::java_method`]). Rows for runtimes whose internal names are plain words hold in that runtime's
-//! modules only.
+//! Rust names no hash, Java's neither types nor arguments (see
+//! [`crate::evidence::families::java_method`]). Rows for runtimes whose internal names are plain words
+//! hold in that runtime's modules only.
 
-use super::chores::Chore;
+use super::Chore;
 
 /// Where a row's names hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

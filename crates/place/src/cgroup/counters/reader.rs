@@ -1,146 +1,16 @@
-//! What the kernel counts for a cgroup, wherever its files lie: v1 trees of their own, or v2.
-//!
-//! Every number is optional: a controller may be off, a file missing on this kernel, a limit not
-//! set. Sources: `Documentation/admin-guide/cgroup-v2.rst`, `cgroup-v1/`, `scheduler/sched-bwc.rst`,
-//! `accounting/psi.rst`.
+//! Reads the numbers of a cgroup out of the folders in which its files lie.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use culprit_model::{Pid, counter_names};
+use culprit_model::Pid;
 
-use super::folders_in;
-use super::hierarchy::{Hierarchies, Hierarchy, Membership};
+use super::files::{Folder, V1_UNLIMITED, micros, quota, stall, sum_columns, sum_pairs};
+use super::{Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Pressure};
+use crate::cgroup::folders_in;
+use crate::cgroup::hierarchy::{Hierarchies, Hierarchy, Membership};
 use crate::error::Result;
 use crate::owner::PREFIX;
-use crate::procfs;
-
-/// One reading of a cgroup. Counters count from the cgroup's making; limits and sizes are gauges.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// CPU time and quota.
-    pub cpu: CpuCounters,
-    /// Memory and its limit.
-    pub memory: MemoryCounters,
-    /// Block I/O.
-    pub io: IoCounters,
-    /// Time in which members waited for a resource (pressure stall information).
-    pub pressure: Pressure,
-}
-
-/// CPU time and quota of a cgroup.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuCounters {
-    /// CPU time used, ns.
-    pub usage_ns: Option<u64>,
-    /// Of it, in user space, ns: where the kernel counts by ticks, an estimate.
-    pub user_ns: Option<u64>,
-    /// Of it, in the kernel, ns.
-    pub system_ns: Option<u64>,
-    /// Enforcement periods that have begun while there was something to run.
-    pub periods: Option<u64>,
-    /// Periods in which the quota ran out.
-    pub throttled_periods: Option<u64>,
-    /// Time held back, ns, summed over CPUs.
-    pub throttled_ns: Option<u64>,
-    /// CPU time allowed in a period, ns; none without a quota.
-    pub quota_ns: Option<u64>,
-    /// The period, ns.
-    pub period_ns: Option<u64>,
-}
-
-impl CpuCounters {
-    /// What was used here, and what another cgroup says of quota.
-    const fn with_quota_of(self, other: Self) -> Self {
-        let Self { usage_ns, user_ns, system_ns, .. } = self;
-        Self { usage_ns, user_ns, system_ns, ..other }
-    }
-}
-
-/// Memory of a cgroup.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemoryCounters {
-    /// In use, page cache included, bytes.
-    pub usage_bytes: Option<u64>,
-    /// The most that was ever in use, bytes.
-    pub peak_bytes: Option<u64>,
-    /// The limit, bytes; none without one.
-    pub limit_bytes: Option<u64>,
-    /// How often the limit was hit and memory had to be reclaimed.
-    pub limit_hits: Option<u64>,
-    /// Processes that were killed for want of memory.
-    pub oom_kills: Option<u64>,
-    /// Pages of files that were read again soon after memory for others was wanted
-    /// (`workingset_refault_file`, Linux 5.9).
-    pub file_refaults: Option<u64>,
-}
-
-/// Block I/O of a cgroup, over all devices.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IoCounters {
-    /// Bytes read from devices.
-    pub read_bytes: Option<u64>,
-    /// Bytes written to devices.
-    pub write_bytes: Option<u64>,
-    /// Requests that read.
-    pub reads: Option<u64>,
-    /// Requests that wrote.
-    pub writes: Option<u64>,
-}
-
-/// Time in which at least one member (`some`) or all (`full`) waited for a resource, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pressure {
-    /// Waited for a CPU.
-    pub cpu_some_ns: Option<u64>,
-    /// Some waited for memory.
-    pub memory_some_ns: Option<u64>,
-    /// All waited for memory.
-    pub memory_full_ns: Option<u64>,
-    /// Some waited for I/O.
-    pub io_some_ns: Option<u64>,
-    /// All waited for I/O.
-    pub io_full_ns: Option<u64>,
-}
-
-impl Counters {
-    /// The numbers that are there, under the names that recordings give them.
-    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let all = [
-            (counter_names::CPU_NS, self.cpu.usage_ns),
-            (counter_names::QUOTA_PERIODS, self.cpu.periods),
-            (counter_names::QUOTA_THROTTLED, self.cpu.throttled_periods),
-            (counter_names::QUOTA_THROTTLED_NS, self.cpu.throttled_ns),
-            (counter_names::QUOTA_NS, self.cpu.quota_ns),
-            (counter_names::QUOTA_PERIOD_NS, self.cpu.period_ns),
-            (counter_names::MEMORY_BYTES, self.memory.usage_bytes),
-            (counter_names::MEMORY_LIMIT_BYTES, self.memory.limit_bytes),
-            (counter_names::MEMORY_LIMIT_HITS, self.memory.limit_hits),
-            (counter_names::FILE_REFAULTS, self.memory.file_refaults),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?)))
-    }
-}
-
-/// What a process may use, by its cgroup and those above it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// CPU time in a period, and the period, both ns; none without a quota.
-    pub cpu_quota_ns: Option<(u64, u64)>,
-    /// Memory, bytes; none without a limit.
-    pub memory_bytes: Option<u64>,
-}
-
-impl Limits {
-    fn tighten(&mut self, quota: Option<(u64, u64)>, memory: Option<u64>) {
-        // Quotas of different periods compare by their share of a CPU.
-        let share =
-            |(time, period): (u64, u64)| (u128::from(time) << 64) / u128::from(period.max(1));
-        self.cpu_quota_ns =
-            [self.cpu_quota_ns, quota].into_iter().flatten().min_by_key(|q| share(*q));
-        self.memory_bytes = [self.memory_bytes, memory].into_iter().flatten().min();
-    }
-}
 
 /// The folders in which a cgroup's files lie; read as often as wanted. A folder that does not exist
 /// yet is looked for at every reading.
@@ -160,7 +30,7 @@ pub struct CounterReader {
 
 /// Where the members of a cgroup are in the v1 trees in which it has no folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Elsewhere<'a> {
+pub(in crate::cgroup) enum Elsewhere<'a> {
     /// Where we are.
     WithUs(&'a [Membership]),
     /// At the top of each tree under this name, once an engine has made that.
@@ -189,7 +59,10 @@ impl CounterReader {
     }
 
     /// The trees that these folders lie in.
-    pub(super) fn of_folders(folders: &[PathBuf], elsewhere: Elsewhere<'_>) -> Result<Self> {
+    pub(in crate::cgroup) fn of_folders(
+        folders: &[PathBuf],
+        elsewhere: Elsewhere<'_>,
+    ) -> Result<Self> {
         let trees = Hierarchies::mounted()?;
         let lies_in = |tree: &Hierarchy| {
             let own = folders.iter().find(|f| f.starts_with(tree.point())).cloned();
@@ -457,75 +330,11 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read(folder.join("cgroup.procs")).is_ok_and(|list| list.is_empty())
 }
 
-/// What v1 shows for no limit is the largest number of whole pages; no machine has that much.
-const V1_UNLIMITED: u64 = 1 << 62;
-
-const fn micros(us: u64) -> u64 {
-    us.saturating_mul(1_000)
-}
-
-/// A cgroup's folder in one tree, where there is one.
-#[derive(Clone, Copy)]
-struct Folder<'a>(Option<&'a Path>);
-
-impl Folder<'_> {
-    fn text(self, file: &str) -> Option<String> {
-        procfs::text(self.0?.join(file)).ok()
-    }
-
-    fn word(self, file: &str) -> Option<String> {
-        self.text(file).map(|text| text.trim().to_owned())
-    }
-
-    /// The one number of a file; `max` and -1 are none.
-    fn number(self, file: &str) -> Option<u64> {
-        self.word(file)?.parse().ok()
-    }
-
-    /// A file of lines `key number`, read once for all of its numbers.
-    fn keyed(self, file: &str) -> Keyed {
-        Keyed(self.text(file).unwrap_or_default())
-    }
-}
-
-/// The text of a file of lines `key number`; empty where there is none.
-struct Keyed(String);
-
-impl Keyed {
-    fn number(&self, key: &str) -> Option<u64> {
-        let mut lines = self.0.lines();
-        lines.find_map(|l| l.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
-    }
-}
-
-/// `max 100000` or `50000 100000`, in microseconds: the quota and the period, in ns.
-fn quota(line: &str) -> (Option<u64>, Option<u64>) {
-    let mut words = line.split_ascii_whitespace().map(|w| w.parse().ok().map(micros));
-    (words.next().flatten(), words.next().flatten())
-}
-
-/// `8:0 rbytes=1 wbytes=2 ...`, one line a device: the sum of a key.
-fn sum_pairs(text: &str, key: &str) -> u64 {
-    let pairs = text.split_ascii_whitespace().filter_map(|w| w.split_once('='));
-    pairs.filter(|(k, _)| *k == key).filter_map(|(_, v)| v.parse::<u64>().ok()).sum()
-}
-
-/// `8:0 Read 1`, one line a device and kind: the sum of a kind.
-fn sum_columns(text: &str, kind: &str) -> u64 {
-    let lines = text.lines().map(|l| l.split_ascii_whitespace().collect::<Vec<_>>());
-    let of_kind = lines.filter(|words| words.get(1) == Some(&kind));
-    of_kind.filter_map(|words| words.get(2)?.parse::<u64>().ok()).sum()
-}
-
-/// `some avg10=0.00 ... total=12` in microseconds: the total of a line, in ns.
-fn stall(text: &str, line: &str) -> Option<u64> {
-    let line = text.lines().find(|l| l.starts_with(line))?;
-    line.split_ascii_whitespace().find_map(|w| w.strip_prefix("total=")?.parse().ok()).map(micros)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{CounterReader, Counters, stall, sum_columns, sum_pairs};
+    use super::super::Counters;
+    use super::super::files::{stall, sum_columns, sum_pairs};
+    use super::CounterReader;
     use std::path::Path;
 
     fn write(folder: &Path, files: &[(&str, &str)]) {

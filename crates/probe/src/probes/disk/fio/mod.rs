@@ -1,0 +1,465 @@
+//! Reads fio's job files, with its meanings and defaults (its `HOWTO`).
+//!
+//! Three steps: the text becomes the lines of one job, after what `[global]` says (here); lines become
+//! a job (`options`); the job becomes a [`Definition`] (`plan`). What cannot be done here is refused where it would
+//! be another workload, and noted where it only changes details.
+
+mod options;
+mod plan;
+
+use std::time::Duration;
+
+use super::definition::Definition;
+use super::spec::HotSpot;
+use crate::inside::Fault;
+
+/// An option and its value, empty where there is none.
+#[derive(Debug, Clone, Copy)]
+struct Line<'a> {
+    number: usize,
+    option: &'a str,
+    value: &'a str,
+}
+
+impl Line<'_> {
+    fn fault(&self, why: &str, hint: &str) -> Fault {
+        let Line { number, option, value } = self;
+        let equals = if value.is_empty() { "" } else { "=" };
+        Fault::new(format!("line {number}: `{option}{equals}{value}` {why}")).hint(hint)
+    }
+}
+
+/// Lines of the first job, after those of `[global]` that are valid for it.
+#[derive(Debug, Default)]
+struct Sections<'a> {
+    lines: Vec<Line<'a>>,
+    job: Option<&'a str>,
+    others: Vec<&'a str>,
+}
+
+/// What a job file of fio does; the first job of it.
+///
+/// # Errors
+/// When fio would refuse it, too, or it cannot be done here; the fault names the line.
+pub fn parse(text: &str) -> Result<Definition, Fault> {
+    let sections = sections(text)?;
+    let Some(name) = sections.job else {
+        return Err(Fault::new("the job file has no job")
+            .hint("begin one with its name in brackets, such as `[job]`, below `[global]`"));
+    };
+    let mut job = Job::default();
+    // Sizes depend on it, wherever it stands.
+    for line in sections.lines.iter().filter(|line| line.option == "kb_base") {
+        job.kilo = match line.value {
+            "1000" => 1000,
+            "1024" => 1024,
+            _ => return Err(line.fault("is not understood", "it is 1000 or 1024")),
+        };
+    }
+    for line in &sections.lines {
+        job.take(*line)?;
+    }
+    if !sections.others.is_empty() {
+        job.note(format!(
+            "only the first job, `{name}`, is done: `{}` left out",
+            sections.others.join("`, `")
+        ));
+    }
+    job.claims.insert(0, name.to_owned());
+    job.define()
+}
+
+fn sections(text: &str) -> Result<Sections<'_>, Fault> {
+    let mut found = Sections::default();
+    let mut global = false;
+    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        // fio ends a line at either sign, also behind a value.
+        let line = line.split(['#', ';']).next().unwrap_or_default().trim();
+        let number = index + 1;
+        if line.is_empty() {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix('[') {
+            let Some(name) = name.strip_suffix(']').filter(|name| !name.is_empty()) else {
+                return Err(Fault::new(format!("line {number}: `{line}` is no name in brackets"))
+                    .hint("close the bracket, such as `[job]`"));
+            };
+            global = name == "global";
+            match found.job {
+                _ if global => {}
+                None => found.job = Some(name),
+                Some(_) => found.others.push(name),
+            }
+            continue;
+        }
+        if found.job.is_none() && !global {
+            return Err(Fault::new(format!("line {number}: `{line}` stands before any section"))
+                .hint("put `[global]` or the name of a job in brackets above it"));
+        }
+        let (option, value) = line.split_once('=').unwrap_or((line, ""));
+        let line = Line { number, option: option.trim(), value: value.trim() };
+        if value.contains("${") {
+            return Err(line.fault("needs an environment variable", "write the value itself"));
+        }
+        // What comes after the first job, also a later `[global]`, is not for it.
+        if found.others.is_empty() && (!global || found.job.is_none()) {
+            found.lines.push(line);
+        }
+    }
+    Ok(found)
+}
+
+/// What the lines say, `None` where they say nothing.
+#[derive(Debug)]
+struct Job {
+    kilo: u64,
+    claims: Vec<String>,
+    notes: Vec<String>,
+    random: bool,
+    /// Reads and writes, or only one of both.
+    reads: bool,
+    writes: bool,
+    read_percent: u64,
+    random_percent: u64,
+    random_map: bool,
+    block: u64,
+    align: Option<u64>,
+    size: Option<u64>,
+    file_size: Option<u64>,
+    stride: Option<u64>,
+    depth: u32,
+    engine: String,
+    jobs: u32,
+    direct: bool,
+    through: bool,
+    runtime: Option<Duration>,
+    time_based: bool,
+    ramp: Duration,
+    rate: Option<u64>,
+    bytes_rate: Option<u64>,
+    hot: Vec<HotSpot>,
+    file: Option<String>,
+    directory: Option<String>,
+    invalidate: bool,
+    pre_read: bool,
+    seed: Option<u64>,
+}
+
+impl Default for Job {
+    /// fio's defaults on Linux.
+    fn default() -> Self {
+        Self {
+            kilo: 1024,
+            claims: Vec::new(),
+            notes: Vec::new(),
+            random: false,
+            reads: true,
+            writes: false,
+            read_percent: 50,
+            random_percent: 100,
+            random_map: true,
+            block: 4096,
+            align: None,
+            size: None,
+            file_size: None,
+            stride: None,
+            depth: 1,
+            engine: "libaio".to_owned(),
+            jobs: 1,
+            direct: false,
+            through: false,
+            runtime: None,
+            time_based: false,
+            ramp: Duration::ZERO,
+            rate: None,
+            bytes_rate: None,
+            hot: Vec::new(),
+            file: None,
+            directory: None,
+            invalidate: true,
+            pre_read: false,
+            seed: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::definition::differences;
+    use super::super::spec::{Access, Cache, Engine, Spec};
+    use super::*;
+
+    /// Lines of one job, parted by spaces.
+    fn job(lines: &str) -> Result<Definition, Fault> {
+        parse(&format!("[job]\nsize=64m\n{}\n", lines.replace(' ', "\n")))
+    }
+
+    fn spec(lines: &str) -> Spec {
+        job(lines).unwrap_or_else(|fault| panic!("{lines}: {fault}")).spec
+    }
+
+    fn notes(lines: &str) -> String {
+        job(lines).unwrap_or_else(|fault| panic!("{lines}: {fault}")).notes.join("; ")
+    }
+
+    fn refused(lines: &str) -> String {
+        let fault = job(lines).expect_err(lines);
+        assert!(fault.hint.is_some(), "{lines}: {fault}");
+        fault.what
+    }
+
+    const FILE: &str = "; a comment\r\n[global]\r\nioengine=io_uring # inline\r\nbs=128k\r\n\
+        iodepth = 16\r\nnumjobs=4\r\nsize=2g\r\nruntime=2m\r\ntime_based\r\nramp_time=2\r\n\
+        group_reporting\r\n\r\n[random-reads]\r\nrw=randrw\r\nrwmixwrite=60\r\nfilename=/data/f\r\n\
+        description=random reads of a disk\r\n[other]\r\nrw=trim\r\nnonsense=1\r\n[global]\r\nbs=1\r\n";
+
+    #[test]
+    fn a_whole_file() {
+        let found = parse(FILE).unwrap();
+        let expected = Spec {
+            engine: Engine::IoUring,
+            block: 128 << 10,
+            threads: 4,
+            depth: 16,
+            access: Access::Random,
+            write_share: 0.6,
+            size: 2 << 30,
+            warmup: Duration::from_secs(2),
+            duration: Duration::from_secs(120),
+            cooldown: Duration::ZERO,
+            drop_cache: true,
+            ..Spec::default()
+        };
+        assert_eq!(found.spec, expected);
+        assert_eq!(found.target.as_deref(), Some("/data/f"));
+        assert_eq!(found.claims, ["random-reads", "random reads of a disk"]);
+        let notes = found.notes.join("; ");
+        for part in ["`other` left out", "page cache", "covers each block once", "64 requests"] {
+            assert!(notes.contains(part), "{part}: {notes}");
+        }
+        assert!(found.notes.iter().all(|note| !note.ends_with('.')));
+        let told: Vec<_> =
+            found.claims.iter().flat_map(|claim| differences(claim, &found.spec)).collect();
+        assert!(told[0].contains("60 % of the requests are writes"), "{told:?}");
+    }
+
+    #[test]
+    fn defaults_are_those_of_fio() {
+        let found = spec("");
+        assert_eq!((found.block, found.threads, found.depth), (4096, 1, 1));
+        assert_eq!((found.access, found.cache), (Access::Sequential, Cache::Cached));
+        assert_eq!((found.duration, found.warmup), (Spec::default().duration, Duration::ZERO));
+        assert!(found.drop_cache && found.write_share.abs() < 1e-9);
+        assert!(notes("").contains("no `runtime`"));
+        assert!(notes("").contains("without `time_based`"));
+        assert!(!notes("runtime=1 time_based").contains("runtime"));
+        let found = parse("[a]").unwrap();
+        assert!(found.notes.join(" ").contains("no `size`"));
+    }
+
+    #[test]
+    fn directions_and_shares() {
+        for (line, random, writes) in [
+            ("rw=read", false, 0.0),
+            ("readwrite=write", false, 1.0),
+            ("rw=rw", false, 0.5),
+            ("rw=readwrite rwmixread=70", false, 0.3),
+            ("rw=randread", true, 0.0),
+            ("rw=randwrite", true, 1.0),
+            ("rw=randrw rwmixread=10 rwmixwrite=40", true, 0.4),
+        ] {
+            let found = spec(line);
+            assert_eq!(found.access == Access::Random, random, "{line}");
+            assert!((found.write_share - writes).abs() < 1e-9, "{line}");
+        }
+        assert!(notes("rw=randread rwmixread=70").contains("one direction only"));
+        assert_eq!(spec("rw=randread percentage_random=30").access, Access::Mixed { random: 0.3 });
+        assert_eq!(spec("rw=randread percentage_random=0").access, Access::Sequential);
+        assert!(!notes("rw=randread norandommap").contains("twice"));
+        for line in ["rw=trim", "rw=randtrim", "rw=randread:8", "rw=scan", "rwmixread=101", "rw="] {
+            refused(line);
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (value, bytes) in [
+            ("4096", 4096),
+            ("4096b", 4096),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4kb", 4096),
+            ("4ki", 4096),
+            ("4KiB", 4000),
+            ("1m", 1 << 20),
+            ("4k,4k", 4096),
+        ] {
+            assert_eq!(spec(&format!("bs={value}")).block, bytes, "{value}");
+        }
+        assert!(notes("bs=4KiB").contains("counts 1000"));
+        assert_eq!(spec("bs=4k kb_base=1000").block, 4000);
+        assert_eq!(spec("kb_base=1000 bs=4kib").block, 4096);
+        for value in [
+            "4k,8k",
+            "4k-64k",
+            "4q",
+            "k",
+            "",
+            "-1",
+            "50%",
+            "18446744073709551615k",
+            "0x10",
+            "4kß",
+            "0",
+        ] {
+            refused(&format!("bs={value}"));
+        }
+        assert!(refused("bsrange=4k-64k").contains("several sizes"));
+        refused("kb_base=7");
+    }
+
+    #[test]
+    fn places() {
+        let found = spec("filesize=1g size=256m");
+        assert_eq!((found.size, found.working_set), (1 << 30, Some(256 << 20)));
+        assert_eq!(spec("rw=randread ba=512").align, Some(512));
+        assert_eq!(spec("rw=read ba=512").align, None);
+        assert!(notes("offset=1m io_size=3m").contains("`io_size` is left out"));
+        let target = |lines| job(lines).unwrap().target;
+        assert_eq!(target("directory=/data filename=f").as_deref(), Some("/data/f"));
+        assert_eq!(target("directory=/data").as_deref(), Some("/data"));
+        assert_eq!(target(""), None);
+        refused("size=1k");
+        refused("nrfiles=3");
+    }
+
+    #[test]
+    fn zones() {
+        let spot = |requests, bytes| HotSpot { requests, bytes };
+        let hot = spec("rw=randread random_distribution=zoned:60/10:30/20").hot;
+        assert_eq!(hot, [spot(0.6, 0.1), spot(0.3, 0.2)]);
+        let hot = spec("rw=randread random_distribution=zoned:50/25:50/").hot;
+        assert_eq!(hot, [spot(0.5, 0.25), spot(0.5, 0.75)]);
+        assert_eq!(spec("rw=randread random_distribution=random").hot, []);
+        assert!(notes("rw=read random_distribution=zoned:60/10").contains("no effect"));
+        for value in ["zipf:1.2", "pareto", "zoned:", "zoned:60", "zoned:a/b", "zoned:60/10,5/5"] {
+            refused(&format!("rw=randread random_distribution={value}"));
+        }
+        refused("rw=randread random_distribution=zoned:60/10:60/10");
+    }
+
+    #[test]
+    fn engines_and_caches() {
+        for (lines, engine, depth) in [
+            ("ioengine=libaio iodepth=8 direct=1", Engine::IoUring, 8),
+            ("ioengine=io_uring iodepth=8", Engine::IoUring, 8),
+            ("ioengine=posixaio iodepth=8", Engine::IoUring, 8),
+            ("ioengine=psync iodepth=8", Engine::Psync, 1),
+            ("ioengine=sync", Engine::Psync, 1),
+            ("ioengine=pvsync2 iodepth=2", Engine::Psync, 1),
+            ("ioengine=mmap iodepth=2", Engine::Mmap, 1),
+        ] {
+            let found = spec(lines);
+            assert_eq!((found.engine, found.depth), (engine, depth), "{lines}");
+        }
+        assert!(notes("iodepth=8").contains("libaio without `direct=1` is not asynchronous"));
+        assert!(!notes("iodepth=8 direct=1").contains("not asynchronous"));
+        assert!(notes("ioengine=psync iodepth=8").contains("waits for each request"));
+        for (lines, cache) in [
+            ("direct=1", Cache::Direct),
+            ("buffered=0", Cache::Direct),
+            ("direct=1 buffered=1", Cache::Cached),
+            ("sync=dsync", Cache::WriteThrough),
+            ("sync=1 direct=1", Cache::DirectWriteThrough),
+            ("sync=none", Cache::Cached),
+        ] {
+            assert_eq!(spec(lines).cache, cache, "{lines}");
+        }
+        assert!(!spec("direct=1").drop_cache && !spec("invalidate=0").drop_cache);
+        assert!(!spec("pre_read=1").drop_cache);
+        assert!(refused("rw=write fdatasync=1").contains("`fdatasync=1` is another workload"));
+        assert!(job("rw=write fsync=0").is_ok());
+        for lines in ["ioengine=rbd", "direct=1 ioengine=mmap", "sync=2", "direct=yes", "iodepth=0"]
+        {
+            refused(lines);
+        }
+    }
+
+    #[test]
+    fn times_and_rates() {
+        for (value, time) in [
+            ("10", Duration::from_secs(10)),
+            ("10s", Duration::from_secs(10)),
+            ("1m", Duration::from_mins(1)),
+            ("500ms", Duration::from_millis(500)),
+            ("7us", Duration::from_micros(7)),
+        ] {
+            assert_eq!(spec(&format!("runtime={value}")).duration, time, "{value}");
+        }
+        assert_eq!(spec("runtime=0").duration, Spec::default().duration);
+        for value in ["", "s", "1x", "-1", "99999999999999999999", "5000000000", "213503982334602d"]
+        {
+            refused(&format!("runtime={value}"));
+        }
+        assert_eq!(spec("rate_iops=100").rate, Some(100));
+        assert_eq!(spec("rate=1m bs=4k").rate, Some(256));
+        assert_eq!(spec("rate=1m rate_iops=100").rate, Some(100));
+        assert!(notes("rate=10000").contains("rounded"));
+        assert!(notes("rw=rw rate_iops=9").contains("both together"));
+        for lines in ["rate=1", "rate_iops=0", "rate_iops=1,2", "thinktime=5", "rate=9 bs=0"] {
+            refused(lines);
+        }
+    }
+
+    #[test]
+    fn threads() {
+        assert_eq!(spec("numjobs=4 offset_increment=1m").thread_stride, 1 << 20);
+        assert!(notes("numjobs=4").contains("file of its own"));
+        assert!(!notes("numjobs=4 filename=f").contains("file of its own"));
+        assert!(notes("numjobs=4 offset_increment=1m rw=randread").contains("left out"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        assert!(refused("frobnicate=1").contains("line 3: `frobnicate=1`"));
+        assert!(refused("size=${SIZE}").contains("environment"));
+        assert!(refused("verify=crc32c").contains("checked"));
+        assert!(refused("numjobs=99999999999").contains("numjobs"));
+        for text in ["", "\r\n", "# only a comment", "[global]\nbs=4k", "bs=4k\n[a]", "[a", "[]"] {
+            assert!(parse(text).expect_err(text).hint.is_some(), "{text}");
+        }
+        assert!(parse("[a]\ninclude other.fio").unwrap_err().what.contains("another file"));
+        // The last of several counts, and a job's own over the global one.
+        assert_eq!(parse("[global]\nbs=4k\n[a]\nbs=8k\nbs=16k").unwrap().spec.block, 16 << 10);
+        assert_eq!(parse("\u{feff}[a]\nsize=1g").unwrap().spec.size, 1 << 30);
+        assert_eq!(spec("stonewall thread loops=3 randrepeat=0 randseed=5").seed, 5);
+    }
+
+    #[test]
+    fn no_file_is_too_strange() {
+        let letters: Vec<char> = "=[]\n\r#;:/,-%0189kmgstib \u{df}\u{130}".chars().collect();
+        let mut seed = 1_u64;
+        let mut throw = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+            usize::try_from(seed >> 33).unwrap() % below
+        };
+        let more = "rate=1m\nrandom_distribution=zoned:60/10:30/20\nba=512\noffset_increment=1m\n";
+        for _ in 0..20_000 {
+            let mut text: Vec<char> =
+                FILE.replace("[other]", more).replace("trim", "rw").chars().collect();
+            for _ in 0..=throw(6) {
+                let at = throw(text.len());
+                match throw(3) {
+                    0 => text[at] = letters[throw(letters.len())],
+                    1 => drop(text.remove(at)),
+                    _ => text.insert(at, letters[throw(letters.len())]),
+                }
+            }
+            text.truncate(throw(text.len()) + 1);
+            let text: String = text.into_iter().collect();
+            if let Ok(found) = parse(&text) {
+                assert!(found.spec.check().is_ok(), "{text}");
+            }
+        }
+    }
+}
