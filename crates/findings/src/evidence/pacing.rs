@@ -3,13 +3,15 @@
 //! A thread that sleeps, hands something over, and sleeps again may look whether the last one was done, or
 //! may send at an agreed rate. Two things tell the second: it asks a server, as a client that thinks in
 //! between does; or it wakes on a grid, which takes a clock to keep, while pauses of one length drift.
+//! A shell that does no more between two processes that sleep than to write into a pipe looks at nothing
+//! either.
 //!
 //! ```text
 //! pauses    |--- 10 ---|work|--- 10 ---|w|--- 10 ---|work|    wakes wander off
 //! grid      |--- 10 ---|work|-- 8 --|w|--- 9.5 ---|work|      a late wake is made good by the next pause
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, Recording, ThreadId, Time, WakeSource};
 
@@ -54,9 +56,10 @@ struct Gifts {
 
 /// Which of these loops set a pace, in their order.
 pub(super) fn paced(sources: &Sources<'_>, loops: &[Loop]) -> Vec<bool> {
-    let of = |found: &Loop| sources.recording.intervals[found.rounds[0].index()].thread;
-    let own = loops.iter().filter(|found| !found.by_processes);
-    let mut gifts: BTreeMap<_, _> = own.map(|found| (of(found), Gifts::default())).collect();
+    let givers: Vec<Option<ThreadId>> =
+        loops.iter().map(|found| giver(sources.recording, found)).collect();
+    let mut gifts: BTreeMap<_, _> =
+        givers.iter().flatten().map(|thread| (*thread, Gifts::default())).collect();
     if gifts.is_empty() {
         return vec![false; loops.len()];
     }
@@ -67,15 +70,29 @@ pub(super) fn paced(sources: &Sources<'_>, loops: &[Loop]) -> Vec<bool> {
         gifts.all.sort_unstable();
         gifts.requests.sort_unstable();
     });
-    let paces = |found: &Loop| {
-        let Some(gifts) = gifts.get(&of(found)).filter(|_| !found.by_processes) else {
-            return false;
-        };
+    let paces = |(found, giver): (&Loop, &Option<ThreadId>)| {
+        let Some(gifts) = giver.and_then(|thread| gifts.get(&thread)) else { return false };
         let share = |moments: &[Time]| share_followed(sources.recording, &found.rounds, moments);
         share(&gifts.requests) >= MIN_GIVES
-            || (share(&gifts.all) >= MIN_GIVES && is_on_grid(sources.recording, &found.rounds))
+            || (share(&gifts.all) >= MIN_GIVES
+                && (found.by_processes || is_on_grid(sources.recording, &found.rounds)))
     };
-    loops.iter().map(paces).collect()
+    loops.iter().zip(&givers).map(paces).collect()
+}
+
+/// Who would bring something between the rounds of a loop: its thread, or the shell whose only children
+/// the rounds are; one that has others may look by them.
+fn giver(recording: &Recording, found: &Loop) -> Option<ThreadId> {
+    let thread = |round: &IntervalId| recording.intervals[round.index()].thread;
+    if !found.by_processes {
+        return Some(thread(&found.rounds[0]));
+    }
+    let process = |thread: ThreadId| recording.thread(thread).process;
+    let parent = recording.process(process(thread(&found.rounds[0]))).parent?;
+    let rounds: BTreeSet<_> = found.rounds.iter().map(|round| process(thread(round))).collect();
+    let children = recording.processes.iter().filter(|p| p.parent == Some(parent)).count();
+    let shell = recording.threads.iter().position(|t| t.process == parent)?;
+    (children == rounds.len()).then(|| ThreadId(u32::try_from(shell).unwrap_or(u32::MAX)))
 }
 
 impl Sources<'_> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, Text, ThreadId, WakeSource};
 
 use super::idle_service;
-use crate::evidence::{Evidence, Relation, Segment, SegmentId};
+use crate::evidence::pacing::is_on_grid;
+use crate::evidence::{Evidence, IntervalId, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
 use crate::tally::{self, Tally};
@@ -22,6 +23,15 @@ const MOSTLY: f64 = 0.85;
 /// How many times as long a wait must be as those that something else ended to be none of them.
 const LIKE: u64 = 10;
 
+/// Share of the time in pauses that must be in pauses of one length for them to be a fixed delay.
+const ONE_LENGTH: f64 = 0.5;
+
+/// How far pauses may be from a length to be of it, as a share.
+const ALIKE: f64 = 0.02;
+
+/// Pauses from which it is told whether their lengths are one.
+const MIN_PAUSES: usize = 8;
+
 /// How much the confidence falls where nothing of what ended the waits was seen.
 const UNSEEN_DOUBT: f64 = 0.4;
 
@@ -33,7 +43,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     signature: "A wait that a timer ended lies on the measured thing's own path, and no recorded \
                 thread worked during most of it; it is no round of a polling loop that others end. A \
                 service of which nothing counts is said to idle, as information; so is a server's wait \
-                for requests, and the pauses of a thread that sets the pace of others.",
+                for requests, and so are the pauses of a thread that sets the pace of others and those \
+                that last as long as a plan says and not as long as a delay was written.",
     why: "A fixed pause lasts as long as it was written, whether or not what it waits for is long done.",
     fix: "Shorten the pause, or replace it by a wait for the event that it stands for. A back-off \
           should start small. If the pause is wanted (a rate limit, a test's delay), leave it. If the \
@@ -56,6 +67,17 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      a back-off that was set too long; only who wrote it knows. Programs with work of \
                      their own stay below; an interpreter's start takes a twentieth of a short run.",
             source: "a scheduler, a paced sender and a daemon of 4 s each: 0.93 to 1.0",
+        },
+        Threshold {
+            what: "share of the time in pauses that are alike to 2 %, below which they are information",
+            value: ONE_LENGTH,
+            unit: "share",
+            reason: "A delay that somebody wrote down lasts the same each time, and timers of 1 ms and \
+                     more keep to 2 %. What waits for the next entry of a plan, or for the next of \
+                     several clients, lasts ever differently. At half, plans of three periods are \
+                     accused; at double, back-offs that grow are not.",
+            source: "event loops with a fixed delay: 0.96 and 0.97; a plan of three periods, a pool of \
+                     four periodic jobs and five clients that ask at random: 0.31, 0.37 and 0.07",
         },
     ],
 };
@@ -114,6 +136,8 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
     let awaited = is_awaited(evidence, &t.segments);
     let wanted = if paced_share(evidence, &t.segments) > 0.5 {
         Some(PACED_WHY)
+    } else if are_planned(evidence, &t.segments) {
+        Some(PLANNED_WHY)
     } else {
         (pauses >= MOSTLY && !awaited).then_some(MOSTLY_WHY)
     };
@@ -146,10 +170,52 @@ fn paced_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
     evidence.total(&paced).share_of(evidence.total(segments))
 }
 
+/// Whether these pauses last as long as a plan says: of ever other lengths, or until moments on a grid,
+/// which takes a clock to keep.
+fn are_planned(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    let waits = evidence.waits(segments);
+    if waits.len() < MIN_PAUSES {
+        return false;
+    }
+    let length = |wait: &IntervalId| evidence.interval(*wait).duration;
+    let total: Nanos = waits.iter().map(length).sum();
+    let mut alike = of_one_length(evidence, &waits);
+    let share = alike.iter().map(length).sum::<Nanos>().share_of(total);
+    alike.sort_unstable_by_key(|wait| evidence.interval(*wait).start);
+    share < ONE_LENGTH || is_on_grid(evidence.recording, &alike)
+}
+
+/// Those of the waits that are alike and take the most time together.
+fn of_one_length(evidence: &Evidence<'_>, waits: &[IntervalId]) -> Vec<IntervalId> {
+    let length = |wait: &IntervalId| evidence.interval(*wait).duration;
+    let mut sorted = waits.to_vec();
+    sorted.sort_unstable_by_key(length);
+    // The end of those that are like the shortest one, and their sum, while both ends move on.
+    let (mut end, mut sum) = (0, Nanos(0));
+    let mut most = (Nanos(0), 0..0);
+    for (first, shortest) in sorted.iter().map(length).enumerate() {
+        let longest = shortest.0 as f64 * (1.0 + 2.0 * ALIKE);
+        while let Some(next) = sorted.get(end).map(length).filter(|l| l.0 as f64 <= longest) {
+            sum += next;
+            end += 1;
+        }
+        if sum > most.0 {
+            most = (sum, first..end);
+        }
+        sum = sum.saturating_sub(shortest);
+    }
+    sorted[most.1].to_vec()
+}
+
 /// What to think of a program that hardly does anything else.
 const MOSTLY_WHY: &str = "The program hardly does anything else. A schedule, a sender at an agreed rate and a \
                           daemon are made of pauses, and a back-off that was set too long looks the \
                           same: whether these are wanted is for you to say.";
+
+/// Why pauses of many lengths are as a rule wanted.
+const PLANNED_WHY: &str = "These pauses last as long as it is until the next moment of a plan, or until the \
+                           next of many clients: ever differently, or up to a grid that only a clock \
+                           keeps. A delay that somebody wrote down lasts the same each time.";
 
 /// Why pauses of one who sets the pace of others are as a rule wanted.
 const PACED_WHY: &str = "After most of these pauses the thread brings something to another one: it sets \
@@ -195,7 +261,8 @@ pub(crate) fn is_pause(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     timer(evidence.of_segment(segment)) == Timer::Seen && nobody_works(evidence, segment)
 }
 
-fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+/// True for time in most of which no recorded thread works.
+pub(crate) fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     evidence.work.during(segment, 1).share_of(segment.length) < 0.5
 }
 
@@ -310,6 +377,22 @@ mod tests {
             [200, 4000].map(|ms| first(&pause(ms).done(), "idle-await").map(|f| f.severity)),
             [Some(Severity::Medium), Some(Severity::Info)]
         );
+    }
+
+    #[test]
+    fn pauses_of_ever_other_lengths_are_a_plan() {
+        let severity = |length: fn(u64) -> u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            for round in 0..40 {
+                scene.run(main, 15, Cause::CpuUser, "main;work");
+                scene.wait(main, length(round), Cause::Sleep, NAP, End::Timer);
+            }
+            first(&scene.done(), "idle-await").map(|f| f.severity)
+        };
+        assert_eq!(severity(|round| 3 + round * 37 % 50), Some(Severity::Info));
+        // Two delays by turns, of which the longer one takes most.
+        assert_eq!(severity(|round| if round % 2 == 0 { 40 } else { 11 }), Some(Severity::High));
     }
 
     #[test]

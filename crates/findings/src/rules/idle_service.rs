@@ -5,7 +5,7 @@
 use culprit_model::{Nanos, Severity};
 
 use super::idle_await::MIN_IDLE;
-use crate::evidence::{Chain, Evidence, SegmentId};
+use crate::evidence::{Chain, Evidence, Relation, SegmentId};
 use crate::rule::{COST, Claim, RuleDoc, Site, Specificity};
 use crate::settle::MIN_SHARE;
 
@@ -20,6 +20,8 @@ pub(super) fn for_requests(
     }
     let unasked = evidence.unasked().map(|(since, _)| since);
     let mut requests = evidence.segments(|_, i| evidence.for_requests(i).is_some());
+    // While a client waits for its answer there is a request.
+    requests.retain(|id| evidence.relation(*id) != Relation::Peer);
     let (waits, rest): (Vec<SegmentId>, Vec<_>) = idle.iter().partition(|s| {
         let segment = evidence.chain.segment(**s);
         unasked.is_some_and(|since| since <= segment.start)

@@ -76,13 +76,27 @@ impl Rule for LockContention {
             Some(evidence.process(evidence.interval(wait).thread))
         };
         let threads = tally::by(evidence, &segments, process).into_iter();
-        let threads = threads.filter_map(|t| told(evidence, t.key, &t.segments));
+        let threads =
+            threads.filter_map(|t| told(evidence, t.key, without_queue(evidence, t.segments)));
         threads.chain(task_locks::find(evidence)).collect()
     }
 }
 
-fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> Option<Claim> {
-    let waits = waits(evidence, segments);
+/// What depends on the lock without the waits for a CPU, where most of it is these: then too many threads
+/// are ready, and without the lock they would wait as long. A short wait for a CPU after each hand-over
+/// is a part of its price.
+fn without_queue(evidence: &Evidence<'_>, mut segments: Vec<SegmentId>) -> Vec<SegmentId> {
+    let is_queued =
+        |id: &SegmentId| evidence.of_segment(evidence.chain.segment(*id)).cause.is_runnable();
+    let queued: Vec<_> = segments.iter().copied().filter(is_queued).collect();
+    if evidence.total(&queued).0 * 2 > evidence.total(&segments).0 {
+        segments.retain(|id| !is_queued(id));
+    }
+    segments
+}
+
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
+    let waits = waits(evidence, &segments);
     let waited: Nanos = waits.iter().map(|w| evidence.interval(*w).duration).sum();
     let mean = Nanos(waited.0 / (waits.len() as u64).max(1));
     if mean < MIN_MEAN_WAIT {
@@ -108,15 +122,15 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
         waits.len(),
         tally::named_by_time(evidence, holders),
     );
-    let (why, fix) = if is_pause(evidence, segments) { PAUSE } else { ("", "") };
-    let mut claim = Claim::new(&DOC, title, segments.to_vec())
+    let (why, fix) = if is_pause(evidence, &segments) { PAUSE } else { ("", "") };
+    let mut claim = Claim::new(&DOC, title, segments.clone())
         .at(Site::WaitThenWork)
         .saying(why.to_owned(), fix.to_owned())
         .fact("waits for locks that the run depended on", waits.len() as f64, "count")
         .time("mean length of a wait", mean)
         .time("these waits together, of which only a part held the run up", waited)
         .fact("threads that waited", waiters.len() as f64, "count")
-        .facts(tally::done(evidence, segments, 3));
+        .facts(tally::done(evidence, &segments, 3));
     claim.confidence.lower("the holder is known for a part of the waits only", 0.7 + 0.3 * known);
     Some(claim)
 }

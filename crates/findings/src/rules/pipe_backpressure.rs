@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use culprit_model::ThreadId;
+use culprit_model::{Severity, ThreadId};
 
 use crate::evidence::relation::is_for_output;
-use crate::evidence::{Evidence, Relation, Segment};
+use crate::evidence::{Evidence, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
 
@@ -20,7 +20,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "One end of a pipe waits for the other: the writer for room, or the reader for data.",
     signature: "Blocked in a pipe's or FIFO's read, write or open, or in a poll that a pipe ended, \
                 on the measured thing's path; the other end's work fills the time. A process that \
-                waits for its own child's output waits for the child, which `wait-on-child` tells.",
+                waits for its own child's output waits for the child, which `wait-on-child` tells. Of \
+                little weight where both ends are stages of a shell's pipeline and the other one \
+                computes: the slowest stage sets the pace of every pipeline.",
     why: "A pipe holds 64 KiB. When it is full or empty the faster end runs at the pace of the slower \
           one, so all that counts is what the slower one does.",
     fix: "Make the slow end faster: what it did is listed under \"meanwhile\". A larger buffer \
@@ -71,17 +73,33 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, bool)>) -> Claim {
     );
     let waits = evidence.waits(&t.segments);
     let meanwhile = tally::done(evidence, &t.segments, 3);
-    Claim::new(&DOC, title, t.segments)
+    let at_most =
+        if is_pipelined(evidence, waiter, &t.segments) { Severity::Low } else { Severity::High };
+    let claim = Claim::new(&DOC, title, t.segments)
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits for the other end", waits.len() as f64, "count")
-        .facts(meanwhile)
+        .facts(meanwhile);
+    Claim { at_most, ..claim }
+}
+
+/// True for a stage of a pipeline that waits for another one which computes most of the time: both are
+/// children of one shell.
+fn is_pipelined(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
+    let parent = |thread| evidence.recording.process(evidence.process(thread)).parent;
+    let stage = parent(waiter);
+    let computes = |id: &SegmentId| {
+        let interval = evidence.of_segment(evidence.chain.segment(*id));
+        interval.cause.is_cpu() && stage.is_some() && parent(interval.thread) == stage
+    };
+    let computed: Vec<_> = segments.iter().copied().filter(computes).collect();
+    evidence.total(&computed).0 * 2 > evidence.total(segments).0
 }
 
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, Scene, first};
-    use culprit_model::{Cause, Recording};
+    use culprit_model::{Cause, Recording, Severity};
 
     fn pipeline(slow_reader: bool) -> Recording {
         let mut scene = Scene::default();
@@ -115,6 +133,28 @@ mod tests {
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn stages_of_a_shells_pipeline_that_wait_for_one_that_computes_weigh_little() {
+        let severity = |doing: Cause| {
+            let mut scene = Scene::default();
+            let shell = scene.program("sh", None, 0);
+            let (writer, reader) =
+                (scene.program("sort", Some(shell), 0), scene.program("sum", Some(shell), 0));
+            let write = "main;emit;libc.so.6!write;k:__x64_sys_write;k:anon_pipe_write";
+            for step in 0..10 {
+                scene.run(reader, 99, doing, &format!("main;sum{step}"));
+                scene.wait(writer, 99, Cause::Pipe, write, End::By(reader));
+                scene.run(writer, 1, Cause::CpuUser, "main;emit");
+                scene.run(reader, 1, Cause::CpuUser, "main;sum");
+            }
+            let wait = "main;waitpid;libc.so.6!wait4;k:do_wait";
+            scene.wait(shell, 1000, Cause::Child, wait, End::By(writer));
+            first(&scene.done(), "pipe-backpressure").map(|f| f.severity)
+        };
+        assert_eq!(severity(Cause::CpuUser), Some(Severity::Low));
+        assert_eq!(severity(Cause::Disk), Some(Severity::High));
     }
 
     #[test]

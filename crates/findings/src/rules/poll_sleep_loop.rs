@@ -30,7 +30,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 other threads' work ends the loop; nobody works during the time that is counted. \
                 A sleep in a critical section or between a request and its answer looks at nothing, \
                 neither does one that paces requests to a server or what is handed over on a grid, \
-                nor a server that nobody asks.",
+                nor a shell that only writes into a pipe between two sleeps, nor a server that nobody \
+                asks.",
     why: "Whatever happens right after a look is noticed only at the next one: half a period late \
           on average, a whole period late in a closed loop where the next event needs the last one \
           to be seen. Throughput of such a loop is one event a period, however fast the work is.",
@@ -111,15 +112,14 @@ fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> b
     let many = found.rounds.len() >= MIN_ROUNDS;
     let looks = is_awaited(evidence, segments)
         || (many && !is_expected(evidence, found) && others_end_it(evidence, found));
-    looks && !segments.is_empty()
+    looks && !found.paces && !segments.is_empty()
 }
 
-/// True where a loop that nobody waits for looks at nothing: it paces what it gives to others, or its
-/// program waits for requests.
+/// True where a loop that nobody waits for is there for requests.
 fn is_expected(evidence: &Evidence<'_>, found: &Loop) -> bool {
     let first = evidence.interval(found.rounds[0]);
     let unasked = evidence.unasked().is_some_and(|(since, _)| since <= first.start);
-    found.paces || unasked || evidence.for_requests(first).is_some()
+    unasked || evidence.for_requests(first).is_some()
 }
 
 /// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits

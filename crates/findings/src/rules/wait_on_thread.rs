@@ -8,7 +8,7 @@ use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::rules::idle_await::is_pause;
+use crate::rules::idle_await::{is_pause, nobody_works};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -75,6 +75,7 @@ impl Rule for WaitOnThread {
             // In a pause nobody works: `idle-await` tells it.
             evidence.of_segment(segment).cause != Cause::Sleep
                 && !is_pause(evidence, segment)
+                && !is_at_rest(evidence, segment)
                 && !is_launched(evidence, &launched, segment)
                 && !is_collection_held_up(evidence, segment)
         });
@@ -129,6 +130,13 @@ pub(crate) fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool 
     let before = segment.interval.0.checked_sub(1).map(|row| evidence.interval(IntervalId(row)));
     let worked = before.is_some_and(|i| i.thread == interval.thread && !i.cause.is_blocked());
     interval.cause == Cause::Runnable && worked
+}
+
+/// True while a thread waits for others of its process and none of them works: what ends that is outside,
+/// or was not seen.
+fn is_at_rest(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let cause = evidence.of_segment(segment).cause;
+    matches!(cause, Cause::Lock | Cause::Poll) && nobody_works(evidence, segment)
 }
 
 /// The threads that a runtime's launcher made to run the program itself.
