@@ -74,6 +74,8 @@ pub(crate) struct Visits {
     paths: Vec<Path>,
     /// What each stack stands for.
     of_stack: Vec<Option<PathId>>,
+    /// Stacks that end in a runtime which generated code called.
+    in_runtime: Vec<bool>,
     /// What each function calls, by name.
     calls: BTreeSet<(PathId, u32)>,
     /// By path, in order of time.
@@ -91,6 +93,7 @@ impl Visits {
     pub(crate) fn of(recording: &Recording, lives: &Lives, chores: &Chores) -> Self {
         let mut visits = Self::default();
         visits.of_stack = visits.paths_of_stacks(recording, chores);
+        visits.in_runtime = stacks_in_runtime(recording, chores);
         for thread in (0..recording.threads.len()).map(ThreadId::from_index) {
             visits.walk(recording, lives, thread);
         }
@@ -177,6 +180,7 @@ impl Visits {
         let root = self.usual_root(rows);
         let mut open: Vec<Open> = Vec::new();
         let mut current = None;
+        let mut doubted = false;
         let mut end = Time::START;
         for row in rows {
             end = row.start + row.duration;
@@ -185,12 +189,21 @@ impl Visits {
                 continue;
             };
             if current == Some(path) {
+                doubted = false;
                 continue;
             }
             let stays = current.and_then(|current| self.common(current, path));
             if self.misses_caller(&open, stays, path) {
                 continue;
             }
+            // Generated code calls its runtime by stubs without a frame, in which the walk of the stack
+            // misses their caller: one look that only shows less than before may be such a one.
+            let doubtful = stays == Some(path) && self.is_in_runtime(row);
+            if doubtful && !doubted {
+                doubted = true;
+                continue;
+            }
+            doubted = false;
             while open.last().is_some_and(|last| Some(last.path) != stays) {
                 self.close(&mut open, thread, row.start);
             }
@@ -218,6 +231,10 @@ impl Visits {
     fn at(&self, interval: &Interval) -> Option<PathId> {
         let stack = interval.stack.filter(|_| interval.basis != Basis::Nearest)?;
         self.of_stack.get(stack.index()).copied().flatten()
+    }
+
+    fn is_in_runtime(&self, interval: &Interval) -> bool {
+        interval.stack.is_some_and(|stack| self.in_runtime.get(stack.index()) == Some(&true))
     }
 
     /// True where `path` has what the outermost function that it would close calls, in that function's
@@ -325,6 +342,20 @@ impl Visits {
         }
         told
     }
+}
+
+/// Which stacks have a runtime's function that generated code called, with nothing of the program below.
+fn stacks_in_runtime(recording: &Recording, chores: &Chores) -> Vec<bool> {
+    let mut inside: Vec<bool> = Vec::with_capacity(recording.stacks.len());
+    for node in &recording.stacks {
+        let is_inside = node.parent.is_some_and(|parent| {
+            let called = inside.get(parent.index()) == Some(&true)
+                || chores.is_generated(recording.stacks[parent.index()].frame);
+            called && (chores.is_runtime(node.frame) || chores.is_kernel(node.frame))
+        });
+        inside.push(is_inside);
+    }
+    inside
 }
 
 /// A name without the mark that says how V8 compiled the function: the same one goes through several.

@@ -314,6 +314,32 @@ mod tests {
     }
 
     #[test]
+    fn a_stub_without_a_frame_ends_no_call_of_generated_code() {
+        let found = |stub: &str| {
+            let mut scene = Scene::default();
+            let main = scene.program("node", None, 0);
+            scene.run(
+                main,
+                300,
+                Cause::CpuUser,
+                "[jit]!JS:~main /a.js:1:1;[jit]!JS:~load /a.js:9:1;[jit]!JS:~culture /a.js:20:1",
+            );
+            for _ in 0..30 {
+                scene.run(main, 1, Cause::CpuUser, stub);
+                scene.run(
+                    main,
+                    9,
+                    Cause::CpuUser,
+                    "[jit]!JS:~main /a.js:1:1;[jit]!JS:*load /a.js:9:1",
+                );
+            }
+            first(&scene.done(), super::DOC.id).is_some()
+        };
+        assert!(!found("[jit]!JS:~main /a.js:1:1;node!v8::internal::Runtime_CompileOptimized"));
+        assert!(found("[jit]!JS:~main /a.js:1:1;[jit]!JS:~other /a.js:30:1"));
+    }
+
+    #[test]
     fn a_helper_that_other_callers_used_before_was_not_called_first() {
         let mut scene = Scene::default();
         let main = scene.program("program", None, 0);

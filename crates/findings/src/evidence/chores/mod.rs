@@ -217,6 +217,11 @@ impl Chores {
         self.frame(frame).runtime
     }
 
+    /// True for code that a runtime generated.
+    pub(crate) fn is_generated(&self, frame: FrameId) -> bool {
+        self.frame(frame).generated
+    }
+
     fn doing(&self, stack: Option<StackId>) -> Option<Doing> {
         let told = self.told.get(stack?.index())?;
         // Memory and files to load come from the kernel; whatever else enters it does something of its
