@@ -415,7 +415,7 @@ fn guilty_programs_are_told_for_what_they_do_and_healthy_ones_for_nothing() {
 }
 
 #[test]
-#[ignore = "takes a quarter of an hour: `make accuracy`"]
+#[ignore = "takes half an hour: `make accuracy`"]
 fn programs_by_people_who_had_not_read_the_rules_are_told_right() {
     assert!(all_rights(), "kernel stacks and wakers need root");
     let (lab, programs, allowed) = (Lab::new(), unseen(), expected().allowed);

@@ -199,6 +199,26 @@ mod tests {
         assert_eq!(&*found.at[1].function, "grow", "then what the holder does");
     }
 
+    #[test]
+    fn where_the_queue_for_a_cpu_takes_most_the_lock_is_told_for_the_rest() {
+        let cost = |queued_ms: u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("server", None, 0);
+            let process = scene.recording.thread(main).process;
+            let (a, b) = (scene.thread(process, "a", 0), scene.thread(process, "b", 0));
+            for _ in 0..50 {
+                scene.run(a, 4, Cause::CpuUser, "clone3;update;grow");
+                scene.wait(b, 4, Cause::Lock, LOCK, End::By(a));
+                scene.wait(a, queued_ms, Cause::Sleep, "clone3;nap;k:do_nanosleep", End::Timer);
+                scene.run(b, queued_ms, Cause::Runnable, LOCK);
+            }
+            scene.wait(main, 50 * (4 + queued_ms), Cause::Lock, JOIN, End::By(b));
+            first(&scene.done(), "lock-contention").map(|found| found.cost.0 / 1_000_000)
+        };
+        assert_eq!(cost(8), Some(200));
+        assert_eq!(cost(1), Some(250), "a short one is a part of handing over");
+    }
+
     /// Three forked workers with one lock, of whom each sleeps or works while it has it.
     fn workers(wait: &str, held: (Cause, &str)) -> Recording {
         let mut scene = Scene::default();
