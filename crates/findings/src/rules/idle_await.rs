@@ -256,9 +256,9 @@ fn woken_places(evidence: &Evidence<'_>) -> BTreeMap<(ThreadId, Option<FrameId>)
     longest
 }
 
-/// True for time in a wait that its own timer ended while nobody worked: no other thread is waited for.
-pub(crate) fn is_pause(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    timer(evidence.of_segment(segment)) == Timer::Seen && nobody_works(evidence, segment)
+/// True for a wait that only its own timer ended.
+pub(crate) fn is_timed(wait: &Interval) -> bool {
+    timer(wait) == Timer::Seen
 }
 
 /// True for time in most of which no recorded thread works.

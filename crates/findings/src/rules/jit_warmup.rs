@@ -67,10 +67,12 @@ fn is_warm_up(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let interval = evidence.of_segment(segment);
     let own = evidence.managed.purpose(interval.thread);
     let beside = own == Some(Chore::Generate) || evidence.chores.is_worker(interval.stack);
+    // Who looks for something again and again does not wait for the compiler.
+    let awaited = || evidence.chain.links(segment).next().is_some_and(|link| !link.inferred);
     match evidence.chores.chore(interval.stack) {
         // The only time of a one-shot command that has no link is its first thread's.
-        Some(Chore::Generate) => !beside || segment.link.is_some(),
-        None if own == Some(Chore::Generate) => segment.link.is_some(),
+        Some(Chore::Generate) => !beside || awaited(),
+        None if own == Some(Chore::Generate) => awaited(),
         None => evidence.is_interpreting(interval),
         Some(_) => false,
     }

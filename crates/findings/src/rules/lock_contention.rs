@@ -77,7 +77,7 @@ impl Rule for LockContention {
         };
         let threads = tally::by(evidence, &segments, process).into_iter();
         let threads =
-            threads.filter_map(|t| told(evidence, t.key, without_queue(evidence, t.segments)));
+            threads.filter_map(|t| told(evidence, t.key, &without_queue(evidence, t.segments)));
         threads.chain(task_locks::find(evidence)).collect()
     }
 }
@@ -95,8 +95,8 @@ fn without_queue(evidence: &Evidence<'_>, mut segments: Vec<SegmentId>) -> Vec<S
     segments
 }
 
-fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
-    let waits = waits(evidence, &segments);
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> Option<Claim> {
+    let waits = waits(evidence, segments);
     let waited: Nanos = waits.iter().map(|w| evidence.interval(*w).duration).sum();
     let mean = Nanos(waited.0 / (waits.len() as u64).max(1));
     if mean < MIN_MEAN_WAIT {
@@ -122,15 +122,15 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
         waits.len(),
         tally::named_by_time(evidence, holders),
     );
-    let (why, fix) = if is_pause(evidence, &segments) { PAUSE } else { ("", "") };
-    let mut claim = Claim::new(&DOC, title, segments.clone())
+    let (why, fix) = if is_pause(evidence, segments) { PAUSE } else { ("", "") };
+    let mut claim = Claim::new(&DOC, title, segments.to_vec())
         .at(Site::WaitThenWork)
         .saying(why.to_owned(), fix.to_owned())
         .fact("waits for locks that the run depended on", waits.len() as f64, "count")
         .time("mean length of a wait", mean)
         .time("these waits together, of which only a part held the run up", waited)
         .fact("threads that waited", waiters.len() as f64, "count")
-        .facts(tally::done(evidence, &segments, 3));
+        .facts(tally::done(evidence, segments, 3));
     claim.confidence.lower("the holder is known for a part of the waits only", 0.7 + 0.3 * known);
     Some(claim)
 }

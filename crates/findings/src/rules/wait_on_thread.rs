@@ -8,7 +8,7 @@ use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::rules::idle_await::{is_pause, nobody_works};
+use crate::rules::idle_await::{is_timed, nobody_works};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -72,9 +72,9 @@ impl Rule for WaitOnThread {
         let launched = launched(evidence);
         waiting.retain(|s| {
             let segment = evidence.chain.segment(*s);
-            // In a pause nobody works: `idle-await` tells it.
-            evidence.of_segment(segment).cause != Cause::Sleep
-                && !is_pause(evidence, segment)
+            // A pause ends by itself, whoever works meanwhile.
+            !is_timed(evidence.of_segment(segment))
+                && !is_beside(evidence, segment)
                 && !is_at_rest(evidence, segment)
                 && !is_launched(evidence, &launched, segment)
                 && !is_collection_held_up(evidence, segment)
@@ -137,6 +137,14 @@ pub(crate) fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool 
 fn is_at_rest(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let cause = evidence.of_segment(segment).cause;
     matches!(cause, Cause::Lock | Cause::Poll) && nobody_works(evidence, segment)
+}
+
+/// True where a runtime's own thread works while another one looks for something again and again: that
+/// is not what it looks for.
+fn is_beside(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let worker = evidence.of_segment(segment).thread;
+    evidence.managed.purpose(worker).is_some()
+        && evidence.chain.links(segment).next().is_some_and(|link| link.inferred)
 }
 
 /// The threads that a runtime's launcher made to run the program itself.
