@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::{Lab, all_rights, number, program, skip, stderr, stdout};
 
 /// How often a case that came out otherwise is measured again: other programs may have disturbed it.
-const TRIES: usize = 2;
+const TRIES: usize = 3;
 
 /// A case of the test's own: a sleep that stands for a fix by its length.
 fn write_case(lab: &Lab, name: &str, change: impl Fn(&str) -> String) {
