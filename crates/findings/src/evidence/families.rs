@@ -42,7 +42,8 @@ pub(crate) enum Family {
     Accept,
     /// Kernel: making a connection.
     Connect,
-    /// Kernel: an exception or interrupt entered here; what is below it is another story.
+    /// Kernel: an exception entered here, or an interrupt of the program's own code; what is below it is
+    /// another story.
     Boundary,
     /// Kernel: the common way in of all system calls.
     Gate,

@@ -39,6 +39,21 @@ impl Faults {
         self.major.get(at).is_some_and(|f| f.0 == thread)
     }
 
+    /// How many pages a thread's faults read from one time to another, those reported shortly after it
+    /// with them.
+    pub(crate) fn read(
+        &self,
+        recording: &Recording,
+        thread: ThreadId,
+        from: Time,
+        until: Time,
+    ) -> u64 {
+        let first = self.major.partition_point(|f| (f.0, f.1) < (thread, from));
+        let until = until + REPORTED_WITHIN;
+        let those = self.major[first..].iter().take_while(|f| f.0 == thread && f.1 <= until);
+        those.map(|f| recording.faults[f.2].count).sum()
+    }
+
     /// The fault that a wait served; none where faults were not recorded.
     pub(crate) fn of_wait<'r>(
         &self,

@@ -54,6 +54,7 @@ struct Told {
 struct FrameTold {
     families: Families,
     kernel: bool,
+    interrupt: bool,
     inlined: bool,
     writes: bool,
     module: Option<ModuleId>,
@@ -173,11 +174,18 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     FrameTold {
         families,
         kernel,
+        interrupt: kernel && is_interrupt(&frame.function),
         inlined: frame.inlined,
         writes: kernel && writes(&frame.function),
         module: frame.module,
         unnamed,
     }
+}
+
+/// True where a device, a timer or another processor interrupts.
+fn is_interrupt(function: &str) -> bool {
+    function.starts_with("asm_sysvec_")
+        || matches!(function, "asm_common_interrupt" | "asm_spurious_interrupt")
 }
 
 /// True for the kernel's functions that give data to a pipe or socket.
@@ -195,6 +203,12 @@ pub(crate) fn is_kernel(name: &Text, path: &Text) -> bool {
 /// What a stack tells when `frame` is called from a stack that told `parent`.
 fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     if own.kernel {
+        // An interrupt's time is that of the call or fault that it comes into: a request's start ends in
+        // one where the disk answers at once, and where a call holds interrupts off the clock looks only
+        // when it lets them in again.
+        if own.interrupt && parent.entry.is_some() && !parent.gate {
+            return parent;
+        }
         let boundary = own.families.has(Family::Boundary);
         let inherited = if boundary { user_part(parent.families) } else { parent.families };
         // All system calls come in through the same few functions; the one after them is the call.

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Interval, Nanos, Text};
+use culprit_model::{Cause, Interval, Nanos, Text, ThreadId, Time};
 
-use crate::evidence::{Evidence, Family};
+use crate::evidence::{Evidence, Family, IntervalId, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 
 /// The rule.
 pub(crate) struct MajorPageFaults;
 
-/// Waits for faults from which a pattern, not a single page, is told.
-const MIN_FAULTS: usize = 10;
+/// Faults from which a pattern, not a single page, is told.
+const MIN_FAULTS: u64 = 10;
 
 /// How many files are listed.
 const MAX_FILES: usize = 3;
@@ -22,8 +22,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Mechanism,
     claim: "Threads wait for pages of mapped files, or of swap, to be read from disk one after \
             the other.",
-    signature: "Blocked under a page fault that reads, on the measured thing's path; the fault's \
-                address tells the file.",
+    signature: "Blocked under a page fault that reads, on the measured thing's path, or in the kernel for \
+                it where the device answers before anyone waits; the fault's address tells the file.",
     why: "A fault fetches one page, or a small window around it, and the thread waits for it: 72 us a \
           page cold against 1 us warm. Code, libraries and mapped data that are not in the page \
           cache are read in the order in which they are touched.",
@@ -32,7 +32,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           system has them, or raise the memory limit when the cache is dropped because of it. Swapped memory needs more RAM or less of it in use.",
     check: "culprit record -o second.culprit -- CMD; a second run with a warm cache must not show it",
     thresholds: &[Threshold {
-        what: "waits for faults",
+        what: "faults that read",
         value: MIN_FAULTS as f64,
         unit: "count",
         reason: "Every start after an idle time reads a few pages; the listing share decides about \
@@ -53,17 +53,33 @@ fn is_read_by_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     }
 }
 
+/// How many pages were read by faults of the threads that the time is of, while it passed.
+fn faults(evidence: &Evidence<'_>, segments: &[SegmentId]) -> u64 {
+    let mut spans: BTreeMap<ThreadId, (Time, Time)> = BTreeMap::new();
+    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+        let end = segment.start + segment.length;
+        let thread = evidence.of_segment(segment).thread;
+        let span = spans.entry(thread).or_insert((segment.start, end));
+        *span = (span.0.min(segment.start), span.1.max(end));
+    }
+    let read = |(thread, (from, until)): (&ThreadId, &(Time, Time))| {
+        evidence.faults.read(evidence.recording, *thread, *from, *until)
+    };
+    spans.iter().map(read).sum()
+}
+
 impl Rule for MajorPageFaults {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let segments = evidence.segments(|_, i| is_read_by_fault(evidence, i));
-        let cause = |w: &crate::evidence::IntervalId| evidence.interval(*w).cause;
+        let cause = |w: &IntervalId| evidence.interval(*w).cause;
         let waits = evidence.waits(&segments).iter().filter(|w| cause(w) == Cause::Fault).count();
-        if waits < MIN_FAULTS {
+        // Who is answered at once does not wait, and one wait may be for several faults.
+        let faults = faults(evidence, &segments).max(waits as u64);
+        if faults < MIN_FAULTS {
             return Vec::new();
         }
-        let blocked = |s: &&crate::evidence::SegmentId| {
-            evidence.of_segment(evidence.chain.segment(**s)).cause == Cause::Fault
-        };
+        let blocked =
+            |s: &&SegmentId| evidence.of_segment(evidence.chain.segment(**s)).cause == Cause::Fault;
         let waited: Vec<_> = segments.iter().filter(blocked).copied().collect();
         let waited = evidence.total(&waited);
         let mut files: BTreeMap<Text, Nanos> = BTreeMap::new();
@@ -81,9 +97,10 @@ impl Rule for MajorPageFaults {
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let of = files.first().map_or_else(String::new, |(file, _)| format!(" of {file}"));
-        let title = format!("{waits} page faults{of} take {COST}");
-        let mean = Nanos(waited.0 / waits as u64);
+        let title = format!("{faults} page faults{of} take {COST}");
+        let mean = Nanos(waited.0 / (waits as u64).max(1));
         let mut claim = Claim::new(&DOC, title, segments)
+            .fact("page faults that read", faults as f64, "count")
             .fact("waits for page faults", waits as f64, "count")
             .time("waited for the disk", waited)
             .time("time of one wait (mean)", mean)
@@ -139,6 +156,36 @@ mod tests {
             |what: &str| found.evidence.iter().find(|e| e.what.contains(what)).map(|e| e.value);
         assert_eq!(of("/data/table"), Some(75e6));
         assert_eq!(of("/lib/big.so"), Some(25e6));
+    }
+
+    /// A disk may answer while it is being asked: the time is then on the CPU, behind an interrupt.
+    #[test]
+    fn a_read_that_ends_before_anyone_waits_is_part_of_the_fault() {
+        let mut scene = Scene::default();
+        let main = scene.program("reader", None, 0);
+        let fault = "main;step;k:asm_exc_page_fault;k:filemap_fault;k:filemap_read_folio";
+        let asked = format!("{fault};k:submit_bio_noacct_nocheck;k:virtqueue_notify");
+        for at in 0..100 {
+            scene.run(main, 1, Cause::CpuKernel, &asked);
+            let answered = "k:asm_common_interrupt;k:__irq_exit_rcu;k:handle_softirqs";
+            scene.run(main, 1, Cause::CpuKernel, &format!("{asked};{answered}"));
+            if at % 5 == 0 {
+                scene.wait(main, 1, Cause::Fault, fault, End::Disk);
+            }
+            scene.run(main, 1, Cause::CpuUser, "main;step");
+            scene.recording.faults.push(Fault {
+                time: Time(scene.now_ms(main) * MS),
+                thread: main,
+                kind: FaultKind::Major,
+                address: at << 12,
+                count: 1,
+                file: Some("/data/table".into()),
+                stack: None,
+            });
+        }
+        let found = first(&scene.done(), "major-page-faults").expect("found");
+        assert_eq!(found.cost.0, 220 * MS);
+        assert!(found.title.starts_with("100 page faults of /data/table"), "{}", found.title);
     }
 
     #[test]
