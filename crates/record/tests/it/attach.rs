@@ -1,11 +1,11 @@
 //! Processes that run already.
 
 use std::io::Write as _;
-use std::time::Duration;
 
 use culprit_model::{Pid, Rung, SwitchKind, Time};
 use culprit_place::{Cgroup, Command, Position, Settings, Stdio};
 use culprit_record::{Ending, Options, StopHandle, Target, Waiting, plan};
+use culprit_testkit::{thread_status, wait_until};
 
 use crate::support::{compiled, names, output, stands_on, thread};
 
@@ -36,30 +36,17 @@ fn running(name: &str) -> culprit_place::Running {
     let held = place.expect("the host").hold(&command, None).expect("it exists");
     let running = held.start().expect("it starts");
     let pid = running.pid().expect("a process of the host");
-    wait_until(|| threads(pid).iter().any(|(name, state)| name == "asleep" && *state == 'S'));
+    wait_until("one thread is asleep", || {
+        thread_status(pid.0, "asleep").is_some_and(|(_, state)| state == 'S')
+    });
     running
 }
 
-/// Name and state of each thread of a process.
-fn threads(pid: Pid) -> Vec<(String, char)> {
-    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let stat = |task: std::fs::DirEntry| {
-        let text = std::fs::read_to_string(task.path().join("stat")).ok()?;
-        let (head, tail) = text.rsplit_once(") ")?;
-        Some((head.split_once('(')?.1.to_owned(), tail.chars().next()?))
-    };
-    tasks.flatten().filter_map(stat).collect()
-}
-
-/// Looks until something holds; a slow machine may take its time.
-fn wait_until(mut holds: impl FnMut() -> bool) {
-    while !holds() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn for_ms(length: u64) -> impl FnOnce() {
-    move || std::thread::sleep(Duration::from_millis(length))
+/// Waits until the thread of this name has given up its CPU so many times more.
+fn wait_for_waits(pid: Pid, name: &str, more: u64) {
+    let waits = || thread_status(pid.0, name).map_or(0, |(waits, _)| waits);
+    let first = waits();
+    wait_until(&format!("{more} waits of {name}"), || waits() >= first + more);
 }
 
 #[test]
@@ -67,7 +54,11 @@ fn a_running_process_is_attached_to_with_its_threads_and_maps() {
     let running = running("resident");
     let pid = running.pid().expect("a process of the host");
     let target = Target::Processes(vec![pid]);
-    let recording = attach("attached", target, for_ms(600));
+    let recording = attach("attached", target, || {
+        wait_for_waits(pid, "ticker", 20);
+        // Each young one is waited for by the first thread, which has paused before.
+        wait_for_waits(pid, "resident", 6);
+    });
     running.signal(culprit_place::Signal(9)).expect("it lives");
     running.wait().expect("it ends");
     let Some(recording) = recording else { return };
@@ -83,7 +74,7 @@ fn a_running_process_is_attached_to_with_its_threads_and_maps() {
         .filter_map(|row| row.stack)
         .filter(|stack| names(&recording, *stack).iter().any(|name| name == "resident!tick"))
         .count();
-    assert!(ticks > 10, "a tick each 5 ms for 600 ms, {ticks} seen");
+    assert!(ticks > 10, "twenty ticks were waited for, {ticks} seen");
     // Born while it was recorded.
     assert!(recording.threads.iter().any(|row| row.name.as_str() == "young"));
 }
@@ -93,7 +84,7 @@ fn a_thread_that_never_ran_while_recorded_still_says_where_it_waits() {
     let running = running("sleeper");
     let pid = running.pid().expect("a process of the host");
     let target = Target::Processes(vec![pid]);
-    let recording = attach("asleep", target, for_ms(300));
+    let recording = attach("asleep", target, || wait_for_waits(pid, "ticker", 20));
     running.signal(culprit_place::Signal(9)).expect("it lives");
     running.wait().expect("it ends");
     let Some(recording) = recording else { return };
@@ -120,18 +111,18 @@ fn a_running_cgroup_is_recorded_with_what_is_born_in_it() {
     let command = Command { stdin: Stdio::Pipe, ..Command::new(["sh", "-c", &script]) };
     let held = place.expect("the host").hold(&command, Some(&cgroup)).expect("it exists");
     let mut running = held.start().expect("it starts");
-    let members = |count| {
-        let ticks = |pid: &Pid| threads(*pid).iter().any(|(name, _)| name == "ticker");
+    let members = || {
+        let ticks = |pid: &&Pid| thread_status(pid.0, "ticker").is_some();
         let all = cgroup.members().expect("it exists");
-        all.iter().filter(|pid| ticks(pid)).count() == count
+        all.iter().filter(ticks).copied().collect::<Vec<_>>()
     };
-    wait_until(|| members(1));
+    wait_until("one program ticks", || members().len() == 1);
     let target = Target::Cgroup(cgroup.folder().to_owned());
     let stdin = running.take_stdin();
     let recording = attach("cgroup", target, || {
         stdin.expect("a pipe").write_all(b"go\n").expect("somebody reads");
-        wait_until(|| members(2));
-        for_ms(500)();
+        wait_until("two programs tick", || members().len() == 2);
+        members().into_iter().for_each(|pid| wait_for_waits(pid, "ticker", 20));
     });
     for pid in cgroup.members().expect("it exists") {
         crate::support::tool("kill", &["-9", &pid.to_string()]);
@@ -152,15 +143,19 @@ fn a_running_cgroup_is_recorded_with_what_is_born_in_it() {
         .filter_map(|row| row.stack)
         .filter(|stack| names(&recording, *stack).iter().any(|name| name == "member!tick"))
         .count();
-    assert!(ticks > 20, "two tick each 5 ms for 500 ms, {ticks} seen");
+    assert!(ticks > 20, "twenty ticks of each of two were waited for, {ticks} seen");
     assert!(!recording.counters.is_empty());
 }
 
 #[test]
 fn the_whole_machine_can_be_recorded() {
-    let target = Target::Machine;
-    let Some(recording) = attach("machine", target, for_ms(300)) else { return };
+    let _alone = culprit_testkit::alone();
     let own = std::process::id();
+    let name = std::fs::read_to_string("/proc/thread-self/comm").expect("/proc");
+    let target = Target::Machine;
+    // Who waits here is recorded, too.
+    let until = || wait_for_waits(Pid(own), name.trim_end(), 5);
+    let Some(recording) = attach("machine", target, until) else { return };
     assert!(recording.processes.iter().any(|row| row.pid == Pid(own) && row.recorded));
     assert!(recording.threads.iter().all(|row| row.tid.0 != 0), "the idle loop is no thread");
 }

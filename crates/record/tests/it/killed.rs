@@ -1,7 +1,5 @@
 //! A recorder that is killed leaves a file that opens up to its last flush.
 
-use std::time::Duration;
-
 use culprit_model::{LossKind, Rung};
 
 use crate::support::{output, phases};
@@ -37,12 +35,14 @@ fn a_killed_recorder_leaves_what_it_had_flushed() {
         .arg(format!("--skip=record-to={}", file.display()))
         .spawn()
         .expect("it runs");
-    while !file.exists() {
-        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
     // It flushes once a second.
-    std::thread::sleep(Duration::from_millis(3_500));
+    culprit_testkit::wait_until("a flush with more than the start", || {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        let flushed = culprit_recording::open(&file).map(|opened| opened.recording);
+        flushed.is_ok_and(|recording| {
+            recording.switches.len() > 100 || recording.meta.rung > Rung::UserOnly
+        })
+    });
     child.kill().expect("it lives");
     child.wait().expect("it ends");
     end_what_it_left(&file.to_string_lossy());

@@ -3,7 +3,7 @@
 use culprit_model::{LossKind, Metric, Recording, Rung};
 use culprit_record::{Options, Target, plan};
 
-use crate::support::{compiled, names, output, record, scratch, stands_on};
+use crate::support::{compiled, lost, names, output, record, scratch, stands_on};
 
 /// Bytes below a function of the program.
 fn below(recording: &Recording, function: &str) -> u64 {
@@ -25,20 +25,9 @@ fn bytes_are_counted_exactly_below_the_functions_that_move_them() {
     }
     let program = compiled("tests/it/programs/moves.c", "moves", &["-fno-omit-frame-pointer"]);
     let file = format!("{}/moved", scratch("transfers"));
-    let once = || {
-        let change = |options: &mut Options| options.extras.transfers = true;
-        record("transfers", &[&program, &file], change).recording
-    };
-    let lost = |recording: &Recording| {
-        recording.losses.iter().any(|loss| loss.kind == LossKind::ProbeHitsLost)
-    };
-    let mut recording = once();
-    if lost(&recording) {
-        eprintln!("recorded again: {:?}", recording.losses);
-        recording = once();
-    }
-    if lost(&recording) {
-        eprintln!("skipped: transfers: {:?}", recording.losses);
+    let change = |options: &mut Options| options.extras.transfers = true;
+    let recording = record("transfers", &[&program, &file], change).recording;
+    if lost("transfers", &recording, &[LossKind::ProbeHitsLost]) {
         return;
     }
     assert_eq!(below(&recording, "moves!all"), 200_000 + 400);
