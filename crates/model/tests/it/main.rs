@@ -2,3 +2,4 @@
 
 mod arrows;
 mod documents;
+mod features;
