@@ -27,7 +27,7 @@ use crate::modules::Modules;
 use crate::probes::{Hits, Moment, Probe, ProbeId};
 use crate::resolve::{Resolver, chain_word};
 use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
-use crate::space::{CodeMap, SpaceId, Spaces};
+use crate::space::{MappedCode, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
 use crate::switching::PointFields;
 use crate::tables::{RawFault, RawSample, Rows};
@@ -308,7 +308,7 @@ impl Handler {
     fn map(&mut self, map: &Map<'_>, time: Time) {
         let path = String::from_utf8_lossy(map.path);
         let module = self.modules.mapped(map.task.pid, map.build_id, &path, &mut self.ledger);
-        let code = CodeMap {
+        let code = MappedCode {
             start: map.address,
             end: map.address.saturating_add(map.length),
             offset: map.offset,

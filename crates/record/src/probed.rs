@@ -134,7 +134,7 @@ impl Handler {
         let callee = self.spaces.find(space, now.instruction);
         let caller = self.spaces.find(space, now.caller);
         let (Some(callee), Some(caller)) = (callee, caller) else { return false };
-        let at = now.caller - caller.start + caller.offset;
+        let at = caller.in_file(now.caller);
         callee.module == caller.module && probe.family.iter().any(|range| range.contains(&at))
     }
 

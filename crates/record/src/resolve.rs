@@ -237,7 +237,7 @@ impl Resolver {
         });
         // Without an image the distance in the file still tells addresses apart, and without a
         // file the address itself.
-        let in_file = lookup.0 - map.start + map.offset;
+        let in_file = map.in_file(lookup.0);
         let generated = code.modules.is_generated(map.module);
         let at = svma.map_or(if generated { lookup.0 } else { in_file }, |svma| svma.0);
         let spot = Spot::Module(map.module, at);

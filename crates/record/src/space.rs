@@ -6,7 +6,7 @@
 //! new space.
 
 use culprit_model::{Mapping, ModuleId, ProcessId, Time};
-use culprit_symbols::{Avma, FileOffset, UnwindSpace};
+use culprit_symbols::{Avma, CodeMap, FileOffset, UnwindSpace};
 
 use crate::modules::Modules;
 
@@ -17,9 +17,9 @@ pub(crate) struct SpaceId(pub(crate) u32);
 /// The kernel's: shared by everybody, without mappings of its own.
 pub(crate) const KERNEL: SpaceId = SpaceId(0);
 
-/// An executable mapping.
+/// An executable mapping, as it was made: a later one may have cut pieces out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CodeMap {
+pub(crate) struct MappedCode {
     /// First address.
     pub(crate) start: u64,
     /// Behind the last one.
@@ -30,7 +30,7 @@ pub(crate) struct CodeMap {
     pub(crate) module: ModuleId,
 }
 
-impl CodeMap {
+impl MappedCode {
     /// The row of the mappings table.
     pub(crate) fn row(self, time: Time, process: ProcessId) -> Mapping {
         Mapping {
@@ -42,6 +42,11 @@ impl CodeMap {
             module: self.module,
         }
     }
+
+    /// Where an address of it lies in the file.
+    pub(crate) fn in_file(self, address: u64) -> u64 {
+        (address - self.start).saturating_add(self.offset)
+    }
 }
 
 /// Every space of the recording.
@@ -52,8 +57,7 @@ pub(crate) struct Spaces {
 
 #[derive(Debug, Clone, Default)]
 struct Space {
-    /// By start, without overlap.
-    maps: Vec<CodeMap>,
+    code: CodeMap<MappedCode>,
     unwind: UnwindSpace,
     /// Processes that live in it.
     users: u32,
@@ -90,12 +94,13 @@ impl Spaces {
     }
 
     /// A process in `id` made a mapping; gives the space that it lives in from now on.
-    pub(crate) fn map(&mut self, id: SpaceId, map: CodeMap, modules: &Modules) -> SpaceId {
+    pub(crate) fn map(&mut self, id: SpaceId, map: MappedCode, modules: &Modules) -> SpaceId {
         let space = self.at(id);
-        if space.maps.contains(&map) {
+        let range = map.start..map.end;
+        if space.code.find(map.start) == Some((range.clone(), &map)) {
             return id;
         }
-        let covers = space.maps.iter().any(|old| old.start < map.end && map.start < old.end);
+        let covers = space.code.overlaps(&range);
         let own = if space.users == 1 && !covers {
             id
         } else {
@@ -108,10 +113,8 @@ impl Spaces {
     }
 
     /// The mapping that holds an address.
-    pub(crate) fn find(&self, id: SpaceId, address: u64) -> Option<&CodeMap> {
-        let maps = &self.spaces[id.0 as usize].maps;
-        let after = maps.partition_point(|map| map.start <= address);
-        maps.get(after.checked_sub(1)?).filter(|map| address < map.end)
+    pub(crate) fn find(&self, id: SpaceId, address: u64) -> Option<&MappedCode> {
+        self.spaces[id.0 as usize].code.find(address).map(|(_, map)| map)
     }
 
     /// What the unwinder needs of a space.
@@ -130,10 +133,8 @@ impl Spaces {
 }
 
 impl Space {
-    fn insert(&mut self, map: CodeMap, modules: &Modules) {
-        self.maps.retain(|old| old.end <= map.start || map.end <= old.start);
-        let at = self.maps.partition_point(|old| old.start < map.start);
-        self.maps.insert(at, map);
+    fn insert(&mut self, map: MappedCode, modules: &Modules) {
+        self.code.insert(map.start..map.end, map);
         let (start, length) = (Avma(map.start), map.end.saturating_sub(map.start));
         match modules.image(map.module) {
             Some(image) => {
@@ -148,8 +149,8 @@ impl Space {
 mod tests {
     use super::*;
 
-    fn map(start: u64, end: u64, module: u32) -> CodeMap {
-        CodeMap { start, end, offset: 0, module: ModuleId(module) }
+    fn map(start: u64, end: u64, module: u32) -> MappedCode {
+        MappedCode { start, end, offset: 0, module: ModuleId(module) }
     }
 
     #[test]
@@ -174,5 +175,19 @@ mod tests {
         assert_eq!(spaces.find(before, 16).map(|map| map.module), Some(ModuleId(0)));
         assert_eq!(spaces.find(after, 16).map(|map| map.module), Some(ModuleId(1)));
         assert_eq!(spaces.find(after, 25), None);
+    }
+
+    #[test]
+    fn a_mapping_over_the_middle_of_another_leaves_its_ends_where_they_were_in_the_file() {
+        let (mut spaces, modules) = (Spaces::default(), Modules::default());
+        let before = spaces.empty();
+        spaces.map(before, MappedCode { offset: 1000, ..map(100, 200, 0) }, &modules);
+        let after = spaces.map(before, map(140, 160, 1), &modules);
+        let found =
+            |address| spaces.find(after, address).map(|map| (map.module.0, map.in_file(address)));
+        assert_eq!(found(139), Some((0, 1039)));
+        assert_eq!(found(150), Some((1, 10)));
+        assert_eq!(found(160), Some((0, 1060)));
+        assert_eq!(found(200), None);
     }
 }

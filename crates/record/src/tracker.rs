@@ -15,7 +15,7 @@ use crate::calls::Calls;
 use crate::decode::Task;
 use crate::modules::{Modules, base_name, kernel_pid};
 use crate::probed::LastAllocation;
-use crate::space::{CodeMap, KERNEL, SpaceId, Spaces};
+use crate::space::{KERNEL, MappedCode, SpaceId, Spaces};
 use crate::stacks::RawStack;
 
 /// How long after its exit record a thread may still be named by others. The work between takes
@@ -305,7 +305,7 @@ impl Tracker {
     pub(crate) fn map(
         &mut self,
         task: Task,
-        (map, path): (CodeMap, &str),
+        (map, path): (MappedCode, &str),
         time: Time,
         spaces: &mut Spaces,
         modules: &Modules,

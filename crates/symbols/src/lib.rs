@@ -19,6 +19,7 @@
 //! ```
 
 mod address;
+mod code_map;
 mod demangle;
 mod error;
 mod image;
@@ -28,6 +29,7 @@ mod unwind;
 mod vdso;
 
 pub use address::{Avma, CodeAddress, FileOffset, Svma};
+pub use code_map::CodeMap;
 pub use demangle::demangle;
 pub use error::Error;
 pub use image::{

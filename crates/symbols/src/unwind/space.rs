@@ -1,24 +1,22 @@
 //! What code a process has where: the maps that unwinding needs, changed as the process maps and unmaps.
 //!
-//! Ranges never overlap: a new one cuts what it covers, as `mmap` does. Tables are shared with all other
-//! processes, so a clone for `fork` copies a short list.
+//! Tables are shared with all other processes, so a clone for `fork` copies a short list.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::tables::UnwindTables;
-use crate::{Avma, FileOffset, ModuleImage};
+use crate::{Avma, CodeMap, FileOffset, ModuleImage};
 
 /// The executable mappings of one process.
 #[derive(Clone, Debug, Default)]
 pub struct UnwindSpace {
-    /// Sorted by start, without overlap.
-    ranges: Vec<CodeRange>,
+    code: CodeMap<UnwindCode>,
 }
 
+/// How to walk the stack of a piece of code.
 #[derive(Clone, Debug)]
-pub(super) struct CodeRange {
-    start: u64,
-    end: u64,
+pub(super) struct UnwindCode {
     /// Process address minus module address, modulo 2^64.
     pub(super) bias: u64,
     /// `None` for generated code, which is walked by frame pointers.
@@ -46,60 +44,35 @@ impl UnwindSpace {
             return false;
         };
         let bias = start.0.wrapping_sub(svma.0);
-        self.insert(start, length, bias, Some(Arc::clone(image.unwind_tables())));
+        let tables = Some(Arc::clone(image.unwind_tables()));
+        self.code.insert(range(start, length), UnwindCode { bias, tables });
         true
     }
 
     /// Adds executable memory without unwind information: code made by a JIT compiler, or a file that could
     /// not be read. It is walked by frame pointers.
     pub fn add_code(&mut self, start: Avma, length: u64) {
-        self.insert(start, length, 0, None);
+        self.code.insert(range(start, length), UnwindCode { bias: 0, tables: None });
     }
 
     /// Removes whatever lies in a range (`munmap`, or a mapping over it that is not executable).
     pub fn remove(&mut self, start: Avma, length: u64) {
-        let (start, end) = (start.0, start.0.saturating_add(length));
-        if start >= end {
-            return;
-        }
-        let mut kept = Vec::with_capacity(self.ranges.len() + 1);
-        for range in self.ranges.drain(..) {
-            if range.end <= start || range.start >= end {
-                kept.push(range);
-                continue;
-            }
-            if range.start < start {
-                kept.push(CodeRange { end: start, ..range.clone() });
-            }
-            if range.end > end {
-                kept.push(CodeRange { start: end, ..range });
-            }
-        }
-        self.ranges = kept;
+        self.code.remove(range(start, length));
     }
 
     /// Removes everything (`execve`).
     pub fn clear(&mut self) {
-        self.ranges.clear();
+        self.code.clear();
     }
 
     /// Number of distinct ranges.
     pub fn len(&self) -> usize {
-        self.ranges.len()
+        self.code.len()
     }
 
     /// Whether no code is known.
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    fn insert(&mut self, start: Avma, length: u64, bias: u64, tables: Option<Arc<UnwindTables>>) {
-        self.remove(start, length);
-        let end = start.0.saturating_add(length);
-        if start.0 < end {
-            let at = self.ranges.partition_point(|range| range.start < start.0);
-            self.ranges.insert(at, CodeRange { start: start.0, end, bias, tables });
-        }
+        self.code.is_empty()
     }
 
     /// Whether a return address lies behind an instruction of known code.
@@ -107,36 +80,11 @@ impl UnwindSpace {
         return_address.checked_sub(1).is_some_and(|call| self.find(call).is_some())
     }
 
-    pub(super) fn find(&self, address: u64) -> Option<&CodeRange> {
-        let after = self.ranges.partition_point(|range| range.start <= address);
-        self.ranges.get(after.checked_sub(1)?).filter(|range| address < range.end)
+    pub(super) fn find(&self, address: u64) -> Option<&UnwindCode> {
+        self.code.find(address).map(|(_, code)| code)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(space: &UnwindSpace) -> Vec<(u64, u64)> {
-        space.ranges.iter().map(|range| (range.start, range.end)).collect()
-    }
-
-    #[test]
-    fn a_new_mapping_cuts_what_it_covers() {
-        let mut space = UnwindSpace::new();
-        space.add_code(Avma(100), 100);
-        space.add_code(Avma(300), 100);
-        space.add_code(Avma(150), 200);
-        assert_eq!(shown(&space), [(100, 150), (150, 350), (350, 400)]);
-        space.remove(Avma(160), 10);
-        assert_eq!(shown(&space), [(100, 150), (150, 160), (170, 350), (350, 400)]);
-        assert!(
-            space.find(165).is_none() && space.find(170).is_some() && space.find(400).is_none()
-        );
-        space.add_code(Avma(u64::MAX - 5), 100);
-        space.remove(Avma(0), 0);
-        assert_eq!(space.len(), 5);
-        space.clear();
-        assert!(space.is_empty());
-    }
+fn range(start: Avma, length: u64) -> Range<u64> {
+    start.0..start.0.saturating_add(length)
 }

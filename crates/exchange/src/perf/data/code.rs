@@ -9,8 +9,8 @@ use std::fs::File;
 
 use culprit_model::{Frame, FrameId, LossKind, ModuleId, Text};
 use culprit_symbols::{
-    Arch, Avma, BuildId, CodeAddress, FileOffset, KernelSymbols, ModuleImage, Outcome, Registers,
-    StackDump, UnwindSpace, Unwinder, VDSO_NAME, vdso_image,
+    Arch, Avma, BuildId, CodeAddress, CodeMap, FileOffset, KernelSymbols, ModuleImage, Outcome,
+    Registers, StackDump, UnwindSpace, Unwinder, VDSO_NAME, vdso_image,
 };
 use rustc_hash::FxHashMap;
 
@@ -19,11 +19,10 @@ use crate::builder::Builder;
 /// The process to which perf gives the kernel's mappings.
 const KERNEL: i32 = -1;
 
-/// A mapping of a process.
+/// A mapping of a process, as it was made: a later one may have cut pieces out of it.
 #[derive(Debug, Clone, Copy)]
 struct Mapping {
     start: u64,
-    end: u64,
     offset: u64,
     module: usize,
 }
@@ -33,7 +32,7 @@ struct Mapping {
 #[derive(Debug, Clone, Default)]
 struct Space {
     number: u32,
-    mappings: BTreeMap<u64, Mapping>,
+    mappings: CodeMap<Mapping>,
     /// The same for the unwinder, once it is asked for.
     unwinding: Option<UnwindSpace>,
 }
@@ -96,18 +95,7 @@ impl Code {
         let space = self.spaces.entry(pid).or_default();
         space.number = self.numbers;
         space.unwinding = None;
-        let covered: Vec<u64> = space.mappings.range(start..end).map(|(at, _)| *at).collect();
-        for at in covered {
-            let Some(old) = space.mappings.remove(&at) else { continue };
-            if old.end > end {
-                let offset = old.offset.wrapping_add(end - old.start);
-                space.mappings.insert(end, Mapping { start: end, offset, ..old });
-            }
-        }
-        if let Some((_, before)) = space.mappings.range_mut(..start).next_back() {
-            before.end = before.end.min(start);
-        }
-        space.mappings.insert(start, Mapping { start, end, offset, module });
+        space.mappings.insert(start..end, Mapping { start, offset, module });
     }
 
     /// A process begins as the copy of another.
@@ -174,10 +162,13 @@ impl Code {
         frames
     }
 
+    /// What a process has mapped at an address.
+    fn mapping(&self, pid: i32, address: u64) -> Option<&Mapping> {
+        self.spaces.get(&pid)?.mappings.find(address).map(|(_, mapping)| mapping)
+    }
+
     fn user(&mut self, pid: i32, lookup: u64, builder: &mut Builder) -> Box<[FrameId]> {
-        let space = self.spaces.get(&pid);
-        let below = space.and_then(|space| space.mappings.range(..=lookup).next_back());
-        let Some(mapping) = below.map(|(_, m)| *m).filter(|mapping| lookup < mapping.end) else {
+        let Some(mapping) = self.mapping(pid, lookup).copied() else {
             builder.lose(LossKind::AddressesUnknown, 1, "addresses in no mapping of the file");
             return Box::new([builder.frame(Frame::new(None, "?", None))]);
         };
@@ -255,11 +246,8 @@ impl Code {
 
     /// The module of an unnamed kernel address, by where it is mapped.
     fn kernel_module(&self, lookup: u64) -> String {
-        let space = self.spaces.get(&KERNEL);
-        let below = space.and_then(|space| space.mappings.range(..=lookup).next_back());
-        let path =
-            below.map(|(_, m)| m).filter(|m| lookup < m.end).map(|m| &self.modules[m.module].path);
-        match path {
+        let mapping = self.mapping(KERNEL, lookup);
+        match mapping.map(|mapping| &self.modules[mapping.module].path) {
             Some(path) if path.starts_with('[') && !path.starts_with("[kernel") => path.clone(),
             _ => "[kernel]".to_owned(),
         }
@@ -284,16 +272,17 @@ fn stack_pointer(arch: Arch) -> u8 {
 
 /// A process's mappings as the unwinder wants them.
 fn unwind_space(
-    mappings: &BTreeMap<u64, Mapping>,
+    mappings: &CodeMap<Mapping>,
     modules: &mut [Module],
     builder: &mut Builder,
 ) -> UnwindSpace {
     let mut space = UnwindSpace::new();
-    for mapping in mappings.values() {
-        let (start, length) = (Avma(mapping.start), mapping.end - mapping.start);
+    for (piece, mapping) in mappings.iter() {
+        let (start, length) = (Avma(piece.start), piece.end - piece.start);
         match modules[mapping.module].image(builder) {
             Some(image) => {
-                space.add_module(start, length, FileOffset(mapping.offset), image);
+                let offset = mapping.offset.wrapping_add(piece.start - mapping.start);
+                space.add_module(start, length, FileOffset(offset), image);
             }
             None => space.add_code(start, length),
         }
@@ -342,5 +331,26 @@ fn running(recorded: Option<&[u8]>, builder: &mut Builder) -> Option<KernelSymbo
             builder.lose(LossKind::KernelSymbolsMissing, 1, &error.to_string());
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_over_the_middle_of_another_leaves_both_of_its_ends() {
+        let (mut code, mut builder) = (Code::default(), Builder::default());
+        code.map(7, (0x1000, 0x3000, 0x400), ("/outer", None), &mut builder);
+        code.map(7, (0x2000, 0x1000, 0), ("/inner", None), &mut builder);
+        let found = |address| {
+            let mapping = code.mapping(7, address)?;
+            let module = code.modules[mapping.module].path.as_str();
+            Some((module, address - mapping.start + mapping.offset))
+        };
+        assert_eq!(found(0x1fff), Some(("/outer", 0x13ff)));
+        assert_eq!(found(0x2010), Some(("/inner", 0x10)));
+        assert_eq!(found(0x3000), Some(("/outer", 0x2400)));
+        assert_eq!(found(0x4000), None);
     }
 }
