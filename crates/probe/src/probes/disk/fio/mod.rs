@@ -1,9 +1,12 @@
 //! Reads fio's job files, with its meanings and defaults (its `HOWTO`).
 //!
 //! Three steps: the text becomes the lines of one job, after what `[global]` says (here); lines become
-//! a job (`options`); the job becomes a [`Definition`] (`plan`). What cannot be done here is refused where it would
-//! be another workload, and noted where it only changes details.
+//! a job (`options`); the job becomes a [`Definition`] (`plan`, with the engines of `engines`). An option
+//! that would change the result is refused. An option that changes only details is named in a note.
 
+#[cfg(test)]
+mod corpus;
+mod engines;
 mod options;
 mod plan;
 
@@ -27,6 +30,14 @@ impl Line<'_> {
         let equals = if value.is_empty() { "" } else { "=" };
         Fault::new(format!("line {number}: `{option}{equals}{value}` {why}")).hint(hint)
     }
+
+    /// fio would put a variable's value in.
+    fn needs_no_environment(&self) -> Result<(), Fault> {
+        if self.value.contains("${") {
+            return Err(self.fault("needs an environment variable", "write the value itself"));
+        }
+        Ok(())
+    }
 }
 
 /// Lines of the first job, after those of `[global]` that are valid for it.
@@ -48,13 +59,27 @@ pub fn parse(text: &str) -> Result<Definition, Fault> {
             .hint("begin one with its name in brackets, such as `[job]`, below `[global]`"));
     };
     let mut job = Job::default();
-    // Sizes depend on it, wherever it stands.
-    for line in sections.lines.iter().filter(|line| line.option == "kb_base") {
-        job.kilo = match line.value {
-            "1000" => 1000,
-            "1024" => 1024,
-            _ => return Err(line.fault("is not understood", "it is 1000 or 1024")),
-        };
+    let mut engine = None;
+    // Sizes depend on `kb_base`, values for reads and writes on `rw`, and some options on the engine,
+    // wherever they stand.
+    for line in &sections.lines {
+        match (line.option, line.value) {
+            ("kb_base", "1000") => job.kilo = 1000,
+            ("kb_base", "1024") => job.kilo = 1024,
+            ("kb_base", _) => {
+                return Err(line.fault("is not understood", "it is 1000 or 1024"));
+            }
+            ("rw" | "readwrite", _) => {
+                line.needs_no_environment()?;
+                job.direction(*line)?;
+            }
+            ("ioengine", _) => engine = Some(*line),
+            _ => {}
+        }
+    }
+    // The last one counts. Where it is refused, its options are no mistakes.
+    if let Some(line) = engine {
+        job.choose_engine(line)?;
     }
     for line in &sections.lines {
         job.take(*line)?;
@@ -98,9 +123,6 @@ fn sections(text: &str) -> Result<Sections<'_>, Fault> {
         }
         let (option, value) = line.split_once('=').unwrap_or((line, ""));
         let line = Line { number, option: option.trim(), value: value.trim() };
-        if value.contains("${") {
-            return Err(line.fault("needs an environment variable", "write the value itself"));
-        }
         // What comes after the first job, also a later `[global]`, is not for it.
         if found.others.is_empty() && (!global || found.job.is_none()) {
             found.lines.push(line);
@@ -115,7 +137,13 @@ struct Job {
     kilo: u64,
     claims: Vec<String>,
     notes: Vec<String>,
+    /// What is left out, by the reason: see [`options::left_out`].
+    left_out: Vec<(&'static str, Vec<String>)>,
     random: bool,
+    /// Of random requests only one in so many goes somewhere new.
+    new_offset_every: u64,
+    /// Bytes that sequential requests skip between each other.
+    skip: u64,
     /// Reads and writes, or only one of both.
     reads: bool,
     writes: bool,
@@ -128,7 +156,8 @@ struct Job {
     file_size: Option<u64>,
     stride: Option<u64>,
     depth: u32,
-    engine: String,
+    /// The engine, and the number of its line.
+    engine: Option<(String, usize)>,
     jobs: u32,
     direct: bool,
     through: bool,
@@ -143,6 +172,28 @@ struct Job {
     invalidate: bool,
     pre_read: bool,
     seed: Option<u64>,
+    /// Whether what is written gets a checksum, and what is read is checked.
+    verify: bool,
+    /// Whether all that was written is read back at the end.
+    reads_back: bool,
+    zones: Zones,
+    files: u32,
+    /// Refused where the job writes.
+    writes_flushed: Option<Fault>,
+    /// Refused where the job writes and checks.
+    reads_between_writes: Option<Fault>,
+    /// Refused where the job does not go to random places.
+    several_files: Option<Fault>,
+    /// Refused where random writes go to zones.
+    zoned: Option<Fault>,
+}
+
+/// What `zonemode` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Zones {
+    None,
+    /// Those of the device.
+    Device,
 }
 
 impl Default for Job {
@@ -152,7 +203,10 @@ impl Default for Job {
             kilo: 1024,
             claims: Vec::new(),
             notes: Vec::new(),
+            left_out: Vec::new(),
             random: false,
+            new_offset_every: 1,
+            skip: 0,
             reads: true,
             writes: false,
             read_percent: 50,
@@ -164,7 +218,7 @@ impl Default for Job {
             file_size: None,
             stride: None,
             depth: 1,
-            engine: "libaio".to_owned(),
+            engine: None,
             jobs: 1,
             direct: false,
             through: false,
@@ -179,6 +233,14 @@ impl Default for Job {
             invalidate: true,
             pre_read: false,
             seed: None,
+            verify: false,
+            reads_back: true,
+            zones: Zones::None,
+            files: 1,
+            writes_flushed: None,
+            reads_between_writes: None,
+            several_files: None,
+            zoned: None,
         }
     }
 }
@@ -276,9 +338,37 @@ mod tests {
         assert_eq!(spec("rw=randread percentage_random=30").access, Access::Mixed { random: 0.3 });
         assert_eq!(spec("rw=randread percentage_random=0").access, Access::Sequential);
         assert!(!notes("rw=randread norandommap").contains("twice"));
-        for line in ["rw=trim", "rw=randtrim", "rw=randread:8", "rw=scan", "rwmixread=101", "rw="] {
+        for line in ["rw=trim", "rw=trimwrite", "rw=scan", "rwmixread=101", "rw=", "rw=randread:0"]
+        {
             refused(line);
         }
+    }
+
+    #[test]
+    fn offsets_with_a_number_of_their_own() {
+        assert_eq!(spec("rw=randread:8").access, Access::Mixed { random: 0.125 });
+        assert!(notes("rw=randread:8").contains("one request in 8 goes to a random place"));
+        assert_eq!(spec("rw=randread:1").access, Access::Random);
+        assert_eq!(spec("rw=randread:2 rw=read").access, Access::Sequential, "the last one counts");
+        // The block counts, wherever it stands.
+        let found = spec("rw=write:112k bs=16k");
+        assert_eq!((found.access, found.align), (Access::Sequential, Some(128 << 10)));
+        assert!(refused("rw=read:-8k").contains("backwards"));
+        assert!(refused("rw=randread:8 rw_sequencer=identical").contains("again"));
+        assert_eq!(
+            spec("rw=randread:8 rw_sequencer=sequential").access,
+            spec("rw=randread:8").access
+        );
+    }
+
+    #[test]
+    fn of_values_for_reads_and_writes_the_one_in_use_counts() {
+        assert_eq!(spec("rw=randread bs=4k,8k").block, 4 << 10);
+        assert!(notes("bs=4k,8k").contains("of `bs=4k,8k` only `4k` counts: the job only reads"));
+        assert_eq!(spec("bs=4k,8k,16k rw=write").block, 8 << 10);
+        assert_eq!(spec("rw=randrw bs=4k,4k,16k").block, 4 << 10);
+        assert!(refused("rw=rw bs=4k,8k").contains("several values"));
+        assert_eq!(spec("rw=write rate_iops=1,2").rate, Some(2));
     }
 
     #[test]
@@ -299,22 +389,17 @@ mod tests {
         assert!(notes("bs=4KiB").contains("counts 1000"));
         assert_eq!(spec("bs=4k kb_base=1000").block, 4000);
         assert_eq!(spec("kb_base=1000 bs=4kib").block, 4096);
-        for value in [
-            "4k,8k",
-            "4k-64k",
-            "4q",
-            "k",
-            "",
-            "-1",
-            "50%",
-            "18446744073709551615k",
-            "0x10",
-            "4kß",
-            "0",
-        ] {
+        for value in
+            ["4k-64k", "4q", "k", "", "-1", "50%", "18446744073709551615k", "0x10", "4kß", "0"]
+        {
             refused(&format!("bs={value}"));
         }
         assert!(refused("bsrange=4k-64k").contains("several sizes"));
+        assert!(refused("bssplit=4k/60:64k/40").contains("several sizes"));
+        for line in ["bsrange=8k-8k", "bssplit=8k/100", "bssplit=8k/40:8k/60", "bssplit=8k"] {
+            assert_eq!(spec(line).block, 8 << 10, "{line}");
+        }
+        assert_eq!(parse("[a]\nsize=100%").unwrap().spec.size, Spec::default().size);
         refused("kb_base=7");
     }
 
@@ -324,13 +409,50 @@ mod tests {
         assert_eq!((found.size, found.working_set), (1 << 30, Some(256 << 20)));
         assert_eq!(spec("rw=randread ba=512").align, Some(512));
         assert_eq!(spec("rw=read ba=512").align, None);
-        assert!(notes("offset=1m io_size=3m").contains("`io_size` is left out"));
+        let left_out = notes("offset=1m zero_buffers io_size=3m");
+        assert!(left_out.contains("`offset`, `io_size` are left out: "), "{left_out}");
+        assert!(left_out.contains("`zero_buffers` is left out: what is written"), "{left_out}");
         let target = |lines| job(lines).unwrap().target;
         assert_eq!(target("directory=/data filename=f").as_deref(), Some("/data/f"));
         assert_eq!(target("directory=/data").as_deref(), Some("/data"));
         assert_eq!(target(""), None);
         refused("size=1k");
-        refused("nrfiles=3");
+        assert!(refused("nrfiles=3").contains("several files"));
+        assert!(notes("rw=randread nr_files=3").contains("one file of the same size"));
+        // An escaped colon is part of a name.
+        assert!(!notes(r"filename=a\:b").contains("several files"));
+        assert!(notes("filename=a:b").contains("several files"));
+    }
+
+    #[test]
+    fn zoned_devices() {
+        assert!(notes("zonemode=zbd zonesize=256m").contains("has no zones"));
+        assert!(refused("rw=randwrite zonemode=zbd").contains("sequential within each zone"));
+        assert!(refused("zonemode=strided zonesize=1m zoneskip=1m").contains("zone after zone"));
+        assert!(!notes("zonemode=none").contains("zone"));
+    }
+
+    #[test]
+    fn checks_are_left_out_and_what_reads_between_writes_is_refused() {
+        assert!(notes("rw=write verify=crc32c").contains("reads all of it back at the end"));
+        assert!(!notes("rw=write verify=md5 do_verify=0").contains("reads all of it back"));
+        assert!(notes("rw=read verify=meta verify_fatal=1").contains("nothing is checked"));
+        assert!(!notes("rw=write verify=0").contains("check"));
+        assert!(refused("rw=write verify=crc32c verify_backlog=64").contains("between the writes"));
+        assert!(job("rw=write verify_backlog=64").is_ok() && job("verify_backlog=0").is_ok());
+        assert!(refused("verify_only=1").contains("only checks"));
+    }
+
+    #[test]
+    fn what_is_off_is_no_reason_to_refuse() {
+        for line in ["thinktime=0", "latency_target=0", "create_only=0", "rate_process=linear"] {
+            assert!(job(line).is_ok(), "{line}");
+        }
+        for line in ["thinktime=5", "latency_target=1ms", "create_only=1", "rate_process=poisson"] {
+            refused(line);
+        }
+        assert!(refused("read_iolog=trace.log").contains("repeats"));
+        assert!(job("fsync=32").is_ok(), "of reads nothing is flushed");
     }
 
     #[test]
@@ -351,9 +473,14 @@ mod tests {
     #[test]
     fn engines_and_caches() {
         for (lines, engine, depth) in [
+            ("", Engine::Psync, 1),
+            ("iodepth=32 direct=1", Engine::Psync, 1),
             ("ioengine=libaio iodepth=8 direct=1", Engine::IoUring, 8),
+            ("ioengine=libaio iodepth=8", Engine::Psync, 1),
             ("ioengine=io_uring iodepth=8", Engine::IoUring, 8),
-            ("ioengine=posixaio iodepth=8", Engine::IoUring, 8),
+            ("ioengine=posixaio iodepth=8 direct=1", Engine::Psync, 1),
+            ("ioengine=vsync iodepth=8 rw=randread", Engine::Psync, 1),
+            ("ioengine=splice", Engine::Psync, 1),
             ("ioengine=psync iodepth=8", Engine::Psync, 1),
             ("ioengine=sync", Engine::Psync, 1),
             ("ioengine=pvsync2 iodepth=2", Engine::Psync, 1),
@@ -362,9 +489,14 @@ mod tests {
             let found = spec(lines);
             assert_eq!((found.engine, found.depth), (engine, depth), "{lines}");
         }
-        assert!(notes("iodepth=8").contains("libaio without `direct=1` is not asynchronous"));
-        assert!(!notes("iodepth=8 direct=1").contains("not asynchronous"));
+        assert!(notes("iodepth=8").contains("no `ioengine`: psync, `iodepth` has no effect"));
+        assert!(!notes("").contains("ioengine") && !notes("iodepth=1").contains("ioengine"));
+        let buffered = notes("ioengine=libaio iodepth=8");
+        assert!(buffered.contains("`libaio` without `direct=1` waits for each request"));
+        assert!(!notes("ioengine=libaio iodepth=8 direct=1").contains("waits for each request"));
+        assert!(notes("ioengine=posixaio iodepth=8").contains("one after the other"));
         assert!(notes("ioengine=psync iodepth=8").contains("waits for each request"));
+        assert!(refused("ioengine=vsync iodepth=8").contains("joins"));
         for (lines, cache) in [
             ("direct=1", Cache::Direct),
             ("buffered=0", Cache::Direct),
@@ -379,9 +511,41 @@ mod tests {
         assert!(!spec("pre_read=1").drop_cache);
         assert!(refused("rw=write fdatasync=1").contains("`fdatasync=1` is another workload"));
         assert!(job("rw=write fsync=0").is_ok());
-        for lines in ["ioengine=rbd", "direct=1 ioengine=mmap", "sync=2", "direct=yes", "iodepth=0"]
-        {
+        for lines in ["direct=1 ioengine=mmap", "sync=2", "direct=yes", "iodepth=0"] {
             refused(lines);
+        }
+    }
+
+    #[test]
+    fn engines_of_other_storage_are_named() {
+        let found = spec("ioengine=rbd iodepth=32 pool=rbd rw=randwrite");
+        assert_eq!((found.engine, found.depth), (Engine::IoUring, 32));
+        assert_eq!(found.cache, Cache::Direct);
+        let told = notes("ioengine=rbd iodepth=32 pool=rbd rbdname=x");
+        assert!(told.contains("`rbd` reaches its storage over a network"), "{told}");
+        assert!(told.contains("`pool`, `rbdname` are left out"), "{told}");
+        // Without its engine the option is a mistake.
+        assert!(refused("pool=rbd").contains("not known"));
+        assert_eq!(spec("ioengine=http iodepth=4").depth, 1);
+        let found = spec("ioengine=dev-dax direct=1 sync=1 rw=randwrite");
+        assert_eq!((found.engine, found.cache), (Engine::Mmap, Cache::Cached));
+        assert!(notes("ioengine=libpmem").contains("memory itself is the storage"));
+        let found = spec("ioengine=sg sg_write_mode=write");
+        assert_eq!((found.engine, found.cache), (Engine::Psync, Cache::Direct));
+        refused("ioengine=sg sg_write_mode=verify_bytchk_01");
+        for (engine, word) in [
+            ("null", "does nothing"),
+            ("net", "bench net"),
+            ("filestat", "bench files"),
+            ("exec", "bench cmd"),
+            ("cpuio", "computes"),
+            ("windowsaio", "another system"),
+            ("external:x.so", "not known"),
+            ("sesame", "not known"),
+        ] {
+            let Fault { what, hint } = job(&format!("ioengine={engine}")).expect_err(engine);
+            let fault = format!("{what}; {}", hint.expect(engine));
+            assert!(fault.contains("line 3: `ioengine=") && fault.contains(word), "{fault}");
         }
     }
 
@@ -406,7 +570,7 @@ mod tests {
         assert_eq!(spec("rate=1m rate_iops=100").rate, Some(100));
         assert!(notes("rate=10000").contains("rounded"));
         assert!(notes("rw=rw rate_iops=9").contains("both together"));
-        for lines in ["rate=1", "rate_iops=0", "rate_iops=1,2", "thinktime=5", "rate=9 bs=0"] {
+        for lines in ["rate=1", "rate_iops=0", "rw=rw rate_iops=1,2", "rate=9 bs=0"] {
             refused(lines);
         }
     }
@@ -423,7 +587,10 @@ mod tests {
     fn mistakes_are_named() {
         assert!(refused("frobnicate=1").contains("line 3: `frobnicate=1`"));
         assert!(refused("size=${SIZE}").contains("environment"));
-        assert!(refused("verify=crc32c").contains("checked"));
+        assert!(refused("rw=${RW}").contains("environment"));
+        // Neither the target nor other jobs matter.
+        assert_eq!(job("directory=${DIR}").unwrap().target.as_deref(), Some("${DIR}"));
+        assert!(parse("[a]\nsize=1m\n[b]\nbs=${BS}").is_ok());
         assert!(refused("numjobs=99999999999").contains("numjobs"));
         for text in ["", "\r\n", "# only a comment", "[global]\nbs=4k", "bs=4k\n[a]", "[a", "[]"] {
             assert!(parse(text).expect_err(text).hint.is_some(), "{text}");

@@ -1,16 +1,23 @@
-//! What each option of a job means: it sets a part of the [`Job`], or is refused with the line's number.
+//! What each option of a job means: it sets a part of the [`Job`], has no effect here, or is refused with
+//! the line's number.
 
 use std::time::Duration;
 
 use super::super::spec::HotSpot;
-use super::{Job, Line};
+use super::{Job, Line, Zones};
 use crate::inside::Fault;
 
-/// Options about output, order of jobs, file making and other things that are no part of the load.
+/// Options about output, the order of jobs and how files are made: they are no part of the load.
 const HARMLESS: &[&str] = &[
+    "allow_file_create",
+    "allow_mounted_write",
     "allrandrepeat",
+    "block_error_percentiles",
+    "blocksize_unaligned",
+    "bs_unaligned",
     "bwavgtime",
     "clat_percentiles",
+    "clocksource",
     "continue_on_error",
     "create_fsync",
     "create_on_open",
@@ -20,125 +27,342 @@ const HARMLESS: &[&str] = &[
     "disable_clat",
     "disable_lat",
     "disable_slat",
+    "disk_util",
+    "error_dump",
+    "exit_what",
     "exitall",
+    "exitall_on_error",
     "fallocate",
     "file_service_type",
     "filename_format",
     "group_reporting",
+    "gtod_cpu",
     "gtod_reduce",
+    "ignore_error",
     "iopsavgtime",
     "kb_base",
     "lat_percentiles",
+    "log_alternate_epoch",
+    "log_alternate_epoch_clock_id",
     "log_avg_msec",
+    "log_compression",
+    "log_compression_cpus",
+    "log_entries",
+    "log_hist_coarseness",
     "log_hist_msec",
+    "log_max_value",
+    "log_offset",
+    "log_prio",
+    "log_store_compressed",
+    "log_unix_epoch",
     "loops",
     "new_group",
+    "openfiles",
     "overwrite",
-    "percentile_list",
     "per_job_logs",
+    "percentile_list",
     "randrepeat",
+    "rate_ignore_thinktime",
+    "significant_figures",
     "slat_percentiles",
+    "stats",
     "stonewall",
+    "thinktime_blocks",
+    "thinktime_blocks_type",
+    "thinktime_iotime",
+    "thinktime_spin",
     "thread",
+    "threads",
+    "trim_verify_zero",
     "unified_rw_reporting",
+    "unique_filename",
     "unit_base",
     "unlink",
+    "unlink_each_loop",
+    "wait_for",
     "wait_for_previous",
     "write_bw_log",
     "write_hist_log",
+    "write_iolog",
     "write_iops_log",
     "write_lat_log",
+    // Details of `verify` and `zonemode`, which have notes of their own.
+    "experimental_verify",
+    "ignore_zone_limits",
+    "job_max_open_zones",
+    "max_open_zones",
+    "read_beyond_wp",
+    "verify_async",
+    "verify_async_cpus",
+    "verify_backlog_batch",
+    "verify_dump",
+    "verify_fatal",
+    "verify_interval",
+    "verify_offset",
+    "verify_pattern",
+    "verify_state_load",
+    "verify_state_save",
+    "zone_reset_frequency",
+    "zone_reset_threshold",
+    "zonecapacity",
+    "zonerange",
+    "zonesize",
+    "zoneskip",
 ];
 
-/// Options that change how a request is made, but hardly the workload.
-const LEFT_OUT: &[&str] = &[
-    "buffer_compress_percentage",
-    "buffer_pattern",
-    "cpus_allowed",
-    "cpus_allowed_policy",
-    "dedupe_percentage",
-    "end_fsync",
-    "fadvise_hint",
-    "fixedbufs",
-    "fsync_on_close",
-    "hipri",
-    "io_limit",
-    "io_size",
-    "iodepth_batch",
-    "iodepth_batch_complete",
-    "iodepth_batch_complete_max",
-    "iodepth_batch_complete_min",
-    "iodepth_batch_submit",
-    "iodepth_low",
-    "iomem",
-    "iomem_align",
-    "mem",
-    "nice",
-    "nonvectored",
-    "number_ios",
-    "numa_cpu_nodes",
-    "numa_mem_policy",
-    "offset",
-    "prio",
-    "prioclass",
-    "random_generator",
-    "refill_buffers",
-    "registerfiles",
-    "scramble_buffers",
-    "softrandommap",
-    "sqthread_poll",
-    "startdelay",
-    "zero_buffers",
+/// Options that change how a request is made, but hardly the workload: names, and what is done here.
+const LEFT_OUT: &[(&[&str], &str)] = &[
+    (
+        &[
+            "buffer_compress_chunk",
+            "buffer_compress_percentage",
+            "buffer_pattern",
+            "dedupe_global",
+            "dedupe_mode",
+            "dedupe_percentage",
+            "dedupe_working_set_percentage",
+            "refill_buffers",
+            "scramble_buffers",
+            "zero_buffers",
+        ],
+        "what is written here cannot be compressed",
+    ),
+    (
+        &[
+            "cgroup",
+            "cgroup_nodelete",
+            "cgroup_weight",
+            "cmdprio",
+            "cmdprio_bssplit",
+            "cmdprio_class",
+            "cmdprio_percentage",
+            "cpumask",
+            "cpus_allowed",
+            "cpus_allowed_policy",
+            "gid",
+            "ioscheduler",
+            "nice",
+            "numa_cpu_nodes",
+            "numa_mem_policy",
+            "prio",
+            "prioclass",
+            "uid",
+        ],
+        "threads run here as the place starts them, on its CPUs and with its priority",
+    ),
+    (
+        &[
+            "atomic",
+            "fadvise_hint",
+            "fixedbufs",
+            "force_async",
+            "hipri",
+            "hipri_percentage",
+            "hugepage-size",
+            "io_submit_mode",
+            "iodepth_batch",
+            "iodepth_batch_complete",
+            "iodepth_batch_complete_max",
+            "iodepth_batch_complete_min",
+            "iodepth_batch_submit",
+            "iodepth_low",
+            "iomem",
+            "iomem_align",
+            "lockmem",
+            "mem",
+            "mem_align",
+            "nonvectored",
+            "registerfiles",
+            "serialize_overlap",
+            "sqthread_poll",
+            "sqthread_poll_cpu",
+            "userspace_reap",
+            "write_hint",
+        ],
+        "requests are submitted here one by one, from ordinary memory; `--batch` submits several \
+         together",
+    ),
+    (
+        &[
+            "file_append",
+            "fileoffset",
+            "fill_device",
+            "fill_fs",
+            "io_limit",
+            "io_size",
+            "number_ios",
+            "offset",
+            "offset_align",
+        ],
+        "requests go to all of the file here, from its beginning, until the time is over",
+    ),
+    (&["random_generator", "softrandommap"], "offsets come from a generator of our own"),
+    (
+        &[
+            "latency_percentile",
+            "latency_run",
+            "latency_window",
+            "max_latency",
+            "rate_cycle",
+            "rate_iops_min",
+            "rate_min",
+            "ratecycle",
+            "ratemin",
+            "ss",
+            "ss_dur",
+            "ss_ramp",
+            "steadystate",
+            "steadystate_duration",
+            "steadystate_ramp_time",
+        ],
+        "the run ends here when its time is over, whatever the rates and latencies are",
+    ),
+    (&["end_fsync", "fsync_on_close"], "nothing is flushed here after the last request"),
+    (
+        &["flow", "flow_id", "flow_sleep", "startdelay"],
+        "the job is done alone here and begins at once",
+    ),
+    (&["exec_prerun", "exec_postrun", "lockfile"], "nothing is done here but the requests"),
 ];
+
+/// Options that make another workload: names, why, and the way out. The value 0 turns each off.
+const REFUSED: &[(&[&str], &str, &str)] = &[
+    (
+        &["thinktime"],
+        "pauses between requests, which cannot be done here",
+        "leave it out; `rate_iops` limits how fast requests begin",
+    ),
+    (
+        &["latency_target"],
+        "searches for a depth, which cannot be done here",
+        "leave it out and give `iodepth`",
+    ),
+    (
+        &["read_iolog", "read_iolog_chunked", "merge_blktrace_file"],
+        "repeats the requests of a trace, which cannot be done here",
+        "describe them with `rw`, `bs` and `iodepth`",
+    ),
+    (
+        &["trim_percentage", "trim_backlog"],
+        "cannot be done: nothing is trimmed here",
+        "leave it out",
+    ),
+    (
+        &["verify_only"],
+        "only checks what another run wrote: nothing is checked here",
+        "leave it out",
+    ),
+    (&["create_only"], "makes files and no requests", "`culprit bench files` measures that"),
+    (&["opendir"], "asks for several files", "one file is used here: leave it out"),
+];
+
+/// Why an option has no effect here; none of others.
+pub(super) fn left_out(option: &str) -> Option<&'static str> {
+    LEFT_OUT.iter().find(|(names, _)| names.contains(&option)).map(|(_, reason)| *reason)
+}
 
 impl Job {
     pub(super) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 
+    /// Adds an option to those that are left out for a reason.
+    pub(super) fn leave_out(&mut self, option: &str, reason: &'static str) {
+        let known = self.left_out.iter().position(|(other, _)| *other == reason);
+        let at = known.unwrap_or_else(|| {
+            self.left_out.push((reason, Vec::new()));
+            self.left_out.len() - 1
+        });
+        let options = &mut self.left_out[at].1;
+        if !options.iter().any(|other| other == option) {
+            options.push(option.to_owned());
+        }
+    }
+
     pub(super) fn take(&mut self, line: Line<'_>) -> Result<(), Fault> {
+        // The values of these do not matter.
         match line.option {
-            "rw" | "readwrite" => self.direction(line)?,
-            "rwmixread" => self.read_percent = percentage(line)?,
-            "rwmixwrite" => self.read_percent = 100 - percentage(line)?,
-            "percentage_random" => self.random_percent = percentage(line)?,
-            "random_distribution" => self.distribution(line)?,
-            "norandommap" => self.random_map = !flag(line)?,
-            "bs" | "blocksize" => self.block = self.bytes(line)?,
-            "ba" | "blockalign" => self.align = Some(self.bytes(line)?),
-            "size" => self.size = Some(self.bytes(line)?),
-            "filesize" => self.file_size = Some(self.bytes(line)?),
-            "offset_increment" => self.stride = Some(self.bytes(line)?),
-            "iodepth" => self.depth = count(line)?,
-            "ioengine" => line.value.clone_into(&mut self.engine),
-            "numjobs" => self.jobs = count(line)?,
-            "direct" => self.direct = flag(line)?,
-            "buffered" => self.direct = !flag(line)?,
-            "sync" => self.sync(line)?,
-            "fsync" | "fdatasync" => self.flush(line)?,
-            "runtime" | "timeout" => self.runtime = Some(time(line)?).filter(|t| !t.is_zero()),
-            "time_based" => self.time_based = flag(line)?,
-            "ramp_time" => self.ramp = time(line)?,
-            "rate_iops" => self.rate = Some(u64::from(count(line)?)),
-            "rate" => self.bytes_rate = Some(self.bytes(line)?),
-            "name" | "description" => self.claims.push(line.value.to_owned()),
+            "name" | "description" => {
+                if !line.value.contains("${") {
+                    self.claims.push(line.value.to_owned());
+                }
+                return Ok(());
+            }
             "filename" => self.file = Some(line.value.to_owned()),
             "directory" => self.directory = Some(line.value.to_owned()),
-            "invalidate" => self.invalidate = flag(line)?,
-            "pre_read" => self.pre_read = flag(line)?,
-            "randseed" => self.seed = Some(number(line, line.value)?),
-            "nrfiles" if line.value == "1" => {}
             option if HARMLESS.contains(&option) => {}
-            option if LEFT_OUT.contains(&option) => {
-                self.note(format!("`{option}` is left out here"));
-            }
-            _ => return Err(unknown(line)),
+            option => match left_out(option).or_else(|| self.of_engine(line)) {
+                Some(reason) => self.leave_out(option, reason),
+                None => {
+                    line.needs_no_environment()?;
+                    return self.set(line);
+                }
+            },
         }
         Ok(())
     }
 
-    fn direction(&mut self, line: Line<'_>) -> Result<(), Fault> {
-        (self.random, self.reads, self.writes) = match line.value {
+    fn set(&mut self, line: Line<'_>) -> Result<(), Fault> {
+        match line.option {
+            // They were read before the others.
+            "rw" | "readwrite" | "ioengine" => {}
+            "rw_sequencer" => self.sequencer(line)?,
+            "rwmixread" => self.read_percent = self.percentage(line)?,
+            "rwmixwrite" => self.read_percent = 100 - self.percentage(line)?,
+            "percentage_random" => self.random_percent = self.percentage(line)?,
+            "random_distribution" => self.distribution(line)?,
+            "norandommap" => self.random_map = !flag(line)?,
+            "bs" | "blocksize" => self.block = self.bytes(line)?,
+            "bsrange" | "blocksize_range" => self.block = self.only_size(line, '-')?,
+            "bssplit" => self.block = self.only_size(line, ':')?,
+            "ba" | "blockalign" => self.align = Some(self.bytes(line)?),
+            "size" if line.value == "100%" => self.size = None,
+            "size" => self.size = Some(self.bytes(line)?),
+            "filesize" => self.file_size = Some(self.bytes(line)?),
+            "offset_increment" => self.stride = Some(self.bytes(line)?),
+            "iodepth" => self.depth = self.count(line)?,
+            "numjobs" => self.jobs = self.count(line)?,
+            "direct" => self.direct = flag(line)?,
+            "buffered" => self.direct = !flag(line)?,
+            "sync" => self.sync(line)?,
+            "fsync" | "fdatasync" | "write_barrier" | "sync_file_range" => self.flush(line)?,
+            "runtime" | "timeout" => self.runtime = Some(time(line)?).filter(|t| !t.is_zero()),
+            "time_based" => self.time_based = flag(line)?,
+            "ramp_time" => self.ramp = time(line)?,
+            "rate_iops" => self.rate = Some(u64::from(self.count(line)?)),
+            "rate" => self.bytes_rate = Some(self.bytes(line)?),
+            "rate_process" if line.value == "linear" => {}
+            "rate_process" => {
+                return Err(line.fault(
+                    "begins requests at random times, which cannot be done here",
+                    "use `linear`; latencies count from the planned time",
+                ));
+            }
+            "invalidate" => self.invalidate = flag(line)?,
+            "pre_read" => self.pre_read = flag(line)?,
+            "randseed" => self.seed = Some(number(line, line.value)?),
+            "nrfiles" | "nr_files" => self.number_of_files(line)?,
+            "verify" => self.verify = !matches!(line.value, "0" | "none"),
+            "do_verify" => self.reads_back = flag(line)?,
+            "verify_backlog" => {
+                let between = line.fault(
+                    "reads back what was written, between the writes: nothing is checked here",
+                    "leave it out, or mix reads and writes with `rw=randrw`",
+                );
+                self.reads_between_writes = (line.value != "0").then_some(between);
+            }
+            "zonemode" => self.zonemode(line)?,
+            _ => return refuse(line),
+        }
+        Ok(())
+    }
+
+    pub(super) fn direction(&mut self, line: Line<'_>) -> Result<(), Fault> {
+        let (direction, modifier) = match line.value.split_once(':') {
+            Some((direction, modifier)) => (direction, Some(modifier)),
+            None => (line.value, None),
+        };
+        (self.random, self.reads, self.writes) = match direction {
             "read" => (false, true, false),
             "write" => (false, false, true),
             "rw" | "readwrite" => (false, true, true),
@@ -148,12 +372,6 @@ impl Job {
             other if other.contains("trim") => {
                 return Err(line.fault("cannot be done: nothing is trimmed here", "read or write"));
             }
-            other if other.contains(':') => {
-                return Err(line.fault(
-                    "has a number of its own, which cannot be done here",
-                    "leave the colon and what follows out",
-                ));
-            }
             _ => {
                 return Err(line.fault(
                     "is not understood",
@@ -161,7 +379,77 @@ impl Job {
                 ));
             }
         };
+        (self.new_offset_every, self.skip) = (1, 0);
+        match modifier {
+            None => {}
+            Some(modifier) if self.random => {
+                self.new_offset_every = number(line, modifier)?;
+                if self.new_offset_every == 0 {
+                    return Err(line.fault("is not understood", "behind the colon is 1 at least"));
+                }
+            }
+            Some(modifier) if modifier.starts_with('-') => {
+                return Err(line.fault(
+                    "goes backwards through the file, which cannot be done here",
+                    "leave the colon and what follows out: then it goes forwards",
+                ));
+            }
+            Some(modifier) => self.skip = self.size_of(line, modifier)?,
+        }
         Ok(())
+    }
+
+    fn sequencer(&self, line: Line<'_>) -> Result<(), Fault> {
+        match line.value {
+            "sequential" => Ok(()),
+            "identical" if self.new_offset_every == 1 && self.skip == 0 => Ok(()),
+            "identical" => Err(line.fault(
+                "asks for the same block again and again, which cannot be done here",
+                "leave it out, or the number in `rw`",
+            )),
+            _ => Err(line.fault("is not understood", "it is sequential or identical")),
+        }
+    }
+
+    fn number_of_files(&mut self, line: Line<'_>) -> Result<(), Fault> {
+        let several =
+            line.fault("takes turns between several files", "one file is used here: leave it out");
+        self.files = self.count(line)?;
+        self.several_files = (self.files > 1).then_some(several);
+        Ok(())
+    }
+
+    fn zonemode(&mut self, line: Line<'_>) -> Result<(), Fault> {
+        self.zones = match line.value {
+            "none" => Zones::None,
+            "zbd" => Zones::Device,
+            "strided" => {
+                return Err(line.fault(
+                    "goes through zone after zone, which cannot be done here",
+                    "leave it out; `culprit bench disk --working-set` uses a part of the file",
+                ));
+            }
+            _ => return Err(line.fault("is not understood", "it is one of none, zbd, strided")),
+        };
+        self.zoned = Some(line.fault(
+            "makes random writes sequential within each zone, which cannot be done here",
+            "use `rw=write`, or leave it out",
+        ));
+        Ok(())
+    }
+
+    /// The size of all requests, where a range or a list has only one.
+    fn only_size(&mut self, line: Line<'_>, between: char) -> Result<u64, Fault> {
+        let several =
+            || line.fault("asks for requests of several sizes", "give one size with `bs`");
+        let value = self.one_value(line)?.to_owned();
+        let mut sizes = Vec::new();
+        for part in value.split(between) {
+            let size = part.split('/').next().unwrap_or_default();
+            sizes.push(self.size_of(line, size)?);
+        }
+        let first = sizes.first().copied().ok_or_else(several)?;
+        if sizes.iter().any(|size| *size != first) { Err(several()) } else { Ok(first) }
     }
 
     fn sync(&mut self, line: Line<'_>) -> Result<(), Fault> {
@@ -181,9 +469,11 @@ impl Job {
     }
 
     fn flush(&mut self, line: Line<'_>) -> Result<(), Fault> {
-        let every: u32 = number(line, line.value)?;
-        if every > 0 {
-            return Err(line.fault(
+        if line.option != "sync_file_range" {
+            number::<u32>(line, line.value)?;
+        }
+        if line.value != "0" {
+            self.writes_flushed = Some(line.fault(
                 "is another workload: nothing is flushed between writes here",
                 "with `sync=dsync` each write waits for the disk",
             ));
@@ -219,7 +509,13 @@ impl Job {
 
     /// Bytes; `k` and its like depend on `kb_base`, `kib` has the other base of both.
     fn bytes(&mut self, line: Line<'_>) -> Result<u64, Fault> {
-        let value = one_value(line)?.to_ascii_lowercase();
+        let value = self.one_value(line)?.to_owned();
+        self.size_of(line, &value)
+    }
+
+    /// The same, of a part of a line's value.
+    fn size_of(&mut self, line: Line<'_>, value: &str) -> Result<u64, Fault> {
+        let value = value.to_ascii_lowercase();
         let wrong = || {
             line.fault("is no size", "a size is a number of bytes, such as `4096`, `4k` or `1g`")
         };
@@ -253,58 +549,63 @@ impl Job {
         let number: u64 = digits.parse().map_err(|_| wrong())?;
         base.checked_pow(power).and_then(|unit| number.checked_mul(unit)).ok_or_else(wrong)
     }
-}
 
-fn unknown(line: Line<'_>) -> Fault {
-    match line.option {
-        "bsrange" | "blocksize_range" | "bssplit" => {
-            line.fault("asks for requests of several sizes", "give one size with `bs`")
+    /// The value, where it is the same for reads and writes or only one of them counts.
+    fn one_value<'a>(&mut self, line: Line<'a>) -> Result<&'a str, Fault> {
+        let mut values = line.value.split(',');
+        let reads = values.next().unwrap_or_default();
+        let writes = values.next().unwrap_or(reads);
+        if reads == writes {
+            return Ok(reads);
         }
-        "thinktime" | "thinktime_blocks" | "rate_process" | "rate_min" | "latency_target" => line
-            .fault(
-                "cannot be done here",
-                "leave it out; `rate_iops` limits how fast requests begin",
-            ),
-        option if option.starts_with("include ") => {
-            line.fault("reads another file", "put its lines here")
+        let (value, does) = match (self.reads, self.writes) {
+            (true, false) => (reads, "reads"),
+            (false, true) => (writes, "writes"),
+            _ => {
+                return Err(
+                    line.fault("has several values, which cannot be done here", "give one value")
+                );
+            }
+        };
+        let Line { option, value: all, .. } = line;
+        self.note(format!("of `{option}={all}` only `{value}` counts: the job only {does}"));
+        Ok(value)
+    }
+
+    fn count(&mut self, line: Line<'_>) -> Result<u32, Fault> {
+        match number(line, self.one_value(line)?)? {
+            0 => Err(line.fault("does nothing", "it is 1 at least")),
+            count => Ok(count),
         }
-        option if option.starts_with("verify") => {
-            line.fault("cannot be done: nothing is checked here", "leave it out")
+    }
+
+    fn percentage(&mut self, line: Line<'_>) -> Result<u64, Fault> {
+        match number(line, self.one_value(line)?)? {
+            percent @ 0..=100 => Ok(percent),
+            _ => Err(line.fault("is no percentage", "it is between 0 and 100")),
         }
-        "nrfiles" | "opendir" | "file_size" => {
-            line.fault("asks for several files", "one file is used here: leave it out")
-        }
-        _ => line.fault("is not known here", "remove the line if the workload does not need it"),
     }
 }
 
-/// The value, where it is the same for reads and writes.
-fn one_value(line: Line<'_>) -> Result<&str, Fault> {
-    let first = line.value.split(',').next().unwrap_or_default();
-    if line.value.split(',').any(|value| value != first) {
-        return Err(line.fault("has several values, which cannot be done here", "give one value"));
+/// What is neither done nor without effect, unless it is off.
+fn refuse(line: Line<'_>) -> Result<(), Fault> {
+    let known = REFUSED.iter().find(|(names, ..)| names.contains(&line.option));
+    match known {
+        Some(_) if line.value == "0" => Ok(()),
+        Some((_, why, hint)) => Err(line.fault(why, hint)),
+        None if line.option.starts_with("include ") => {
+            Err(line.fault("reads another file", "put its lines here"))
+        }
+        None => {
+            Err(line.fault("is not known here", "remove the line if the workload does not need it"))
+        }
     }
-    Ok(first)
 }
 
 fn number<T: std::str::FromStr>(line: Line<'_>, value: &str) -> Result<T, Fault> {
     let digits = value.bytes().all(|digit| digit.is_ascii_digit());
     let number = digits.then(|| value.parse().ok()).flatten();
     number.ok_or_else(|| line.fault("is no whole number", "give one that is not too large"))
-}
-
-fn count(line: Line<'_>) -> Result<u32, Fault> {
-    match number(line, one_value(line)?)? {
-        0 => Err(line.fault("does nothing", "it is 1 at least")),
-        count => Ok(count),
-    }
-}
-
-fn percentage(line: Line<'_>) -> Result<u64, Fault> {
-    match number(line, one_value(line)?)? {
-        percent @ 0..=100 => Ok(percent),
-        _ => Err(line.fault("is no percentage", "it is between 0 and 100")),
-    }
 }
 
 /// An option without a value is on.

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::super::definition::Definition;
-use super::super::spec::{Access, Cache, Engine, Spec, size};
-use super::Job;
+use super::super::spec::{Access, Spec, size};
+use super::{Job, Zones};
 use crate::inside::Fault;
 
 impl Job {
     pub(super) fn define(mut self) -> Result<Definition, Fault> {
+        self.refuse()?;
         let mut spec = Spec {
             block: self.block,
             threads: self.jobs,
@@ -26,19 +27,63 @@ impl Job {
         self.pace(&mut spec)?;
         self.duration(&mut spec);
         spec.check()?;
+        self.checks();
+        for (reason, options) in std::mem::take(&mut self.left_out) {
+            let are = if options.len() == 1 { "is" } else { "are" };
+            self.notes.push(format!("`{}` {are} left out: {reason}", options.join("`, `")));
+        }
         let target = match (self.directory, self.file) {
             (Some(directory), Some(file)) => Some(format!("{directory}/{file}")),
             (directory, file) => file.or(directory),
         };
-        if target.as_ref().is_some_and(|target| target.contains(':')) {
+        if target.as_ref().is_some_and(|target| target.replace("\\:", "").contains(':')) {
             self.notes.push("a colon parts several files in fio; only one is used here".to_owned());
         }
         Ok(Definition { spec, target, claims: self.claims, notes: self.notes })
     }
 
+    /// What the job asks for that would change the result.
+    fn refuse(&mut self) -> Result<(), Fault> {
+        let faults = [
+            self.writes_flushed.take().filter(|_| self.writes),
+            self.reads_between_writes.take().filter(|_| self.writes && self.verify),
+            self.several_files.take().filter(|_| !self.random),
+            self.zoned.take().filter(|_| self.zones == Zones::Device && self.random && self.writes),
+        ];
+        faults.into_iter().flatten().next().map_or(Ok(()), Err)
+    }
+
+    /// What fio checks of the bytes, and what the target is like.
+    fn checks(&mut self) {
+        if self.verify && self.writes {
+            let back = if self.reads_back { ", and reads all of it back at the end" } else { "" };
+            self.note(format!(
+                "`verify`: fio puts a checksum into each block that it writes{back}. Here nothing is \
+                 checked"
+            ));
+        } else if self.verify {
+            self.note(
+                "`verify`: fio checks each block that it reads, which takes CPU time. Here nothing is \
+                 checked",
+            );
+        }
+        if self.zones == Zones::Device {
+            self.note("`zonemode=zbd`: the file that is used here has no zones");
+        }
+        if self.files > 1 {
+            self.note(format!(
+                "the requests go to {} files in fio, here to one file of the same size",
+                self.files
+            ));
+        }
+    }
+
     fn order(&mut self, spec: &mut Spec) {
         if !self.random {
             spec.access = Access::Sequential;
+            if self.skip > 0 {
+                spec.align = Some(self.block.saturating_add(self.skip));
+            }
             if !spec.hot.is_empty() {
                 spec.hot.clear();
                 self.note("`random_distribution` has no effect on sequential requests");
@@ -46,13 +91,19 @@ impl Job {
             return;
         }
         spec.align = self.align.filter(|align| *align != self.block);
-        #[expect(clippy::cast_precision_loss, reason = "a percentage")]
-        let random = self.random_percent as f64 / 100.0;
+        #[expect(clippy::cast_precision_loss, reason = "a percentage and a small number")]
+        let random = self.random_percent as f64 / 100.0 / self.new_offset_every as f64;
         spec.access = match self.random_percent {
             0 => Access::Sequential,
-            100 => Access::Random,
+            100 if self.new_offset_every == 1 => Access::Random,
             _ => Access::Mixed { random },
         };
+        if self.new_offset_every > 1 {
+            self.note(format!(
+                "one request in {} goes to a random place: in fio exactly, here on average",
+                self.new_offset_every
+            ));
+        }
         if self.random_map && spec.hot.is_empty() {
             self.note(
                 "fio covers each block once before it repeats one, unless `norandommap` is \
@@ -73,65 +124,6 @@ impl Job {
                 "`rwmixread` and `rwmixwrite` have no effect: `rw` asks for one direction only",
             );
         }
-    }
-
-    /// Engine, depth and cache.
-    fn path(&mut self, spec: &mut Spec) -> Result<(), Fault> {
-        spec.cache = match (self.direct, self.through) {
-            (false, false) => Cache::Cached,
-            (false, true) => Cache::WriteThrough,
-            (true, false) => Cache::Direct,
-            (true, true) => Cache::DirectWriteThrough,
-        };
-        let engine = std::mem::take(&mut self.engine);
-        let queued = match engine.as_str() {
-            "libaio" | "io_uring" | "posixaio" => true,
-            "psync" | "sync" | "pvsync" | "pvsync2" | "mmap" => false,
-            _ => {
-                return Err(Fault::new(format!("the engine `{engine}` is not known here")).hint(
-                    "set `ioengine` to io_uring, libaio, psync or mmap if the workload allows it",
-                ));
-            }
-        };
-        spec.depth = if queued { self.depth } else { 1 };
-        spec.engine = match engine.as_str() {
-            "mmap" => Engine::Mmap,
-            _ if spec.depth > 1 => Engine::IoUring,
-            _ => Engine::Psync,
-        };
-        if self.depth > 1 && !queued {
-            self.note(format!(
-                "`{engine}` waits for each request: `iodepth` has no effect, in fio neither"
-            ));
-        } else if engine == "libaio" && !self.direct && self.depth > 1 {
-            self.note(
-                "libaio without `direct=1` is not asynchronous in fio: its iodepth has no \
-                effect there; here as many requests are in flight",
-            );
-        } else if engine != "io_uring" && self.depth > 1 {
-            self.note(format!("`{engine}` is done with io_uring here"));
-        }
-        self.dropping(spec);
-        Ok(())
-    }
-
-    fn dropping(&mut self, spec: &mut Spec) {
-        if spec.cache.is_direct() {
-            return;
-        }
-        spec.drop_cache = self.invalidate && !self.pre_read;
-        if self.pre_read {
-            self.note(
-                "`pre_read` reads the file before; here the page cache is left as it is, which \
-                holds it if it fits",
-            );
-        } else if spec.drop_cache {
-            self.note(
-                "fio drops the file from the page cache before a job unless `invalidate=0` is \
-                set; here before each round",
-            );
-        }
-        self.note("no `direct=1`: everything goes through the page cache");
     }
 
     /// Size of the file and of the part that is used.
