@@ -7,6 +7,7 @@ mod jfr;
 mod jfr_file;
 mod nettrace;
 mod nettrace_file;
+mod no_build_ids;
 mod recorded;
 mod round_trip;
 mod synthetic;

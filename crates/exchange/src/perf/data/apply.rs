@@ -73,6 +73,7 @@ impl<'a> Apply<'a> {
         for (path, id) in &facts.build_ids {
             self.states(path, id);
         }
+        self.code.recorded_on(&facts.host, &facts.kernel);
         self.arch = match facts.arch.as_str() {
             "x86_64" => Some(Arch::X86_64),
             "aarch64" => Some(Arch::Aarch64),

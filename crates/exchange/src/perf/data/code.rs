@@ -1,19 +1,20 @@
 //! What is mapped where, and the names of the code there.
 //!
 //! Names come from the files of this machine, and only from those whose build id is the one that was
-//! recorded; the kernel's from /proc/kallsyms, when this is the kernel that was recorded. The same
-//! files unwind copied stacks.
+//! recorded; the kernel's from /proc/kallsyms, when this is the kernel that was recorded (`kernel`).
+//! The same files unwind copied stacks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 
 use culprit_model::{Frame, FrameId, LossKind, ModuleId, Text};
 use culprit_symbols::{
-    Arch, Avma, BuildId, CodeAddress, CodeMap, FileOffset, KernelSymbols, ModuleImage, Outcome,
-    Registers, StackDump, UnwindSpace, Unwinder, VDSO_NAME, vdso_image,
+    Arch, Avma, BuildId, CodeAddress, CodeMap, FileOffset, ModuleImage, Outcome, Registers,
+    StackDump, UnwindSpace, Unwinder, VDSO_NAME, vdso_image,
 };
 use rustc_hash::FxHashMap;
 
+use super::kernel::{Kernel, Mapped, Recorded};
 use crate::builder::Builder;
 
 /// The process to which perf gives the kernel's mappings.
@@ -65,7 +66,8 @@ pub(super) struct Code {
     modules: Vec<Module>,
     known: FxHashMap<(String, Vec<u8>), usize>,
     build_ids: FxHashMap<String, Vec<u8>>,
-    kernel: Option<Option<KernelSymbols>>,
+    recorded: Recorded,
+    kernel: Option<Option<Kernel>>,
     frames: FxHashMap<(u32, u64), Box<[FrameId]>>,
     unwinder: Unwinder,
     /// Code that the kernel generated: its end and name by its start.
@@ -81,6 +83,12 @@ impl Code {
         self.build_ids.insert(path.to_owned(), build_id.to_vec());
     }
 
+    /// Notes the host and the kernel that the file states.
+    pub(super) fn recorded_on(&mut self, host: &str, release: &str) {
+        host.clone_into(&mut self.recorded.host);
+        release.clone_into(&mut self.recorded.release);
+    }
+
     /// A mapping begins; what was there is gone.
     pub(super) fn map(
         &mut self,
@@ -89,6 +97,11 @@ impl Code {
         (path, build_id): (&str, Option<&[u8]>),
         builder: &mut Builder,
     ) {
+        if pid == KERNEL
+            && let Some(mapped) = Mapped::new((start, length), path, build_id)
+        {
+            self.recorded.mapped = mapped;
+        }
         let Some(end) = start.checked_add(length).filter(|end| *end > start) else { return };
         let module = self.module(path, build_id, builder);
         self.numbers += 1;
@@ -231,17 +244,19 @@ impl Code {
             let module = builder.module_named("[bpf]", "[bpf]");
             return builder.frame(Frame::new(Some(module), name.as_str(), None));
         }
-        let recorded = self.build_ids.get("[kernel.kallsyms]").cloned();
-        let kernel = self.kernel.get_or_insert_with(|| running(recorded.as_deref(), builder));
-        let symbol = kernel.as_ref().and_then(|kernel| kernel.lookup(Avma(lookup)));
+        let Self { kernel, recorded, build_ids, .. } = self;
+        let kernel = kernel.get_or_insert_with(|| {
+            let names = recorded.names(build_ids.get("[kernel.kallsyms]").map(Vec::as_slice));
+            names.map_err(|why| builder.lose(LossKind::KernelSymbolsMissing, 1, &why)).ok()
+        });
+        let symbol = kernel.as_ref().and_then(|kernel| kernel.lookup(lookup));
+        let name = symbol.map_or("?", |symbol| symbol.name).to_owned();
         let module = match symbol.and_then(|symbol| symbol.module) {
             Some(module) => format!("[{module}]"),
             None => self.kernel_module(lookup),
         };
         let module = builder.module_named(&module, &module);
-        let kernel = self.kernel.as_ref().and_then(Option::as_ref);
-        let name = kernel.and_then(|kernel| kernel.lookup(Avma(lookup))).map(|symbol| symbol.name);
-        builder.frame(Frame::new(Some(module), name.unwrap_or("?"), None))
+        builder.frame(Frame::new(Some(module), name.as_str(), None))
     }
 
     /// The module of an unnamed kernel address, by where it is mapped.
@@ -313,25 +328,6 @@ fn open(
         builder.lose(LossKind::ModulesUnreadable, 1, &what);
     }
     image
-}
-
-/// The running kernel's symbols, if it is the kernel that was recorded.
-fn running(recorded: Option<&[u8]>, builder: &mut Builder) -> Option<KernelSymbols> {
-    let notes = std::fs::read("/sys/kernel/notes").unwrap_or_default();
-    let same = recorded
-        .is_some_and(|id| !id.is_empty() && notes.windows(id.len()).any(|window| window == id));
-    if !same {
-        let what = "the kernel that was recorded is not the one that runs here";
-        builder.lose(LossKind::KernelSymbolsMissing, 1, what);
-        return None;
-    }
-    match KernelSymbols::load() {
-        Ok(symbols) => Some(symbols),
-        Err(error) => {
-            builder.lose(LossKind::KernelSymbolsMissing, 1, &error.to_string());
-            None
-        }
-    }
 }
 
 #[cfg(test)]

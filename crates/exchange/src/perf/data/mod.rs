@@ -4,7 +4,7 @@
 //! header, features --> what the events are, where code comes from        header, features, events
 //! stream           --> records one by one                                stream
 //! collect          --> samples made small, all else read, in a queue     collect, queue
-//! apply            --> round by round in the order of time: rows         apply, tasks, code, switches
+//! apply            --> round by round in the order of time: rows         apply, tasks, code, kernel, switches
 //! finish           --> what was lost; thread time or samples             finish
 //! ```
 //!
@@ -22,6 +22,7 @@ mod events;
 mod features;
 mod finish;
 mod header;
+mod kernel;
 mod other;
 mod queue;
 mod sample;
