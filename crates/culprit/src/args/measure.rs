@@ -57,7 +57,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, short)]
     pub ignore_failure: bool,
     /// The shell that runs commands; `none` splits them into words and runs them directly
-    #[arg(long, short = 'S', value_name = "SHELL", default_value = "sh")]
+    #[arg(long, short = 'S', value_name = "SHELL", default_value = "sh", value_parser = shell)]
     pub shell: String,
     /// The same as `--shell none`
     #[arg(long, short = 'N')]
@@ -211,6 +211,12 @@ pub(crate) struct VerifyArgs {
     pub no_record: bool,
 }
 
+/// hyperfine calls the usual shell `default`.
+#[expect(clippy::unnecessary_wraps, reason = "a parser of a value may fail")]
+fn shell(text: &str) -> Result<String, String> {
+    Ok(if text == "default" { "sh" } else { text }.to_owned())
+}
+
 /// A band, typed in percent.
 pub(super) fn band(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
@@ -222,7 +228,14 @@ pub(super) fn band(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::band;
+    use super::{band, shell};
+
+    #[test]
+    fn the_default_shell_is_sh() {
+        let named =
+            ["default", "sh", "none", "bash --norc"].map(|text| shell(text).expect("a shell"));
+        assert_eq!(named, ["sh", "sh", "none", "bash --norc"]);
+    }
 
     #[test]
     fn bands_are_typed_in_percent() {

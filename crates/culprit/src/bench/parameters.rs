@@ -23,8 +23,7 @@ pub(crate) fn combinations(args: &CmdArgs) -> Result<Vec<Parameters>, Failure> {
     }
     for list in args.parameter_list.chunks(2) {
         if let [name, values] = list {
-            let values = values.split(',').map(str::to_owned).collect();
-            lists.push((name.clone(), values));
+            lists.push((name.clone(), listed(values)));
         }
     }
     for (at, (name, _)) in lists.iter().enumerate() {
@@ -48,6 +47,22 @@ pub(crate) fn combinations(args: &CmdArgs) -> Result<Vec<Parameters>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// The values of a list. A backslash makes a comma or a backslash part of a value; in front of anything
+/// else it stands for itself, as in hyperfine.
+fn listed(list: &str) -> Vec<String> {
+    let mut values = vec![String::new()];
+    let mut signs = list.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let escaped =
+            if sign == '\\' { signs.next_if(|next| matches!(next, ',' | '\\')) } else { None };
+        match (escaped, sign, values.last_mut()) {
+            (None, ',', _) | (_, _, None) => values.push(String::new()),
+            (escaped, sign, Some(value)) => value.push(escaped.unwrap_or(sign)),
+        }
+    }
+    values
 }
 
 fn too_many() -> Failure {
@@ -88,6 +103,22 @@ fn steps(from: &str, to: &str, step: &str) -> Result<Vec<String>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_backslash_makes_a_comma_part_of_a_value() {
+        for (list, values) in [
+            ("a,b,c", &["a", "b", "c"][..]),
+            (r"a\,b,c", &["a,b", "c"]),
+            (r"\,\,", &[",,"]),
+            (r"a\\,b", &[r"a\", "b"]),
+            (r"a\\\,b", &[r"a\,b"]),
+            (r"\n\", &[r"\n\"]),
+            (",a,", &["", "a", ""]),
+            ("", &[""]),
+        ] {
+            assert_eq!(listed(list), values, "{list}");
+        }
+    }
 
     #[test]
     fn scans_count_in_steps_and_keep_their_decimals() {
