@@ -1,6 +1,6 @@
 //! Results that `culprit bench … --save` has kept, read again, and what changed between two of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use culprit_engine::stats::{
@@ -158,6 +158,11 @@ impl SavedArm {
         }
     }
 
+    /// The exit codes that a command's runs ended with; none of probes.
+    fn exit_codes(&self) -> BTreeSet<i64> {
+        self.runs.iter().filter_map(|run| run.get("exit_code")?.as_i64()).collect()
+    }
+
     /// One value a round that has one; turned over for rates, so that more is slower.
     fn times(&self, metric: &SavedMetric) -> Vec<f64> {
         let values = self.runs.iter().map(|run| value(run, &metric.id).unwrap_or(0.0));
@@ -248,7 +253,12 @@ pub(crate) fn changes(before: &Saved, after: &Saved, band: f64) -> Result<Change
     let mut raised = settle_unpaired(&mut family).into_iter();
     let rows = rows.into_iter().zip(ratios).map(|((arm, metric, times, against_first), ratio)| {
         let p = if metric.judged { raised.next() } else { None };
-        row(arm, metric, &times, &ratio, against_first, p)
+        let mut row = row(arm, metric, &times, &ratio, against_first, p);
+        // A command that ends differently does other work: its times say nothing.
+        if after.arm(&row.arm).is_some_and(|later| later.exit_codes() != arm.exit_codes()) {
+            (row.verdict, row.against_first) = (Verdict::Unclear, None);
+        }
+        row
     });
     Ok(Changes {
         rows: rows.collect(),
@@ -299,6 +309,10 @@ fn drift_free(
     if first(before) != first(after) {
         return None;
     }
+    let exit_codes = |saved: &Saved| saved.arms().next().map(SavedArm::exit_codes);
+    if exit_codes(before) != exit_codes(after) {
+        return None;
+    }
     let relative = |saved: &Saved| -> Option<Vec<f64>> {
         let first = saved.arms().next().filter(|first| first.label() != label)?;
         let (first, own) = (first.times(metric), saved.arm(&label)?.times(metric));
@@ -342,7 +356,7 @@ fn different_work(before: &Value, after: &Value) -> Option<String> {
 fn environment(before: &Saved, after: &Saved) -> Vec<(String, Option<String>, Option<String>)> {
     let (a, b) = (&before.document, &after.document);
     let names = a.environment.keys().chain(b.environment.keys());
-    let names: std::collections::BTreeSet<&String> = names.collect();
+    let names: BTreeSet<&String> = names.collect();
     // That a place is in one of the two alone is told of its arms.
     let has = |of: &BTreeMap<String, String>, place: &str| {
         of.keys().any(|name| place_of(name) == Some(place))
@@ -363,6 +377,10 @@ fn environment(before: &Saved, after: &Saved) -> Vec<(String, Option<String>, Op
             fact("folder", |arm| arm.dir.clone()),
             fact("file system", |arm| arm.storage.clone()),
             fact("command line", |arm| arm.command.clone()),
+            fact("exit codes", |arm| {
+                let codes: Vec<_> = arm.exit_codes().iter().map(i64::to_string).collect();
+                (!codes.is_empty()).then(|| codes.join(", "))
+            }),
         ]
     });
     let all = std::iter::once(version).chain(facts).chain(of_arms);
@@ -439,6 +457,23 @@ mod tests {
         after.document.places.drain(..2);
         let rows = changes(&before, &after, 0.05).unwrap().rows;
         assert!(rows.len() == 1 && rows[0].against_first.is_none(), "{rows:?}");
+    }
+
+    #[test]
+    fn a_command_that_ends_differently_is_neither_faster_nor_slower() {
+        let with_exit = |middle: f64, code: i64| {
+            let mut saved = saved(middle, 100.0, "a");
+            for run in &mut saved.document.places[2].runs {
+                run["exit_code"] = code.into();
+            }
+            saved
+        };
+        let found = changes(&with_exit(200.0, 0), &with_exit(100.0, 3), 0.05).unwrap();
+        assert_eq!(found.rows[1].verdict, Verdict::Unclear);
+        let codes = ("exit codes of sandbox".into(), Some("0".into()), Some("3".into()));
+        assert_eq!(found.environment, [codes]);
+        let alike = changes(&with_exit(200.0, 3), &with_exit(100.0, 3), 0.05).unwrap();
+        assert_eq!(alike.rows[1].verdict, Verdict::Faster);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
 
 use super::conduct::{Session, counted_runs, judged};
+use super::endings::no_verdict;
 use super::plan::Plan;
 use crate::args::FailOnVerdict;
 use crate::output::elide;
@@ -174,9 +175,9 @@ pub(crate) struct Answer {
     pub(crate) shell: Option<String>,
     /// Whether a place is a new container, whose start is part of each run.
     pub(crate) starts_containers: bool,
-    /// Where the recordings are.
+    /// Where the recordings are; none where no run was recorded.
     pub(crate) folder: Option<PathBuf>,
-    /// What they tell.
+    /// What they tell of commands that end alike.
     pub(crate) inside: Vec<Inside>,
 }
 
@@ -184,6 +185,7 @@ impl Answer {
     /// What a session tells.
     pub(crate) fn new(plan: &Plan, session: &Session) -> Self {
         let arms = arms(plan, session);
+        let recording = plan.recording.as_ref().filter(|_| !session.recorded.runs.is_empty());
         let (comparisons, noise) = comparisons(plan, session);
         let rounds = arms.first().map_or(0, |arm| arm.runs.len());
         let cpu_share = cpu_share(&arms);
@@ -212,7 +214,7 @@ impl Answer {
                 .places
                 .iter()
                 .any(|place| matches!(place, PlaceSpec::Engine { .. })),
-            folder: plan.recording.as_ref().map(|recording| recording.folder.clone()),
+            folder: recording.map(|recording| recording.folder.clone()),
             inside: inside(plan, &session.recorded),
         }
     }
@@ -246,6 +248,9 @@ impl Answer {
         };
         let sentence = |row: &Comparison| {
             let (here, there) = (self.arms.get(row.arm)?, self.arms.first()?);
+            if !self.end_alike(row.arm) {
+                return Some(no_verdict(here, there));
+            }
             let sides = Sides {
                 here: &here.short,
                 there: &there.short,
@@ -258,10 +263,12 @@ impl Answer {
         self.by(self.headline).filter_map(sentence).collect()
     }
 
-    /// Whether a verdict is one that the user asked to fail on. An arm without a verdict is unclear.
+    /// Whether a verdict is one that the user asked to fail on. An arm without a verdict is unclear, as one
+    /// that fails is.
     pub(crate) fn fails_on(&self, asked: &[FailOnVerdict]) -> bool {
         let arms = self.arms.iter().enumerate().skip(1).filter(|(_, arm)| !arm.control);
-        let verdict = |arm| self.main(arm).map_or(Verdict::Unclear, |row| row.ratio.verdict);
+        let verdict = |arm| self.main(arm).and_then(|row| self.verdict(row));
+        let verdict = |arm| verdict(arm).unwrap_or(Verdict::Unclear);
         let mut verdicts = arms.map(|(arm, _)| FailOnVerdict::from(verdict(arm)));
         verdicts.any(|verdict| asked.contains(&verdict))
     }
@@ -377,6 +384,9 @@ fn inside(plan: &Plan, recorded: &Rounds<Recorded>) -> Vec<Inside> {
             let (mut before, mut after): (Vec<RunSummary>, Vec<RunSummary>) = Default::default();
             for (round, run) in runs(arm) {
                 if let Some((_, other)) = baseline.iter().find(|(other, _)| *other == round) {
+                    if other.exit_code != run.exit_code {
+                        return None;
+                    }
                     before.push(other.summary.clone());
                     after.push(run.summary.clone());
                 }

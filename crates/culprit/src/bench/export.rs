@@ -106,7 +106,10 @@ pub(crate) fn csv(answer: &Answer) -> String {
                 let _ = write!(
                     text,
                     ",{:.6},{:.6},{:.6},{}",
-                    ratio.value, interval.low, interval.high, ratio.verdict
+                    ratio.value,
+                    interval.low,
+                    interval.high,
+                    answer.verdict_id(row)
                 );
             }
             None => text.push_str(",,,,"),
@@ -132,7 +135,7 @@ pub(crate) fn markdown(answer: &Answer) -> String {
                 let interval = &row.ratio.interval;
                 let (low, high) = (number(interval.low), number(interval.high));
                 let ratio = format!("{} ({low} to {high})", number(row.ratio.value));
-                (ratio, row.ratio.verdict.to_string())
+                (ratio, answer.verdict_id(row))
             }
             None => ("1".to_owned(), String::new()),
         };

@@ -11,6 +11,7 @@
 
 mod answer;
 mod conduct;
+mod endings;
 mod export;
 mod parameters;
 mod plan;

@@ -178,7 +178,7 @@ impl VerifyDocument {
         let changes = answer.inside.iter().flat_map(|inside| &inside.changes);
         Self {
             schema: SCHEMA,
-            verdict: main.map_or_else(|| "unclear".to_owned(), |row| row.ratio.verdict.to_string()),
+            verdict: main.map_or_else(|| "unclear".to_owned(), |row| answer.verdict_id(row)),
             place: answer.arms.first().map(|arm| arm.place.clone()).unwrap_or_default(),
             before: line(0),
             after: line(1),
@@ -202,7 +202,6 @@ impl MeasuredJson {
         let disturbances = answer.gate.disturbances.iter().map(|(kind, rounds, share)| {
             DisturbanceJson { id: kind.id(), rounds: *rounds, share: *share, limit: kind.limit() }
         });
-        let recorded = answer.folder.as_ref().filter(|_| !answer.inside.is_empty());
         Self {
             places: answer.arms.iter().map(ArmJson::from).collect(),
             compare: answer.comparisons.iter().map(|row| compare_json(answer, row)).collect(),
@@ -212,7 +211,7 @@ impl MeasuredJson {
             stopped: answer.stopped.id(),
             contended_rounds: answer.gate.contended.iter().map(|round| round + 1).collect(),
             disturbances: disturbances.collect(),
-            recordings: recorded.map(|folder| folder.display().to_string()),
+            recordings: answer.folder.as_ref().map(|folder| folder.display().to_string()),
         }
     }
 }
@@ -231,7 +230,7 @@ fn compare_json(answer: &Answer, row: &Comparison) -> CompareJson {
         rounds: ratio.rounds,
         band: ratio.bands.same,
         noise_band: ratio.bands.different,
-        verdict: ratio.verdict.to_string(),
+        verdict: answer.verdict_id(row),
         more_rounds: ratio.more_rounds,
         p_sign: ratio.p,
         p_family: row.p_in_family,

@@ -20,6 +20,7 @@ pub(crate) fn bench_text(answer: &Answer, output: &Output) -> String {
     for inside in &answer.inside {
         text.push_str(&inside_text(answer, inside, output));
     }
+    text.push_str(&recordings_text(answer, output));
     text
 }
 
@@ -58,7 +59,8 @@ fn arms_text(answer: &Answer, output: &Output) -> String {
     columns.extend(names.map(|name| (name, Align::Right)));
     let mut table = Table::new(&columns);
     for (at, arm) in answer.arms.iter().enumerate() {
-        let ratio = answer.main(at).map_or_else(String::new, |row| number(row.ratio.value));
+        let compared = answer.main(at).filter(|_| answer.end_alike(at));
+        let ratio = compared.map_or_else(String::new, |row| number(row.ratio.value));
         let ratio = match answer.floor(answer.headline) {
             Some(floor) if arm.control => number(floor.ratio.value),
             _ => ratio,
@@ -91,7 +93,7 @@ fn facts(answer: &Answer) -> Vec<String> {
     facts.extend(answer.real_arms().filter_map(outliers_fact));
     facts.extend(answer.real_arms().filter_map(percentiles_fact));
     facts.extend(gate_facts(answer));
-    facts.extend(answer.arms.iter().filter_map(failures_fact));
+    facts.extend(failures_facts(answer));
     facts.extend(hints(answer));
     facts
 }
@@ -132,7 +134,7 @@ fn other_metrics(answer: &Answer) -> Vec<String> {
     };
     let others = answer.comparisons.iter().filter(|row| row.metric != answer.headline);
     others
-        .filter(|row| matches!(row.ratio.verdict, Slower | Faster))
+        .filter(|row| matches!(answer.verdict(row), Some(Slower | Faster)))
         .filter_map(|row| {
             let (here, there) = (answer.arms.get(row.arm)?, answer.arms.first()?);
             let interval = &row.ratio.interval;
@@ -226,13 +228,18 @@ pub(super) fn disturbance_facts(gate: &Gate, all: usize) -> Vec<String> {
     facts
 }
 
+/// What is no verdict already.
+fn failures_facts(answer: &Answer) -> Vec<String> {
+    let told = answer.verdicts().join(" ");
+    let facts = answer.arms.iter().filter_map(failures_fact);
+    facts.filter(|fact| !told.contains(fact.trim_end_matches('.'))).collect()
+}
+
 fn failures_fact(arm: &ArmRuns) -> Option<String> {
     if let Some(problem) = &arm.problem {
         return Some(format!("{}: {problem}", arm.short));
     }
-    let failed = arm.runs.iter().filter(|run| !run.exit.success()).count();
-    let last = arm.runs.iter().rev().find(|run| !run.exit.success())?;
-    Some(format!("{}: {failed} of {} runs failed ({}).", arm.short, arm.runs.len(), last.exit))
+    Some(format!("{} {}.", arm.short, arm.failures()?))
 }
 
 fn hints(answer: &Answer) -> Vec<String> {
@@ -264,14 +271,11 @@ fn inside_text(answer: &Answer, inside: &Inside, output: &Output) -> String {
     let findings = &inside.report.findings;
     let shown = findings.len().min(MOST_FINDINGS);
     text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output));
-    text.push_str(&recordings_text(answer, output));
     text
 }
 
 fn recordings_text(answer: &Answer, output: &Output) -> String {
-    let Some(folder) = answer.folder.as_ref().filter(|_| !answer.inside.is_empty()) else {
-        return String::new();
-    };
+    let Some(folder) = &answer.folder else { return String::new() };
     output.paint().faint(&format!("\nRecordings: {}\n", folder.display()))
 }
 

@@ -18,6 +18,7 @@ mod causes;
 mod compare;
 mod containers;
 mod damaged;
+mod endings;
 mod guilty;
 mod help;
 mod interrupted;
