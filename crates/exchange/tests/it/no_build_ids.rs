@@ -1,11 +1,7 @@
 //! Recordings without build ids, as `perf record -z` and `-B` write them: the kernel's names are there on
 //! the machine that recorded.
 
-#![expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "perf itself is what this is held against, and a skipped test says why"
-)]
+#![expect(clippy::disallowed_methods, reason = "perf itself is what this is held against")]
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -152,7 +152,6 @@ fn what_changes_the_result_is_refused_with_the_reason_and_a_way_out() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "a test says how much it saw")]
 fn most_examples_of_the_distribution_are_explained() {
     let folder = std::env::var_os("FIO_EXAMPLES").map(PathBuf::from);
     let folder = folder.unwrap_or_else(|| "/usr/share/doc/fio/examples".into());
