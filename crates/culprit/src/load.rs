@@ -35,8 +35,9 @@ pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failu
 fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
     let mut recording = opened.recording;
     // A damaged file may have lost its intervals. Built anew from what else is left of it they
-    // would claim time that nobody measured.
-    if opened.unfinished.is_some() && recording.intervals.is_empty() {
+    // would claim time that nobody measured. Only a file that never had any still has its switches.
+    let never_built = opened.unfinished.is_some() || !recording.switches.is_empty();
+    if never_built && recording.intervals.is_empty() {
         culprit_engine::threads::build(&mut recording);
     }
     if let Some(warning) = losses::warning(path, &losses::lines(&recording.losses)) {

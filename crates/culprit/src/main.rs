@@ -24,6 +24,8 @@ mod measured;
 mod output;
 mod places;
 mod presets;
+#[cfg(test)]
+mod replay;
 mod rounds;
 mod saved;
 mod session;

@@ -3,7 +3,6 @@
 //! Every test runs in a process of its own, several at once: two tests share files, ports, images and
 //! the machine, but no variable.
 #![expect(
-    clippy::panic,
     clippy::print_stdout,
     clippy::missing_panics_doc,
     reason = "helpers of tests fail and speak as tests do"
@@ -12,7 +11,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -22,8 +21,8 @@ pub use compiled::{compiled, compiled_from};
 
 /// How often [`wait_until`] checks a condition.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// After so many checks, a minute, the machine is too slow or the condition will never hold.
-const CHECKS: u32 = 6000;
+/// After that the machine is too slow, or the condition will never hold.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// All processes of all users lock this file.
 const LOCK_FILE: &str = "/var/tmp/culprit-tests.lock";
 
@@ -67,13 +66,16 @@ pub fn engine_answers() -> bool {
 /// Waits until a condition holds. A slow machine may take a minute; then the test fails.
 #[track_caller]
 pub fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..CHECKS {
-        if holds() {
-            return;
-        }
+    let begun = now();
+    while !holds() {
+        assert!(begun.elapsed() < LONGEST_WAIT, "after a minute still not: {condition}");
         std::thread::sleep(CHECK_INTERVAL);
     }
-    panic!("after a minute still not: {condition}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test waits by the clock of the machine")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Holds the lock of [`alone`] until it is dropped.

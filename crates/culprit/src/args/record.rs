@@ -78,6 +78,9 @@ pub(crate) struct RecordArgs {
     /// Record the whole machine, or with a command, everything while it runs
     #[arg(long)]
     pub all: bool,
+    /// Also write the rows as they were recorded, before intervals are built from them, to F
+    #[arg(long, value_name = "F", hide = true)]
+    pub raw: Option<PathBuf>,
     /// The command and its arguments; the exit code is the command's
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "container", "cgroup", "all"])]
     pub command: Vec<String>,

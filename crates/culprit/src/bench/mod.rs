@@ -20,6 +20,6 @@ mod words;
 pub(crate) use answer::{
     Answer, ArmRuns, Comparison, Inside, Metric, Stopped, bands_of, nanos, place_label,
 };
-pub(crate) use conduct::conduct;
+pub(crate) use conduct::{Session, conduct};
 pub(crate) use export::{csv, hyperfine, markdown};
 pub(crate) use plan::{Arm, Plan, Recording};

@@ -159,6 +159,7 @@ impl Plan {
                     stacks: Stacks::Auto,
                     extras: Extras::default(),
                     max_event_bytes: None,
+                    raw: None,
                 },
             }),
         })

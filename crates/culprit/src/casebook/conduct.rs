@@ -14,10 +14,11 @@ use serde_json::Value;
 use super::case::{Case, Course, Pair};
 use super::folder::CaseFolder;
 use super::judge::{Check, Recorded, Told, judge};
+use super::kept::{keep_answers, keep_runs};
 use super::question::{Question, line};
 use super::shelf::Shelf;
 use crate::args::Stacks;
-use crate::bench::{Answer, Arm, Plan, Recording, conduct, place_label};
+use crate::bench::{Answer, Arm, Plan, Recording, Session, conduct, place_label};
 use crate::failure::{Context as _, Failure, chain};
 use crate::output::{Output, Progress};
 use crate::rounds::{Sink, Streams, run_timed};
@@ -90,16 +91,30 @@ fn measure(
     (control, progress): (&Control, &Progress),
     output: &Output,
 ) -> Result<Ran, Failure> {
-    let plan = plan(pair, effort, folder)?;
-    let mut session = conduct(&plan, control, progress)?;
+    let plan = plan(pair, effort, folder.path())?;
+    let session = conduct(&plan, control, progress)?;
     if session.timed.interrupted || session.recorded.interrupted || control.interrupted() {
         return Ok(Ran::Interrupted);
     }
-    let answer = Answer::new(&plan, &session);
+    if folder.is_kept() {
+        keep_runs(folder.path(), effort, &session)?;
+    }
+    let told = judged((pair, effort), &plan, session, output)?;
+    Ok(Ran::Told(Box::new(Told { recordings: folder.kept_recordings(), ..told })))
+}
+
+/// Judges a pair by its runs.
+fn judged(
+    (pair, effort): (&Pair, Effort),
+    plan: &Plan,
+    mut session: Session,
+    output: &Output,
+) -> Result<Told, Failure> {
+    let answer = Answer::new(plan, &session);
     let problems = std::mem::take(&mut session.timed.problems).into_iter();
     let recorded = std::mem::take(&mut session.recorded.problems);
     if let Some((place, failure)) = problems.chain(recorded).chain(session.left).next() {
-        return Err(failure.of(&place_label(&plan, place)));
+        return Err(failure.of(&place_label(plan, place)));
     }
     let recorded = |arm| -> Result<Recorded, Failure> {
         let mut runs: Vec<_> =
@@ -112,8 +127,31 @@ fn measure(
         let wall = mean(runs.iter().map(|(_, run)| run.wall));
         Ok(Recorded { findings: report.findings, wall })
     };
-    let told = judge(pair, effort, &answer, recorded(0)?, &recorded(1)?);
-    Ok(Ran::Told(Box::new(Told { recordings: folder.kept_recordings(), ..told })))
+    Ok(judge(pair, effort, &answer, recorded(0)?, &recorded(1)?))
+}
+
+/// Judges a kept folder of a pair again.
+#[cfg(test)]
+pub(crate) fn judge_kept(pair: &Pair, folder: &Path, output: &Output) -> Told {
+    let plan = |effort| plan(pair, effort, folder).expect("a plan");
+    let (effort, plan, session) = super::kept::read_session(folder, plan);
+    judged((pair, effort), &plan, session, output).expect("kept runs can be judged")
+}
+
+/// Judges the kept answers of a case of questions again.
+#[cfg(test)]
+pub(crate) fn judge_kept_answers(questions: &[Question], folder: &Path) -> Told {
+    let answers = super::kept::read_answers(folder);
+    assert_eq!(answers.len(), questions.len(), "each question has an answer");
+    let mut checks = Vec::new();
+    for (question, answer) in questions.iter().zip(&answers) {
+        let asked = [Some(&question.command), question.short.as_ref()];
+        let same = asked.into_iter().flatten().any(|words| line(words) == answer.command);
+        assert!(same, "`{}` was asked, and now is `{}`", answer.command, question.line());
+        checks.extend(judge_answer(question, &answer.document));
+    }
+    let answers = answers.into_iter().map(|answer| (answer.command, answer.document));
+    Told::of_questions(checks, answers.collect())
 }
 
 fn mean(walls: impl Iterator<Item = Nanos>) -> Nanos {
@@ -139,13 +177,21 @@ fn ask(
         };
         let answer = if prepared { answer(words, (at, folder.path()), control)? } else { None };
         let Some(answer) = answer else { return Ok(Ran::Interrupted) };
-        checks.extend(question.expect.iter().map(|expectation| {
-            let (held, told) = expectation.judge(&answer);
-            Check { id: "expected", held, told }
-        }));
+        checks.extend(judge_answer(question, &answer));
         answers.push((line(words), answer));
     }
+    if folder.is_kept() {
+        keep_answers(folder.path(), &answers)?;
+    }
     Ok(Ran::Told(Box::new(Told::of_questions(checks, answers))))
+}
+
+/// What a document says of what a question expects.
+fn judge_answer<'a>(question: &'a Question, document: &'a Value) -> impl Iterator<Item = Check> {
+    question.expect.iter().map(move |expectation| {
+        let (held, told) = expectation.judge(document);
+        Check { id: "expected", held, told }
+    })
 }
 
 /// The document that a command of ours prints; none when Ctrl-C cut it.
@@ -251,11 +297,10 @@ fn on(place: &str, folder: &Path) -> Result<PlaceSpec, Failure> {
 
 /// Guilty and fixed where guilty is slow, then both where it is not, if that is told: the first of
 /// them is what the others are compared with.
-fn plan(pair: &Pair, effort: Effort, folder: &CaseFolder) -> Result<Plan, Failure> {
+fn plan(pair: &Pair, effort: Effort, folder: &Path) -> Result<Plan, Failure> {
     let wanted = if effort == Effort::Short { 1 } else { pair.places.len() };
     let places = pair.places.iter().rev().take(wanted);
-    let places: Vec<PlaceSpec> =
-        places.map(|place| on(place, folder.path())).collect::<Result<_, _>>()?;
+    let places: Vec<PlaceSpec> = places.map(|place| on(place, folder)).collect::<Result<_, _>>()?;
     let (guilty, fixed) = (&pair.guilty, &pair.fixed);
     let shorter = |short: &Option<Vec<String>>, command: &Vec<String>| match (effort, short) {
         (Effort::Short, Some(short)) => short.clone(),
@@ -294,13 +339,14 @@ fn plan(pair: &Pair, effort: Effort, folder: &CaseFolder) -> Result<Plan, Failur
         ignore_failure: false,
         shell: None,
         recording: Some(Recording {
-            folder: folder.recordings(),
+            folder: CaseFolder::recordings_in(folder),
             rounds: recorded,
             settings: Settings {
                 frequency: FREQUENCY,
                 stacks: Stacks::Auto,
                 extras: Extras::default(),
                 max_event_bytes: None,
+                raw: None,
             },
         }),
     })

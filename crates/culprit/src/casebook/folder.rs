@@ -40,14 +40,19 @@ impl CaseFolder {
         &self.path
     }
 
-    /// Where the recordings are.
-    pub(crate) fn recordings(&self) -> PathBuf {
-        self.path.join("recordings")
+    /// Where the recordings of a case are that is run in a folder.
+    pub(crate) fn recordings_in(folder: &Path) -> PathBuf {
+        folder.join("recordings")
+    }
+
+    /// Whether it stays.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept
     }
 
     /// Where the recordings stay; none where they go.
     pub(crate) fn kept_recordings(&self) -> Option<PathBuf> {
-        self.kept.then(|| self.recordings())
+        self.kept.then(|| Self::recordings_in(&self.path))
     }
 }
 

@@ -15,12 +15,15 @@ mod case;
 mod conduct;
 mod folder;
 mod judge;
+mod kept;
 mod needs;
 mod question;
 mod shelf;
 
 pub(crate) use case::{Case, Course, Pair};
 pub(crate) use conduct::{Effort, Ran, run};
+#[cfg(test)]
+pub(crate) use conduct::{judge_kept, judge_kept_answers};
 pub(crate) use judge::{Check, Told};
 pub(crate) use needs::missing;
 pub(crate) use question::Question;

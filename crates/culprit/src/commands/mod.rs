@@ -34,6 +34,8 @@ mod wakers;
 mod why;
 
 pub(crate) use casebook::Became;
+#[cfg(test)]
+pub(crate) use why::page as why_page;
 
 use crate::args::Command;
 use crate::failure::{Failure, Outcome};

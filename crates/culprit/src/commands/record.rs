@@ -60,6 +60,7 @@ impl Plan {
                 requests: args.activity.iter().filter_map(socket).collect(),
             },
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
+            raw: args.raw.clone(),
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
         Ok(Self {

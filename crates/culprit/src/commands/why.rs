@@ -36,7 +36,7 @@ pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failur
         let first = rounds.problems.into_iter().next();
         return Err(first.map_or_else(interrupted, |(_, failure)| failure));
     }
-    write_page(&answer, &plan, output)?;
+    files::write_whole(&plan.page(), page(&answer, output)?.as_bytes())?;
     if output.wants_json() {
         output.document(&WhyDocument::new(&answer))?;
     } else {
@@ -62,7 +62,11 @@ fn interrupted() -> Failure {
     Failure::interrupted("compare places: interrupted before a run was finished")
 }
 
-fn write_page(answer: &Answer, plan: &Plan, output: &Output) -> Result<(), Failure> {
+/// The page of an answer.
+///
+/// # Errors
+/// When a recording that it shows cannot be read.
+pub(crate) fn page(answer: &Answer, output: &Output) -> Result<String, Failure> {
     let mut digests: Vec<(String, Digest)> = Vec::new();
     for runs in &answer.places {
         if let Some(path) = &runs.typical {
@@ -81,8 +85,7 @@ fn write_page(answer: &Answer, plan: &Plan, output: &Output) -> Result<(), Failu
         first: shown_first(answer, &digests),
         views: digests.iter().map(|(label, digest)| (label.clone(), digest)).collect(),
     };
-    let html = html::render(&page).or_refused(|| "make the page".to_owned())?;
-    files::write_whole(&plan.page(), html.as_bytes())
+    html::render(&page).or_refused(|| "make the page".to_owned())
 }
 
 /// The recording of the place that the answer is about.

@@ -30,6 +30,24 @@ pub(crate) struct Recorded {
     pub(crate) fingerprint: Fingerprint,
 }
 
+impl Recorded {
+    /// A run that was kept: its recording, which is of the side `label`.
+    #[cfg(test)]
+    pub(crate) fn read(file: &Path, label: &str) -> Self {
+        let opened = culprit_recording::open(file);
+        let opened = opened.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let recording = opened.recording;
+        Self {
+            wall: wall_of(&recording.meta),
+            exit_code: recording.meta.exit_code.unwrap_or(0),
+            said: None,
+            recording: file.to_path_buf(),
+            summary: RunSummary::of(&recording).called(label),
+            fingerprint: Fingerprint::of(&recording.meta),
+        }
+    }
+}
+
 /// What a run was recorded on, and how: where two differ, so may their times for that reason alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fingerprint {

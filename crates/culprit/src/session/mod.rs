@@ -11,7 +11,7 @@ mod command;
 mod control;
 mod running;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use culprit_model::Recording;
 use culprit_record::{Armed, Ending, Extras, Options, Plan, Stacks, Target};
@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) extras: Extras,
     /// Bytes of events to keep at most.
     pub(crate) max_event_bytes: Option<u64>,
+    /// Where the rows as they were recorded are written, too.
+    pub(crate) raw: Option<PathBuf>,
 }
 
 impl Settings {
@@ -75,9 +77,13 @@ pub(crate) fn finish(
     let finished = armed.finish(ending).map_err(|error| failure(&error))?;
     let (mut recording, (from, to)) = (finished.recording, finished.span);
     leave_out_the_recorder(&mut recording);
+    let mut problem = finished.stopped_by.map(|error| chain(&error));
+    let raw = settings.raw.as_ref().map(|raw| culprit_recording::write(raw, &recording));
+    if let Some(Err(error)) = raw {
+        problem.get_or_insert(chain(&error));
+    }
     culprit_engine::threads::build(&mut recording);
     culprit_engine::cut(&mut recording, from, to);
-    let mut problem = finished.stopped_by.map(|error| chain(&error));
     if let Err(error) = bound::write(path, &mut recording, settings.max_event_bytes) {
         problem.get_or_insert(chain(&error));
     }

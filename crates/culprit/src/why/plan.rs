@@ -88,6 +88,7 @@ impl Plan {
                 stacks: args.stacks,
                 extras: Extras::default(),
                 max_event_bytes: None,
+                raw: None,
             },
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
         })
@@ -154,6 +155,7 @@ mod tests {
                 stacks: Stacks::Auto,
                 extras: Extras::default(),
                 max_event_bytes: None,
+                raw: None,
             },
             folder: PathBuf::from("out"),
         }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::guilty::{Case, Outcome, Said};
+use crate::guilty::truth::Program;
+use crate::guilty::{Outcome, Said};
 use crate::support::fixtures;
 
 const HEAD: &str = "\
 # How often the findings are right
 
-<!-- Written by crates/culprit/tests/it/guilty.rs from what it measured; CULPRIT_BLESS=1 writes it again. -->
+<!-- Written by crates/culprit/tests/it/guilty.rs from what it measured; `CULPRIT_BLESS=1 make accuracy` writes it again. -->
 
 Small programs that are slow for one known reason each (`fixtures/guilty`) and healthy ones
 (`fixtures/healthy`) were built, recorded by the real recorder, and judged by all rules. What each of
@@ -35,12 +36,14 @@ them that need nothing else to run.
 const METHOD: &str = "
 ## How this was made
 
-`CULPRIT_BLESS=1 cargo test --release -p culprit-cli --test it guilty` builds and runs every program
-as a user would, one after the other, with the default options of `culprit record`, as root. C, C++ and
-Rust are compiled with frame pointers, Java runs with `-XX:+PreserveFramePointer
--XX:+DumpPerfMapAtExit`, Node with `--perf-basic-prof`. The same test without `CULPRIT_BLESS` measures
-again and fails when a program that was not disturbed is told for something else, when more than one
-in twenty stay wrong, or when a healthy program is accused.
+`CULPRIT_BLESS=1 make accuracy` builds and runs every program as a user would, one after the other,
+with the default options of `culprit record`, as root. C, C++ and Rust are compiled with frame
+pointers, Java runs with `-XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit`, Node with
+`--perf-basic-prof`. `make accuracy` alone measures again and fails when more than one in twenty
+guilty programs are judged wrong, or when a healthy program is accused.
+
+`make test` does not measure: it judges the recordings of all these programs that are kept in
+`corpus/`, and fails when one is judged otherwise than it was.
 
 - *First* is the finding that costs the most. `run-queue` is left out, unless it is the expected one:
   a busy machine adds it to every program.
@@ -65,20 +68,26 @@ const LIMITS: &str = "
 ";
 
 /// Writes the document with `CULPRIT_BLESS=1`; otherwise the measurement is only judged.
-pub(crate) fn bless(cases: &[Case], guilty: &[Outcome], healthy: &[Outcome], allowed: &[String]) {
+pub(crate) fn bless(
+    programs: &[Program],
+    guilty: &[Outcome],
+    healthy: &[Outcome],
+    allowed: &[String],
+) {
     let allowed: Vec<String> = allowed.iter().map(|id| format!("`{id}`")).collect();
-    let tables = tables(cases, guilty, healthy);
+    let tables = tables(programs, guilty, healthy);
     write("accuracy.md", &format!("{HEAD}{tables}{METHOD}{}.{LIMITS}", allowed.join(" and ")));
 }
 
 /// The same for the programs of `fixtures/unseen`.
-pub(crate) fn bless_unseen(cases: &[Case], guilty: &[Outcome], healthy: &[Outcome]) {
-    let tables = tables(cases, guilty, healthy);
+pub(crate) fn bless_unseen(programs: &[Program], guilty: &[Outcome], healthy: &[Outcome]) {
+    let tables = tables(programs, guilty, healthy);
     write("accuracy-unseen.md", &format!("{UNSEEN_HEAD}{tables}"));
 }
 
-fn tables(cases: &[Case], guilty: &[Outcome], healthy: &[Outcome]) -> String {
-    let judged: Vec<_> = guilty.iter().filter_map(|o| Some((case_of(cases, o)?, o))).collect();
+fn tables(programs: &[Program], guilty: &[Outcome], healthy: &[Outcome]) -> String {
+    let judged: Vec<_> =
+        guilty.iter().filter_map(|o| Some((program_of(programs, o)?, o))).collect();
     let parts =
         [summary(&judged, healthy), by_finding(&judged), by_program(&judged), of_healthy(healthy)];
     parts.concat()
@@ -91,13 +100,13 @@ fn write(document: &str, text: &str) {
     }
 }
 
-fn case_of<'a>(cases: &'a [Case], outcome: &Outcome) -> Option<&'a Case> {
-    cases.iter().find(|case| case.file == outcome.file)
+fn program_of<'a>(programs: &'a [Program], outcome: &Outcome) -> Option<&'a Program> {
+    programs.iter().find(|program| program.file == outcome.file)
 }
 
-fn summary(judged: &[(&Case, &Outcome)], healthy: &[Outcome]) -> String {
+fn summary(judged: &[(&Program, &Outcome)], healthy: &[Outcome]) -> String {
     let count = |first: bool| {
-        let of = judged.iter().filter(|(case, _)| case.first == first);
+        let of = judged.iter().filter(|(program, _)| program.first == first);
         (of.clone().count(), of.filter(|(_, outcome)| outcome.is_right()).count())
     };
     let (first, right) = count(true);
@@ -121,10 +130,10 @@ fn summary(judged: &[(&Case, &Outcome)], healthy: &[Outcome]) -> String {
 }
 
 /// The confusion table: what was said first of the programs that are guilty of each finding.
-fn by_finding(judged: &[(&Case, &Outcome)]) -> String {
+fn by_finding(judged: &[(&Program, &Outcome)]) -> String {
     let mut rows: BTreeMap<&str, (usize, usize, BTreeMap<&str, usize>)> = BTreeMap::new();
-    for (case, outcome) in judged.iter().filter(|(case, _)| case.first) {
-        let row = rows.entry(&case.finding).or_default();
+    for (program, outcome) in judged.iter().filter(|(program, _)| program.first) {
+        let row = rows.entry(&program.finding).or_default();
         row.0 += 1;
         match (outcome.is_right(), outcome.said.first()) {
             (true, _) => row.1 += 1,
@@ -141,19 +150,19 @@ fn by_finding(judged: &[(&Case, &Outcome)]) -> String {
     text
 }
 
-fn by_program(judged: &[(&Case, &Outcome)]) -> String {
+fn by_program(judged: &[(&Program, &Outcome)]) -> String {
     let mut text = "\n## By program\n\n\
         | program | language | expected | said first | right |\n|---|---|---|---|---|\n"
         .to_owned();
-    for (case, outcome) in judged {
-        let expected = match (case.first, &case.function) {
-            (true, None) => format!("`{}`", case.finding),
-            (true, Some(function)) => format!("`{}` in `{function}`", case.finding),
-            (false, _) => format!("`{}` listed", case.finding),
+    for (program, outcome) in judged {
+        let expected = match (program.first, &program.function) {
+            (true, None) => format!("`{}`", program.finding),
+            (true, Some(function)) => format!("`{}` in `{function}`", program.finding),
+            (false, _) => format!("`{}` listed", program.finding),
         };
         let first = outcome.said.first().map_or_else(|| "nothing".to_owned(), told);
         let right = if outcome.is_right() { "yes" } else { "**no**" };
-        let (file, language) = (&case.file, language(&case.file));
+        let (file, language) = (&program.file, language(&program.file));
         let _ = writeln!(text, "| `{file}` | {language} | {expected} | {first} | {right} |");
     }
     text

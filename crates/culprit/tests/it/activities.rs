@@ -4,7 +4,7 @@ use culprit_model::notation::parse;
 use culprit_model::{ActivityEdge, ActivitySource, EdgeKind, ThreadId, Time};
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, fixtures, skip, stderr, stdout};
+use crate::support::{Lab, all_rights, build, fixtures, skip, stderr, stdout};
 
 /// `main` takes requests and `worker` handles them: 20 ms each, of which 10 ms blocked.
 const DRAWN: &str = "
@@ -123,37 +123,35 @@ fn asynchronous_events_of_a_trace_are_activities_that_nobody_is_known_to_work_on
     assert!(none.status.success() && stderr(&none).contains("matches"), "{}", stderr(&none));
 }
 
-/// Records the program of known requests; again where the recording says that hits were lost.
+/// Records the program of known requests; none, with a word on why, where that is not allowed or the
+/// recording says that hits were lost.
 fn recorded(lab: &Lab) -> Option<Value> {
-    let program = lab.build("activities/requests.c", &[]);
-    for _ in 0..3 {
-        let output = lab
-            .culprit()
-            .args(["record", "-o", "x.culprit", "--force"])
-            .args(["--activity", "outer=requests:outer", "--activity", "inner=inner"])
-            .args(["--activity", "request=request_begin..request_end@arg1"])
-            .args(["--activity", "handle=handle@arg1", "--activity", "thrown=thrown"])
-            .args(["--activity", "tx=usdt:requests:tx_begin..tx_end@arg1"])
-            .args(["--activity", "nowhere=no_such_function", "--"])
-            .arg(&program)
-            .output()
-            .unwrap();
-        if output.status.code() == Some(3) {
-            skip("recorded activities", stderr(&output).lines().next().unwrap_or_default());
-            return None;
-        }
-        assert!(output.status.success(), "{}", stderr(&output));
-        let listened = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
-        assert_eq!(stdout(&output), format!("{listened} listened to\n"));
-        let document = lab.json(&["activities", "x.culprit"]);
-        let missing = document["missing"].as_array().unwrap();
-        let lost = ["probe-hits-lost", "switches-lost"];
-        if !missing.iter().any(|hole| lost.iter().any(|lost| hole["id"] == *lost)) {
-            return Some(document);
-        }
+    let output = lab
+        .culprit()
+        .args(["record", "-o", "x.culprit", "--force"])
+        .args(["--activity", "outer=requests:outer", "--activity", "inner=inner"])
+        .args(["--activity", "request=request_begin..request_end@arg1"])
+        .args(["--activity", "handle=handle@arg1", "--activity", "thrown=thrown"])
+        .args(["--activity", "tx=usdt:requests:tx_begin..tx_end@arg1"])
+        .args(["--activity", "nowhere=no_such_function", "--"])
+        .arg(build("activities/requests.c", &[]))
+        .output()
+        .unwrap();
+    if output.status.code() == Some(3) {
+        skip("recorded activities", stderr(&output).lines().next().unwrap_or_default());
+        return None;
     }
-    skip("recorded activities", "hits of probes were lost three times");
-    None
+    assert!(output.status.success(), "{}", stderr(&output));
+    let listened = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
+    assert_eq!(stdout(&output), format!("{listened} listened to\n"));
+    let document = lab.json(&["activities", "x.culprit"]);
+    let missing = document["missing"].as_array().unwrap();
+    let lost = ["probe-hits-lost", "switches-lost"];
+    if missing.iter().any(|hole| lost.iter().any(|lost| hole["id"] == *lost)) {
+        skip("recorded activities", &format!("the recording lost hits: {missing:?}"));
+        return None;
+    }
+    Some(document)
 }
 
 #[test]
@@ -196,11 +194,12 @@ fn named_functions_are_recorded_nested_and_across_threads() {
     assert_eq!(tree["nodes"][0]["inc"], threads);
 }
 
-/// A request is worked on while it is handled, and by nobody before: 20 handled one after the other
-/// for a millisecond each.
+/// A request is worked on while it is handled, and by nobody before: 20 handled one after the other,
+/// each with a sleep of a millisecond, which no machine makes shorter.
 fn times_of_requests_are_whole(request: &Value, handle: &Value) {
     let of = |row: &Value, key: &str| row[key].as_u64().unwrap();
-    assert!(of(handle, "nobody_ns") == 0 && of(handle, "blocked_ns") >= 20_000_000, "{handle}");
+    assert!(of(handle, "nobody_ns") == 0 && of(handle, "blocked_ns") > 0, "{handle}");
+    assert!(of(handle, "latency_ns") >= 20_000_000, "{handle}");
     let worked = of(request, "latency_ns") - of(request, "nobody_ns");
     assert_eq!(worked, of(handle, "latency_ns"), "{request} {handle}");
     let parts = ["cpu_ns", "runnable_ns", "blocked_ns"].map(|key| of(handle, key));

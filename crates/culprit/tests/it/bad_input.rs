@@ -1,7 +1,7 @@
 //! What users get for wrong arguments, wrong files and missing rights: a clear message, the
 //! documented exit code, nothing left behind.
 
-use crate::support::{Lab, all_rights, program, skip, stderr};
+use crate::support::{Lab, all_rights, alone, program, skip, stderr};
 
 /// Runs `culprit` and returns its exit code and what it said.
 fn fails(lab: &Lab, arguments: &[&str]) -> (i32, String) {
@@ -110,6 +110,8 @@ fn without_rights_the_message_names_the_way_out() {
     if !all_rights() {
         return skip("rights", "dropping rights needs root");
     }
+    // Another test changes it.
+    let _alone = alone();
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").expect("sysctl");
     if paranoid.trim().parse::<i32>().is_ok_and(|level| level < 2) {
         return skip("rights", "kernel.perf_event_paranoid is below 2");

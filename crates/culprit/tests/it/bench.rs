@@ -2,11 +2,10 @@
 //! said of it.
 
 use std::process::Output;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, number, program, skip, stderr, stdout};
+use crate::support::{Lab, all_rights, number, program, skip, stderr, stdout, wait_until};
 
 /// Counts to a number: work that is twice as much is twice as long, whoever else is there.
 fn count(to: u32) -> String {
@@ -32,27 +31,26 @@ fn by_cpu(answer: &Value) -> &Value {
     answer["compare"].as_array().unwrap().iter().find(|row| row["metric"] == "cpu").unwrap()
 }
 
+/// A fourth of the work against all of it, in so many rounds.
+fn few_and_many(lab: &Lab, rounds: [&str; 2]) -> Value {
+    let work = ["--json", "-n", "few", "-n", "many", &count(20_000), &count(80_000)];
+    document(&bench(lab, &[&rounds[..], &work].concat()))
+}
+
 #[test]
-fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
-    let lab = Lab::new();
-    let answer = document(&bench(
-        &lab,
-        &["--json", "--max", "15", "-n", "few", "-n", "many", &count(20_000), &count(80_000)],
-    ));
+fn a_comparison_has_its_interval_and_every_run_its_times() {
+    let answer = few_and_many(&Lab::new(), ["-r", "3"]);
     let wall = &answer["compare"][0];
     assert_eq!(
         (&wall["a"], &wall["b"], &wall["metric"]),
         (&"few".into(), &"many".into(), &"wall".into())
     );
-    // Who waits for a CPU that others use cannot tell by the clock.
-    assert!(["slower", "unclear"].contains(&wall["verdict"].as_str().unwrap()), "{answer}");
-    let cpu = by_cpu(&answer);
-    assert_eq!(cpu["verdict"], "slower", "{answer}");
-    assert!(number(&cpu["ratio"]) > 2.0, "{cpu}");
-    assert!(
-        number(&wall["low"]) <= number(&wall["ratio"])
-            && number(&wall["ratio"]) <= number(&wall["high"])
-    );
+    for row in [wall, by_cpu(&answer)] {
+        let [low, ratio, high] = ["low", "ratio", "high"].map(|key| number(&row[key]));
+        assert!(low <= ratio && ratio <= high, "{row}");
+        let words = ["slower", "faster", "same", "unclear"];
+        assert!(words.contains(&row["verdict"].as_str().unwrap()), "{row}");
+    }
     let places = answer["places"].as_array().unwrap();
     let control: Vec<bool> = places.iter().map(|arm| arm["control"] == true).collect();
     assert_eq!(control, [false, false, true]);
@@ -66,6 +64,18 @@ fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
             assert!(peak.is_none_or(|peak| peak > 100_000.0), "{run}");
         }
     }
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn four_times_the_work_is_called_slower_and_takes_its_cpu_time() {
+    let answer = few_and_many(&Lab::new(), ["--max", "15"]);
+    // Who waits for a CPU that others use cannot tell by the clock.
+    let wall = answer["compare"][0]["verdict"].as_str().unwrap();
+    assert!(["slower", "unclear"].contains(&wall), "{answer}");
+    let cpu = by_cpu(&answer);
+    assert_eq!(cpu["verdict"], "slower", "{answer}");
+    assert!(number(&cpu["ratio"]) > 2.0, "{cpu}");
 }
 
 #[test]
@@ -223,10 +233,10 @@ fn ctrl_c_keeps_the_rounds_that_were_finished_and_cleans_up() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    while lines(&lab, "ran").len() < 4 {
-        std::thread::sleep(Duration::from_millis(50));
+    wait_until("four runs", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-    }
+        lines(&lab, "ran").len() >= 4
+    });
     let pid = child.id().to_string();
     assert!(program("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
@@ -274,54 +284,56 @@ fn a_command_that_fails_in_one_place_costs_the_other_no_round() {
     assert_eq!(runs, [5, 5, 0, 0, 5], "{answer}");
 }
 
+/// `culprit verify` without recordings, from one command to another.
+fn verify(lab: &Lab, before: &str, after: &str, more: &[&str]) -> Output {
+    let mut culprit = lab.culprit();
+    culprit.args(["verify", "--no-record", "--before", before, "--after", after]).args(more);
+    culprit.output().unwrap()
+}
+
 #[test]
-fn verify_finds_less_work_faster_and_fails_on_request() {
+fn verify_fails_on_the_verdicts_that_are_named() {
     let lab = Lab::new();
     let (many, few) = (count(80_000), count(20_000));
-    let verify = |before: &str, after: &str, more: &[&str]| {
-        lab.culprit()
-            .args(["verify", "--no-record", "--max", "15", "--before", before, "--after", after])
-            .args(more)
-            .output()
-            .unwrap()
-    };
-    let answer = document(&verify(&many, &few, &["--json"]));
-    assert!(["faster", "unclear"].contains(&answer["verdict"].as_str().unwrap()), "{answer}");
-    assert_eq!(by_cpu(&answer)["verdict"], "faster", "{answer}");
+    let answer = document(&verify(&lab, &many, &few, &["-r", "3", "--json"]));
+    let words = ["slower", "faster", "same", "unclear"];
+    assert!(words.contains(&answer["verdict"].as_str().unwrap()), "{answer}");
     assert!(answer["findings"].as_array().unwrap().is_empty());
-    let output = verify(&few, &many, &["--fail-on", "slower,unclear"]);
+    let output = verify(&lab, &few, &many, &["-r", "3", "--fail-on", "slower,faster,same,unclear"]);
     assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("after takes"), "{}", stdout(&output));
 }
 
 #[test]
-fn verify_says_which_finding_went_away() {
+#[ignore = "statistical: make accuracy"]
+fn verify_finds_less_work_faster_and_fails_on_request() {
+    let lab = Lab::new();
+    let (many, few) = (count(80_000), count(20_000));
+    let answer = document(&verify(&lab, &many, &few, &["--max", "15", "--json"]));
+    assert!(["faster", "unclear"].contains(&answer["verdict"].as_str().unwrap()), "{answer}");
+    assert_eq!(by_cpu(&answer)["verdict"], "faster", "{answer}");
+    let output = verify(&lab, &few, &many, &["--max", "15", "--fail-on", "slower,unclear"]);
+    assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
+}
+
+/// `culprit verify` of a command that polls against one that waits, with their findings.
+fn polls_against_waits(lab: &Lab) -> Value {
+    // Checks every 50 ms for what is there at once, and then waits for it instead.
+    let polls =
+        "( sleep 0.3; : > there ) & until [ -e there ]; do sleep 0.05; done; wait; rm there";
+    let waits = "( sleep 0.3; : > there ) & wait; rm there";
+    let before = format!("for i in 1 2 3; do {polls}; done");
+    let rounds = ["verify", "--rounds", "3", "--record-rounds", "2", "--record", "r"];
+    lab.json(&[&rounds[..], &["--before", &before, "--after", waits]].concat())
+}
+
+#[test]
+fn verify_records_both_sides_and_says_how_each_finding_changed() {
     if !all_rights() {
         return skip("verify", "recording kernel stacks needs root");
     }
     let lab = Lab::new();
-    // Looks every 50 ms for what is there at once, and then waits for it instead.
-    let polls =
-        "( sleep 0.3; : > there ) & until [ -e there ]; do sleep 0.05; done; wait; rm there";
-    let waits = "( sleep 0.3; : > there ) & wait; rm there";
-    let verify = |folder: &str| {
-        let before = format!("for i in 1 2 3; do {polls}; done");
-        let rounds = ["verify", "--rounds", "3", "--record-rounds", "2", "--record", folder];
-        lab.json(&[&rounds[..], &["--before", &before, "--after", waits]].concat())
-    };
-    let is_gone =
-        |change: &Value| change["change"] == "gone" && change["finding"]["id"] == "poll-sleep-loop";
-    let found = |answer: &Value| answer["findings"].as_array().unwrap().iter().any(is_gone);
-    let disturbed = |answer: &Value| !answer["contended_rounds"].as_array().unwrap().is_empty();
-    let mut answer = verify("r");
-    for _ in 0..2 {
-        if found(&answer) || !disturbed(&answer) {
-            break;
-        }
-        std::fs::remove_dir_all(lab.path("r")).unwrap();
-        answer = verify("r");
-    }
-    assert!(found(&answer), "{answer}");
+    let answer = polls_against_waits(&lab);
     assert_eq!(answer["recordings"], "r");
     let recordings = std::fs::read_dir(lab.path("r")).unwrap().filter(|entry| {
         entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|e| e == "culprit"))
@@ -335,4 +347,16 @@ fn verify_says_which_finding_went_away() {
             word => assert_eq!(word, "stayed"),
         }
     }
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn verify_says_which_finding_went_away() {
+    if !all_rights() {
+        return skip("verify", "recording kernel stacks needs root");
+    }
+    let answer = polls_against_waits(&Lab::new());
+    let is_gone =
+        |change: &Value| change["change"] == "gone" && change["finding"]["id"] == "poll-sleep-loop";
+    assert!(answer["findings"].as_array().unwrap().iter().any(is_gone), "{answer}");
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, number, program, skip, stderr, stdout};
+use crate::support::{Lab, all_rights, number, program, skip, stderr, stdout, wait_until};
 
 /// How often a case that came out otherwise is measured again: other programs may have disturbed it.
 const TRIES: usize = 3;
@@ -31,7 +31,9 @@ fn left_by(pid: u32) -> usize {
     names.filter(|entry| own(&entry.file_name().to_string_lossy())).count()
 }
 
+// The usual tests judge kept runs of all cases (src/replay/casebook.rs).
 #[test]
+#[ignore = "statistical: make accuracy"]
 fn every_case_shows_what_it_is_there_to_show() {
     if !all_rights() {
         return skip("casebook", "kernel stacks and wakers need root");
@@ -118,8 +120,23 @@ fn a_case_that_lacks_a_program_is_skipped_by_name() {
     }
     write_case(&lab, "pause", str::to_owned);
     let output = run(&lab, &["--all", "--dir", "cases", "--short"]);
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    // Whether the other case holds is a matter of times.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("lacking  skipped"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("pause"), "{}", stdout(&output));
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn a_case_beside_a_skipped_one_holds() {
+    if !all_rights() {
+        return skip("casebook beside a skipped case", "recording in full needs root");
+    }
+    let lab = Lab::new();
+    write_case(&lab, "lacking", |text| text.replace("rounds", "needs = ['no-such-tool']\nrounds"));
+    write_case(&lab, "pause", str::to_owned);
+    let output = run(&lab, &["--all", "--dir", "cases", "--short"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
 }
 
 /// A case of questions, which needs no rights: what a question answers is known.
@@ -184,13 +201,27 @@ fn another_finding_than_the_expected_fails_and_says_which() {
     let first = &case["checks"][0];
     assert_eq!((&first["id"], &first["held"]), (&"first-finding".into(), &false.into()));
     let told = first["told"].as_str().unwrap();
-    assert!(told.contains("idle-await") && told.contains("fsync-storm"), "{told}");
-    // The fix is as real as it was.
-    assert_eq!(case["verdict"], "faster", "{case}");
-    assert!(number(&case["times_as_fast"]["low"]) > 3.0, "{case}");
+    assert!(told.contains("fsync-storm"), "{told}");
+    assert!(case["times_as_fast"]["low"].is_number(), "{case}");
     assert!(lab.path("kept/wrong/recordings").is_dir());
     let again = run(&lab, &["wrong", "--dir", "cases", "--short", "--keep", "kept"]);
     assert_eq!(again.status.code(), Some(3), "{}", stderr(&again));
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn another_finding_is_named_and_the_fix_is_as_real_as_it_was() {
+    if !all_rights() {
+        return skip("casebook with a wrong expectation", "recording in full needs root");
+    }
+    let lab = Lab::new();
+    write_case(&lab, "wrong", |text| text.replace("idle-await", "fsync-storm"));
+    let output = run(&lab, &["wrong", "--dir", "cases", "--short", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let case = &document["cases"][0];
+    assert!(case["checks"][0]["told"].as_str().unwrap().contains("idle-await"), "{case}");
+    assert_eq!(case["verdict"], "faster", "{case}");
+    assert!(number(&case["times_as_fast"]["low"]) > 3.0, "{case}");
 }
 
 #[test]
@@ -219,7 +250,9 @@ fn ctrl_c_leaves_nothing_behind() {
         return skip("casebook and Ctrl-C", "recording in full needs root");
     }
     let lab = Lab::new();
-    write_case(&lab, "long", |text| text.replace("echo 0.4", "echo 30"));
+    let begun = lab.path("begun");
+    let long = format!("touch {}; sleep 30", begun.display());
+    write_case(&lab, "long", |text| text.replace("sleep $(cat pause)", &long));
     let mut child = lab
         .culprit()
         .args(["casebook", "run", "long", "--dir", "cases", "--json"])
@@ -227,12 +260,11 @@ fn ctrl_c_leaves_nothing_behind() {
         .spawn()
         .unwrap();
     let pid = child.id();
-    while left_by(pid) == 0 {
+    wait_until("the first run", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    // Well into the first run.
-    std::thread::sleep(std::time::Duration::from_millis(700));
+        begun.exists()
+    });
+    assert_eq!(left_by(pid), 1);
     assert!(program("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));

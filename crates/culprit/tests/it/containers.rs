@@ -2,13 +2,12 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use culprit_model::{MarkKind, Time};
-use serde_json::Value;
 
 use crate::support::{
-    Image, Lab, all_rights, disturbed, engine_answers, number, program, skip, stderr,
+    Image, Lab, all_rights, alone, disturbed, engine_answers, number, program, skip, stderr,
+    wait_until,
 };
 
 /// When the recording saw the program being executed: before, its process is the engine's own helper,
@@ -20,116 +19,124 @@ fn executed(recording: &Path) -> String {
     format!("{:.9}s", execs.next().map_or(0.0, |mark| mark.time.since(Time::START).seconds()))
 }
 
-/// The share of the program's time in frames whose function has a name; 0 where the program's own
-/// work is not among them.
-fn named_share(lab: &Lab, recording: &str) -> f64 {
+/// The rows of the program's code: functions and how long it was in them.
+fn rows_of_code(lab: &Lab, recording: &str) -> Vec<(String, f64)> {
     let from = executed(&lab.path(recording));
     let top = lab.json(&["top", recording, "--thread", "named", "--from", &from, "--limit", "0"]);
-    let rows = top["rows"].as_array().expect("rows");
-    let code: Vec<&Value> = rows
-        .iter()
-        .filter(|row| row["name"].as_str().is_some_and(|name| name.contains('!')))
-        .collect();
-    if !code.iter().any(|row| row["name"] == "named!churn_numbers") {
-        println!("{top}");
-        return 0.0;
-    }
-    let all: f64 = code.iter().map(|row| number(&row["inc"])).sum();
-    let unnamed: f64 = code
-        .iter()
-        .filter(|row| row["name"].as_str().is_some_and(|name| name.ends_with("!?")))
-        .map(|row| number(&row["inc"]))
-        .sum();
-    1.0 - unnamed / all
+    let rows = top["rows"].as_array().expect("rows").iter();
+    let rows = rows.map(|row| (row["name"].as_str().unwrap().to_owned(), number(&row["inc"])));
+    rows.filter(|(name, _)| name.contains('!')).collect()
 }
 
-/// Records until nearly every function is named: again only where a recording itself says that it
-/// lost something, and at most three times.
-fn all_are_named(lab: &Lab, mut record: impl FnMut(&str)) {
-    for attempt in 1..=3 {
-        let recording = format!("{attempt}.culprit");
-        record(&recording);
-        let share = named_share(lab, &recording);
-        if share >= 0.99 {
-            return;
-        }
-        let lost = disturbed(&lab.json(&["report", &recording]));
-        println!("{share} of the frames' functions are named, and the recording says {lost:?}");
-        assert!(lost.is_some(), "{share} of the frames' functions are named");
+/// The functions that do the program's work have names.
+fn work_is_named(lab: &Lab, recording: &str) {
+    let rows = rows_of_code(lab, recording);
+    for function in ["named!churn_numbers", "named!handle_request", "named!main"] {
+        assert!(rows.iter().any(|(name, time)| name == function && *time > 0.0), "{rows:?}");
     }
-    panic!("three recordings in which functions have no names");
+}
+
+/// Nearly all functions have names.
+fn nearly_all_is_named(lab: &Lab, recording: &str) {
+    let rows = rows_of_code(lab, recording);
+    let all: f64 = rows.iter().map(|(_, time)| time).sum();
+    let named: f64 =
+        rows.iter().filter(|(name, _)| !name.ends_with("!?")).map(|(_, time)| time).sum();
+    let lost = disturbed(&lab.json(&["report", recording]));
+    assert!(named >= 0.99 * all, "{named} of {all} ns have names, lost: {lost:?}: {rows:?}");
+}
+
+/// A lab with an image; none without an engine and root.
+fn lab_with_image(test: &str) -> Option<(Lab, Image)> {
+    if !all_rights() || !engine_answers() {
+        skip("containers", "a container engine, and root for its processes");
+        return None;
+    }
+    let lab = Lab::new();
+    let image = Image::make(&lab, test);
+    Some((lab, image))
+}
+
+/// Starts a recording and waits until it has begun.
+fn begin(lab: &Lab, arguments: &[&str]) -> std::process::Child {
+    let mut culprit = lab.culprit();
+    culprit.args(["record", "-o", "x.culprit"]).args(arguments);
+    let mut recorder = culprit.stderr(Stdio::piped()).spawn().expect("culprit runs");
+    wait_until("a recording that has begun", || {
+        assert!(recorder.try_wait().expect("a child").is_none(), "it ended by itself");
+        lab.path("x.culprit").exists()
+    });
+    recorder
+}
+
+/// Records the machine while a container runs and goes.
+fn record_all(lab: &Lab, image: &Image) {
+    let recorder = begin(lab, &["--all"]);
+    let ran =
+        program("docker").args(["run", "--rm", "--net=none", &image.0, "/named", "1"]).status();
+    assert!(ran.expect("docker run").success());
+    let pid = rustix::process::Pid::from_child(&recorder);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it records");
+    let output = recorder.wait_with_output().expect("an exit status");
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
 fn functions_of_a_container_that_is_gone_are_named() {
-    if !all_rights() || !engine_answers() {
-        return skip("containers", "a container engine, and root for its processes");
-    }
-    let lab = Lab::new();
-    let image = Image::make(&lab, "all");
-    all_are_named(&lab, |recording| {
-        let mut recorder = lab
-            .culprit()
-            .args(["record", "-o", recording, "--all"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("culprit runs");
-        while !lab.path(recording).exists() {
-            assert!(recorder.try_wait().expect("a child").is_none(), "it ended by itself");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_secs(1));
-        let ran =
-            program("docker").args(["run", "--rm", "--net=none", &image.0, "/named", "1"]).status();
-        assert!(ran.expect("docker run").success());
-        let pid = rustix::process::Pid::from_child(&recorder);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it records");
-        let output = recorder.wait_with_output().expect("an exit status");
-        assert!(output.status.success(), "{}", stderr(&output));
-    });
+    let _alone = alone();
+    let Some((lab, image)) = lab_with_image("all") else { return };
+    record_all(&lab, &image);
+    work_is_named(&lab, "x.culprit");
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn nearly_all_functions_of_a_container_that_is_gone_are_named() {
+    let Some((lab, image)) = lab_with_image("nearly-all") else { return };
+    record_all(&lab, &image);
+    nearly_all_is_named(&lab, "x.culprit");
+    record_place(&lab, &image, "1");
+    nearly_all_is_named(&lab, "place.culprit");
+}
+
+/// Records a container of the image from its first instruction.
+fn record_place(lab: &Lab, image: &Image, seconds: &str) {
+    let place = format!("docker:{}", image.0);
+    let output = lab
+        .culprit()
+        .args(["record", "-o", "place.culprit", "--place", &place, "--", "/named", seconds])
+        .output()
+        .expect("culprit runs");
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
 fn a_place_of_an_image_is_recorded_from_its_first_instruction() {
-    if !all_rights() || !engine_answers() {
-        return skip("containers", "a container engine, and root for its processes");
-    }
-    let lab = Lab::new();
-    let image = Image::make(&lab, "place");
-    let place = format!("docker:{}", image.0);
-    all_are_named(&lab, |recording| {
-        let output = lab
-            .culprit()
-            .args(["record", "-o", recording, "--place", &place, "--", "/named", "0.5"])
-            .output()
-            .expect("culprit runs");
-        assert!(output.status.success(), "{}", stderr(&output));
-    });
+    let Some((lab, image)) = lab_with_image("place") else { return };
+    record_place(&lab, &image, "0.5");
+    work_is_named(&lab, "place.culprit");
 }
 
 #[test]
 fn a_recording_of_a_container_ends_with_it() {
-    if !all_rights() || !engine_answers() {
-        return skip("containers", "a container engine, and root for its processes");
-    }
-    let lab = Lab::new();
-    let image = Image::make(&lab, "ends");
+    let Some((lab, image)) = lab_with_image("ends") else { return };
     let name = format!("culprit-test-{}", std::process::id());
-    all_are_named(&lab, |recording| {
-        let started = program("docker")
-            .args(["run", "--rm", "-d", "--net=none", "--name", &name, &image.0, "/named", "3"])
-            .stdout(Stdio::null())
-            .status();
-        assert!(started.expect("docker run").success());
-        // Bounded from outside, so that a recording that does not end fails instead of hanging.
-        let output = program("timeout")
-            .args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_culprit")])
-            .args(["record", "--container", &name, "-o", recording])
-            .current_dir(lab.path(""))
-            .output()
-            .expect("culprit runs");
-        assert!(output.status.success(), "{}", stderr(&output));
+    let docker = |arguments: &[&str]| {
+        let status = program("docker").args(arguments).stdout(Stdio::null()).status();
+        assert!(status.expect("docker").success(), "{arguments:?}");
+    };
+    docker(&["run", "--rm", "-d", "--net=none", "--name", &name, &image.0, "/named", "600"]);
+    let mut recorder = begin(&lab, &["--container", &name]);
+    // Something to name has been flushed.
+    wait_until("the program's work in the recording", || {
+        let opened = culprit_recording::open(lab.path("x.culprit"));
+        opened.is_ok_and(|opened| opened.recording.samples.len() > 10)
     });
+    docker(&["kill", &name]);
+    wait_until("the end of the recording", || recorder.try_wait().expect("a child").is_some());
+    let output = recorder.wait_with_output().expect("an exit status");
+    assert!(output.status.success(), "{}", stderr(&output));
+    work_is_named(&lab, "x.culprit");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::Lab;
+use crate::support::{Lab, wait_until};
 
 #[test]
 fn ctrl_c_after_the_recording_is_not_swallowed() {
@@ -22,10 +22,10 @@ fn ctrl_c_after_the_recording_is_not_swallowed() {
         .unwrap();
     let finished =
         || culprit_recording::open(lab.path("x.culprit")).is_ok_and(|o| o.unfinished.is_none());
-    while !finished() {
+    wait_until("a finished recording", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        finished()
+    });
     let pid = rustix::process::Pid::from_child(&child);
     // Two signals at most are for the recording; it may take its time to notice the first.
     let mut left = 600;

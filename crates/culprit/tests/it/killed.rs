@@ -1,9 +1,8 @@
 //! A recorder that is killed leaves a file that opens; one that is interrupted loses nothing.
 
 use std::process::Stdio;
-use std::time::Duration;
 
-use crate::support::{Lab, program, stderr};
+use crate::support::{Lab, program, stderr, wait_until};
 
 /// Does little, again and again, and says which process it is.
 const PROGRAM: &str = "echo $$ > pid; while :; do sleep 0.05; done";
@@ -15,12 +14,14 @@ fn end_by(lab: &Lab, signal: rustix::process::Signal) -> std::process::ExitStatu
         .args(["record", "-o", "x.culprit", "--", "sh", "-c", PROGRAM])
         .spawn()
         .expect("culprit runs");
-    while !lab.path("pid").exists() {
-        assert!(recorder.try_wait().expect("a child").is_none(), "it ended by itself");
-        std::thread::sleep(Duration::from_millis(20));
-    }
     // What a killed recorder leaves is what it had flushed, once a second.
-    std::thread::sleep(Duration::from_secs(3));
+    wait_until("a flush of what the program does", || {
+        assert!(recorder.try_wait().expect("a child").is_none(), "it ended by itself");
+        let flushed = culprit_recording::open(lab.path("x.culprit"));
+        flushed.is_ok_and(|opened| {
+            !opened.recording.switches.is_empty() || !opened.recording.observations.is_empty()
+        })
+    });
     let pid = rustix::process::Pid::from_child(&recorder);
     rustix::process::kill_process(pid, signal).expect("a living recorder");
     let status = recorder.wait().expect("an exit status");

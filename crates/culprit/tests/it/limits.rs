@@ -24,7 +24,8 @@ fn a_limit_ends_all_of_the_command_and_nobody_else() {
     let script = format!(
         "(setsid sleep {own} &); setsid sh -c 'trap \"\" TERM; sleep {own} & wait; wait' & sleep {own}"
     );
-    let arguments = ["record", "-o", "cut.culprit", "-d", "1", "--", "sh", "-c", &script];
+    // Long enough that all of them have begun.
+    let arguments = ["record", "-o", "cut.culprit", "-d", "3", "--", "sh", "-c", &script];
     let output = lab.culprit().args(arguments).output().expect("culprit runs");
     let left = living_with(&own);
     let neighbours = living_with(&other);

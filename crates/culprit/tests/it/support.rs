@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+pub(crate) use culprit_testkit::{
+    all_rights, alone, engine_answers, program, skip, stderr, stdout, wait_until,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -13,62 +16,21 @@ pub(crate) struct Lab {
     folder: TempDir,
 }
 
-/// A command whose start is a test's business.
-#[expect(clippy::disallowed_methods, reason = "tests start programs as a user's shell does")]
-pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
-    Command::new(name)
-}
-
-/// What a program printed to stdout.
-pub(crate) fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// What a program printed to stderr.
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Says that a test cannot run here, and what is missing.
-pub(crate) fn skip(test: &str, missing: &str) {
-    println!("skipped: {test}: {missing}");
-}
-
-/// True when the recorder may do everything here.
-pub(crate) fn all_rights() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-/// True when a container engine answers.
-pub(crate) fn engine_answers() -> bool {
-    let mut version = program("docker");
-    version.arg("version").stdout(Stdio::null()).stderr(Stdio::null());
-    version.status().is_ok_and(|status| status.success())
-}
-
 impl Lab {
     pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("culprit-test-").tempdir_in("/var/tmp");
         Self { folder: folder.expect("a folder on a disk") }
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+    /// As [`Lab::new`], with a name that is the same on every machine: recordings that are kept have it
+    /// in them.
+    pub(crate) fn named(name: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir_in("/var/tmp");
+        Self { folder: folder.expect("a folder on a disk that nobody else has") }
     }
 
-    /// Compiles a C program of `fixtures/` and returns its path.
-    pub(crate) fn build(&self, source: &str, flags: &[&str]) -> PathBuf {
-        let source = fixtures().join(source);
-        let target = self.path(source.file_stem().and_then(|s| s.to_str()).expect("a name"));
-        let status = program("cc")
-            .args(["-O2", "-g", "-fno-omit-frame-pointer", "-pthread"])
-            .args(flags)
-            .arg("-o")
-            .args([&target, &source])
-            .status()
-            .expect("cc");
-        assert!(status.success(), "{} does not compile", source.display());
-        target
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// `culprit ARGUMENTS`, in this folder, without the caller's settings.
@@ -103,6 +65,20 @@ impl Lab {
     }
 }
 
+/// Compiles a C program of `fixtures/` and returns its path.
+pub(crate) fn build(source: &str, flags: &[&str]) -> PathBuf {
+    build_from(&[source], flags)
+}
+
+/// Compiles a C program of several files of `fixtures/`, the first of which gives it its name.
+pub(crate) fn build_from(sources: &[&str], flags: &[&str]) -> PathBuf {
+    let sources: Vec<PathBuf> = sources.iter().map(|source| fixtures().join(source)).collect();
+    let name = sources[0].file_stem().and_then(|stem| stem.to_str()).expect("a name");
+    let paths: Vec<&Path> = sources.iter().map(PathBuf::as_path).collect();
+    let flags = [&["-O2", "-g", "-fno-omit-frame-pointer", "-pthread"], flags].concat();
+    culprit_testkit::compiled_from("cc", &paths, name, &flags).expect("a C compiler")
+}
+
 /// The folder of test programs.
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().expect("fixtures/")
@@ -116,10 +92,10 @@ pub(crate) struct Image(pub(crate) String);
 impl Image {
     pub(crate) fn make(lab: &Lab, test: &str) -> Self {
         let name = format!("culprit-test-{test}-{}:1", std::process::id());
-        lab.build("named/named.c", &["-static"]);
-        let tar = lab.path("image.tar");
+        let named = build("named/named.c", &["-static"]);
+        let (folder, tar) = (named.parent().expect("a folder"), lab.path("image.tar"));
         let packed =
-            program("tar").arg("-cf").arg(&tar).arg("-C").arg(lab.path("")).arg("named").status();
+            program("tar").arg("-cf").arg(&tar).arg("-C").arg(folder).arg("named").status();
         assert!(packed.expect("tar").success());
         let imported =
             program("docker").arg("import").arg(&tar).arg(&name).stdout(Stdio::null()).status();
@@ -157,7 +133,7 @@ impl Drop for Image {
     }
 }
 
-/// What a report says of records or stacks that were lost: then a measurement may be repeated.
+/// What a report says of records or stacks that were lost: a measurement may be repeated then.
 pub(crate) fn disturbed(report: &Value) -> Option<String> {
     const KINDS: [&str; 5] = [
         "switches-lost",

@@ -1,24 +1,33 @@
 //! `culprit why` on real commands in real places.
 
-use std::time::Duration;
-
-use crate::support::{Lab, all_rights, number, program, skip, stderr};
+use crate::support::{Lab, all_rights, number, program, skip, stderr, wait_until};
 
 /// Two places that need no rights of their own.
 const PLACES: [&str; 4] = ["--place", "host", "--place", "host:/tmp"];
 
-#[test]
-fn the_same_command_in_the_same_place_is_not_called_slower() {
-    let lab = Lab::new();
+/// Why the same command in two places of one machine takes as long.
+fn same_in_both(lab: &Lab) -> serde_json::Value {
     let mut arguments = vec!["why", "--runs", "3", "-o", "w"];
     arguments.extend(PLACES);
     // Options of culprit stand before the command's own.
     let output =
         lab.culprit().args(arguments).args(["--json", "--", "sleep", "0.2"]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["places"], serde_json::json!(["host", "host:/tmp"]));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn the_same_command_in_the_same_place_is_not_called_slower() {
+    let answer = same_in_both(&Lab::new());
     assert_ne!(answer["verdict"], "slower", "{answer}");
+}
+
+#[test]
+fn every_run_of_every_place_is_kept_and_told() {
+    let lab = Lab::new();
+    let answer = same_in_both(&lab);
+    assert_eq!(answer["places"], serde_json::json!(["host", "host:/tmp"]));
     for runs in answer["place_runs"].as_array().unwrap() {
         assert_eq!(runs["walls_ns"].as_array().unwrap().len(), 3);
         assert!(number(&runs["median_ns"]) >= 2e8, "{runs}");
@@ -28,7 +37,9 @@ fn the_same_command_in_the_same_place_is_not_called_slower() {
     assert_eq!(std::fs::read_dir(lab.path("w")).unwrap().count(), 6 + 6 + 1);
 }
 
+// The usual tests answer from kept runs (src/replay/why.rs).
 #[test]
+#[ignore = "statistical: make accuracy"]
 fn a_follower_that_polls_on_an_overlay_is_told() {
     if !all_rights() {
         return skip("tail-poll", "recording kernel stacks needs root");
@@ -114,6 +125,35 @@ fn a_first_place_that_fails_leaves_the_others_to_compare() {
     assert!(answer["ratio"]["value"].is_number(), "{answer}");
 }
 
+/// The row of the difference for what the sleeping program does.
+fn sleep_of(answer: &serde_json::Value) -> &serde_json::Value {
+    let mut rows = answer["difference"].as_array().unwrap().iter();
+    let row = rows.find(|row| row["cause"] == "blocked.sleep" && row["process"] == "sleep");
+    row.expect("the pause is longer")
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn a_longer_pause_than_in_an_earlier_recording_is_called_slower() {
+    if !all_rights() {
+        return skip("why --against, by time", "recording without polling needs root");
+    }
+    let lab = Lab::new();
+    let command = ["sh", "-c", "sleep $(cat pause)"];
+    std::fs::write(lab.path("pause"), "0.1").unwrap();
+    lab.record("before.culprit", &command);
+    std::fs::write(lab.path("pause"), "0.6").unwrap();
+    let against = ["why", "--against", "before.culprit", "--runs", "3", "-o", "w", "--json", "--"];
+    let output = lab.culprit().args(against).args(command).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["verdict"], "slower", "{answer}");
+    let row = &answer["difference"][0];
+    assert_eq!(row, sleep_of(&answer));
+    assert!(number(&row["low_ns"]) > 3e8 && number(&row["high_ns"]) < 2e9, "{row}");
+    assert!(row["finding"].is_string(), "{row}");
+}
+
 #[test]
 fn new_runs_are_compared_with_an_earlier_recording() {
     if !all_rights() {
@@ -132,13 +172,10 @@ fn new_runs_are_compared_with_an_earlier_recording() {
     let output = against(&command, &["-o", "w"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["verdict"], "slower", "{answer}");
     assert_eq!(answer["place_runs"][0]["label"], "before.culprit");
     assert_eq!(answer["place_runs"][1]["walls_ns"].as_array().unwrap().len(), 3);
-    let row = &answer["difference"][0];
-    assert_eq!((&row["cause"], &row["process"]), (&"blocked.sleep".into(), &"sleep".into()));
-    assert!(number(&row["low_ns"]) > 3e8 && number(&row["high_ns"]) < 2e9, "{row}");
-    assert!(row["finding"].is_string(), "{row}");
+    let row = sleep_of(&answer);
+    assert!(number(&row["low_ns"]) <= number(&row["high_ns"]), "{row}");
     let notes = answer["notes"].to_string();
     assert!(notes.contains("One earlier recording"), "{notes}");
     assert!(std::fs::read_to_string(lab.path("w/report.html")).unwrap().contains("before.culprit"));
@@ -196,10 +233,10 @@ fn ctrl_c_keeps_the_rounds_that_were_finished() {
         .spawn()
         .unwrap();
     // A round is two runs; the third run's files tell that one is finished.
-    while std::fs::read_dir(lab.path("w")).map_or(0, Iterator::count) < 7 {
-        std::thread::sleep(Duration::from_millis(50));
+    wait_until("a finished round", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
-    }
+        std::fs::read_dir(lab.path("w")).map_or(0, Iterator::count) >= 7
+    });
     let pid = child.id().to_string();
     assert!(program("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();

@@ -2,7 +2,7 @@
 
 use culprit_model::notation::parse;
 
-use crate::support::{Lab, all_rights, skip, stderr};
+use crate::support::{Lab, all_rights, alone, skip, stderr};
 
 fn write_recording(lab: &Lab, name: &str) -> Vec<u8> {
     let recording = parse("tick 10ms\nstack u cpu.user app!main\napp(10)/app(10) uuu|").unwrap();
@@ -72,6 +72,7 @@ fn the_recorder_does_not_list_itself() {
     if !all_rights() {
         return skip("the recorder itself", "recording the machine needs root");
     }
+    let _alone = alone();
     let lab = Lab::new();
     let record = ["record", "--all", "-o", "x.culprit", "--quiet", "--", "sleep", "0.2"];
     let mut recorder = lab.culprit().args(record).spawn().unwrap();

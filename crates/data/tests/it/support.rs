@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use culprit_model::notation::parse;
+pub(crate) use culprit_testkit::{program, stderr, stdout};
 use tempfile::TempDir;
 
 /// A thread that computes and sleeps.
@@ -18,12 +19,6 @@ const DRAWING: &str = "
 #[derive(Debug)]
 pub(crate) struct Lab {
     folder: TempDir,
-}
-
-/// A command whose start is a test's business.
-#[expect(clippy::disallowed_methods, reason = "tests start programs as a user's shell does")]
-pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
-    Command::new(name)
 }
 
 impl Lab {
@@ -54,14 +49,6 @@ impl Lab {
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         stdout(&output)
     }
-}
-
-pub(crate) fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A file of the project.

@@ -1,5 +1,7 @@
 //! Containers, images and programs that killed runs have left in the engines that answer.
 
+use std::path::Path;
+
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListImagesOptionsBuilder};
 
 use culprit_model::Pid;
@@ -20,7 +22,7 @@ pub(crate) fn sweep(settings: &Settings, problems: &mut Vec<Error>) -> (usize, u
     for kind in [EngineKind::Docker, EngineKind::Podman] {
         let Ok(client) = Client::connect(kind, settings) else { continue };
         // Containers first: they hold their image.
-        removed.0 += remove_all(containers(&client), |n| remove_container(&client, n), problems);
+        removed.0 += remove_all(containers(&client), |n| remove_with_folders(&client, n), problems);
         removed.1 += remove_all(images(&client), |n| remove_image(&client, n), problems);
         // Nobody else may look into containers.
         if rustix::process::geteuid().is_root() {
@@ -50,6 +52,30 @@ fn remove_all(
         }
     }
     removed
+}
+
+/// Removes a container, and then what its dead maker has left in folders that were mounted there: the
+/// program in it would have removed that, had it not ended with it.
+fn remove_with_folders(client: &Client, name: &str) -> Result<bool> {
+    let found = client.call("look at a container", |d| d.inspect_container(name, None));
+    let mounts = found.ok().and_then(|found| found.mounts).unwrap_or_default();
+    let removed = remove_container(client, name)?;
+    if let (true, Some(owner)) = (removed, owner_of(name)) {
+        let mounted = mounts.into_iter().filter_map(|mount| mount.source);
+        mounted.for_each(|above| remove_folders_of(owner, Path::new(&above)));
+    }
+    Ok(removed)
+}
+
+/// Removes the folders of a maker in a folder. One that stays holds nothing up, and whoever may not remove
+/// it did not make it.
+fn remove_folders_of(owner: Owner, above: &Path) {
+    for entry in std::fs::read_dir(above).into_iter().flatten().flatten() {
+        let made = Owner::of_name(&entry.file_name().to_string_lossy());
+        if made == Some(owner) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _stays = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn containers(client: &Client) -> Result<Vec<String>> {
@@ -93,8 +119,23 @@ fn owner_of(shown: &str) -> Option<Owner> {
 
 #[cfg(test)]
 mod tests {
-    use super::owner_of;
+    use super::{owner_of, remove_folders_of};
     use crate::owner::Owner;
+
+    #[test]
+    fn only_folders_of_the_maker_are_removed() {
+        let above = tempfile::tempdir().unwrap();
+        let owner = Owner::ours().unwrap();
+        let (own, other) = (owner.fresh_name(), "culprit_1_2_3_4".to_owned());
+        for name in [&own, &other] {
+            std::fs::create_dir_all(above.path().join(name).join("below")).unwrap();
+        }
+        let link = above.path().join(owner.fresh_name());
+        std::os::unix::fs::symlink(above.path().join(&other), &link).unwrap();
+        remove_folders_of(owner, above.path());
+        assert!(!above.path().join(&own).exists());
+        assert!(above.path().join(&other).join("below").exists() && link.is_symlink());
+    }
 
     #[test]
     fn only_names_of_dead_makers_are_abandoned() {

@@ -5,6 +5,7 @@
 use culprit_place::{Command, Error, Exit, Place, Running, Signal, Stage, Stdio, procfs};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What differs between places.
 pub(crate) struct Expected {
@@ -25,6 +26,13 @@ pub(crate) fn check(place: &dyn Place, expected: &Expected) {
     a_missing_program_is_said_to_be_missing(place);
     files_are_reached_through_the_root(place);
     facts_are_consistent(place);
+}
+
+/// A word that no other test and no other process uses.
+pub(crate) fn mark(what: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("culprit-test-{what}-{}-{next}", std::process::id())
 }
 
 pub(crate) fn shell(script: &str) -> Command {
@@ -82,11 +90,11 @@ fn environment_and_folder_are_given(place: &dyn Place) {
 }
 
 fn held_means_not_begun(place: &dyn Place, expected: &Expected) {
-    let mark = "culprit_held_mark";
-    let command = Command { stdout: Stdio::Null, ..Command::new(["sh", "-c", "exit 0", mark]) };
+    let mark = mark("held");
+    let command = Command { stdout: Stdio::Null, ..Command::new(["sh", "-c", "exit 0", &mark]) };
     let held = place.hold(&command, None).unwrap();
     assert_eq!(held.pid().is_some(), expected.held_has_pid);
-    let begun = |pid| procfs::command_line(pid).is_ok_and(|line| line.iter().any(|a| a == mark));
+    let begun = |pid| procfs::command_line(pid).is_ok_and(|line| line.iter().any(|a| *a == mark));
     assert!(!procfs::processes().unwrap().into_iter().any(begun));
     let pid = held.pid();
     drop(held);
@@ -145,12 +153,13 @@ fn a_missing_program_is_said_to_be_missing(place: &dyn Place) {
 }
 
 fn files_are_reached_through_the_root(place: &dyn Place) {
-    let script = "echo text > culprit-file; pwd -P; read line; rm culprit-file";
+    let file = mark("file");
+    let script = format!("echo text > {file}; pwd -P; read line; rm {file}");
     let command = Command {
         stdin: Stdio::Pipe,
         stdout: Stdio::Pipe,
         dir: Some("/tmp".into()),
-        ..shell(script)
+        ..shell(&script)
     };
     let mut running = start(place, &command);
     running.take_stdout().unwrap().read_exact(&mut [0; 5]).unwrap();
@@ -158,8 +167,8 @@ fn files_are_reached_through_the_root(place: &dyn Place) {
         Err(e) if e.is_refusal() => println!("skipped: files_are_reached_through_the_root: {e}"),
         root => {
             let mut text = String::new();
-            let mut file =
-                procfs::open_in_root(root.unwrap(), Path::new("/tmp/culprit-file")).unwrap();
+            let path = Path::new("/tmp").join(&file);
+            let mut file = procfs::open_in_root(root.unwrap(), &path).unwrap();
             file.read_to_string(&mut text).unwrap();
             assert_eq!(text, "text\n");
         }

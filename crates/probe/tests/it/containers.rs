@@ -1,6 +1,7 @@
 //! Probes in a container that somebody else made, which is found as it was.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use culprit_place::{Command, PlaceSpec, Settings, Stdio, fresh_name, open};
 use culprit_probe::probes::files::Files;
@@ -105,7 +106,8 @@ fn our_program_begins_others_though_its_file_is_gone() {
     let Some(container) = Container::empty("our_program_begins_others") else { return };
     container.measure(Start { spawns: 5, forks: 5, ..Start::default() }, None);
     let readers = vec![Reader::Inotify, Reader::TailExhausted];
-    container.measure(Notify { readers, ..Notify::default() }, None);
+    let (think, duration) = (Duration::from_millis(20), Duration::from_millis(500));
+    container.measure(Notify { readers, think, duration }, None);
     assert_eq!(container.added(), [""; 0]);
 }
 

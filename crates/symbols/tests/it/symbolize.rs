@@ -160,7 +160,7 @@ fn c_programs_agree_with_addr2line() {
 
 #[test]
 fn cpp_programs_agree_with_addr2line() {
-    check("cpp_programs_agree_with_addr2line", "shapes.cpp", &[&["-O2", "-g"], &["-O0", "-g"]], 3);
+    check("cpp_programs_agree_with_addr2line", "shapes.cpp", &[&["-O2", "-g"], &["-O0", "-g"]], 13);
 }
 
 #[test]

@@ -15,72 +15,102 @@ fn in_order(names: &[String], wanted: &[&str]) -> bool {
     wanted.iter().all(|wanted| names.any(|name| name == wanted))
 }
 
-/// Walks all dumps; each must be complete and lead through the known callers. Guesses are rare: linkage
-/// stubs of static programs have no unwind entries.
-fn check(test: &str, flags: &[&str], named: bool) {
+/// What the walks of all dumps came to.
+struct Walked {
+    dumps: usize,
+    /// Walks in which something was guessed.
+    guessed: usize,
+    /// How often known callers were seen, by what is special about them.
+    seen: HashMap<&'static str, usize>,
+}
+
+const CALLBACK: &str = "callback of libc";
+const REALIGNED: &str = "realigned stack";
+const SIGNAL: &str = "signal frame";
+const CHAINS: [(&str, &[&str]); 4] = [
+    (CALLBACK, &["compare", "sorting", "realigned", "middle", "outer", "loop"]),
+    (REALIGNED, &["realigned", "middle", "outer", "loop"]),
+    (SIGNAL, &["on_outer", "raise", "main"]),
+    ("clock", &["clocks", "middle", "outer", "loop"]),
+];
+
+/// Walks all dumps; each must be complete and lead through the known callers.
+fn walk(test: &str, flags: &[&str], named: bool) -> Option<Walked> {
     let workshop = Workshop::new();
-    let Some(process) = Process::record(test, &workshop, flags, !named) else { return };
+    let process = Process::record(test, &workshop, flags, !named)?;
     let mut unwinder = Unwinder::new();
-    let mut seen: HashMap<&str, usize> = HashMap::new();
-    let mut guessed = 0;
+    let mut walked = Walked { dumps: process.dumps.len(), guessed: 0, seen: HashMap::new() };
     for (index, dump) in process.dumps.iter().enumerate() {
         let (unwound, frames) = process.unwind(&mut unwinder, dump);
         let names = process.names(&frames);
         assert_eq!(unwound.outcome, Outcome::Complete, "dump {index}: {names:?}");
-        guessed += usize::from(unwound.by_frame_pointer > 0);
+        walked.guessed += usize::from(unwound.by_frame_pointer > 0);
         if !named {
             continue;
         }
         let root = if (DUMPS..2 * DUMPS).contains(&index) { "thread" } else { "main" };
         assert!(names.iter().any(|name| name == root), "dump {index}: {names:?}");
-        for (what, chain) in [
-            (
-                "callback of libc",
-                &["compare", "sorting", "realigned", "middle", "outer", "loop"][..],
-            ),
-            ("realigned stack", &["realigned", "middle", "outer", "loop"]),
-            ("signal frame", &["on_outer", "raise", "main"]),
-            ("clock", &["clocks", "middle", "outer", "loop"]),
-        ] {
-            *seen.entry(what).or_default() += usize::from(in_order(&names, chain));
+        for (what, chain) in CHAINS {
+            *walked.seen.entry(what).or_default() += usize::from(in_order(&names, chain));
         }
     }
-    println!("{flags:?}: {seen:?}, cached {:?}", unwinder.cached());
-    assert!(guessed * 20 < process.dumps.len(), "{guessed} stacks with guesses");
+    println!("{flags:?}: {:?}, cached {:?}", walked.seen, unwinder.cached());
+    Some(walked)
+}
+
+/// Walks all dumps; each kind of callers is seen.
+fn check(test: &str, flags: &[&str], named: bool) {
+    let Some(Walked { seen, .. }) = walk(test, flags, named) else { return };
     if named {
-        assert!(seen["callback of libc"] > DUMPS / 4, "{seen:?}");
-        assert!(seen["realigned stack"] > DUMPS / 4, "{seen:?}");
-        assert!(seen["signal frame"] == DUMPS, "{seen:?}");
+        assert!(seen[CALLBACK] > 0 && seen[REALIGNED] > 0, "{seen:?}");
+        assert_eq!(seen[SIGNAL], DUMPS, "{seen:?}");
     }
 }
 
+const OPTIMISED: &[&str] = &["-O2", "-g", "-fomit-frame-pointer"];
+const FIXED: &[&str] = &["-O0", "-no-pie"];
+const STATIC: &[&str] = &["-O2", "-static"];
+const STRIPPED: &[&str] = &["-O2", "-fomit-frame-pointer"];
+
 #[test]
 fn optimised_code_without_frame_pointers() {
-    check("optimised_code_without_frame_pointers", &["-O2", "-g", "-fomit-frame-pointer"], true);
+    check("optimised_code_without_frame_pointers", OPTIMISED, true);
 }
 
 #[test]
 fn unoptimised_code_at_a_fixed_address() {
-    check("unoptimised_code_at_a_fixed_address", &["-O0", "-no-pie"], true);
+    check("unoptimised_code_at_a_fixed_address", FIXED, true);
 }
 
 #[test]
 fn static_program() {
-    check("static_program", &["-O2", "-static"], true);
+    check("static_program", STATIC, true);
 }
 
 #[test]
 fn stripped_program() {
-    check("stripped_program", &["-O2", "-fomit-frame-pointer"], false);
+    check("stripped_program", STRIPPED, false);
 }
 
-/// A program without unwind entries of its own, as Go and JIT compilers make them.
+/// Guesses are rare: linkage stubs of static programs have no unwind entries.
 #[test]
-fn code_without_unwind_entries_follows_frame_pointers() {
-    let test = "code_without_unwind_entries_follows_frame_pointers";
+#[ignore = "statistical: make accuracy"]
+fn guesses_are_rare_and_every_kind_of_caller_is_frequent() {
+    let test = "guesses_are_rare_and_every_kind_of_caller_is_frequent";
+    for (flags, named) in [(OPTIMISED, true), (FIXED, true), (STATIC, true), (STRIPPED, false)] {
+        let Some(Walked { dumps, guessed, seen }) = walk(test, flags, named) else { return };
+        assert!(guessed * 20 < dumps, "{guessed} stacks with guesses");
+        let frequent = |what| seen[what] > DUMPS / 4;
+        assert!(!named || (frequent(CALLBACK) && frequent(REALIGNED)), "{seen:?}");
+    }
+}
+
+/// How many walks of a program without unwind entries of its own, as Go and JIT compilers make them, are
+/// complete, and how many there are.
+fn without_entries(test: &str) -> Option<(usize, usize)> {
     let workshop = Workshop::new();
     let flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer"];
-    let Some(process) = Process::record(test, &workshop, &flags, false) else { return };
+    let process = Process::record(test, &workshop, &flags, false)?;
     let mut unwinder = Unwinder::new();
     let mut complete = 0;
     for (index, dump) in process.dumps.iter().enumerate() {
@@ -101,7 +131,21 @@ fn code_without_unwind_entries_follows_frame_pointers() {
         let root = ["main", "thread"].map(|root| in_order(&names, &[root]));
         assert!(root.contains(&true), "dump {index}: {names:?}");
     }
-    assert!(complete * 100 >= process.dumps.len() * 95, "{complete} of {}", process.dumps.len());
+    Some((complete, process.dumps.len()))
+}
+
+#[test]
+fn code_without_unwind_entries_follows_frame_pointers() {
+    let counts = without_entries("code_without_unwind_entries_follows_frame_pointers");
+    assert!(counts.is_none_or(|(complete, _)| complete > 0), "{counts:?}");
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn nearly_all_code_without_unwind_entries_follows_frame_pointers() {
+    let test = "nearly_all_code_without_unwind_entries_follows_frame_pointers";
+    let Some((complete, all)) = without_entries(test) else { return };
+    assert!(complete * 100 >= all * 95, "{complete} of {all}");
 }
 
 /// A dump that is too short says so, and what it gives is the beginning of the whole.

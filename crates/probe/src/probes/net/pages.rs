@@ -203,8 +203,8 @@ mod tests {
         let plan = vec![0, 1_000, 1_000, 2_000_000, 30_000_000];
         let (times, _) = pages(at, &Pace::Planned(plan)).unwrap();
         assert_eq!(times.count(), 5);
-        let (times, per_s) = pages(at, &Pace::AsFastAs(20_000_000)).unwrap();
-        assert!(times.count() > CLIENTS as u64 && per_s > 0.0);
+        let (times, per_s) = pages(at, &Pace::AsFastAs(200_000_000)).unwrap();
+        assert!(times.count() > 0 && per_s > 0.0);
     }
 
     #[test]

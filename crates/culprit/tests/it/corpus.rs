@@ -1,0 +1,182 @@
+//! `make corpus`: records `corpus/` anew, all of it or what `ONLY` names.
+//!
+//! Names are those of the stored texts: `guilty/hot.c`, `casebook/date-parse`, `why/tail-poll`. `ONLY`
+//! is a part of them, or several with commas between. Everything runs in a folder whose name is the same
+//! on every machine. What comes out is kept, right or wrong; a program is recorded again, three times at
+//! most, when other work on the machine disturbed the recording.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::guilty::truth::{Group, Program, programs};
+use crate::guilty::{Source, Until, commands, measure};
+use crate::support::{Lab, all_rights, skip, stderr};
+
+#[path = "../../src/replay/pack.rs"]
+pub(crate) mod pack;
+
+use pack::{Files, corpus};
+
+/// The folder below `/var/tmp` in which everything is built and recorded.
+const FOLDER: &str = "corpus";
+/// How often a case that does not show what it should is run again.
+const TRIES: usize = 3;
+
+/// What is to be recorded.
+struct Only(Vec<String>);
+
+impl Only {
+    fn read() -> Self {
+        let only = std::env::var_os("ONLY").unwrap_or_default();
+        let only = only.into_string().expect("a pattern in UTF-8");
+        Self(only.split(',').map(|part| part.trim().to_owned()).collect())
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.0.iter().any(|part| name.contains(part.as_str()))
+    }
+}
+
+#[test]
+#[ignore = "records corpus/: make corpus"]
+fn the_corpus_is_recorded_anew() {
+    assert!(all_rights(), "kernel stacks and wakers need root");
+    let (lab, only) = (Lab::named(FOLDER), Only::read());
+    for group in Group::ALL {
+        record_programs(&lab, group, &only);
+    }
+    record_cases(&lab, &only);
+    record_why(&lab, &only);
+}
+
+/// Changes the files of a pack.
+fn repack(name: &str, change: impl FnOnce(&mut Files)) {
+    let path = corpus().join(format!("{name}{}", pack::SUFFIX));
+    let mut files = pack::read(&path);
+    change(&mut files);
+    pack::write(&path, &files);
+    let size = std::fs::metadata(&path).expect("a pack").len();
+    println!("{name}{}: {} files, {} KiB", pack::SUFFIX, files.len(), size >> 10);
+}
+
+/// Recordings of one language share most names.
+fn pack_of(program: &Program) -> String {
+    let language = program.file.rsplit('.').next().unwrap_or_default();
+    format!("{}-{language}", program.group.folder())
+}
+
+fn record_programs(lab: &Lab, group: Group, only: &Only) {
+    let mut wanted = programs(group);
+    wanted.retain(|program| only.wants(&program.name()));
+    let folder = lab.path(group.folder());
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let source = |program: &Program| {
+        let copy = folder.join(&program.file);
+        std::fs::copy(program.path(), &copy).expect("a source");
+        Source::at(copy, program)
+    };
+    let sources: Vec<Source> = wanted.iter().map(source).collect();
+    let built = commands(&lab.path(""), &sources);
+    let mut packs: BTreeMap<String, Files> = BTreeMap::new();
+    let count = wanted.len();
+    for (at, (program, command)) in wanted.iter().zip(built).enumerate() {
+        let name = program.name();
+        let Some(command) = command else {
+            skip(&name, "its compiler or interpreter");
+            continue;
+        };
+        let outcome = measure(lab, program, &command, Until::Undisturbed);
+        let right = if outcome.is_right() { "right" } else { "wrong" };
+        let disturbed = outcome.disturbed.unwrap_or_else(|| "nothing".to_owned());
+        let recording = std::fs::read(lab.path("program.raw")).expect("a recording");
+        println!(
+            "{} of {count}: {name}: {right}, disturbed by {disturbed}, {} KiB",
+            at + 1,
+            recording.len() >> 10
+        );
+        packs.entry(pack_of(program)).or_default().insert(name, recording);
+    }
+    for (name, files) in packs {
+        repack(&name, |pack| pack.extend(files));
+    }
+}
+
+/// The files of a folder that end in one of these.
+fn files(folder: &Path, endings: &[&str]) -> Files {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let named = paths.into_iter().map(|path| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        (name, path)
+    });
+    named
+        .filter(|(name, _)| endings.iter().any(|ending| name.ends_with(ending)))
+        .map(|(name, path)| (name, std::fs::read(path).expect("a file")))
+        .collect()
+}
+
+fn record_cases(lab: &Lab, only: &Only) {
+    let listed = lab.json(&["casebook", "list"]);
+    for case in listed["cases"].as_array().expect("cases") {
+        let case = case["name"].as_str().expect("a name");
+        let name = format!("casebook/{case}");
+        if only.wants(&name) {
+            record_case(lab, case, &name);
+        }
+    }
+}
+
+fn record_case(lab: &Lab, case: &str, name: &str) {
+    let kept = lab.path("cases").join(case);
+    for attempt in 1..=TRIES {
+        // A folder that is there already is none of a new run.
+        let _ = std::fs::remove_dir_all(&kept);
+        let run = ["casebook", "run", case, "--keep", "cases"];
+        let output = lab.culprit().args(run).output().expect("culprit runs");
+        match output.status.code() {
+            Some(0) => break,
+            Some(1) if attempt < TRIES => println!("{name}: not as expected, again"),
+            Some(1) => println!("{name}: not as expected"),
+            _ => return skip(name, &stderr(&output)),
+        }
+    }
+    let mut kept_files = files(&kept, &["runs.json", "answers.json"]);
+    let recordings = files(&kept.join("recordings"), &[".culprit"]);
+    kept_files
+        .extend(recordings.into_iter().map(|(file, bytes)| (format!("recordings/{file}"), bytes)));
+    repack(name, |pack| *pack = kept_files);
+    let _ = std::fs::remove_dir_all(&kept);
+}
+
+/// The case `tail-poll` as a user asks about it.
+const WHY: [&str; 12] = [
+    "culprit",
+    "why",
+    "--runs",
+    "3",
+    "--work",
+    "6:rows",
+    "--instead",
+    "sh fixed.sh 6",
+    "--",
+    "sh",
+    "guilty.sh",
+    "6",
+];
+
+fn record_why(lab: &Lab, only: &Only) {
+    let name = "why/tail-poll";
+    if !only.wants(name) {
+        return;
+    }
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../casebook/tail-poll");
+    for file in ["guilty.sh", "fixed.sh"] {
+        std::fs::copy(case.join(file), lab.path(file)).expect("a script");
+    }
+    let output = lab.culprit().args(["why", "-o", "w"]).args(&WHY[2..]).output();
+    let output = output.expect("culprit runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut kept = files(&lab.path("w"), &[".culprit"]);
+    kept.insert("arguments.json".to_owned(), serde_json::to_vec(&WHY).expect("JSON"));
+    repack(name, |pack| *pack = kept);
+}
