@@ -21,7 +21,7 @@ use crate::input::Input;
 /// Words of a header; there are three in all files so far.
 const MOST_HEADER: u64 = 64;
 /// Frames of a stack; the profiler keeps 254.
-const DEEPEST: u64 = 1 << 16;
+const DEEPEST: usize = 1 << 16;
 
 /// How words are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,11 +84,11 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     let mut stacks: Vec<(u64, Vec<u64>)> = Vec::new();
     let ended = loop {
         let (Some(count), Some(depth)) = (words.next(), words.next()) else { break false };
-        if depth > DEEPEST {
+        let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth <= DEEPEST) else {
             break false;
-        }
-        let stack: Vec<u64> = std::iter::from_fn(|| words.next()).take(depth as usize).collect();
-        if stack.len() as u64 != depth {
+        };
+        let stack: Vec<u64> = std::iter::from_fn(|| words.next()).take(depth).collect();
+        if stack.len() != depth {
             break false;
         }
         if count == 0 && stack == [0] {

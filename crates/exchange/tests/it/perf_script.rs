@@ -205,8 +205,7 @@ impl Asked {
                     (false, false) => String::new(),
                 }
             });
-            let comm =
-                thread.filter(|_| self.has("comm") && !(self.has("pid") && !self.has("tid")));
+            let comm = thread.filter(|_| self.has("comm") && (self.has("tid") || !self.has("pid")));
             let comm = comm.map_or("", |thread| match comms {
                 None => thread.name.as_str(),
                 Some(comms) if self.has("tid") => comms.last(thread.tid.0),

@@ -10,7 +10,7 @@ fn path(file: &str) -> PathBuf {
 }
 
 fn import(file: &str, format: Option<Format>) -> Imported {
-    read(&path(file), format, &mut |_, _| ()).unwrap_or_else(|error| panic!("{file}: {error}"))
+    read(&path(file), format, &mut |_, _| ()).expect(file)
 }
 
 /// A file whose format is found by itself.
