@@ -80,6 +80,10 @@ pub struct Builder {
     depths: Vec<u32>,
     /// Frames beyond [`DEEPEST`].
     cut: u64,
+    /// Names of which the end was left out.
+    long: u64,
+    /// Bytes of names that are no text.
+    undecoded: u64,
     /// Where each loss is: a damaged file may tell of any number of types of events.
     losses: FxHashMap<(LossKind, Text), usize>,
     processes: FxHashMap<u32, ProcessId>,
@@ -110,17 +114,17 @@ impl Builder {
 
     /// A module by its path; its name is the path's last part.
     pub fn module(&mut self, path: &str) -> ModuleId {
-        let base = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
-        self.module_named(base, path)
+        self.module_named(base_name(path), path)
     }
 
     /// A module by its path with a name of its own; equal paths are one module.
     pub fn module_named(&mut self, name: &str, path: &str) -> ModuleId {
-        let path = Text::from(&*shortened(path));
+        let path = Text::from(&*shortened(path, &mut self.long));
+        let name = shortened(name, &mut self.long);
         let modules = &mut self.recording.modules;
         *self.modules.entry(path.clone()).or_insert_with(|| {
             modules.push(Module {
-                name: Text::from(&*shortened(name)),
+                name: Text::from(&*name),
                 path,
                 build_id: None,
                 symbols: true,
@@ -141,10 +145,20 @@ impl Builder {
         })
     }
 
+    /// Bytes that should be text. What is no UTF-8 in them is replaced, and told.
+    pub(crate) fn text<'t>(&mut self, bytes: &'t [u8]) -> Cow<'t, str> {
+        let text = String::from_utf8_lossy(bytes);
+        if matches!(text, Cow::Owned(_)) {
+            let odd = bytes.utf8_chunks().filter(|piece| !piece.invalid().is_empty()).count();
+            self.undecoded += odd as u64;
+        }
+        text
+    }
+
     /// A frame by its name alone, shown as it is: `module!function`, or a name without module. The
     /// module is what stands before the first `!`.
     pub fn named(&mut self, name: &str) -> FrameId {
-        let name = shortened(name);
+        let name = shortened(name, &mut self.long);
         if let Some(known) = self.names.get(name.as_ref()) {
             return *known;
         }
@@ -172,8 +186,9 @@ impl Builder {
         file: &str,
         line: Option<u32>,
     ) -> FrameId {
-        let function = Text::from(&*shortened(function));
-        let file = (!file.is_empty()).then(|| Text::from(&*shortened(file)));
+        let function = if function.is_empty() { "?" } else { function };
+        let function = Text::from(&*shortened(function, &mut self.long));
+        let file = (!file.is_empty()).then(|| Text::from(&*shortened(file, &mut self.long)));
         self.frame(Frame { file, line, ..Frame::new(module, function, None) })
     }
 
@@ -208,7 +223,7 @@ impl Builder {
         });
         let known = &mut processes[id.index()].name;
         if !name.is_empty() && known.as_str() != name {
-            *known = Text::from(&*shortened(name));
+            *known = Text::from(&*shortened(name, &mut self.long));
         }
         id
     }
@@ -222,7 +237,7 @@ impl Builder {
         });
         let known = &mut threads[id.index()].name;
         if !name.is_empty() && known.as_str() != name {
-            *known = Text::from(&*shortened(name));
+            *known = Text::from(&*shortened(name, &mut self.long));
         }
         id
     }
@@ -250,8 +265,8 @@ impl Builder {
             time: Time(edge.time),
             thread: edge.thread,
             kind: edge.kind,
-            name: Text::from(&*shortened(edge.name)),
-            key: edge.key.map(|key| Text::from(&*shortened(&key))),
+            name: Text::from(&*shortened(edge.name, &mut self.long)),
+            key: edge.key.map(|key| Text::from(&*shortened(&key, &mut self.long))),
             source: ActivitySource::Import,
         });
     }
@@ -272,6 +287,15 @@ impl Builder {
         if self.cut > 0 {
             let what = format!("frames beyond the {DEEPEST} nearest to the root");
             self.lose(LossKind::StacksTruncated, self.cut, &what);
+        }
+        if self.long > 0 {
+            let what = "names longer than 64 KiB: their ends are left out";
+            self.lose(LossKind::DetailLeftOut, self.long, what);
+        }
+        if self.undecoded > 0 {
+            let what = "places where names are not UTF-8: a replacement character stands there, \
+                        and names that differ only there are one";
+            self.lose(LossKind::DetailLeftOut, self.undecoded, what);
         }
         let mut recording = self.recording;
         let start = self.start.into_iter().chain(earliest(&recording)).min().unwrap_or(0);
@@ -332,11 +356,22 @@ fn count_from(recording: &mut Recording, start: u64) {
     spans.flatten().for_each(shift);
 }
 
+/// The name of a file: the last part of its path, without the mark of one that is gone.
+pub(crate) fn base_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    match path.trim_end_matches('/').rsplit('/').next() {
+        Some(name) if !name.is_empty() => name,
+        _ if path.is_empty() => "?",
+        _ => path,
+    }
+}
+
 /// A name within bounds.
-fn shortened(name: &str) -> Cow<'_, str> {
+fn shortened<'a>(name: &'a str, long: &mut u64) -> Cow<'a, str> {
     if name.len() <= LONGEST_NAME {
         return Cow::Borrowed(name);
     }
+    *long += 1;
     let end = (0..=LONGEST_NAME).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
     Cow::Owned(format!("{}...", &name[..end]))
 }

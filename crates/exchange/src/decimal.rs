@@ -5,7 +5,7 @@
 //! lengths drift; so the digits are kept, and scaled to integers of the wanted unit.
 
 /// A decimal number: `mantissa` times ten to the power of `exponent`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Decimal {
     mantissa: i128,
     exponent: i32,
@@ -51,6 +51,30 @@ impl Decimal {
         Some(number)
     }
 
+    /// The number that a float was written as.
+    pub(crate) fn from_f64(value: f64) -> Option<Self> {
+        value.is_finite().then(|| Self::parse(&format!("{value:e}"))).flatten()
+    }
+
+    /// Whether it is below zero.
+    pub(crate) fn is_negative(self) -> bool {
+        self.mantissa < 0
+    }
+
+    /// The number without its sign.
+    pub(crate) fn abs(self) -> Self {
+        Self { mantissa: self.mantissa.saturating_abs(), ..self }
+    }
+
+    /// How many digits stand behind the point, zeros at the end left out.
+    pub(crate) fn places(self) -> u32 {
+        let Self { mut mantissa, mut exponent } = self;
+        while mantissa != 0 && exponent < 0 && mantissa % 10 == 0 {
+            (mantissa, exponent) = (mantissa / 10, exponent + 1);
+        }
+        if mantissa == 0 { 0 } else { exponent.min(0).unsigned_abs() }
+    }
+
     /// The number times ten to the power of `power`, rounded to the nearest integer. None when
     /// that needs more than 128 bits.
     pub(crate) fn scaled(self, power: i32) -> Option<i128> {
@@ -86,6 +110,18 @@ mod tests {
         assert_eq!(scaled("-0.0000000004", 9), Some(0));
         let kept = (10_i128.pow(27) - 1) * 10_i128.pow(9);
         assert_eq!(scaled(&"9".repeat(36), 0), Some(kept));
+    }
+
+    #[test]
+    fn places_are_those_that_matter() {
+        let places = |text: &str| Decimal::parse(text).map(Decimal::places);
+        let expected =
+            [("1", 0), ("0.40", 1), ("12.5e-3", 4), ("2.00", 0), ("1e3", 0), ("0.000", 0)];
+        for (text, count) in expected {
+            assert_eq!(places(text), Some(count), "{text}");
+        }
+        assert_eq!(Decimal::from_f64(0.4), Decimal::parse("4e-1"));
+        assert_eq!(Decimal::from_f64(f64::NAN), None);
     }
 
     #[test]

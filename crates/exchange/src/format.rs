@@ -84,6 +84,20 @@ impl Format {
         }
     }
 
+    /// Whether a file is one document, which lines of something else may stand in front of.
+    pub(crate) const fn is_document(self) -> bool {
+        use Format as F;
+        matches!(
+            self,
+            F::PerfViewXml
+                | F::PerfViewJson
+                | F::Speedscope
+                | F::Firefox
+                | F::Cpuprofile
+                | F::Chrome
+        )
+    }
+
     /// Usual endings of file names, without the dot, the most usual first. Nothing is told apart by
     /// them.
     #[must_use]

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::door::{self, Mark};
 use crate::error::Error;
 use crate::format::Refusal;
 use crate::unpack::{MOST_UNPACKED, Packing, Unpacking, unpack};
@@ -30,8 +31,14 @@ pub struct Input<'a> {
     body: Body,
     size: u64,
     head: Vec<u8>,
+    /// Where readers begin: behind a mark, and behind lines of something else.
+    start: u64,
     /// Why the rest of a packed file is missing.
     pub(crate) cut: Option<String>,
+    /// Characters that are none in the encoding of the text.
+    pub(crate) undecoded: u64,
+    /// Lines of which the end was left out.
+    pub(crate) long_lines: u64,
     progress: Progress<'a>,
     told: u64,
 }
@@ -64,8 +71,14 @@ impl<'a> Input<'a> {
         (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(failed("read"))?;
         if meta.is_file() && (Packing::of(&head).is_none() || known(&head)) {
             file.seek(SeekFrom::Start(0)).map_err(failed("read"))?;
-            let body = Body::File(BufReader::with_capacity(1 << 20, file));
-            return Ok(Self { body, size: meta.len(), head, cut: None, progress, told: 0 });
+            let mark = Mark::of_file(&head);
+            if !matches!(mark, Some(Mark::Utf16 { .. })) {
+                let body = Body::File(BufReader::with_capacity(1 << 20, file));
+                let mut input = Self::new(body, meta.len(), head, progress);
+                input.skip(mark.map_or(0, Mark::length)).map_err(failed("read"))?;
+                return Ok(input);
+            }
+            head.clear();
         }
         // A pipe cannot be read twice.
         let mut bytes = head;
@@ -91,11 +104,48 @@ impl<'a> Input<'a> {
                 Error::io("unpack", path, io::Error::new(io::ErrorKind::InvalidData, why))
             }
         })?;
-        let bytes = unpacked.bytes;
+        let mark = Mark::of_file(&unpacked.bytes);
+        let mut undecoded = 0;
+        let bytes = match mark {
+            Some(mark @ Mark::Utf16 { little }) => {
+                let (text, odd) = door::from_utf16(&unpacked.bytes[mark.length()..], little);
+                undecoded = odd;
+                text.into_bytes()
+            }
+            _ => unpacked.bytes,
+        };
         let head = bytes.iter().take(HEAD).copied().collect();
         let size = bytes.len() as u64;
         let body = Body::Memory(Cursor::new(bytes));
-        Ok(Self { body, size, head, cut: unpacked.cut, progress, told: 0 })
+        let mut input = Self::new(body, size, head, progress);
+        (input.cut, input.undecoded) = (unpacked.cut, undecoded);
+        if mark == Some(Mark::Utf8) {
+            let skipped = input.skip(Mark::Utf8.length());
+            skipped.map_err(|source| Error::io("read", path, source))?;
+        }
+        Ok(input)
+    }
+
+    fn new(body: Body, size: u64, head: Vec<u8>, progress: Progress<'a>) -> Self {
+        let (cut, undecoded, long_lines) = (None, 0, 0);
+        Self { body, size, head, start: 0, cut, undecoded, long_lines, progress, told: 0 }
+    }
+
+    /// Makes readers begin so many bytes later; they are among those of the head.
+    pub(crate) fn skip(&mut self, bytes: usize) -> io::Result<()> {
+        self.head.drain(..bytes.min(self.head.len()));
+        self.start += bytes as u64;
+        self.rewind()
+    }
+
+    /// Goes back to where readers begin.
+    pub(crate) fn rewind(&mut self) -> io::Result<()> {
+        let start = SeekFrom::Start(self.start);
+        match &mut self.body {
+            Body::File(file) => file.seek(start),
+            Body::Memory(cursor) => cursor.seek(start),
+        }
+        .map(|_| ())
     }
 
     /// The first 64 KiB, unpacked.
@@ -114,7 +164,7 @@ impl<'a> Input<'a> {
         }
         let mut bytes = Vec::new();
         match &mut self.body {
-            Body::Memory(cursor) => Ok(Cow::Borrowed(cursor.get_ref())),
+            Body::Memory(cursor) => Ok(Cow::Borrowed(rest(cursor))),
             Body::File(file) => {
                 let read = file.take(MOST_UNPACKED).read_to_end(&mut bytes);
                 read.map_err(|error| error.to_string())?;
@@ -123,20 +173,65 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Gives every line to `take`, with its end; longer ones in pieces of `longest` bytes.
+    /// The same as text; what is no UTF-8 in it is replaced and counted.
+    ///
+    /// # Errors
+    /// As [`Input::bytes`].
+    pub(crate) fn text(&mut self) -> Result<Cow<'_, str>, String> {
+        let undecoded = match &self.body {
+            // Counted first: what is given out borrows from here.
+            Body::Memory(cursor) => invalid(rest(cursor)),
+            Body::File(_) => 0,
+        };
+        self.undecoded += undecoded;
+        if let Body::File(_) = &self.body {
+            let bytes = self.bytes()?.into_owned();
+            self.undecoded += invalid(&bytes);
+            let text = String::from_utf8(bytes);
+            return Ok(Cow::Owned(
+                text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            ));
+        }
+        match self.bytes()? {
+            Cow::Borrowed(bytes) => Ok(String::from_utf8_lossy(bytes)),
+            Cow::Owned(bytes) => Ok(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())),
+        }
+    }
+
+    /// Gives every line to `take`, with its end, and whether it is whole: of longer ones the first
+    /// `longest` bytes.
     pub(crate) fn lines(
         &mut self,
         longest: u64,
-        mut take: impl FnMut(&str),
+        mut take: impl FnMut(&str, bool),
     ) -> Result<(), Refusal> {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
             let read = self.by_ref().take(longest).read_until(b'\n', &mut bytes);
-            if read.map_err(|error| error.to_string())? == 0 {
+            let read = read.map_err(|error| error.to_string())? as u64;
+            if read == 0 {
                 return Ok(());
             }
-            take(&String::from_utf8_lossy(&bytes));
+            let whole = read < longest || bytes.ends_with(b"\n") || self.pass_line()?;
+            self.long_lines += u64::from(!whole);
+            self.undecoded += invalid(&bytes);
+            take(&String::from_utf8_lossy(&bytes), whole);
+        }
+    }
+
+    /// Passes over the rest of a line; true when there was none.
+    fn pass_line(&mut self) -> Result<bool, Refusal> {
+        let mut none = true;
+        loop {
+            let bytes = self.fill_buf().map_err(|error| error.to_string())?;
+            let end = memchr::memchr(b'\n', bytes);
+            let length = end.map_or(bytes.len(), |end| end + 1);
+            none &= length == 0;
+            self.consume(length);
+            if end.is_some() || length == 0 {
+                return Ok(none);
+            }
         }
     }
 
@@ -150,6 +245,20 @@ impl<'a> Input<'a> {
             (self.progress)(self.told, self.size);
         }
     }
+}
+
+/// What is left of a file in memory.
+fn rest(cursor: &Cursor<Vec<u8>>) -> &[u8] {
+    let at = usize::try_from(cursor.position()).unwrap_or(usize::MAX);
+    cursor.get_ref().get(at..).unwrap_or_default()
+}
+
+/// How many times bytes of a text are no UTF-8.
+fn invalid(bytes: &[u8]) -> u64 {
+    if std::str::from_utf8(bytes).is_ok() {
+        return 0;
+    }
+    bytes.utf8_chunks().filter(|piece| !piece.invalid().is_empty()).count() as u64
 }
 
 impl Read for Input<'_> {

@@ -2,24 +2,28 @@
 
 use std::borrow::Cow;
 
+use culprit_model::LossKind;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::builder::Builder;
 use crate::decimal::Decimal;
+use crate::format::Refusal;
 
 /// Whether the text of a file begins an object.
 pub(crate) fn is_object(head: &[u8]) -> bool {
-    first(head) == Some(b'{')
+    begins(head, b'{', b"\"}")
 }
 
-/// Whether it begins an array.
+/// Whether it begins an array of objects.
 pub(crate) fn is_array(head: &[u8]) -> bool {
-    first(head) == Some(b'[')
+    begins(head, b'[', b"{]")
 }
 
-fn first(head: &[u8]) -> Option<u8> {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    text.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+/// Whether the first letter is this one and the second one of those, where there is a second.
+fn begins(head: &[u8], first: u8, second: &[u8]) -> bool {
+    let mut letters = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace());
+    letters.next() == Some(first) && letters.next().is_none_or(|letter| second.contains(&letter))
 }
 
 /// Whether the first bytes of a file hold a text.
@@ -27,9 +31,17 @@ pub(crate) fn mentions(head: &[u8], text: &str) -> bool {
     memchr::memmem::find(head, text.as_bytes()).is_some()
 }
 
-/// The text of a file; what is no UTF-8 in it is replaced.
-pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+/// The value that a text begins with. Text behind it is told.
+pub(crate) fn document<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    builder: &mut Builder,
+) -> Result<T, Refusal> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(&mut json).map_err(|error| error.to_string())?;
+    if json.end().is_err() {
+        builder.lose(LossKind::DetailLeftOut, 1, "text behind the end of the document");
+    }
+    Ok(value)
 }
 
 /// A number that stands `places` decimal places below its unit, as exact JSON: floats would lose
@@ -84,7 +96,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Loose<T> {
 }
 
 /// Text that borrows from the file where it has no escapes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Str<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 impl Loose<Str<'_>> {

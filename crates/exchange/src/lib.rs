@@ -24,6 +24,7 @@ mod builder;
 mod chrome;
 mod collapsed;
 mod decimal;
+mod door;
 mod error;
 mod firefox;
 mod format;
@@ -42,6 +43,7 @@ mod speedscope;
 mod strace;
 mod threads;
 mod unpack;
+mod weights;
 
 pub use builder::{Amount, Builder};
 pub use error::Error;

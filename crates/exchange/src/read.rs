@@ -7,6 +7,7 @@ use culprit_model::{Label as _, LossKind, Recording};
 
 use crate::builder::Builder;
 use crate::collapsed;
+use crate::door;
 use crate::error::Error;
 use crate::format::Format;
 use crate::input::{Input, Progress};
@@ -25,7 +26,18 @@ pub struct Imported {
 /// of the file does not count.
 #[must_use]
 pub fn detect(head: &[u8]) -> Option<Format> {
-    Format::ALL.iter().copied().find(|format| (format.spec().detect)(head))
+    found(&door::decoded(head)).map(|(format, _)| format)
+}
+
+/// The format of a file, and where in its first bytes it begins.
+fn found(head: &[u8]) -> Option<(Format, usize)> {
+    door::beginnings(head).find_map(|at| {
+        let mut formats = Format::ALL.iter().copied();
+        let format = formats.find(|format| {
+            (at == 0 || format.is_document()) && (format.spec().detect)(&head[at..])
+        })?;
+        Some((format, at))
+    })
 }
 
 /// The format of a file that can be read, unpacked where it is packed.
@@ -85,17 +97,23 @@ fn known(head: &[u8]) -> bool {
 }
 
 fn import(mut input: Input<'_>, path: &Path, format: Option<Format>) -> Result<Imported, Error> {
-    let format = match format.or_else(|| detect(input.head())) {
-        Some(format) => format,
-        None => {
-            let found = looks_like(input.head());
-            return Err(Error::Unrecognised { path: path.to_owned(), found });
-        }
-    };
+    let (format, begin) =
+        match format.map_or_else(|| found(input.head()), |f| Some((f, begin(f, input.head())))) {
+            Some(found) => found,
+            None => {
+                let found = looks_like(input.head());
+                return Err(Error::Unrecognised { path: path.to_owned(), found });
+            }
+        };
     let Some(read) = format.spec().read else {
         return Err(Error::Unsupported { format, verb: "read" });
     };
     let mut builder = Builder::default();
+    if begin > 0 {
+        let lines = input.head()[..begin].iter().filter(|byte| **byte == b'\n').count() as u64;
+        builder.lose(LossKind::DetailLeftOut, lines, "lines in front of the document");
+        input.skip(begin).map_err(|source| Error::io("read", path, source))?;
+    }
     read(&mut input, &mut builder).map_err(|why| Error::Malformed {
         path: path.to_owned(),
         format,
@@ -104,7 +122,23 @@ fn import(mut input: Input<'_>, path: &Path, format: Option<Format>) -> Result<I
     if let Some(why) = &input.cut {
         builder.lose(LossKind::FileDamaged, 1, &format!("the packed file ends early: {why}"));
     }
+    let undecoded = "places where the text is not UTF-8: a replacement character stands there, and \
+                     names that differ only there are one";
+    for (kind, count, what) in [
+        (LossKind::DetailLeftOut, input.undecoded, undecoded),
+        (LossKind::DetailLeftOut, input.long_lines, "lines too long to be read to their end"),
+    ] {
+        if count > 0 {
+            builder.lose(kind, count, what);
+        }
+    }
     Ok(Imported { format, recording: builder.finish() })
+}
+
+/// Where a file begins that is read as a format whatever its bytes say.
+fn begin(format: Format, head: &[u8]) -> usize {
+    let mut begins = door::beginnings(head).filter(|at| format.is_document() || *at == 0);
+    begins.find(|at| (format.spec().detect)(&head[*at..])).unwrap_or(0)
 }
 
 /// What a file of no known format looks like.
@@ -113,6 +147,9 @@ fn looks_like(head: &[u8]) -> &'static str {
     match head {
         [] => "it is empty",
         [0x7f, b'E', b'L', b'F', ..] => "it is a program or a library, no profile",
+        _ if head.starts_with(b"heap profile:") => {
+            "it is gperftools' heap profile: `pprof -proto FILE` turns it into one that is read"
+        }
         [b'P', b'K', 3, 4, ..] => "it is a zip without a profile of a known format",
         _ if collapsed::is_flat(head) => {
             "each line is a name and a number: `--format collapsed` takes them for stacks of one \

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Recording, SelectedRow, Source, Step, ThreadId};
+use culprit_model::{LossKind, Recording, SelectedRow, Source, Step, ThreadId};
 
-use crate::builder::Builder;
+use crate::builder::{Builder, base_name};
 use crate::profile::Profile;
 
 /// A thread as formats without a place for it have it in a name.
@@ -34,10 +34,15 @@ pub(crate) fn name(recording: &Recording, thread: Option<ThreadId>) -> String {
 
 /// What [`name`] wrote.
 pub(crate) fn parse(name: &str) -> Option<Named<'_>> {
-    let (process, thread) = name.strip_prefix("Process ")?.split_once(") Thread ")?;
-    let (process, pid) = process.rsplit_once(" (")?;
-    let (thread, tid) = thread.strip_suffix(')')?.rsplit_once(" (")?;
-    Some(Named { process, pid: pid.parse().ok()?, thread, tid: tid.parse().ok()? })
+    /// What stands between the two names.
+    const BETWEEN: &str = ") Thread ";
+    let rest = name.strip_prefix("Process ")?;
+    // Names may hold these words themselves.
+    rest.match_indices(BETWEEN).find_map(|(at, _)| {
+        let (process, pid) = rest[..at].rsplit_once(" (")?;
+        let (thread, tid) = rest[at + BETWEEN.len()..].strip_suffix(')')?.rsplit_once(" (")?;
+        Some(Named { process, pid: pid.parse().ok()?, thread, tid: tid.parse().ok()? })
+    })
 }
 
 /// The rows of each thread, in the order of time; those of no thread first.
@@ -94,7 +99,7 @@ pub(crate) fn place<'a>(profile: &Profile<'a>, step: &'a Step) -> (Option<&'a st
     let Some(module) = frame.module.map(|id| profile.recording.module(id)) else { return whole };
     let named =
         step.name.strip_prefix(module.name.as_str()).and_then(|rest| rest.strip_prefix('!'));
-    let again = module.path.trim_end_matches('/').rsplit('/').next() == Some(module.name.as_str());
+    let again = base_name(&module.path) == module.name.as_str();
     match named {
         Some(function) if again && function == frame.function.as_str() => {
             (Some(module.path.as_str()), function)
@@ -110,12 +115,27 @@ pub(crate) type Numbers<'a> = BTreeMap<&'a str, u32>;
 /// smallest that is free.
 pub(crate) fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Numbers<'a> {
     let words: BTreeSet<&str> = words.collect();
-    let taken: BTreeSet<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let taken: BTreeSet<u32> = words.iter().filter_map(|word| number(word)).collect();
     let mut free = (1..).filter(|number| !taken.contains(number));
     words
         .into_iter()
-        .map(|word| (word, word.parse().ok().or_else(|| free.next()).unwrap_or(0)))
+        .map(|word| (word, number(word).or_else(|| free.next()).unwrap_or(0)))
         .collect()
+}
+
+/// The number that a word is; `007` is another word than `7`.
+pub(crate) fn number(word: &str) -> Option<u32> {
+    let number: u32 = word.parse().ok()?;
+    (number.to_string() == word).then_some(number)
+}
+
+/// Notes those of the numbers that stand for something that no kernel gives.
+pub(crate) fn lose_numbers(numbers: &Numbers<'_>, of: &str, builder: &mut Builder) {
+    let replaced = numbers.keys().filter(|word| number(word).is_none()).count() as u64;
+    if replaced > 0 {
+        let what = format!("{of} whose id is no number of a kernel: a free number stands for each");
+        builder.lose(LossKind::DetailLeftOut, replaced, &what);
+    }
 }
 
 #[cfg(test)]

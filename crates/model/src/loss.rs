@@ -76,6 +76,8 @@ labels! {
         DetailLeftOut = "detail-left-out",
         /// What the values of another profiler's file count was told by their unit alone.
         MetricGuessed = "metric-guessed",
+        /// Values below zero in another profiler's file, which a recording has no place for.
+        ValuesNegative = "values-negative",
         /// Hits of probes, or calls that move data, that the kernel or the recorder dropped: sums over
         /// them are too small.
         ProbeHitsLost = "probe-hits-lost",
@@ -109,6 +111,7 @@ impl LossKind {
             | Self::WakersMissing
             | Self::ProbeHitsLost
             | Self::ProbesRefused
+            | Self::ValuesNegative
             | Self::KernelSymbolsMissing => LossSeverity::Loss,
             Self::SamplingThrottled
             | Self::StacksTruncated
@@ -135,6 +138,7 @@ impl LossKind {
             | Self::NamesAmbiguous
             | Self::DetailLeftOut
             | Self::MetricGuessed
+            | Self::ValuesNegative
             | Self::FileDamaged => LossOrigin::Analysis,
             _ => LossOrigin::Recording,
         }
@@ -179,6 +183,9 @@ impl LossKind {
             }
             Self::DetailLeftOut => "look at the file with the tool that it is made for",
             Self::MetricGuessed => "read the numbers as the tool that wrote the file explains them",
+            Self::ValuesNegative => {
+                "a difference has them: import both profiles that it was made of and compare them with `culprit diff`"
+            }
             Self::ProbeHitsLost => {
                 "record a shorter part or fewer processes, and give the recorder real-time priority (run as root)"
             }

@@ -31,8 +31,8 @@ pub(super) fn detect(head: &[u8]) -> bool {
 }
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
-    let bytes = input.bytes()?;
-    let file: File<'_> = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let text = input.text()?;
+    let file: File<'_> = json::document(&text, builder)?;
     let mut profile = Profile::default();
     profile.starts_at(file.start_time);
     profile.ends_at(file.end_time);

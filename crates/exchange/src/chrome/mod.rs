@@ -10,6 +10,7 @@
 mod asynchronous;
 mod cpuprofile;
 mod read;
+mod samples;
 mod spans;
 mod trace;
 mod v8;
@@ -35,7 +36,8 @@ pub(crate) const CPUPROFILE: Spec = Spec {
 };
 
 fn detect(head: &[u8]) -> bool {
+    let table = json::mentions(head, "\"stackFrames\"") && json::mentions(head, "\"sf\"");
     let event = json::mentions(head, "\"ph\"") && json::mentions(head, "\"pid\"");
-    (json::is_object(head) && (json::mentions(head, "\"traceEvents\"") || event))
+    (json::is_object(head) && (json::mentions(head, "\"traceEvents\"") || event || table))
         || (json::is_array(head) && event)
 }

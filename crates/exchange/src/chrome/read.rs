@@ -7,8 +7,9 @@ use culprit_model::{LossKind, Metric, ThreadId};
 use serde::Deserialize;
 
 use super::asynchronous::Asynchronous;
+use super::samples::Samples;
 use super::spans::{Mark, What, spans, stacks};
-use super::trace::{Event, Trace};
+use super::trace::{Event, NO_THREAD, Trace};
 use super::v8;
 use crate::builder::{Amount, Builder};
 use crate::format::Refusal;
@@ -21,8 +22,7 @@ use crate::threads;
 type Key<'a> = (&'a str, &'a str);
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
-    let bytes = input.bytes()?;
-    let text = json::text(&bytes);
+    let text = input.text()?;
     let trace = Trace::parse(&text)?;
     let mut gathered = Gathered::default();
     for event in &trace.events {
@@ -34,10 +34,12 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     if let Some(why) = &trace.cut {
         builder.lose(LossKind::FileDamaged, 1, &format!("the list ends early: {why}"));
     }
-    for what in &trace.unread {
-        builder.lose(LossKind::DetailLeftOut, 1, what);
+    gathered.samples = Samples::new(&trace);
+    gathered.build(&trace, builder);
+    let recording = builder.recording();
+    if recording.costs.is_empty() && recording.activity_edges.is_empty() && trace.metric.is_none() {
+        return Err("it holds no spans, samples or CPU profiles".to_owned());
     }
-    gathered.build(trace.metric, builder);
     Ok(())
 }
 
@@ -48,6 +50,7 @@ struct Gathered<'a> {
     threads: BTreeMap<Key<'a>, Thread<'a>>,
     profiles: BTreeMap<Key<'a>, Pieces<'a>>,
     asynchronous: Asynchronous<'a>,
+    samples: Samples<'a>,
     bad: u64,
     unused: u64,
 }
@@ -131,11 +134,14 @@ impl<'a> Gathered<'a> {
         profile.pieces.push((time, piece));
     }
 
-    fn build(mut self, own: Option<Metric>, builder: &mut Builder) {
+    fn build(mut self, trace: &Trace<'a>, builder: &mut Builder) {
+        let own = trace.metric;
         let metric = own.unwrap_or(Metric::Wall);
         let rows = self.add_threads(own.is_some(), builder);
         let mut timed = BTreeSet::new();
         self.asynchronous.build(|key| rows.get(&key).copied().flatten(), builder);
+        let samples = std::mem::take(&mut self.samples);
+        samples.build(&trace.frames, |key| rows.get(&key).copied().flatten(), builder);
         for (key, thread) in self.threads {
             if thread.marks.is_empty() {
                 continue;
@@ -179,24 +185,30 @@ impl<'a> Gathered<'a> {
         builder: &mut Builder,
     ) -> BTreeMap<Key<'a>, Option<ThreadId>> {
         let profiles = self.profiles.values().map(|profile| profile.thread);
-        for thread in profiles.chain(self.asynchronous.threads()) {
+        let sampled: BTreeSet<Key<'a>> = self.samples.threads().collect();
+        for thread in profiles.chain(self.asynchronous.threads()).chain(sampled.iter().copied()) {
             self.threads.entry(thread).or_default();
         }
         let mut profiled: BTreeSet<Key<'a>> = self.profiles.values().map(|p| p.thread).collect();
         profiled.extend(self.asynchronous.threads());
+        profiled.extend(sampled);
         let alive =
             |key: &Key<'a>, thread: &Thread<'_>| !thread.marks.is_empty() || profiled.contains(key);
         let pids = threads::numbers(self.threads.keys().map(|key| key.0));
         let tids = threads::numbers(self.threads.keys().map(|key| key.1));
+        threads::lose_numbers(&pids, "processes", builder);
+        threads::lose_numbers(&tids, "threads", builder);
         let mut rows = BTreeMap::new();
         for (key, thread) in self.threads.iter().filter(|(key, thread)| alive(key, thread)) {
             // Rows of no thread, as we write them.
-            if own && *key == ("0", "0") {
+            let none = tids[key.1] == NO_THREAD
+                || (*key == ("0", "0") && !self.processes.contains_key("0"));
+            if own && none {
                 rows.insert(*key, None);
                 continue;
             }
             let named = |name: &str, word: &str| match name {
-                "" if word.parse::<u32>().is_err() => word.to_owned(),
+                "" if threads::number(word).is_none() => word.to_owned(),
                 name => name.to_owned(),
             };
             let process = self.processes.get(key.0).map_or("", String::as_str);

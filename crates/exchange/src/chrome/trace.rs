@@ -1,5 +1,7 @@
 //! The file's shape: a list of events, alone or in an object, whole or cut.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use culprit_model::{Label as _, Metric};
@@ -13,14 +15,18 @@ use crate::json::{self, Loose, Number, Str};
 /// Where we say what the values of a trace of ours count; other programs pass it over.
 pub(super) const METRIC: &str = "culprit.metric";
 
+/// The number of no thread, under which we write rows that are of none.
+pub(super) const NO_THREAD: u32 = u32::MAX;
+
 /// What a file holds.
 #[derive(Debug, Default)]
 pub(super) struct Trace<'a> {
     pub(super) events: Vec<&'a RawValue>,
     /// What the values count, in a trace that we wrote.
     pub(super) metric: Option<Metric>,
-    /// Lists of the object that are not read.
-    pub(super) unread: Vec<&'static str>,
+    /// The table of samples, and that of their frames by id.
+    pub(super) samples: Vec<&'a RawValue>,
+    pub(super) frames: BTreeMap<Cow<'a, str>, Loose<StackFrame<'a>>>,
     /// Why the rest is missing.
     pub(super) cut: Option<String>,
 }
@@ -74,6 +80,30 @@ pub(super) struct Args<'a> {
     pub(super) data: Option<&'a RawValue>,
 }
 
+/// A frame of the table, and the id of its caller.
+#[derive(Debug, Deserialize)]
+pub(super) struct StackFrame<'a> {
+    #[serde(borrow)]
+    pub(super) name: Str<'a>,
+    #[serde(borrow, default)]
+    pub(super) parent: Option<&'a RawValue>,
+}
+
+/// A row of the table of samples. Some writers put all numbers in quotes.
+#[derive(Debug, Deserialize)]
+pub(super) struct Sample<'a> {
+    #[serde(borrow, default)]
+    pub(super) ts: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) pid: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) tid: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) weight: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) sf: Option<&'a RawValue>,
+}
+
 impl<'a> Trace<'a> {
     /// Takes a text apart into its events, up to where it can be read.
     pub(super) fn parse(text: &'a str) -> Result<Self, Refusal> {
@@ -86,7 +116,9 @@ impl<'a> Trace<'a> {
         };
         match done {
             Ok(()) => Ok(trace),
-            Err(error) if trace.events.is_empty() => Err(error.to_string()),
+            Err(error) if trace.events.is_empty() && trace.samples.is_empty() => {
+                Err(error.to_string())
+            }
             Err(error) => Ok(Self { cut: Some(error.to_string()), ..trace }),
         }
     }
@@ -145,9 +177,10 @@ impl<'de> Visitor<'de> for Object<'_, 'de> {
                     self.0.metric =
                         other.get().and_then(|other| Metric::from_word(other.metric.text()));
                 }
-                "samples" => {
-                    map.next_value::<IgnoredAny>()?;
-                    self.0.unread.push("samples beside the events");
+                "samples" => map.next_value_seed(Events(&mut self.0.samples))?,
+                "stackFrames" => {
+                    let frames: BTreeMap<Str<'de>, Loose<StackFrame<'de>>> = map.next_value()?;
+                    self.0.frames = frames.into_iter().map(|(id, frame)| (id.0, frame)).collect();
                 }
                 _ => {
                     map.next_value::<IgnoredAny>()?;

@@ -80,8 +80,10 @@ impl Profile {
             let root = parent.is_none() && node.call_frame.function_name.0 == "(root)";
             let frame = (!root).then(|| node.call_frame.frame(builder));
             let known = Known { parent, frame, stack: None, hits: hits.unwrap_or(0) };
-            if self.nodes.insert(id, known).is_none() {
-                self.order.push(id);
+            match self.nodes.insert(id, known) {
+                None => self.order.push(id),
+                // Of two nodes of one number the last counts.
+                Some(_) => self.bad += 1,
             }
         }
         for node in nodes.iter().filter_map(Loose::get) {

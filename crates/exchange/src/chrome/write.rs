@@ -10,7 +10,7 @@ use culprit_model::{Label as _, SelectedRow, Step, ThreadId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::trace::METRIC;
+use super::trace::{METRIC, NO_THREAD};
 use crate::json::decimal;
 use crate::profile::Profile;
 use crate::threads::{self, Threads};
@@ -83,7 +83,7 @@ impl<'a> Events<'a, '_> {
     /// Names the thread whose rows follow.
     fn names(&mut self, thread: Option<ThreadId>) -> io::Result<()> {
         let recording = self.profile.recording;
-        (self.pid, self.tid) = (0, 0);
+        (self.pid, self.tid) = (0, NO_THREAD);
         let Some(thread) = thread.map(|id| recording.thread(id)) else { return Ok(()) };
         let process = recording.process(thread.process);
         (self.pid, self.tid) = (process.pid.0, thread.tid.0);

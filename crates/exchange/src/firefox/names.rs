@@ -1,6 +1,6 @@
 //! The stacks of a thread, from the tables of the thread or of the whole file.
 
-use culprit_model::{FrameId, ModuleId, StackId, Text};
+use culprit_model::{FrameId, LossKind, ModuleId, StackId, Text};
 
 use super::columns::{Frames, Functions, Lib, Tables};
 use crate::builder::Builder;
@@ -159,6 +159,10 @@ impl Names<'_> {
         let nameless = name.strip_prefix("0x").is_some_and(|digits| {
             !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
         });
+        if let Some(module) = module.filter(|_| nameless) {
+            let path = builder.recording().module(module).path.to_string();
+            builder.lose(LossKind::SymbolsMissing, 1, &path);
+        }
         Some(match module {
             Some(module) => {
                 builder.function(Some(module), if nameless { "?" } else { name }, file, line)

@@ -1,23 +1,38 @@
 //! From the profiler's tables to amounts at stacks.
 
+use std::collections::BTreeMap;
+
 use culprit_model::{LossKind, Metric, ThreadId};
 
 use super::columns::{File, Samples, Thread};
 use super::gecko;
 use super::names::{Libs, Stacks};
 use crate::builder::{Amount, Builder};
+use crate::decimal::Decimal;
 use crate::format::Refusal;
 use crate::input::Input;
 use crate::json::{self, Number};
 use crate::threads::{self, Numbers};
+use crate::weights::{Unit, Weights};
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
-    let bytes = input.bytes()?;
-    let file: File<'_> = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let text = input.text()?;
+    let file: File<'_> = json::document(&text, builder)?;
     let started = file.started().unwrap_or(0);
+    let processes = file.processes.len();
     let parts = file.parts();
     let mut threads = Vec::new();
     let mut bad = 0;
+    // The first part is the file itself.
+    let inner = parts.iter().skip(1).map(|part| part.processes.len()).sum::<usize>();
+    let unread = (processes + 1 - parts.len() + inner) as u64;
+    if unread > 0 {
+        builder.lose(
+            LossKind::RecordsMalformed,
+            unread,
+            "profiles of processes that make no sense",
+        );
+    }
     for part in &parts {
         for raw in &part.threads {
             match serde_json::from_str::<Thread<'_>>(raw.get()) {
@@ -33,9 +48,12 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     builder.starts_at(0);
     let pids = threads::numbers(threads.iter().map(|(_, thread)| json::word(thread.pid)));
     let tids = threads::numbers(threads.iter().map(|(_, thread)| json::word(thread.tid)));
+    threads::lose_numbers(&pids, "processes", builder);
+    threads::lose_numbers(&tids, "threads", builder);
+    let mut known = BTreeMap::new();
     let mut left_out = 0;
     for (part, thread) in &mut threads {
-        let id = add_thread(thread, &pids, &tids, builder);
+        let id = add_thread(thread, &pids, &tids, &mut known, builder);
         let libs = Libs::new(&part.libs);
         let mut reading = Reading {
             id,
@@ -54,8 +72,9 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
             None => {
                 let stacks =
                     Stacks::of(&thread.tables(), part.shared.get(), &libs, reading.builder);
-                if let Some(samples) = thread.samples() {
-                    reading.samples(&samples, &stacks);
+                match thread.samples() {
+                    Some(samples) => reading.samples(&samples, &stacks),
+                    None => reading.bad += 1,
                 }
             }
         }
@@ -78,14 +97,25 @@ fn add_thread(
     thread: &Thread<'_>,
     pids: &Numbers<'_>,
     tids: &Numbers<'_>,
+    known: &mut BTreeMap<(u32, u32), String>,
     builder: &mut Builder,
 ) -> Option<ThreadId> {
     let (pid, tid) = (json::word(thread.pid), json::word(thread.tid));
     if thread.name.text() == super::NO_THREAD && (pid, tid) == ("0", "0") {
         return None;
     }
-    let process = builder.process(pids.get(pid).copied()?, thread.process_name.text());
-    Some(builder.thread(process, tids.get(tid).copied()?, thread.name.text()))
+    let (pid, mut tid) = (pids.get(pid).copied()?, tids.get(tid).copied()?);
+    let name = thread.name.text();
+    // Two threads of one number are told apart by their names.
+    if known.get(&(pid, tid)).is_some_and(|known| known != name) {
+        let used = |tid: &u32| known.contains_key(&(pid, *tid)) || tids.values().any(|t| t == tid);
+        tid = (1..).find(|tid| !used(tid)).unwrap_or(tid);
+        let what = "threads that have the number of another: a number that is free stands for each";
+        builder.lose(LossKind::DetailLeftOut, 1, what);
+    }
+    known.insert((pid, tid), name.to_owned());
+    let process = builder.process(pid, thread.process_name.text());
+    Some(builder.thread(process, tid, name))
 }
 
 /// The samples of one thread under reading.
@@ -113,6 +143,12 @@ impl Reading<'_> {
             Some(own) if own.is_time() == metric.is_time() => own,
             _ => metric,
         };
+        let unit = if metric.is_time() || metric.unit() == "bytes" {
+            Unit::Metric(power)
+        } else {
+            Unit::Free
+        };
+        let mut weights = Weights::new(unit);
         let times = samples.times();
         self.bad += times.len().abs_diff(samples.stack.len()) as u64;
         for (at, (time, stack)) in times.into_iter().zip(&samples.stack).enumerate() {
@@ -127,28 +163,23 @@ impl Reading<'_> {
                 continue;
             };
             let amount = Amount { time, thread: self.id, ..Amount::at(Some(stack), metric, 1) };
-            self.weight(samples.weight(at), power, amount);
+            match samples.weight(at).unwrap_or(Number(Decimal::parse("1"))).0 {
+                Some(weight) => weights.push(amount, weight),
+                None => self.bad += 1,
+            }
             // The first delta has no sample before it to count from.
             if at > 0 {
                 self.cpu(samples.cpu(at), amount);
             }
         }
-    }
-
-    fn weight(&mut self, weight: Option<Number>, power: i32, amount: Amount) {
-        let value = match weight {
-            None => Some(1),
-            Some(weight) => weight.scaled(power).and_then(|value| u64::try_from(value).ok()),
-        };
-        let Some(value) = value else {
-            self.bad += 1;
-            return;
-        };
-        let duration = if amount.metric.is_time() { value } else { 0 };
-        let count = if amount.metric == Metric::Samples { value } else { 1 };
-        if value > 0 {
-            self.builder.add(Amount { value, duration, count, ..amount });
-        }
+        weights.finish(self.builder, |builder, amount| {
+            let value = amount.value;
+            let duration = if amount.metric.is_time() { value } else { 0 };
+            let count = if amount.metric == Metric::Samples { value } else { amount.count };
+            if value > 0 {
+                builder.add(Amount { duration, count, ..amount });
+            }
+        });
     }
 
     /// The CPU time since the sample before.

@@ -7,6 +7,7 @@ use culprit_model::{Label as _, SelectedRow, Step, ThreadId};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
+use crate::builder::base_name;
 use crate::json::decimal;
 use crate::profile::Profile;
 use crate::threads::{self, Threads};
@@ -61,7 +62,7 @@ impl Libs {
         if let Some(known) = self.known.get(path) {
             return *known;
         }
-        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+        let name = base_name(path);
         self.rows.push(json!({
             "name": name, "path": path, "debugName": name, "debugPath": path,
             "breakpadId": "", "codeId": null, "arch": null,
@@ -152,7 +153,7 @@ impl<'a> Tables<'a> {
         if let Some(known) = self.resource_of.get(path) {
             return *known;
         }
-        let name = self.string(path.trim_end_matches('/').rsplit('/').next().unwrap_or(path));
+        let name = self.string(base_name(path));
         self.resource_lib.push(libs.index(path));
         self.resource_name.push(name);
         self.resource_of.insert(path, self.resource_lib.len() - 1);

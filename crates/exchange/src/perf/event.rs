@@ -1,6 +1,10 @@
 //! What perf's events count.
 
-use culprit_model::Metric;
+use std::collections::BTreeMap;
+
+use culprit_model::{LossKind, Metric};
+
+use crate::builder::Builder;
 
 /// What an event of perf counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +18,7 @@ pub(super) struct Counts {
 impl Counts {
     /// What an event of this name counts: `cpu-clock:pppH`, `cycles:u`, `cpu_core/cycles/`,
     /// `sched:sched_switch`.
-    pub(super) fn of(event: &str) -> Self {
+    pub(super) fn new(event: &str) -> Self {
         let (metric, named) = match base(event) {
             "cpu-clock" | "task-clock" => (Metric::Cpu, false),
             "cycles" | "cpu-cycles" | "ref-cycles" => (Metric::Cycles, false),
@@ -33,6 +37,24 @@ impl Counts {
             Some(period) => (self.metric, period),
             None => (Metric::Samples, 1),
         }
+    }
+}
+
+/// Notes where several events are one metric, so that their sums are added up.
+pub(super) fn lose_shared_metrics<'a>(
+    events: impl Iterator<Item = &'a str>,
+    builder: &mut Builder,
+) {
+    let mut shared: BTreeMap<Metric, Vec<&str>> = BTreeMap::new();
+    for event in events {
+        let counts = Counts::new(event);
+        if !counts.named {
+            shared.entry(counts.metric).or_default().push(event);
+        }
+    }
+    for (metric, events) in shared.iter().filter(|(_, events)| events.len() > 1) {
+        let what = format!("{} are all counted as {metric}, added up", events.join(", "));
+        builder.lose(LossKind::MetricGuessed, events.len() as u64, &what);
     }
 }
 
@@ -59,7 +81,7 @@ mod tests {
             ("sched:sched_switch", Metric::Samples),
             ("probe_libc:malloc", Metric::Samples),
         ] {
-            assert_eq!(Counts::of(event).metric, metric, "{event}");
+            assert_eq!(Counts::new(event).metric, metric, "{event}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::format::Refusal;
 use crate::input::Input;
 
 pub(super) fn detect(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head));
+    let text = String::from_utf8_lossy(head);
     let has = |key: &str| text.contains(key);
     text.trim_start().starts_with('{')
         && has("\"Samples\"")
@@ -22,10 +22,9 @@ pub(super) fn detect(head: &[u8]) -> bool {
 }
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
-    let bytes = input.bytes()?;
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let text = input.text()?;
     let mut samples = Vec::new();
-    let mut json = serde_json::Deserializer::from_slice(text);
+    let mut json = serde_json::Deserializer::from_str(&text);
     let read = Object { builder, samples: &mut samples }.deserialize(&mut json);
     match read {
         Ok(()) if samples.is_empty() => return Err("it holds no sample".to_owned()),

@@ -10,10 +10,12 @@ mod json;
 mod write;
 mod xml;
 
-use culprit_model::{Cause, LossKind, Metric, Nanos, StackId};
+use culprit_model::{Cause, LossKind, Metric, StackId};
 
 use crate::builder::{Amount, Builder};
+use crate::decimal::Decimal;
 use crate::format::Spec;
+use crate::weights::{Unit, Weights};
 
 pub(crate) const XML: Spec = Spec {
     extensions: &["perfView.xml", "perfView.xml.zip"],
@@ -64,68 +66,37 @@ fn whole(value: f64) -> Option<u64> {
     (0.0..MOST).contains(&value).then_some(value as u64)
 }
 
-/// What could not be taken of a file's samples.
-#[derive(Debug, Default)]
-struct Left {
-    /// Times or amounts that are no numbers, and times before the start.
-    odd: u64,
-    /// Amounts with a fraction, where they count something.
-    fractions: u64,
-    /// Amounts below zero, and what they add up to without the sign.
-    negative: u64,
-    taken_back: u64,
-}
-
 /// Adds the samples of a file.
 fn add(builder: &mut Builder, samples: &[Sample], scaling: Scaling) {
     builder.starts_at(0);
-    let mut left = Left::default();
-    let amount = |metric: f64| match scaling {
-        Scaling::Time => nanoseconds(metric),
-        Scaling::Data => whole(metric),
-    };
+    let mut odd = 0;
+    let mut weights = Weights::new(match scaling {
+        Scaling::Time => Unit::Metric(6),
+        Scaling::Data => Unit::Free,
+    });
     for sample in samples {
-        if let Some(taken) = amount(-sample.metric).filter(|taken| *taken > 0) {
-            left.negative += 1;
-            left.taken_back = left.taken_back.saturating_add(taken);
-            continue;
-        }
-        let (Some(time), Some(value)) = (nanoseconds(sample.time), amount(sample.metric)) else {
-            left.odd += 1;
+        let (Some(time), Some(weight)) =
+            (nanoseconds(sample.time), Decimal::from_f64(sample.metric))
+        else {
+            odd += 1;
             continue;
         };
-        let of = match scaling {
+        let amount = match scaling {
             Scaling::Time => {
                 let cause = cause(builder, sample.stack);
-                Amount { duration: value, cause, ..Amount::at(sample.stack, Metric::Wall, value) }
+                Amount { cause, ..Amount::at(sample.stack, Metric::Wall, 0) }
             }
-            Scaling::Data => {
-                left.fractions += u64::from(sample.metric.fract() != 0.0);
-                Amount::at(sample.stack, Metric::Amount, value)
-            }
+            Scaling::Data => Amount::at(sample.stack, Metric::Amount, 0),
         };
-        builder.add(Amount { time, ..of });
+        weights.push(Amount { time, ..amount }, weight);
     }
-    lose(builder, &left, scaling);
-}
-
-fn lose(builder: &mut Builder, left: &Left, scaling: Scaling) {
-    let taken_back = match scaling {
-        Scaling::Time => Nanos(left.taken_back).to_string(),
-        Scaling::Data => left.taken_back.to_string(),
-    };
-    let negative = format!(
-        "samples with a negative amount, together -{taken_back}: a saved view of a difference or of \
-         net memory; amounts of a recording have no sign, and `culprit diff` compares two"
-    );
-    for (count, what) in [
-        (left.odd, "samples whose time or amount is no number, or whose time is negative"),
-        (left.negative, &*negative),
-        (left.fractions, "amounts with a fraction, rounded to whole ones"),
-    ] {
-        if count > 0 {
-            builder.lose(LossKind::RecordsMalformed, count, what);
-        }
+    weights.finish(builder, |builder, amount| {
+        let duration = if scaling == Scaling::Time { amount.value } else { 0 };
+        builder.add(Amount { duration, ..amount });
+    });
+    if odd > 0 {
+        let what = "samples whose time or amount is no number, or whose time is negative";
+        builder.lose(LossKind::RecordsMalformed, odd, what);
     }
 }
 
@@ -172,15 +143,18 @@ mod tests {
             let sample = |metric: &f64| Sample { time: 1.0, metric: *metric, stack: None };
             add(&mut builder, &metrics.iter().map(sample).collect::<Vec<_>>(), scaling);
             let kept: u64 = builder.recording().costs.iter().map(|cost| cost.value).sum();
-            let of = |row: &culprit_model::Loss| (row.count, row.detail.to_string());
+            let of = |row: &culprit_model::Loss| (row.kind, row.count, row.detail.to_string());
             (kept, builder.recording().losses.iter().map(of).collect::<Vec<_>>())
         };
         let (kept, lost) = losses(&[2.0, -1.5, -0.5, 1.0], Scaling::Time);
-        assert_eq!((kept, lost.len(), lost[0].0), (3_000_000, 1, 2));
-        assert!(lost[0].1.contains("together -2.00 ms:"), "{lost:?}");
+        assert_eq!((kept, lost.len(), lost[0].0), (3_000_000, 1, LossKind::ValuesNegative));
+        assert!(lost[0].1 == 2 && lost[0].2.contains("together -2.00 ms:"), "{lost:?}");
         let (kept, lost) = losses(&[7.0, -3.0, f64::NAN, -0.0], Scaling::Data);
-        assert_eq!((kept, lost[0].0, lost[1].0), (7, 1, 1));
-        assert!(lost[1].1.contains("together -3:"), "{lost:?}");
+        assert_eq!((kept, lost[0].1, lost[1].1), (7, 1, 1));
+        assert!(lost[0].2.contains("together -3:"), "{lost:?}");
         assert_eq!(losses(&[1.0], Scaling::Data), (1, vec![]));
+        // Amounts with a fraction keep it.
+        let (kept, lost) = losses(&[0.25; 10], Scaling::Data);
+        assert_eq!((kept, lost[0].0), (250, LossKind::MetricGuessed));
     }
 }

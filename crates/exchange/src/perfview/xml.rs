@@ -28,15 +28,13 @@ use crate::input::Input;
 const DEEPEST: usize = 100_000;
 
 pub(super) fn detect(head: &[u8]) -> bool {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let start = text.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
-    let text = String::from_utf8_lossy(&text[start..]);
+    let text = String::from_utf8_lossy(head.trim_ascii_start());
     text.starts_with('<') && (text.contains("<StackWindow>") || text.contains("<StackSource"))
 }
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
-    let bytes = input.bytes()?;
-    let mut reader = Reader::from_reader(&*bytes);
+    let text = input.text()?;
+    let mut reader = Reader::from_str(&text);
     reader.config_mut().check_end_names = false;
     let mut file = File::new(builder);
     let end = loop {
@@ -120,7 +118,13 @@ impl<'a> File<'a> {
 
     fn element(&mut self, element: &BytesStart<'_>) -> Inside {
         match element.local_name().as_ref() {
-            b"Frame" => number(element, "ID").map_or(Inside::Nothing, Inside::Frame),
+            b"Frame" => match number(element, "ID") {
+                Some(id) => Inside::Frame(id),
+                None => {
+                    self.malformed += 1;
+                    Inside::Nothing
+                }
+            },
             b"Stack" => {
                 let frame = number(element, "FrameID");
                 if let (Some(id), Some(frame)) = (number(element, "ID"), frame) {
@@ -132,8 +136,12 @@ impl<'a> File<'a> {
                 Inside::Nothing
             }
             b"Sample" => {
-                let or = |name, other| number(element, name).unwrap_or(other);
+                let or = |name, other| match has(element, name) {
+                    true => number(element, name).unwrap_or(f64::NAN),
+                    false => other,
+                };
                 let stack = number(element, "StackID");
+                self.malformed += u64::from(stack.is_none() && has(element, "StackID"));
                 self.samples.push(Raw {
                     time: or("Time", 0.0),
                     metric: or("Metric", 1.0),
@@ -201,7 +209,7 @@ impl<'a> File<'a> {
             self.builder.lose(LossKind::StacksMissing, lost, what);
         }
         if self.malformed > 0 {
-            let what = "stacks without a number or a frame";
+            let what = "stacks, frames or samples without the numbers that they need";
             self.builder.lose(LossKind::RecordsMalformed, self.malformed, what);
         }
         if let Some(why) = damage {
@@ -236,6 +244,10 @@ impl<'a> File<'a> {
         }
         whole.flatten()
     }
+}
+
+fn has(element: &BytesStart<'_>, name: &str) -> bool {
+    element.try_get_attribute(name).is_ok_and(|attribute| attribute.is_some())
 }
 
 /// The value of an attribute.

@@ -1,25 +1,37 @@
-//! pprof's protocol buffers (google/pprof `proto/profile.proto`), which Go, gperftools, pprof-rs,
+//! pprof's protocol buffers (google/pprof `proto/profile.proto`), which Go, pprof-rs,
 //! pprof-nodejs, Pyroscope and Parca write, packed with gzip.
 //!
 //! Samples are stacks of locations with one value for each of the file's sample types; all types
 //! that have a metric here become costs. Times are not kept by the format: a file says when it
-//! began and how long it took.
+//! began and how long it took. What gperftools writes itself is a form of its own.
 
+mod labels;
+mod legacy;
 mod read;
 mod types;
 mod wire;
 mod write;
 
-use crate::format::Spec;
+use crate::builder::Builder;
+use crate::format::{Refusal, Spec};
+use crate::input::Input;
 use wire::{Value, fields};
 
 pub(crate) const SPEC: Spec = Spec {
     extensions: &["pb.gz", "pprof"],
     about: "pprof's protocol buffers: Go, gperftools, pprof-rs, Pyroscope, Parca",
-    detect,
-    read: Some(read::read),
+    detect: |head| detect(head) || legacy::detect(head),
+    read: Some(read_any),
     write: Some(write::write),
 };
+
+fn read_any(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
+    if legacy::detect(input.head()) {
+        legacy::read(input, builder)
+    } else {
+        read::read(input, builder)
+    }
+}
 
 /// The format has no signature: a message with sample types, all of whose fields are of the types
 /// that the format gives them, as far as the first bytes go.

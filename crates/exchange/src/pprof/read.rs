@@ -1,15 +1,19 @@
 //! From pprof's messages to amounts at stacks.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use culprit_model::{Frame, FrameId, LossKind, Metric, ModuleId, StackId, Text, ThreadId};
+use culprit_model::{Frame, FrameId, LossKind, Metric, ModuleId, Nanos, StackId, Text, ThreadId};
 use rustc_hash::FxHashMap;
 
+use super::labels::{Who, Whose};
 use super::types::{Meaning, meaning};
 use super::wire::{Value, fields};
 use crate::builder::{Amount, Builder};
 use crate::format::Refusal;
 use crate::input::Input;
+use crate::threads::{self, Numbers};
+use crate::weights::lose_negative;
 
 /// More sample types are none: Datadog's profilers, which write the most, have about twenty.
 const MOST_TYPES: usize = 256;
@@ -23,8 +27,15 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
         _ => {}
     }
     let samples = std::mem::take(&mut reading.samples);
-    for sample in samples {
-        reading.sample(sample);
+    let who: Vec<Option<Who<'_>>> = samples.iter().map(|sample| reading.who(sample)).collect();
+    let known = || who.iter().flatten();
+    let pids = threads::numbers(known().map(|who| &*who.process.word));
+    let tids = threads::numbers(known().map(|who| &*who.thread.word));
+    threads::lose_numbers(&pids, "processes", reading.builder);
+    threads::lose_numbers(&tids, "threads", reading.builder);
+    for (sample, who) in samples.into_iter().zip(&who) {
+        let thread = who.as_ref().map(|who| add_thread(who, &pids, &tids, reading.builder));
+        reading.sample(sample, thread);
     }
     reading.finish();
     Ok(())
@@ -44,6 +55,8 @@ struct Reading<'a, 'b> {
     frames: FxHashMap<u64, Vec<FrameId>>,
     bad: u64,
     labels: u64,
+    /// Values below zero of each metric, and what they add up to.
+    negative: BTreeMap<Metric, (u64, u128)>,
 }
 
 impl<'a, 'b> Reading<'a, 'b> {
@@ -59,6 +72,7 @@ impl<'a, 'b> Reading<'a, 'b> {
             frames: FxHashMap::default(),
             bad: 0,
             labels: 0,
+            negative: BTreeMap::new(),
         };
         let mut types = Vec::new();
         let (mut began, mut lasted) = (0, 0);
@@ -66,10 +80,14 @@ impl<'a, 'b> Reading<'a, 'b> {
             match field {
                 Ok((1, value)) => types.push(value.message()),
                 Ok((2, value)) => reading.samples.push(value.message()),
-                Ok((3, value)) => keep(&mut reading.mappings, value),
-                Ok((4, value)) => keep(&mut reading.locations, value),
-                Ok((5, value)) => keep(&mut reading.functions, value),
-                Ok((6, value)) => reading.strings.push(value.message()),
+                Ok((3, value)) => reading.bad += keep(&mut reading.mappings, value),
+                Ok((4, value)) => reading.bad += keep(&mut reading.locations, value),
+                Ok((5, value)) => reading.bad += keep(&mut reading.functions, value),
+                Ok((6, value)) => {
+                    // What is no text is counted once.
+                    reading.builder.text(value.message());
+                    reading.strings.push(value.message());
+                }
                 Ok((9, value)) => began = value.number(),
                 Ok((10, value)) => lasted = value.number(),
                 Ok(_) => {}
@@ -106,36 +124,51 @@ impl<'a, 'b> Reading<'a, 'b> {
         String::from_utf8_lossy(known.copied().unwrap_or_default())
     }
 
-    fn sample(&mut self, sample: &'a [u8]) {
-        let (mut locations, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
-        for (field, value) in fields(sample).flatten() {
+    /// Whose a sample is, by its labels.
+    fn who(&mut self, sample: &'a [u8]) -> Option<Who<'a>> {
+        let labels = fields(sample).flatten().filter(|(field, _)| *field == 3);
+        let mut whose = Whose::default();
+        for (_, label) in labels {
+            let label = label.message();
+            let key = self.string(number_of(label, 1));
+            let text = self.string(number_of(label, 2));
+            let number = number_of(label, 3).cast_signed();
+            self.labels += u64::from(!whose.add(&key, text, number));
+        }
+        whose.who()
+    }
+
+    fn sample(&mut self, sample: &'a [u8], thread: Option<ThreadId>) {
+        let (mut locations, mut values) = (Vec::new(), Vec::new());
+        for field in fields(sample) {
             match field {
-                1 => locations.extend(value.numbers()),
-                2 => values.extend(value.numbers().map(u64::cast_signed)),
-                3 => labels.push(value.message()),
-                _ => {}
+                Ok((1, value)) => locations.extend(value.numbers()),
+                Ok((2, value)) => values.extend(value.numbers().map(u64::cast_signed)),
+                Ok(_) => {}
+                Err(_) => self.bad += 1,
             }
         }
         let stack = self.stack(&locations);
-        let thread = self.thread(&labels);
         let types = self.types.iter().zip(&values);
         let kept = types.filter_map(|(meaning, value)| Some(((*meaning)?, *value)));
-        let amounts: Vec<(Metric, Option<u64>)> = kept
-            .map(|(Meaning { metric, times, .. }, value)| {
-                (metric, u64::try_from(value).ok().and_then(|value| value.checked_mul(times)))
-            })
-            .collect();
-        let counted = amounts.iter().find(|(metric, _)| *metric == Metric::Samples);
-        let count = counted.and_then(|(_, value)| *value).unwrap_or(1);
-        for (metric, value) in amounts {
-            match value {
-                Some(0) => {}
-                Some(value) => {
-                    let amount = Amount::at(stack, metric, value);
-                    self.builder.add(Amount { count, thread, ..amount });
-                }
+        let mut amounts: Vec<(Metric, u64)> = Vec::new();
+        for (Meaning { metric, times, .. }, value) in kept {
+            if value < 0 {
+                let negative = self.negative.entry(metric).or_default();
+                let taken_back = u128::from(value.unsigned_abs()) * u128::from(times);
+                *negative = (negative.0 + 1, negative.1.saturating_add(taken_back));
+                continue;
+            }
+            match value.unsigned_abs().checked_mul(times) {
+                Some(value) => amounts.push((metric, value)),
                 None => self.bad += 1,
             }
+        }
+        let counted = amounts.iter().find(|(metric, _)| *metric == Metric::Samples);
+        let count = counted.map_or(1, |(_, value)| *value);
+        for (metric, value) in amounts.into_iter().filter(|(_, value)| *value > 0) {
+            let amount = Amount::at(stack, metric, value);
+            self.builder.add(Amount { count, thread, ..amount });
         }
         self.bad += u64::from(values.len() != self.types.len());
     }
@@ -177,7 +210,10 @@ impl<'a, 'b> Reading<'a, 'b> {
     }
 
     fn frame(&mut self, module: Option<ModuleId>, line: &[u8], inlined: bool) -> FrameId {
-        let function = self.functions.get(&number_of(line, 1)).copied().unwrap_or_default();
+        let id = number_of(line, 1);
+        let function = self.functions.get(&id).copied();
+        self.bad += u64::from(id != 0 && function.is_none());
+        let function = function.unwrap_or_default();
         let field = |number| self.string(number_of(function, number));
         let named = [field(2), field(3)].into_iter().find(|name| !name.is_empty());
         let function = Text::from(&*named.unwrap_or(Cow::Borrowed("?")));
@@ -202,26 +238,14 @@ impl<'a, 'b> Reading<'a, 'b> {
         Some(id)
     }
 
-    /// The thread that a sample's labels name, as Culprit and some runtimes write it.
-    fn thread(&mut self, labels: &[&'a [u8]]) -> Option<ThreadId> {
-        let (mut pid, mut tid) = (0, None);
-        let (mut process, mut thread) = (Cow::Borrowed(""), Cow::Borrowed(""));
-        for label in labels {
-            let text = self.string(number_of(label, 2));
-            let number = u32::try_from(number_of(label, 3)).ok();
-            match &*self.string(number_of(label, 1)) {
-                "pid" | "process_id" | "process id" => pid = number.unwrap_or(0),
-                "tid" | "thread_id" | "thread id" => tid = number.or_else(|| text.parse().ok()),
-                "process" => process = text,
-                "thread" | "thread_name" | "thread name" => thread = text,
-                _ => self.labels += 1,
-            }
-        }
-        let process = tid.map(|_| self.builder.process(pid, &process))?;
-        Some(self.builder.thread(process, tid?, &thread))
-    }
-
     fn finish(self) {
+        for (metric, (count, sum)) in self.negative {
+            let sum = match u64::try_from(sum) {
+                Ok(sum) if metric.unit() == "ns" => format!("{} ({metric})", Nanos(sum)),
+                _ => format!("{sum} ({metric})"),
+            };
+            lose_negative(self.builder, count, &sum);
+        }
         if self.bad > 0 {
             let detail = "values, samples or locations that make no sense";
             self.builder.lose(LossKind::RecordsMalformed, self.bad, detail);
@@ -232,10 +256,23 @@ impl<'a, 'b> Reading<'a, 'b> {
     }
 }
 
-/// Keeps a message by the number that it gives itself.
-fn keep<'a>(messages: &mut FxHashMap<u64, &'a [u8]>, value: Value<'a>) {
+/// The row of a thread. Words that are no number are names where there is no other.
+fn add_thread(
+    who: &Who<'_>,
+    pids: &Numbers<'_>,
+    tids: &Numbers<'_>,
+    builder: &mut Builder,
+) -> ThreadId {
+    let number = |numbers: &Numbers<'_>, word: &str| numbers.get(word).copied().unwrap_or(0);
+    let process = builder.process(number(pids, &who.process.word), who.process.shown());
+    builder.thread(process, number(tids, &who.thread.word), who.thread.shown())
+}
+
+/// Keeps a message by the number that it gives itself; 1 when another one had the number.
+fn keep<'a>(messages: &mut FxHashMap<u64, &'a [u8]>, value: Value<'a>) -> u64 {
     let message = value.message();
-    messages.insert(number_of(message, 1), message);
+    let before = messages.insert(number_of(message, 1), message);
+    u64::from(before.is_some_and(|before| before != message))
 }
 
 /// A number in a message; the last counts where it stands there twice, 0 where it is missing.

@@ -8,6 +8,7 @@ use crate::format::Refusal;
 use crate::input::Input;
 use crate::json::{self, Loose, Number, Str};
 use crate::threads;
+use crate::weights::{Unit, Weights};
 
 /// Open frames that are searched for the one that a closing belongs to: it is the innermost in any
 /// file that makes sense.
@@ -47,6 +48,9 @@ struct Profile<'a> {
     /// A word of ours, which the format does not have: units alone do not tell CPU from wall.
     #[serde(borrow, default)]
     metric: Loose<Str<'a>>,
+    /// Also ours: whose profile it is.
+    #[serde(borrow, default)]
+    culprit: Loose<Whose<'a>>,
     #[serde(default)]
     start_value: Number,
     #[serde(default)]
@@ -59,6 +63,17 @@ struct Profile<'a> {
     weights: Vec<Number>,
 }
 
+/// The thread of a profile that we wrote.
+#[derive(Deserialize)]
+struct Whose<'a> {
+    #[serde(borrow)]
+    process: Str<'a>,
+    pid: u32,
+    #[serde(borrow)]
+    thread: Str<'a>,
+    tid: u32,
+}
+
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, rename = "type")]
@@ -68,8 +83,8 @@ struct Event<'a> {
 }
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
-    let bytes = input.bytes()?;
-    let file: File<'_> = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    let text = input.text()?;
+    let file: File<'_> = json::document(&text, builder)?;
     let frames: Vec<Option<FrameId>> = file
         .shared
         .frames
@@ -117,7 +132,13 @@ impl<'a> Reading<'a> {
     ) -> Self {
         let (metric, power) = metric(profile, builder);
         let name = profile.name.text();
-        let thread = threads::parse(name).map(|names| names.add(builder));
+        let thread = match profile.culprit.get() {
+            Some(Whose { process, pid, thread, tid }) => {
+                let process = builder.process(*pid, &process.0);
+                Some(builder.thread(process, *tid, &thread.0))
+            }
+            None => threads::parse(name).map(|names| names.add(builder)),
+        };
         let root = (several && thread.is_none() && !name.is_empty()).then(|| {
             let frame = builder.named(name);
             builder.push(None, frame)
@@ -152,18 +173,31 @@ impl<'a> Reading<'a> {
     }
 
     fn sampled(&mut self, profile: &Profile<'_>) {
-        let mut now = self.value(profile.start_value).unwrap_or(0);
         let missing = profile.samples.len().abs_diff(profile.weights.len());
         self.bad += missing as u64;
+        let unit = if self.metric.unit() == "count" || self.metric == Metric::Amount {
+            Unit::Free
+        } else {
+            Unit::Metric(self.power)
+        };
+        let mut weights = Weights::new(unit);
         for (sample, weight) in profile.samples.iter().zip(&profile.weights) {
-            let (Some(sample), Some(weight)) = (sample.get(), self.value(*weight)) else {
+            let (Some(sample), Some(weight)) = (sample.get(), weight.0) else {
                 self.bad += 1;
                 continue;
             };
             let stack = sample.iter().fold(self.root, |at, frame| self.push(at, *frame));
-            self.add(stack, now, weight);
-            now = now.saturating_add(weight);
+            weights.push(Amount::at(stack, self.metric, 0), weight);
         }
+        let mut now = self.value(profile.start_value).unwrap_or(0);
+        let (is_time, thread) = (self.metric.is_time(), self.thread);
+        weights.finish(self.builder, |builder, amount| {
+            let (time, duration) = if is_time { (now, amount.value) } else { (0, 0) };
+            if amount.value > 0 {
+                builder.add(Amount { time, duration, thread, ..amount });
+            }
+            now = now.saturating_add(amount.value);
+        });
     }
 
     fn evented(&mut self, profile: &Profile<'_>, events: &[Loose<Event<'_>>]) {
@@ -215,11 +249,12 @@ fn metric(profile: &Profile<'_>, builder: &mut Builder) -> (Metric, i32) {
         return (own.filter(|metric| metric.is_time()).unwrap_or(Metric::Wall), power);
     }
     let counted = own.filter(|metric| !metric.is_time());
-    let metric = counted.unwrap_or(if unit == "bytes" {
+    let metric = counted.unwrap_or_else(|| {
+        if unit != "bytes" {
+            return Metric::Amount;
+        }
         builder.lose(LossKind::MetricGuessed, 1, "bytes are counted as allocated memory");
         Metric::AllocBytes
-    } else {
-        Metric::Amount
     });
     (metric, 0)
 }

@@ -54,6 +54,18 @@ fn sampled<'a, 'r>(
         out,
         "{{\"type\":\"sampled\",\"name\":{name},\"unit\":\"{unit}\",\"metric\":\"{metric}\","
     )?;
+    if let Some(thread) = thread.map(|id| profile.recording.thread(id)) {
+        let process = profile.recording.process(thread.process);
+        let text = |text: &str| serde_json::to_string(text);
+        write!(
+            out,
+            "\"culprit\":{{\"process\":{},\"pid\":{},\"thread\":{},\"tid\":{}}},",
+            text(&process.name)?,
+            process.pid.0,
+            text(&thread.name)?,
+            thread.tid.0
+        )?;
+    }
     write!(out, "\"startValue\":0,\"endValue\":{end},\"samples\":[")?;
     let comma = |at: usize| if at > 0 { "," } else { "" };
     for (at, row) in rows.clone().enumerate() {

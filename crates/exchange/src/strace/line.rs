@@ -72,6 +72,17 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Whether a line that is none may be the first part of a call: `write(1, "` and more.
+pub(super) fn begins(line: &str) -> bool {
+    let (_, rest) = tid(line.trim());
+    let (_, rest) = stamp(rest);
+    rest.split_once('(').is_some_and(|(name, _)| is_name(name))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
 impl<'a> What<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         if text.starts_with("--- ") && text.ends_with(" ---") {
@@ -86,7 +97,7 @@ impl<'a> What<'a> {
             return Some(Self::Resumed { name, arguments, end });
         }
         let (name, rest) = text.split_once('(')?;
-        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        if !is_name(name) {
             return None;
         }
         let begun =

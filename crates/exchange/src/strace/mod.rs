@@ -8,10 +8,13 @@
 
 mod files;
 mod followed;
+mod joined;
 mod line;
 mod read;
 
+use crate::door::{Sign, Votes};
 use crate::format::Spec;
+use joined::{Joined, Kind};
 
 pub(crate) const SPEC: Spec = Spec {
     extensions: &["strace", "txt"],
@@ -21,21 +24,22 @@ pub(crate) const SPEC: Spec = Spec {
     write: None,
 };
 
-/// Lines that are looked at.
-const LOOKED_AT: usize = 200;
-
 /// Text in which system calls with their latencies are the rule: what a traced program prints
 /// itself may stand between them.
 fn detect(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head);
-    let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    if lines.len() > 1 && !head.ends_with(b"\n") {
-        lines.pop();
-    }
-    lines.truncate(LOOKED_AT);
-    let calls = lines.iter().filter_map(|line| line::Line::parse(line));
-    let timed = calls.filter(line::Line::is_timed).count();
-    let noise = lines.iter().filter(|line| line::Line::parse(line).is_none());
-    let noise = noise.filter(|line| !line.starts_with(" >")).count();
-    timed > 0 && timed >= noise
+    let mut joined = Joined::default();
+    let votes = Votes::count(head, |line| {
+        let mut sign = None;
+        joined.add(line, |line, kind| {
+            sign = match kind {
+                Kind::Whole if line::Line::parse(line).is_some_and(|line| line.is_timed()) => {
+                    Some(Sign::Sure)
+                }
+                Kind::Whole => sign,
+                Kind::Cut | Kind::Foreign => sign.or(Some(Sign::Foreign)),
+            }
+        });
+        sign
+    });
+    votes.win()
 }

@@ -5,13 +5,14 @@ use rustc_hash::FxHashMap;
 
 use super::files::Files;
 use super::followed::{FIRST, Followed};
+use super::joined::{Joined, Kind};
 use super::line::{End, Line, Stamp, What};
 use crate::builder::{Amount, Builder};
 use crate::format::Refusal;
 use crate::input::Input;
 
 /// Longer lines are cut: strace itself shortens texts to 32 bytes unless told otherwise.
-const LONGEST_LINE: u64 = 1 << 20;
+const LONGEST_LINE: u64 = 16 << 20;
 
 /// A day, ns: times of day start again behind it.
 const DAY: u64 = 86_400_000_000_000;
@@ -19,7 +20,12 @@ const DAY: u64 = 86_400_000_000_000;
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
     let mut reading = Reading::new(builder);
     let mut held = String::new();
-    input.lines(LONGEST_LINE, |line| {
+    let mut joined = Joined::default();
+    input.lines(LONGEST_LINE, |line, whole| {
+        if !whole {
+            reading.cut += 1;
+            return;
+        }
         let line = line.trim_end_matches(['\n', '\r']);
         // Without -o, strace speaks in the middle of a line when it follows a new process.
         match attached(line) {
@@ -29,10 +35,11 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
             }
             None => {
                 held.push_str(line);
-                reading.line(&std::mem::take(&mut held));
+                joined.add(&std::mem::take(&mut held), |line, kind| reading.line(line, kind));
             }
         }
     })?;
+    joined.end(|line, kind| reading.line(line, kind));
     reading.finish()
 }
 
@@ -78,6 +85,7 @@ struct Reading<'a> {
     untimed: u64,
     unfinished: u64,
     foreign: u64,
+    cut: u64,
 }
 
 impl<'a> Reading<'a> {
@@ -95,20 +103,22 @@ impl<'a> Reading<'a> {
             untimed: 0,
             unfinished: 0,
             foreign: 0,
+            cut: 0,
         }
     }
 
-    fn line(&mut self, text: &str) {
+    fn line(&mut self, text: &str, kind: Kind) {
         if let Some(caller) = text.strip_prefix(" > ") {
             let frame = caller_of(caller, self.builder);
-            if let Some(ended) = &mut self.ended {
-                ended.callers.push(frame);
+            match &mut self.ended {
+                Some(ended) => ended.callers.push(frame),
+                None => self.foreign += 1,
             }
             return;
         }
         self.flush();
         let Some(line) = Line::parse(text) else {
-            self.foreign += u64::from(!text.trim().is_empty());
+            *(if kind == Kind::Cut { &mut self.cut } else { &mut self.foreign }) += 1;
             return;
         };
         let tid = self.followed.thread(line.tid);
@@ -271,6 +281,7 @@ impl<'a> Reading<'a> {
         for (count, kind, detail) in [
             (self.untimed, LossKind::DetailLeftOut, "calls without a latency"),
             (self.unfinished, LossKind::DetailLeftOut, "calls that did not end"),
+            (self.cut, LossKind::RecordsMalformed, "calls whose lines are cut before their end"),
             (self.foreign, LossKind::DetailLeftOut, "lines that are not strace's"),
         ] {
             if count > 0 {

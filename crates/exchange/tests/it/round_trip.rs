@@ -55,7 +55,7 @@ pub(crate) fn edges(recording: &Recording, unit: u64) -> Vec<String> {
 }
 
 /// All costs of a metric as they are, without any filter.
-fn selection(recording: &Recording, metric: Metric) -> Selection {
+pub(crate) fn selection(recording: &Recording, metric: Metric) -> Selection {
     let mut selection = Selection::default();
     let mut known = rustc_hash::FxHashMap::default();
     let mut child = |parent: Option<StepId>, name: Text, source: Source| {

@@ -39,6 +39,7 @@ pub(crate) const KINDS: &[LossKind] = &[
     LossKind::RecordsMalformed,
     LossKind::DetailLeftOut,
     LossKind::MetricGuessed,
+    LossKind::ValuesNegative,
     LossKind::ProbeHitsLost,
     LossKind::ProbesLate,
 ];

@@ -15,7 +15,7 @@ use culprit_symbols::{
 use rustc_hash::FxHashMap;
 
 use super::kernel::{Kernel, Mapped, Recorded};
-use crate::builder::Builder;
+use crate::builder::{Builder, base_name};
 
 /// The process to which perf gives the kernel's mappings.
 const KERNEL: i32 = -1;
@@ -137,7 +137,7 @@ impl Code {
             return *known;
         }
         let build_id = id.and_then(BuildId::new);
-        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("?");
+        let name = base_name(path);
         let name = if path.starts_with("//") || path == "[heap]" { "[jit]" } else { name };
         let module = builder.module_named(name, path);
         if let Some(id) = &build_id {

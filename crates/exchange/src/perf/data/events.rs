@@ -39,7 +39,7 @@ pub(super) struct Event {
 
 impl Event {
     fn new(attr: Attr, name: String) -> Self {
-        let counts = Counts::of(&name);
+        let counts = Counts::new(&name);
         let each = attr.fixed_period() == Some(1);
         let role = match (name.split(':').take(2).collect::<Vec<_>>().as_slice(), attr.kind) {
             (_, SOFTWARE) if attr.config <= 1 => Role::Clock,

@@ -1,5 +1,7 @@
 //! The end: thread time or samples, what was lost, and what the file says about itself.
 
+use std::collections::BTreeSet;
+
 use culprit_model::{Loss, LossKind, SampleKind, SwitchKind, Text, Time};
 
 use super::apply::{Apply, cause};
@@ -9,6 +11,7 @@ use super::features::Facts;
 use super::switches::Source;
 use crate::builder::{Amount, Builder};
 use crate::format::Refusal;
+use crate::perf::event::lose_shared_metrics;
 
 /// Rows of stretches in which switches were lost; those that follow are one row.
 const MOST_HOLES: usize = 1 << 12;
@@ -135,6 +138,9 @@ fn lose(builder: &mut Builder, events: &Events, facts: &Facts, tally: &Tally) {
         let what = "events cannot be told apart in this file: all samples are taken for the first";
         builder.lose(LossKind::DetailLeftOut, events.all.len() as u64 - 1, what);
     }
+    let seen = events.all.iter().filter(|event| event.seen > 0);
+    let seen: BTreeSet<&str> = seen.map(|event| event.name.as_str()).collect();
+    lose_shared_metrics(seen.into_iter(), builder);
     let in_holes = builder.recording().losses.iter().any(|row| row.kind == LossKind::SwitchesLost);
     let lost = if in_holes { 0 } else { tally.lost };
     for (kind, count, what) in [
