@@ -3,14 +3,16 @@ SHELL := /bin/sh
 export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/culprit/target
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 CULPRIT := $(CARGO_TARGET_DIR)/$(HOST)/release/culprit
+SHIPPED := $(CARGO_TARGET_DIR)/$(HOST)/dist/culprit
 
-.PHONY: help demo test check build dist bless bench accuracy fuzz clean
+.PHONY: help demo test check build dist bless bench accuracy corpus fuzz clean
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
 
 demo: ## why a follower of a growing file gets 20 rows/s here and 1 row/s in a container
+	@scripts/demo --announce $(CULPRIT)
 	@scripts/setup demo
-	@cargo build --release --quiet -p culprit-cli
+	@cargo build --release -p culprit-cli
 	@scripts/with-engine scripts/demo $(CULPRIT)
 
 test: ## everything: format, lints, tests, documents
@@ -29,19 +31,27 @@ build: ## the program and culprit-data beside it (SQL), at target/HOST/release/c
 dist: ## the program as it is shipped: static, optimised across crates
 	@scripts/setup demo
 	@cargo build --profile dist -p culprit-cli -p culprit-data
-	@echo $(CARGO_TARGET_DIR)/$(HOST)/dist/culprit
+	@echo $(SHIPPED)
 
 bless: ## rewrite generated documents and snapshots, then read the diff
 	@CULPRIT_BLESS=1 INSTA_UPDATE=always cargo test --release --workspace
 
 bench: ## recorder overhead against perf and samply, and the file's and engine's speed
 	@scripts/setup bench
-	@cargo build --release -p culprit-cli
-	@scripts/bench $(CULPRIT)
+	@cargo build --profile dist -p culprit-cli
+	@scripts/bench $(SHIPPED)
 
-accuracy: ## how often findings are right about programs by people who had not read the rules
+accuracy: ## how often findings are right about programs recorded anew, and other statistics
 	@scripts/setup test
-	@cargo test --release --workspace --test it -- --ignored --nocapture --test-threads=1 had_not_read
+	@scripts/with-engine cargo test --release --workspace --no-fail-fast -- \
+		--ignored --nocapture --test-threads=1 --skip recorded_anew
+
+corpus: ## record corpus/ anew, or what ONLY names, and show what is said otherwise
+	@scripts/setup test
+	@ONLY='$(ONLY)' scripts/with-engine cargo test --release -p culprit-cli --test it -- \
+		--ignored --nocapture recorded_anew
+	@CULPRIT_BLESS=1 cargo test --release --quiet -p culprit-cli -- replay:: shown:: || true
+	@git --no-pager diff --stat -p -- corpus/said corpus/shown
 
 fuzz: ## feed damaged files to every reader of a foreign format, FUZZ_SECONDS (10) each
 	@cargo run --release --quiet -p culprit-fuzz -- --seconds $(or $(FUZZ_SECONDS),10)
