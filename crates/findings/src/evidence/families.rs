@@ -42,9 +42,10 @@ pub(crate) enum Family {
     Accept,
     /// Kernel: making a connection.
     Connect,
-    /// Kernel: an exception entered here, or an interrupt of the program's own code; what is below it is
-    /// another story.
+    /// Kernel: an exception or interrupt entered here.
     Boundary,
+    /// Kernel: a device, a timer or another processor interrupted here.
+    Interrupt,
     /// Kernel: the common way in of all system calls.
     Gate,
     /// Kernel: reading the page of a mapped file that a fault touched.
@@ -221,6 +222,7 @@ const TABLE: &[Row] = &[
          unix_stream_connect",
     ),
     kernel(Family::Boundary, "asm_exc_* asm_sysvec_* asm_common_interrupt asm_spurious_interrupt"),
+    kernel(Family::Interrupt, "asm_sysvec_* asm_common_interrupt asm_spurious_interrupt"),
     kernel(
         Family::Gate,
         "entry_SYSCALL_64* entry_SYSENTER* entry_INT80* do_syscall_64 do_fast_syscall* \

@@ -1,4 +1,4 @@
-//! Page faults by thread, to find the one that a wait served.
+//! Page faults by thread: those that read, and the one that a wait served.
 
 use culprit_model::{Fault, FaultKind, Interval, Nanos, Recording, Text, ThreadId, Time};
 
@@ -39,19 +39,18 @@ impl Faults {
         self.major.get(at).is_some_and(|f| f.0 == thread)
     }
 
-    /// How many pages a thread's faults read from one time to another, those reported shortly after it
-    /// with them.
-    pub(crate) fn read(
+    /// A thread's faults from one time to another, those reported shortly after it with them, by time.
+    pub(crate) fn between<'r>(
         &self,
-        recording: &Recording,
+        recording: &'r Recording,
         thread: ThreadId,
         from: Time,
         until: Time,
-    ) -> u64 {
+    ) -> impl Iterator<Item = &'r Fault> {
         let first = self.major.partition_point(|f| (f.0, f.1) < (thread, from));
         let until = until + REPORTED_WITHIN;
-        let those = self.major[first..].iter().take_while(|f| f.0 == thread && f.1 <= until);
-        those.map(|f| recording.faults[f.2].count).sum()
+        let those = self.major[first..].iter().take_while(move |f| f.0 == thread && f.1 <= until);
+        those.map(|f| &recording.faults[f.2])
     }
 
     /// The fault that a wait served; none where faults were not recorded.
@@ -60,10 +59,8 @@ impl Faults {
         recording: &'r Recording,
         wait: &Interval,
     ) -> Option<&'r Fault> {
-        let at = self.major.partition_point(|f| (f.0, f.1) < (wait.thread, wait.start));
-        let (thread, time, row) = *self.major.get(at)?;
-        let end = wait.start + wait.duration + REPORTED_WITHIN;
-        (thread == wait.thread && time <= end).then(|| &recording.faults[row])
+        let end = wait.start + wait.duration;
+        self.between(recording, wait.thread, wait.start, end).next()
     }
 
     /// The file that a wait's fault read; none for swap and where unknown.

@@ -54,7 +54,6 @@ struct Told {
 struct FrameTold {
     families: Families,
     kernel: bool,
-    interrupt: bool,
     inlined: bool,
     writes: bool,
     module: Option<ModuleId>,
@@ -174,18 +173,11 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     FrameTold {
         families,
         kernel,
-        interrupt: kernel && is_interrupt(&frame.function),
         inlined: frame.inlined,
         writes: kernel && writes(&frame.function),
         module: frame.module,
         unnamed,
     }
-}
-
-/// True where a device, a timer or another processor interrupts.
-fn is_interrupt(function: &str) -> bool {
-    function.starts_with("asm_sysvec_")
-        || matches!(function, "asm_common_interrupt" | "asm_spurious_interrupt")
 }
 
 /// True for the kernel's functions that give data to a pipe or socket.
@@ -203,16 +195,17 @@ pub(crate) fn is_kernel(name: &Text, path: &Text) -> bool {
 /// What a stack tells when `frame` is called from a stack that told `parent`.
 fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     if own.kernel {
+        // All system calls come in through the same few functions; the one after them is the call.
+        let behind = parent.entry.is_none() || parent.gate;
         // An interrupt's time is that of the call or fault that it comes into: a request's start ends in
         // one where the disk answers at once, and where a call holds interrupts off the clock looks only
         // when it lets them in again.
-        if own.interrupt && parent.entry.is_some() && !parent.gate {
+        if !behind && own.families.has(Family::Interrupt) {
             return parent;
         }
+        // What is below an exception is another story.
         let boundary = own.families.has(Family::Boundary);
         let inherited = if boundary { user_part(parent.families) } else { parent.families };
-        // All system calls come in through the same few functions; the one after them is the call.
-        let behind = parent.entry.is_none() || parent.gate;
         let enters = boundary || behind;
         return Told {
             families: inherited.with(own.families),

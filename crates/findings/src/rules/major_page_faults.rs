@@ -53,7 +53,7 @@ fn is_read_by_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     }
 }
 
-/// How many pages were read by faults of the threads that the time is of, while it passed.
+/// How many faults that read the threads had that the time is of, from its first moment to its last.
 fn faults(evidence: &Evidence<'_>, segments: &[SegmentId]) -> u64 {
     let mut spans: BTreeMap<ThreadId, (Time, Time)> = BTreeMap::new();
     for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
@@ -62,10 +62,10 @@ fn faults(evidence: &Evidence<'_>, segments: &[SegmentId]) -> u64 {
         let span = spans.entry(thread).or_insert((segment.start, end));
         *span = (span.0.min(segment.start), span.1.max(end));
     }
-    let read = |(thread, (from, until)): (&ThreadId, &(Time, Time))| {
-        evidence.faults.read(evidence.recording, *thread, *from, *until)
+    let of = |(thread, (from, until)): (ThreadId, (Time, Time))| {
+        evidence.faults.between(evidence.recording, thread, from, until)
     };
-    spans.iter().map(read).sum()
+    spans.into_iter().flat_map(of).map(|fault| fault.count).sum()
 }
 
 impl Rule for MajorPageFaults {
