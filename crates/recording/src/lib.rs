@@ -45,4 +45,4 @@ pub use disk::SCHEMA;
 pub use error::{Error, Kind};
 pub use read::{Opened, OpenedForViews, open, open_for_views, open_tables, parse, peek};
 pub use spool::{Parts, Spool, SpoolOptions, SpoolWriter};
-pub use write::write;
+pub use write::{write, write_unpacked};

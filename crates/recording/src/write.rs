@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use crate::disk::{META, meta_to_json};
 use crate::error::Error;
-use crate::table::{Docs, encode};
+use crate::table::{Form, encode};
 use crate::zip::{DirectoryWriter, local_header};
 
 /// What a new file may be, before the user's umask: read and write for all, as `open` does.
@@ -40,7 +40,19 @@ const LOCKED_AFTER: Duration = Duration::from_secs(10);
 /// [`Error::DiskFull`] and [`Error::Io`] when the file cannot be written, [`Error::Encode`] for a
 /// table with 2^32 rows or more. What stood at `path` is then untouched.
 pub fn write(path: impl AsRef<Path>, recording: &Recording) -> Result<(), Error> {
-    let path = path.as_ref();
+    write_in(path.as_ref(), recording, Form::Finished)
+}
+
+/// As [`write()`], without compression and documentation: for files that are compressed together, which
+/// finds what they share.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_unpacked(path: impl AsRef<Path>, recording: &Recording) -> Result<(), Error> {
+    write_in(path.as_ref(), recording, Form::Unpacked)
+}
+
+fn write_in(path: &Path, recording: &Recording, form: Form) -> Result<(), Error> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new()
         .prefix(TEMPORARY.0)
@@ -52,7 +64,8 @@ pub fn write(path: impl AsRef<Path>, recording: &Recording) -> Result<(), Error>
     // not locked was left by a writer that was killed.
     file.as_file().try_lock().ok();
     remove_abandoned(folder, &file);
-    let mut archive = Archive { path, file, end: 0, directory: DirectoryWriter::default() };
+    let directory = DirectoryWriter::default();
+    let mut archive = Archive { path, form, file, end: 0, directory };
     let meta = meta_to_json(&recording.meta)
         .map_err(|e| Error::Meta { path: path.to_owned(), why: e.to_string() })?;
     archive.entry(META, &meta)?;
@@ -92,6 +105,7 @@ pub(crate) fn table_entry(table: &str) -> String {
 /// A zip archive under way.
 struct Archive<'a> {
     path: &'a Path,
+    form: Form,
     file: NamedTempFile<File>,
     end: u64,
     directory: DirectoryWriter,
@@ -145,7 +159,7 @@ impl Archive<'_> {
     }
 
     fn table<R: Row>(&mut self, rows: &[R]) -> Result<(), Error> {
-        let bytes = encode(&R::TABLE, R::columns(rows), Docs::Full)?;
+        let bytes = encode(&R::TABLE, R::columns(rows), self.form)?;
         self.entry(&table_entry(R::TABLE.name), &bytes)
     }
 
@@ -197,5 +211,21 @@ mod tests {
         assert!(!left.exists());
         assert!([young, busy, other, path].iter().all(|path| path.exists()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn an_unpacked_file_is_read_as_a_packed_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (packed, unpacked) = (folder.path().join("a"), folder.path().join("b"));
+        let recording = culprit_model::notation::parse(
+            "stack u cpu.user app!main\napp(1)/app(1) uuuu|\nroot app(1)",
+        );
+        let recording = recording.unwrap();
+        write(&packed, &recording).unwrap();
+        write_unpacked(&unpacked, &recording).unwrap();
+        let open = |path| crate::open(path).unwrap().recording;
+        assert_eq!(open(&unpacked), open(&packed));
+        let size = |path| std::fs::metadata(path).unwrap().len();
+        assert!(size(&unpacked) < size(&packed), "it has no documentation");
     }
 }

@@ -69,6 +69,17 @@ impl Program {
         self.finding.is_empty()
     }
 
+    /// What must be said of it, in a few words.
+    pub(crate) fn expected(&self) -> String {
+        let within = |function: &String| format!(" in `{function}`");
+        let function = self.function.as_ref().map(within).unwrap_or_default();
+        match self.first {
+            _ if self.is_healthy() => "nothing".to_owned(),
+            true => format!("`{}`{function}", self.finding),
+            false => format!("`{}` listed", self.finding),
+        }
+    }
+
     /// What is wrong with a report (`culprit report --json`) of it.
     pub(crate) fn judge(&self, report: &Value) -> Option<String> {
         match self.group {

@@ -155,11 +155,7 @@ fn by_program(judged: &[(&Program, &Outcome)]) -> String {
         | program | language | expected | said first | right |\n|---|---|---|---|---|\n"
         .to_owned();
     for (program, outcome) in judged {
-        let expected = match (program.first, &program.function) {
-            (true, None) => format!("`{}`", program.finding),
-            (true, Some(function)) => format!("`{}` in `{function}`", program.finding),
-            (false, _) => format!("`{}` listed", program.finding),
-        };
+        let expected = program.expected();
         let first = outcome.said.first().map_or_else(|| "nothing".to_owned(), told);
         let right = if outcome.is_right() { "yes" } else { "**no**" };
         let (file, language) = (&program.file, language(&program.file));

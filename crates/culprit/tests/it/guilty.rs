@@ -34,7 +34,7 @@ fn measure_all(lab: &Lab, programs: &[Program]) -> Vec<Outcome> {
             skip(&program.file, "its compiler or interpreter");
             return None;
         };
-        Some(measure(lab, program, &command, Until::Right))
+        Some(measure(lab, program, &command, (Until::Right, None)))
     })
     .collect()
 }

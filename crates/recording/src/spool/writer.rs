@@ -13,7 +13,7 @@ use crate::disk::{META, meta_to_json};
 use crate::error::Error;
 use crate::spool::names::{Folder, META_LATEST, PartName};
 use crate::spool::released::{Released, Run};
-use crate::table::{Docs, encode};
+use crate::table::{Form, encode};
 use crate::zip::{Note, local_header};
 
 /// How a spool keeps to a size.
@@ -181,7 +181,7 @@ impl SpoolWriter {
         let columns = R::columns(rows);
         let note =
             Note { released: false, rows: rows.len() as u64, span: span(&R::TABLE, &columns) };
-        let bytes = encode(&R::TABLE, columns, Docs::None)?;
+        let bytes = encode(&R::TABLE, columns, Form::Part)?;
         self.put_part(folder, R::TABLE.name, &bytes, note)
     }
 

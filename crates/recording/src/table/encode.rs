@@ -25,13 +25,15 @@ const PAGE_BYTES: usize = 1 << 20;
 /// Values that go to the encoder at a time.
 const BATCH_ROWS: usize = 1 << 14;
 
-/// Whether a table carries its documentation.
+/// What a table is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Docs {
-    /// Finished files: other programs read them.
-    Full,
+pub(crate) enum Form {
+    /// Finished files: other programs read them, so the table carries its documentation.
+    Finished,
     /// Parts of a spool: small, and only read here.
-    None,
+    Part,
+    /// Files that are compressed together: pages are left as they are.
+    Unpacked,
 }
 
 /// The Parquet file of one table.
@@ -41,25 +43,25 @@ pub(crate) enum Docs {
 pub(crate) fn encode(
     table: &Table,
     columns: Vec<ColumnData>,
-    docs: Docs,
+    form: Form,
 ) -> Result<Vec<u8>, Error> {
     let rows = columns.first().map_or(0, |column| column.values.len());
     let failed = |why: String| Error::Encode { table: table.name, why };
     if u32::try_from(rows).is_err() {
         return Err(failed(format!("{rows} rows are more than a table can have")));
     }
-    encode_columns(table, columns, rows, docs).map_err(|e| failed(e.to_string()))
+    encode_columns(table, columns, rows, form).map_err(|e| failed(e.to_string()))
 }
 
 fn encode_columns(
     table: &Table,
     columns: Vec<ColumnData>,
     rows: usize,
-    docs: Docs,
+    form: Form,
 ) -> Result<Vec<u8>, ParquetError> {
     let cells: Vec<Cells> =
         columns.into_iter().zip(table.columns).map(|(c, d)| Cells::new(c, d.nullable)).collect();
-    let properties = Arc::new(properties(table, docs).build());
+    let properties = Arc::new(properties(table, form).build());
     let mut file = SerializedFileWriter::new(Vec::new(), schema(table)?, properties)?;
     let mut cursors = vec![0; cells.len()];
     for from in (0..rows).step_by(GROUP_ROWS) {
@@ -111,9 +113,13 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         .map(Arc::new)
 }
 
-fn properties(table: &Table, docs: Docs) -> WriterPropertiesBuilder {
+fn properties(table: &Table, form: Form) -> WriterPropertiesBuilder {
+    let compression = match form {
+        Form::Unpacked => Compression::UNCOMPRESSED,
+        Form::Finished | Form::Part => Compression::ZSTD(ZstdLevel::default()),
+    };
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_compression(compression)
         .set_created_by(concat!("culprit ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_data_page_size_limit(PAGE_BYTES)
         .set_data_page_row_count_limit(usize::MAX)
@@ -121,7 +127,7 @@ fn properties(table: &Table, docs: Docs) -> WriterPropertiesBuilder {
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_offset_index_disabled(true)
         .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_key_value_metadata((docs == Docs::Full).then(|| describe(table)));
+        .set_key_value_metadata((form == Form::Finished).then(|| describe(table)));
     for column in table.columns {
         // Times and lengths hardly repeat: a dictionary of them costs a hash a value and is then
         // thrown away. Differences of times in order are small.

@@ -19,7 +19,7 @@ mod thrift;
 mod values;
 
 pub(crate) use decode::{decode, missing};
-pub(crate) use encode::{Docs, encode};
+pub(crate) use encode::{Form, encode};
 pub(crate) use page::Unzstd;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use culprit_model::{Row, Text, Time};
 
-use super::{Docs, Unzstd, decode, encode};
+use super::{Form, Unzstd, decode, encode};
 
 culprit_model::labels! {
     /// A word.
@@ -49,7 +49,7 @@ fn rows(n: u64) -> Vec<Every> {
 }
 
 fn encoded(n: u64) -> Vec<u8> {
-    encode(&Every::TABLE, Every::columns(&rows(n)), Docs::Full).unwrap()
+    encode(&Every::TABLE, Every::columns(&rows(n)), Form::Finished).unwrap()
 }
 
 fn decoded(bytes: &[u8]) -> Option<Vec<Every>> {
@@ -66,7 +66,7 @@ fn every_type_comes_back() {
 #[test]
 fn a_table_of_equal_rows_is_padded_to_what_the_reader_believes() {
     let same = vec![rows(1).remove(0); 1 << 20];
-    let bytes = encode(&Every::TABLE, Every::columns(&same), Docs::None).unwrap();
+    let bytes = encode(&Every::TABLE, Every::columns(&same), Form::Part).unwrap();
     assert_eq!(bytes.len(), (1 << 20) / 8);
     assert_eq!(decoded(&bytes), Some(same));
 }

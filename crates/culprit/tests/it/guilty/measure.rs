@@ -50,13 +50,22 @@ pub(crate) struct Said {
 }
 
 /// Records a program to `program.culprit`, and its rows as they were recorded to `program.raw`; three
-/// times at most. The last measurement counts.
-pub(crate) fn measure(lab: &Lab, program: &Program, command: &[String], until: Until) -> Outcome {
+/// times at most. The last measurement counts. A program is ended after `limit`.
+pub(crate) fn measure(
+    lab: &Lab,
+    program: &Program,
+    command: &[String],
+    (until, limit): (Until, Option<&str>),
+) -> Outcome {
     for tries in 1.. {
         let before = Others::now();
-        let record = ["record", "-o", "program.culprit", "--raw", "program.raw", "--"];
-        let output = lab.culprit().args(record).args(command).output().expect("culprit runs");
-        assert!(output.status.success(), "{}: {}", program.file, stderr(&output));
+        let mut record = lab.culprit();
+        record.args(["record", "-o", "program.culprit", "--raw", "program.raw"]);
+        record.args(limit.map(|limit| ["-d", limit]).into_iter().flatten());
+        let output = record.arg("--").args(command).output().expect("culprit runs");
+        // A program that is ended has failed.
+        let fine = output.status.success() || limit.is_some();
+        assert!(fine, "{}: {}", program.file, stderr(&output));
         let others = before.share_since();
         let report = lab.json(&["report", "program.culprit"]);
         let wrong = program.judge(&report);

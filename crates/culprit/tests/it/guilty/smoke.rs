@@ -11,7 +11,7 @@ use crate::support::{Lab, all_rights, number, skip};
 const PROGRAMS: [(&str, &str, &str, &str); 6] = [
     ("poll_usleep.c", "blocked.sleep", "consume", "poll-sleep-loop"),
     ("condvar.c", "blocked.lock", "call", "wait-on-thread"),
-    ("unix_trips.c", "blocked.network", "ask", "serial-round-trips"),
+    ("unix_trips.c", "blocked.ipc", "ask", "serial-round-trips"),
     ("spawn.c", "blocked.child", "main", "spawn-storm"),
     ("ask_kernel.c", "cpu.kernel", "note_owner", "syscall-storm"),
     ("hot.c", "cpu.user", "checksum", "hot-function"),
