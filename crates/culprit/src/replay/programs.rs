@@ -98,13 +98,12 @@ fn replay_all(group: Group) {
     let names: BTreeSet<String> = programs.iter().map(Program::name).collect();
     let unknown: Vec<&String> = packs.keys().filter(|name| !names.contains(*name)).collect();
     assert!(unknown.is_empty(), "recordings of programs that are not listed: {unknown:?}");
-    programs.retain(|program| {
-        let recorded = packs.contains_key(&program.name());
-        if !recorded {
-            println!("skipped: {}: no recording: make corpus ONLY={0}", program.name());
-        }
-        recorded
-    });
+    let all = programs.len();
+    programs.retain(|program| packs.contains_key(&program.name()));
+    if programs.len() < all {
+        let (missing, group) = (all - programs.len(), group.folder());
+        println!("skipped: replay of {missing} programs: no recording: make corpus ONLY={group}");
+    }
     let said = on_all_cpus(&programs, |program| replay(program, &packs[&program.name()]));
     let mut snapshots = Snapshots::default();
     for (program, said) in programs.iter().zip(&said) {
