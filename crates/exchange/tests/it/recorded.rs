@@ -6,7 +6,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    clippy::panic,
     reason = "perf itself is what this is held against, and helpers of tests fail and speak as tests do"
 )]
 

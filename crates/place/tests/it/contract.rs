@@ -94,7 +94,7 @@ fn held_means_not_begun(place: &dyn Place, expected: &Expected) {
     let command = Command { stdout: Stdio::Null, ..Command::new(["sh", "-c", "exit 0", &mark]) };
     let held = place.hold(&command, None).unwrap();
     assert_eq!(held.pid().is_some(), expected.held_has_pid);
-    let begun = |pid| procfs::command_line(pid).is_ok_and(|line| line.iter().any(|a| *a == mark));
+    let begun = |pid| procfs::command_line(pid).is_ok_and(|line| line.contains(&mark));
     assert!(!procfs::processes().unwrap().into_iter().any(begun));
     let pid = held.pid();
     drop(held);
