@@ -19,13 +19,23 @@ use pack::{Files, corpus};
 
 /// The folder below `/var/tmp` in which everything is built and recorded.
 const FOLDER: &str = "corpus";
-/// Programs that switch so often that a part of their run is as large as a hundred others. Of these the
-/// first seconds are kept.
-const PARTS: [(&str, &str); 4] = [
-    ("unseen/framer.c", "1"),
-    ("unseen/photo_tool.c", "3"),
-    ("unseen/route_table.c", "2"),
-    ("unseen/tick_fanout.cc", "2"),
+/// Programs that switch or start others so often that all of their run is as large as a dozen others. Of
+/// these the first seconds are kept.
+const PARTS: [(&str, &str); 14] = [
+    ("unseen/disk_report.sh", "1"),
+    ("unseen/framer.c", "0.5"),
+    ("unseen/line_server.c", "2"),
+    ("unseen/mutex_stats.rs", "2"),
+    ("unseen/photo_tool.c", "2"),
+    ("unseen/quota_cache.go", "2"),
+    ("unseen/roundtrips_sp.c", "0.4"),
+    ("unseen/route_table.c", "1.5"),
+    ("unseen/sales.sh", "1"),
+    ("unseen/stock_check.rs", "1"),
+    ("unseen/stock_sync.rs", "1"),
+    ("unseen/subshell.sh", "1.5"),
+    ("unseen/tick_fanout.cc", "1.5"),
+    ("unseen/tollday.sh", "2"),
 ];
 /// How often a case that does not show what it should is run again.
 const TRIES: usize = 3;

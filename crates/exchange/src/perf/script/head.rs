@@ -78,9 +78,11 @@ impl<'a> Head<'a> {
         self.comm.split([' ', '\t']).all(|word| time(word).is_none())
     }
 
-    /// Whether the comm may be one all the same: threads give themselves short names.
+    /// Whether the comm may be one all the same: threads give themselves short names. A record that is no
+    /// sample has numbers in front of a colon, too, but no time there.
     fn is_possible(&self) -> bool {
-        self.comm.len() <= OWN_COMM || self.is_likely()
+        let record = self.comm.contains(RECORD) && !self.is_sure();
+        !record && (self.comm.len() <= OWN_COMM || self.is_likely())
     }
 
     /// Reads a line whose comm ends at a byte; 0 for a line without one.
@@ -499,6 +501,21 @@ mod tests {
         let lines = ["              dd  1939.984890: ", "             a 5  1939.984990: "];
         let comms: Vec<_> = read(&lines).iter().map(|head| head.comm).collect();
         assert_eq!(comms, ["dd", "a 5"]);
+    }
+
+    #[test]
+    fn a_record_that_is_no_sample_begins_none() {
+        let sample = "named  4226 cpu-clock: ";
+        for record in [
+            "named  4226 PERF_RECORD_MMAP2 4226/4226: [0x555c0bca8000(0x1000) @ 0x1000 fe:00 10043400 1720169620]: r-xp /tmp/named",
+            "named 22 PERF_RECORD_MMAP2 22/22: [0x1000(0x10) @ 0 fe:00 1 2]: r-xp /tmp/named",
+            "PERF_RECORD_MMAP 22/22: [0x1000(0x10) @ 0]: x 7 8: /tmp/a b",
+            "PERF_RECORD_AUX offset: 0 size: 0 flags: 0 []",
+            "named  4226 PERF_RECORD_FORK(5397:5397):(5392:5392)",
+        ] {
+            let heads = read(&[sample, record]);
+            assert_eq!(heads.iter().map(|head| head.tid).collect::<Vec<_>>(), [4226], "{record}");
+        }
     }
 
     #[test]
