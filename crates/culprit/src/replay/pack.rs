@@ -5,14 +5,13 @@
 //! its path.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Files of a pack, by name.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// The unit of a tar file (POSIX `pax`, ustar interchange format).
-const BLOCK: usize = 512;
 /// Recordings of one group share much over long distances: the whole group is one window.
 const WINDOW_LOG: u32 = 27;
 /// How names of packs end.
@@ -27,28 +26,23 @@ pub(crate) fn corpus() -> PathBuf {
 
 /// Reads a pack; none of a pack that is not there.
 pub(crate) fn read(path: &Path) -> Files {
-    let Ok(packed) = std::fs::File::open(path) else { return Files::new() };
+    let Ok(packed) = File::open(path) else { return Files::new() };
     let mut decoder = zstd::Decoder::new(packed).expect("a zstd decoder");
     decoder.window_log_max(WINDOW_LOG).expect("a window");
-    let mut tar = Vec::new();
-    let unpacked = decoder.read_to_end(&mut tar);
-    unpacked.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let files = unpacked(tar::Archive::new(decoder));
+    files.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn unpacked(mut archive: tar::Archive<impl Read>) -> io::Result<Files> {
     let mut files = Files::new();
-    let mut rest = tar.as_slice();
-    while let Some((head, content)) = rest.split_at_checked(BLOCK) {
-        let text = |from: usize, length: usize| {
-            let field = head[from..from + length].split(|byte| *byte == 0).next();
-            String::from_utf8(field.unwrap_or_default().to_vec()).expect("a name in UTF-8")
-        };
-        let name = text(0, 100);
-        if name.is_empty() {
-            break;
-        }
-        let size = usize::from_str_radix(text(124, 12).trim(), 8).expect("a size");
-        files.insert(name, content[..size].to_vec());
-        rest = &content[size.next_multiple_of(BLOCK)..];
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content)?;
+        files.insert(name, content);
     }
-    files
+    Ok(files)
 }
 
 /// Writes the files of a pack into a folder.
@@ -62,13 +56,15 @@ pub(crate) fn unpack(files: &Files, folder: &Path) {
 
 /// Writes a pack. The same files give the same bytes.
 pub(crate) fn write(path: &Path, files: &Files) {
-    let mut tar = Vec::new();
+    let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
-        tar.extend(header(name, content.len()));
-        tar.extend(content);
-        tar.resize(tar.len().next_multiple_of(BLOCK), 0);
+        // An ordinary file without an owner and a time.
+        let mut header = tar::Header::new_ustar();
+        header.set_mode(0o644);
+        header.set_size(content.len() as u64);
+        archive.append_data(&mut header, name, content.as_slice()).expect("a name for tar");
     }
-    tar.resize(tar.len() + 2 * BLOCK, 0);
+    let tar = archive.into_inner().expect("in memory");
     let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL).expect("a zstd encoder");
     encoder.long_distance_matching(true).expect("long distances");
     encoder.window_log(WINDOW_LOG).expect("a window");
@@ -78,37 +74,18 @@ pub(crate) fn write(path: &Path, files: &Files) {
     std::fs::write(path, encoder.finish().expect("packed")).expect("a pack");
 }
 
-/// Of an ordinary file without an owner and a time.
-fn header(name: &str, size: usize) -> [u8; BLOCK] {
-    assert!(name.len() < 100, "{name} is too long a name");
-    let mut header = [0; BLOCK];
-    let mut put =
-        |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
-    put(0, name);
-    put(100, "0000644");
-    put(108, "0000000");
-    put(116, "0000000");
-    put(124, &format!("{size:011o}"));
-    put(136, "00000000000");
-    put(148, "        ");
-    put(156, "0");
-    put(257, "ustar");
-    put(263, "00");
-    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-    let sum = format!("{sum:06o}\0 ");
-    header[148..156].copy_from_slice(sum.as_bytes());
-    header
-}
-
 #[test]
 fn what_is_packed_is_unpacked() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x").join(format!("y{SUFFIX}"));
     assert!(read(&path).is_empty());
     let file = |name: &str, length: usize| (name.to_owned(), vec![7; length]);
-    let files = Files::from([file("a", 0), file("b/c.culprit", BLOCK), file("b/d", 5 * BLOCK + 1)]);
+    let files = Files::from([file("a", 0), file("b/c.culprit", 512), file("b/d", 5 * 512 + 1)]);
     write(&path, &files);
+    let first = std::fs::read(&path).expect("a pack");
     assert_eq!(read(&path), files);
+    write(&path, &files);
+    assert_eq!(std::fs::read(&path).expect("a pack"), first);
     unpack(&files, folder.path());
-    assert_eq!(std::fs::read(folder.path().join("b/d")).expect("a file").len(), 5 * BLOCK + 1);
+    assert_eq!(std::fs::read(folder.path().join("b/d")).expect("a file").len(), 5 * 512 + 1);
 }

@@ -94,16 +94,13 @@ fn text(digest: &Digest, report: &Value) -> String {
 
 /// Replays a group; what is judged otherwise than it was is told by name.
 fn replay_all(group: Group) {
-    let (mut programs, packs, known) = (programs(group), packs(group), known_wrong());
+    let (programs, packs, known) = (programs(group), packs(group), known_wrong());
     let names: BTreeSet<String> = programs.iter().map(Program::name).collect();
     let unknown: Vec<&String> = packs.keys().filter(|name| !names.contains(*name)).collect();
     assert!(unknown.is_empty(), "recordings of programs that are not listed: {unknown:?}");
-    let all = programs.len();
-    programs.retain(|program| packs.contains_key(&program.name()));
-    if programs.len() < all {
-        let (missing, group) = (all - programs.len(), group.folder());
-        println!("skipped: replay of {missing} programs: no recording: make corpus ONLY={group}");
-    }
+    let missing: Vec<String> =
+        names.iter().filter(|name| !packs.contains_key(*name)).cloned().collect();
+    assert!(missing.is_empty(), "no recording: make corpus ONLY={}", missing.join(","));
     let said = on_all_cpus(&programs, |program| replay(program, &packs[&program.name()]));
     let mut snapshots = Snapshots::default();
     for (program, said) in programs.iter().zip(&said) {

@@ -1,7 +1,8 @@
 //! Texts that are held against files of `corpus/`; `CULPRIT_BLESS=1` writes them anew.
 
-use std::fmt::Write as _;
 use std::path::Path;
+
+use similar::TextDiff;
 
 /// Lines around a difference that are shown with it.
 const AROUND: usize = 2;
@@ -49,53 +50,7 @@ impl Snapshots {
 
 /// The lines that differ, `-` as stored and `+` as written now, with some lines around them.
 fn difference(stored: &str, now: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (stored.lines().collect(), now.lines().collect());
-    let lines = merged(&old, &new);
-    let changed = |at: usize| lines[at].0 != ' ';
-    let mut text = String::new();
-    let mut shown = 0;
-    for (at, (sign, line)) in lines.iter().enumerate() {
-        let near = at.saturating_sub(AROUND)..(at + AROUND + 1).min(lines.len());
-        if near.into_iter().any(changed) {
-            if shown < at {
-                text.push_str("  ...\n");
-            }
-            let _ = writeln!(text, "{sign} {line}");
-            shown = at + 1;
-        }
-    }
-    text
-}
-
-/// The longest common subsequence, with what is only in one of the two.
-fn merged<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
-    let same = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let mut lines: Vec<_> = old[..same].iter().map(|line| (' ', *line)).collect();
-    let (old, new) = (&old[same..], &new[same..]);
-    // The length of the longest common subsequence of what is left from each pair of positions on.
-    let mut longest = vec![vec![0_usize; new.len() + 1]; old.len() + 1];
-    for a in (0..old.len()).rev() {
-        for b in (0..new.len()).rev() {
-            longest[a][b] = match old[a] == new[b] {
-                true => longest[a + 1][b + 1] + 1,
-                false => longest[a + 1][b].max(longest[a][b + 1]),
-            };
-        }
-    }
-    let (mut a, mut b) = (0, 0);
-    while a < old.len() || b < new.len() {
-        if a < old.len() && b < new.len() && old[a] == new[b] {
-            lines.push((' ', old[a]));
-            (a, b) = (a + 1, b + 1);
-        } else if b == new.len() || (a < old.len() && longest[a + 1][b] >= longest[a][b + 1]) {
-            lines.push(('-', old[a]));
-            a += 1;
-        } else {
-            lines.push(('+', new[b]));
-            b += 1;
-        }
-    }
-    lines
+    TextDiff::from_lines(stored, now).unified_diff().context_radius(AROUND).to_string()
 }
 
 #[test]
@@ -103,9 +58,9 @@ fn a_difference_shows_the_lines_that_differ_and_some_around_them() {
     let stored = "a\nb\nc\nd\ne\nf\ng\n";
     assert_eq!(
         difference(stored, &stored.replace("e\n", "E\nx\n")),
-        "  ...\n  c\n  d\n- e\n+ E\n+ x\n  f\n  g\n"
+        "@@ -3,5 +3,6 @@\n c\n d\n-e\n+E\n+x\n f\n g\n"
     );
-    assert_eq!(difference("", "a\n"), "+ a\n");
+    assert_eq!(difference("", "a\n"), "@@ -0,0 +1 @@\n+a\n");
     let failed = std::panic::catch_unwind(|| {
         let mut snapshots = Snapshots::default();
         snapshots.wrong("hot.c".to_owned());

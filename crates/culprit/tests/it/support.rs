@@ -26,7 +26,8 @@ impl Lab {
     /// in them.
     pub(crate) fn named(name: &str) -> Self {
         let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir_in("/var/tmp");
-        Self { folder: folder.expect("a folder on a disk that nobody else has") }
+        let remedy = "an earlier run was killed, or another one goes on: remove its folder";
+        Self { folder: folder.expect(remedy) }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
