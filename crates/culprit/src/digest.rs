@@ -12,6 +12,7 @@ use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId};
 
 use crate::output::percent;
 pub(crate) use crate::views::{Function, functions};
+use crate::weighed::Weighed;
 
 /// A thread's life may differ by this share from the sum of its intervals: the promise that thread
 /// time has no gaps (DESIGN, "Gapless by construction").
@@ -39,6 +40,8 @@ pub(crate) struct Digest {
     pub losses: Vec<LossLine>,
     /// Functions by own time, the largest first.
     pub top: Vec<Function>,
+    /// What a recording without thread time weighs.
+    pub weighed: Option<Weighed>,
 }
 
 /// One thread's time by cause.
@@ -110,7 +113,7 @@ impl Check {
             return "none".to_owned();
         }
         match self.excuse {
-            Some(Excuse::Slight) => format!("{less}{apart}, too little to count"),
+            Some(Excuse::Slight) => format!("{less}{apart}, within the tolerance"),
             Some(Excuse::Stolen(most)) => {
                 format!("{less}{apart}: the hypervisor took up to {most}")
             }
@@ -125,12 +128,12 @@ impl Digest {
         recording: Recording,
         query: &Query,
         report: Report,
-        top: Vec<Function>,
+        (top, weighed): (Vec<Function>, Option<Weighed>),
     ) -> Self {
         let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query);
         let losses = losses::lines(&recording.losses);
-        Self { recording, report, accounting, threads, losses, top }
+        Self { recording, report, accounting, threads, losses, top, weighed }
     }
 
     /// `CMD in PLACE`, as titles name a recording.
@@ -151,40 +154,43 @@ impl Digest {
         if holes.is_empty() {
             return sentence;
         }
-        format!("incomplete recording ({}), of what is left: {sentence}", holes.join(", "))
+        format!("incomplete recording ({}); the rest shows: {sentence}", holes.join(", "))
     }
 
     fn sentence(&self) -> String {
+        if let Some(weighed) = &self.weighed {
+            return weighed.sentence(&self.top);
+        }
         if self.threads.is_empty() {
-            return "there is no thread time to look at, so nothing can be said".to_owned();
+            return "no thread time was recorded, so there is nothing to report".to_owned();
         }
         let wall = self.report.wall;
         let whole = match self.report.whole {
-            whole if whole > wall => format!("the {whole} of thread time that counts"),
+            whole if whole > wall => format!("{whole} of relevant thread time"),
             _ => "it".to_owned(),
         };
         let culprit = self.report.findings.iter().find(|finding| finding.cost > Nanos::ZERO);
         match culprit {
             Some(finding) if finding.confidence < GUESS => format!(
-                "{wall}, and nothing sure stands out: {}; a guess ({} sure) is that {}",
+                "{wall}, no certain cause: {}; possible cause ({} sure): {}",
                 self.mostly(),
                 percent(finding.confidence),
                 finding.title
             ),
             Some(finding) if finding.share >= DOMINATES => format!(
-                "{wall}, {} of {whole} because {} ({} sure)",
+                "{wall}, {} of {whole}: {} ({} sure)",
                 percent(finding.share),
                 finding.title,
                 percent(finding.confidence)
             ),
             Some(finding) => format!(
-                "{wall}, and nothing dominates: {}; the costliest finding is {} of {whole}: {} ({} sure)",
+                "{wall}, no dominant cause: {}; largest finding, {} of {whole}: {} ({} sure)",
                 self.mostly(),
                 percent(finding.share),
                 finding.title,
                 percent(finding.confidence)
             ),
-            None => format!("{wall}, and nothing stands out: {}", self.mostly()),
+            None => format!("{wall}, no cause found: {}", self.mostly()),
         }
     }
 
@@ -203,19 +209,23 @@ impl Digest {
     pub(crate) fn checks(&self) -> Vec<Check> {
         let sums = &self.accounting;
         let mut checks = Vec::new();
+        // There is nothing of ours to compare.
+        if self.recording.intervals.is_empty() {
+            return checks;
+        }
         if sums.life != Sum::default() {
-            let what = "intervals tile the threads' lives";
+            let what = "sum of all intervals against the threads' lifetimes";
             let allowed = Allowance { tolerance: TILING_TOLERANCE, ..Allowance::default() };
             checks.push(Check::new(what, sums.life, &allowed));
         }
         if sums.checked > 0 {
             checks.push(Check::new(
-                "time on a CPU, against the kernel's schedstat",
+                "CPU time against the kernel's schedstat",
                 sums.cpu,
                 &sums.cpu_allowance(),
             ));
             checks.push(Check::new(
-                "time on run queues, against schedstat",
+                "run queue time against the kernel's schedstat",
                 sums.run_queue,
                 &sums.run_queue_allowance(),
             ));
@@ -295,7 +305,7 @@ mod tests {
         assert_eq!(check.difference(), "+20.0 ms, +2.000 %");
         let check = Check::new("cpu", sum(1_000, 900_000), &allowed);
         assert!(check.fine);
-        assert_eq!(check.difference(), "-899 us, too little to count");
+        assert_eq!(check.difference(), "-899 us, within the tolerance");
         allowed.more = Nanos(30_000_000);
         let check = Check::new("cpu", sum(1_020_000_000, 1_000_000_000), &allowed);
         assert!(check.fine);
@@ -330,6 +340,6 @@ mod tests {
         assert!(verdict.starts_with("incomplete recording (file-damaged)"), "{verdict}");
         recording.intervals.clear();
         let digest = crate::load::digest(recording, &filter, false).unwrap();
-        assert!(digest.verdict().ends_with("nothing can be said"), "{}", digest.verdict());
+        assert!(digest.verdict().ends_with("there is nothing to report"), "{}", digest.verdict());
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// As [`write_whole`].
 pub(crate) fn write_json(path: &Path, document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document);
-    let text = text.or_refused(|| "write the JSON".to_owned())? + "\n";
+    let text = text.or_refused(|| "cannot write the JSON".to_owned())? + "\n";
     write_whole(path, text.as_bytes())
 }
 
@@ -40,10 +40,11 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(());
     }
-    let what = || format!("write `{}`", path.display());
-    let elsewhere = |failure: Failure| failure.hint("name a file in a folder that takes files");
+    let what = || format!("cannot write `{}`", path.display());
+    let elsewhere =
+        |failure: Failure| failure.hint("give a file in a folder that you can write to");
     if path.is_dir() {
-        return Err(elsewhere(Failure::bad_input(format!("{}: it is a folder", what()))));
+        return Err(elsewhere(Failure::bad_input(format!("{}: this is a folder", what()))));
     }
     let trial = temporary(path);
     std::fs::File::create(&trial)
@@ -60,15 +61,15 @@ pub(crate) fn write_by(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let what = || format!("write `{}`", path.display());
+    let what = || format!("cannot write `{}`", path.display());
     let there = std::fs::metadata(path);
     if there.as_ref().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         let file = std::fs::OpenOptions::new().write(true).open(path);
         return file.and_then(|mut file| write(&mut file)).or_refused(what);
     }
     if there.is_ok() && culprit_recording::peek(path).is_ok() {
-        return Err(Failure::bad_input(format!("{}: it is a recording", what()))
-            .hint("`-o` names another file"));
+        return Err(Failure::bad_input(format!("{}: this file is a recording", what()))
+            .hint("give another file with `-o`"));
     }
     // Through a link, so that it stays one.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -79,7 +80,7 @@ pub(crate) fn write_by(
     if written.is_err() {
         let _ = std::fs::remove_file(&temporary);
     }
-    written.or_refused(what).map_err(|failure| failure.hint("`-o` names another file"))
+    written.or_refused(what).map_err(|failure| failure.hint("give another file with `-o`"))
 }
 
 /// The recording that a new one is to replace, out of the way until the new one is there: a command
@@ -94,11 +95,11 @@ impl Replaced {
     /// Makes sure that a recording can be written to `path`, and sets aside what stands there.
     ///
     /// # Errors
-    /// When something stands there that is no recording and `force` is not given, when another
-    /// recorder writes it, or when the folder cannot be written to.
+    /// When a file stands there and `force` is not given, when another recorder writes it, or when the
+    /// folder cannot be written to.
     pub(crate) fn set_aside(path: &Path, force: bool) -> Result<Self, Failure> {
-        let what = || format!("write `{}`", path.display());
-        let elsewhere = |failure: Failure| failure.hint("`-o` names another file");
+        let what = || format!("cannot write `{}`", path.display());
+        let elsewhere = |failure: Failure| failure.hint("give another file with `-o`");
         let Ok(there) = std::fs::metadata(path) else {
             std::fs::File::create_new(path)
                 .and_then(|_| std::fs::remove_file(path))
@@ -107,17 +108,11 @@ impl Replaced {
             return Ok(Self { path: path.to_owned(), aside: None });
         };
         if !there.is_file() {
-            let kind = if there.is_dir() { "a folder" } else { "no ordinary file" };
-            return Err(elsewhere(Failure::refused(format!("{}: it is {kind}", what()))));
+            let kind = if there.is_dir() { "a folder" } else { "not a regular file" };
+            return Err(elsewhere(Failure::refused(format!("{}: this is {kind}", what()))));
         }
-        if there.len() > 0
-            && !force
-            && let Err(error) = culprit_recording::peek(path)
-        {
-            return Err(elsewhere(
-                Failure::bad_input(format!("{} in place of what is there: {error}", what()))
-                    .hint("`--force` replaces it"),
-            ));
+        if there.len() > 0 && !force {
+            return Err(exists(path));
         }
         let file = std::fs::OpenOptions::new().append(true).open(path);
         let file = file.or_refused(what).map_err(elsewhere)?;
@@ -151,21 +146,19 @@ impl Drop for Replaced {
     }
 }
 
-/// Makes sure that a recording written to `path` replaces nothing but a recording.
+/// Makes sure that a new recording replaces no file that the user wants to keep.
 ///
 /// # Errors
-/// When something else stands there.
-pub(crate) fn replaceable(path: &Path) -> Result<(), Failure> {
-    if !path.exists() || is_recording(path) {
-        return Ok(());
-    }
-    let path = path.display();
-    Err(Failure::bad_input(format!("write `{path}`: what is there is no recording"))
-        .hint("`-o` names another file"))
+/// When a file with something in it is there and `force` is not given.
+pub(crate) fn replaceable(path: &Path, force: bool) -> Result<(), Failure> {
+    let empty = std::fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() == 0);
+    if force || empty || !path.exists() { Ok(()) } else { Err(exists(path)) }
 }
 
-fn is_recording(path: &Path) -> bool {
-    culprit_recording::peek(path).is_ok()
+fn exists(path: &Path) -> Failure {
+    let path = path.display();
+    Failure::bad_input(format!("cannot write `{path}`: the file exists"))
+        .hint("`--force` replaces it; `-o` writes to another file")
 }
 
 /// The page in the folder of an answer.
@@ -177,8 +170,8 @@ pub(crate) const PAGE: &str = "report.html";
 /// # Errors
 /// When it cannot be made or written into, or holds anything else.
 pub(crate) fn make_folder(folder: &Path, option: &str) -> Result<(), Failure> {
-    let what = || format!("write into the folder `{}`", folder.display());
-    let elsewhere = |failure: Failure| failure.hint(format!("`{option}` names another folder"));
+    let what = || format!("cannot write into the folder `{}`", folder.display());
+    let elsewhere = |failure: Failure| failure.hint(format!("give another folder with `{option}`"));
     std::fs::create_dir_all(folder).or_refused(what).map_err(elsewhere)?;
     let mut earlier = Vec::new();
     for entry in std::fs::read_dir(folder).or_refused(what).map_err(elsewhere)? {
@@ -186,7 +179,7 @@ pub(crate) fn make_folder(folder: &Path, option: &str) -> Result<(), Failure> {
         let name = entry.file_name();
         if !is_of_an_answer(&name.to_string_lossy()) {
             return Err(elsewhere(Failure::bad_input(format!(
-                "{}: it holds `{}`, which is of no earlier answer",
+                "{}: it contains `{}`, which Culprit did not write",
                 what(),
                 name.to_string_lossy()
             ))));
@@ -253,13 +246,14 @@ mod tests {
         let recording = crate::testing::recording();
         culprit_recording::write(&path, &recording).unwrap();
         let earlier = std::fs::read(&path).unwrap();
-        drop(Replaced::set_aside(&path, false).unwrap());
+        assert!(Replaced::set_aside(&path, false).is_err());
+        drop(Replaced::set_aside(&path, true).unwrap());
         assert_eq!(std::fs::read(&path).unwrap(), earlier);
-        Replaced::set_aside(&path, false).unwrap().discard();
+        Replaced::set_aside(&path, true).unwrap().discard();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         std::fs::write(&path, "notes").unwrap();
         let refused = Replaced::set_aside(&path, false).unwrap_err();
-        assert!(refused.to_string().contains("no recording"), "{refused}");
+        assert!(refused.to_string().contains("the file exists"), "{refused}");
         Replaced::set_aside(&path, true).unwrap().discard();
         let refused = Replaced::set_aside(folder.path(), true).unwrap_err();
         assert!(refused.to_string().contains("a folder"), "{refused}");

@@ -45,7 +45,7 @@ impl Interrupts {
     /// # Errors
     /// When the kernel refuses the handler.
     pub(crate) fn watch(mut on: impl FnMut(Interrupt) + Send + 'static) -> Result<Self, Failure> {
-        let what = || "watch for Ctrl-C".to_owned();
+        let what = || "cannot watch for Ctrl-C".to_owned();
         UNWATCHED.store(false, Ordering::SeqCst);
         let mut signals = Signals::new(ASKING).or_refused(what)?;
         for signal in ASKING {

@@ -18,6 +18,7 @@ use crate::failure::{Context as _, Failure};
 use crate::output::Output;
 use crate::presets;
 use crate::views::why_empty;
+use crate::weighed::Weighed;
 
 /// How a pattern is written, for one that is wrong.
 const PATTERN_HINT: &str = "a pattern is a part of a name, as in `--inc 'libc*read;^blocked.'`; docs/filters.md has the language";
@@ -68,10 +69,10 @@ fn indexed(
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
     let failure = Failure::bad_input(crate::failure::chain(error));
     if !path.exists() {
-        return failure.hint("`culprit record -- CMD` makes a recording");
+        return failure.hint("make a recording with `culprit record -- CMD`");
     }
     let foreign = culprit_exchange::format_of(path);
-    let hint = |format| format!("`culprit import {}` reads it as {format}", path.display());
+    let hint = |format| format!("`culprit import {}` imports it as {format}", path.display());
     failure.hints(foreign.map(hint))
 }
 
@@ -153,16 +154,50 @@ fn shown(
     output: &Output,
     read: impl FnOnce(Root) -> Result<(Recording, Arc<Index>, Metric), Failure>,
 ) -> Result<View, Failure> {
-    let filter = filter.filter()?;
+    let given = filter.filter()?;
     // Wrong patterns are told before a long recording is read.
-    query(&filter)?;
-    let (recording, index, metric) = read(filter.root)?;
-    let filter = fitted_to(&recording, metric, &filter)?;
+    query(&given)?;
+    let (recording, index, metric) = read(given.root)?;
+    let filter = fitted_to(&recording, metric, &given)?;
     let tree = index.tree(&query(&filter)?);
-    for reason in why_empty(&tree, &filter) {
-        output.say(&format!("nothing to show: {reason}"));
-    }
+    explain_if_empty(&tree, &filter, &given, output)?;
     Ok(View { recording, tree, filter })
+}
+
+/// Says why a filter leaves nothing; `given` is the filter as the user typed it.
+///
+/// # Errors
+/// When the user's filter is the reason. An empty recording is no error.
+pub(crate) fn explain_if_empty(
+    tree: &CallTree,
+    filter: &Filter,
+    given: &Filter,
+    output: &Output,
+) -> Result<(), Failure> {
+    let reasons = why_empty(tree, filter).join("; ");
+    if !reasons.is_empty() && narrows(given) {
+        return Err(Failure::bad_input(format!("nothing to show: {reasons}")));
+    }
+    if !reasons.is_empty() {
+        output.say(&format!("nothing to show: {reasons}"));
+    }
+    Ok(())
+}
+
+/// Whether a filter keeps less than a whole recording, by the user's wish.
+fn narrows(filter: &Filter) -> bool {
+    let shown_otherwise = Filter {
+        root: filter.root,
+        group: filter.group.clone(),
+        fold: filter.fold.clone(),
+        fold_pct: filter.fold_pct,
+        presets: filter.presets.clone(),
+        erase_ids: filter.erase_ids,
+        flat: filter.flat,
+        limit: filter.limit,
+        ..Filter::default()
+    };
+    *filter != shown_otherwise
 }
 
 /// A compiled filter.
@@ -171,7 +206,7 @@ fn shown(
 /// When a pattern is wrong.
 pub(crate) fn query(filter: &Filter) -> Result<Query, Failure> {
     Query::compile(filter)
-        .or_bad_input(|| "read the filter".to_owned())
+        .or_bad_input(|| "cannot read the filter".to_owned())
         .map_err(|failure| failure.hint(PATTERN_HINT))
 }
 
@@ -187,18 +222,29 @@ pub(crate) fn findings(
     all: bool,
 ) -> Result<Report, Failure> {
     if !filter.activity.is_empty() {
-        return Err(Failure::bad_input("find what is wrong: `--activity` narrows views only")
-            .hint("`--from` and `--to` narrow findings to the time of one activity; `culprit activities REC` prints them for the slowest"));
+        return Err(Failure::bad_input(
+            "cannot list findings with `--activity`: it filters views only",
+        )
+        .hint(
+            "use `--from` and `--to` for the time of one activity; `culprit activities REC` \
+             prints them for the slowest activities",
+        ));
     }
     let subject = Subject::of(filter)?;
     let selects = !filter.process.is_empty() || !filter.thread.is_empty();
-    let threads = selects.then(|| query(filter).map(|query| query.threads(recording)));
-    let options = culprit_findings::Options {
-        all,
-        from: filter.from,
-        to: filter.to,
-        threads: threads.transpose()?,
-    };
+    let threads =
+        selects.then(|| query(filter).map(|query| query.threads(recording))).transpose()?;
+    if threads.as_ref().is_some_and(|kept| !kept.contains(&true)) {
+        let given = [("process", &filter.process), ("thread", &filter.thread)];
+        let given = given.iter().filter(|(_, pattern)| !pattern.is_empty());
+        let given: Vec<String> =
+            given.map(|(option, pattern)| format!("`--{option} {pattern}`")).collect();
+        let what = format!("cannot list findings: {} matches no thread", given.join(" with "));
+        return Err(
+            Failure::bad_input(what).hint("`culprit report REC --limit 0` lists the threads")
+        );
+    }
+    let options = culprit_findings::Options { all, from: filter.from, to: filter.to, threads };
     let mut report = culprit_findings::find(recording, &options);
     let kept =
         |finding: &Finding| finding.at.is_empty() || finding.at.iter().any(|at| subject.holds(at));
@@ -221,7 +267,7 @@ impl Subject {
     fn of(filter: &Filter) -> Result<Self, Failure> {
         let patterns = |text: &str| {
             Patterns::parse(text)
-                .or_bad_input(|| "read the filter".to_owned())
+                .or_bad_input(|| "cannot read the filter".to_owned())
                 .map_err(|failure| failure.hint(PATTERN_HINT))
         };
         Ok(Self { include: patterns(&filter.include)?, exclude: patterns(&filter.exclude)? })
@@ -241,11 +287,16 @@ pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result
     let query = query(&fitted(&recording, filter)?)?;
     // The two have nothing to do with each other, and findings take most of the time.
     let (report, top) = std::thread::scope(|scope| {
-        let top = scope.spawn(|| functions(&CallTree::of(&recording, &query)));
+        let weigh = || {
+            let tree = CallTree::of(&recording, &query);
+            (functions(&tree), Weighed::new(&recording, &tree))
+        };
+        let top = scope.spawn(weigh);
         (findings(&recording, filter, all), top.join())
     });
-    let top = top.map_err(|_| Failure::refused("add up functions: the thread panicked"))?;
-    Ok(Digest::new(recording, &query, report?, top))
+    let (top, weighed) =
+        top.map_err(|_| Failure::refused("cannot add up functions: a thread panicked"))?;
+    Ok(Digest::new(recording, &query, report?, (top, weighed)))
 }
 
 #[cfg(test)]
@@ -263,10 +314,11 @@ mod tests {
         let name = thread.split(' ').next().unwrap();
         let kept = |report: &Report| report.findings.iter().any(|f| f.title == costly.title);
         assert!(kept(&told(Filter { thread: name.to_owned(), ..Filter::default() })));
-        let without = told(Filter { thread: "nobody".to_owned(), ..Filter::default() });
-        assert!(!kept(&without) && without.explained_share < all.explained_share);
+        let nobody = Filter { thread: "nobody".to_owned(), ..Filter::default() };
+        assert!(findings(&recording, &nobody, true).unwrap_err().to_string().contains("nobody"));
         let leaf = costly.at[0].stack.last().unwrap().to_string();
-        assert!(!kept(&told(Filter { exclude: leaf, ..Filter::default() })));
+        let excluded = told(Filter { exclude: leaf, ..Filter::default() });
+        assert!(!kept(&excluded) && excluded.explained_share < all.explained_share);
         assert!(
             findings(&recording, &Filter { process: "@(".into(), ..Filter::default() }, true)
                 .is_err()

@@ -36,6 +36,7 @@ mod tables;
 mod testing;
 mod text;
 mod views;
+mod weighed;
 mod why;
 
 use args::NotParsed;

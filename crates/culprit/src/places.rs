@@ -51,9 +51,8 @@ pub(crate) fn failure(error: &culprit_place::Error) -> Failure {
         culprit_place::Error::EngineUnavailable { engine, .. } => engine_named_by(*engine),
         _ => None,
     };
-    let named = named.map(|name| {
-        format!("the socket is the one that `{name}` names; without it the engine's usual ones are tried")
-    });
+    let named =
+        named.map(|name| format!("`{name}` sets this socket; unset it to use the default sockets"));
     failure.hints(named).hints(error.hints())
 }
 

@@ -36,8 +36,9 @@ pub(crate) fn all() -> Result<Vec<Known>, Failure> {
     let stock = stock_presets().into_iter();
     let mut known: Vec<Known> = stock.map(|preset| Known { preset, file: None }).collect();
     for (file, name, value) in Settings::read()?.presets()? {
-        let preset = read(&name, &value)
-            .map_err(|why| Failure::bad_input(format!("read `{}`: {why}", file.display())))?;
+        let preset = read(&name, &value).map_err(|why| {
+            Failure::bad_input(format!("cannot read `{}`: {why}", file.display()))
+        })?;
         let own = Known { preset, file: Some(file) };
         match known.iter_mut().find(|known| known.preset.name == name) {
             Some(place) => *place = own,
@@ -48,10 +49,10 @@ pub(crate) fn all() -> Result<Vec<Known>, Failure> {
 }
 
 fn read(name: &str, value: &toml::Value) -> Result<Preset, String> {
-    let table = value.as_table().ok_or(format!("the preset `{name}` is no table"))?;
+    let table = value.as_table().ok_or(format!("the preset `{name}` must be a table"))?;
     let mut preset = Preset { name: name.to_owned(), ..Preset::default() };
     for (key, value) in table {
-        let wrong = || format!("the preset `{name}` has the wrong kind of value for `{key}`");
+        let wrong = || format!("the value of `{key}` in the preset `{name}` has the wrong type");
         let text = || value.as_str().map(str::to_owned).ok_or_else(wrong);
         match key.as_str() {
             "group" => preset.group = text()?,
@@ -64,7 +65,8 @@ fn read(name: &str, value: &toml::Value) -> Result<Preset, String> {
             }
             _ => {
                 return Err(format!(
-                    "the preset `{name}` has `{key}`; known: group, fold, fold-pct, meaning"
+                    "the preset `{name}` has the unknown key `{key}`; known keys are group, fold, \
+                     fold-pct and meaning"
                 ));
             }
         }
@@ -106,17 +108,17 @@ pub(crate) fn applied(recording: &Recording, filter: &Filter) -> Result<Filter, 
 fn find<'a>(known: &'a [Known], name: &str) -> Result<&'a Known, Failure> {
     known.iter().find(|known| known.preset.name == name).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|known| known.preset.name.as_str()).collect();
-        Failure::bad_input(format!("use the preset `{name}`: there is none of that name"))
-            .hint(format!("known: {}; `culprit presets` shows them", names.join(", ")))
+        Failure::bad_input(format!("cannot use the preset `{name}`: no preset has this name"))
+            .hint(format!("presets are {}; `culprit presets` shows them", names.join(", ")))
     })
 }
 
 fn app(recording: &Recording) -> Result<String, Failure> {
     my_app(recording).ok_or_else(|| {
         Failure::bad_input(format!(
-            "use the preset `{MY_APP}`: the recording knows no program's path"
+            "cannot use the preset `{MY_APP}`: the recording contains no path of a program"
         ))
-        .hint("`--group '^/the/folder/*!->;!=>OTHER'` names the folder")
+        .hint("name the program's folder with `--group '^/the/folder/*!->;!=>OTHER'`")
     })
 }
 
@@ -150,16 +152,18 @@ pub(crate) fn delete(name: &str) -> Result<PathBuf, Failure> {
     let (path, mut table) = own_file()?;
     if table.remove(name).is_none() {
         let failure = Failure::bad_input(format!(
-            "delete the preset `{name}`: none of that name was saved in `{}`",
+            "cannot delete the preset `{name}`: `{}` contains no preset of this name",
             path.display()
         ));
         let elsewhere = all()?.into_iter().find(|known| known.preset.name == name);
         return Err(match elsewhere.map(|known| known.file) {
-            Some(Some(file)) => failure.hint(format!("it is written in `{}`", file.display())),
-            Some(None) => {
-                failure.hint("it is one that everybody has; saving one of its name hides it")
+            Some(Some(file)) => {
+                failure.hint(format!("the preset is in `{}`; delete it there", file.display()))
             }
-            None => failure.hint("`culprit presets` lists them"),
+            Some(None) => {
+                failure.hint("the preset is built in; a saved preset of the same name replaces it")
+            }
+            None => failure.hint("`culprit presets` lists all presets"),
         });
     }
     write(&path, &table)?;
@@ -167,8 +171,10 @@ pub(crate) fn delete(name: &str) -> Result<PathBuf, Failure> {
 }
 
 fn own_file() -> Result<(PathBuf, toml::Table), Failure> {
-    let path = settings::presets_file()
-        .ok_or_else(|| Failure::refused("keep presets: neither XDG_CONFIG_HOME nor HOME is set"))?;
+    let path = settings::presets_file().ok_or_else(|| {
+        Failure::refused("cannot find the file of presets: XDG_CONFIG_HOME and HOME are not set")
+            .hint("set HOME to your home folder")
+    })?;
     let table = settings::read_table(&path)?.unwrap_or_default();
     Ok((path, table))
 }
@@ -176,8 +182,9 @@ fn own_file() -> Result<(PathBuf, toml::Table), Failure> {
 fn write(path: &std::path::Path, table: &toml::Table) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)
-            .or_refused(|| format!("make the folder `{}`", folder.display()))?;
+            .or_refused(|| format!("cannot create the folder `{}`", folder.display()))?;
     }
-    let text = toml::to_string(table).or_refused(|| format!("write `{}`", path.display()))?;
+    let text =
+        toml::to_string(table).or_refused(|| format!("cannot write `{}`", path.display()))?;
     files::write_whole(path, text.as_bytes())
 }

@@ -89,16 +89,16 @@ impl Saved {
     /// # Errors
     /// When the file cannot be read, or holds something else.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let what = || format!("read the results `{}`", path.display());
+        let what = || format!("cannot read the results `{}`", path.display());
         let text = std::fs::read_to_string(path).or_bad_input(what)?;
         let document: Result<Document, _> = serde_json::from_str(&text);
         let mut document = document.map_err(|error| {
             Failure::bad_input(format!("{}: {error}", what()))
-                .hint("`culprit bench PROBE --save F` writes such a file")
+                .hint("give a file written by `culprit bench PROBE --save F`")
         })?;
         if document.schema != SCHEMA {
             return Err(Failure::bad_input(format!(
-                "{}: they are of schema {}, and this program knows {SCHEMA}",
+                "{}: they have schema {}; this version reads schema {SCHEMA}",
                 what(),
                 document.schema
             ))
@@ -324,18 +324,21 @@ fn drift_free(
 }
 
 fn same_work(before: &Saved, after: &Saved) -> Result<(), Failure> {
-    let files = format!("compare `{}` with `{}`", before.path.display(), after.path.display());
+    let files =
+        format!("cannot compare `{}` with `{}`", before.path.display(), after.path.display());
     if before.probe() != after.probe() {
         return Err(Failure::bad_input(format!(
-            "{files}: one is of `bench {}`, the other of `bench {}`",
+            "{files}: the first has results of `bench {}`, the second of `bench {}`",
             before.probe(),
             after.probe()
         )));
     }
     match different_work(&before.document.workload, &after.document.workload) {
         None => Ok(()),
-        Some(what) => Err(Failure::bad_input(format!("{files}: other work was done, {what}"))
-            .hint("measure both with the same options")),
+        Some(what) => {
+            Err(Failure::bad_input(format!("{files}: the measured work differs: {what}"))
+                .hint("measure both with the same options"))
+        }
     }
 }
 
@@ -349,7 +352,7 @@ fn different_work(before: &Value, after: &Value) -> Option<String> {
     keys.filter(|key| key.as_str() != "commands").find_map(|key| {
         let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
         let (a, b) = (of(a), of(b));
-        (a != b).then(|| format!("`{key}` was {a} and then {b}"))
+        (a != b).then(|| format!("`{key}` is {a} in the first and {b} in the second"))
     })
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn presets_file() -> Option<PathBuf> {
 /// # Errors
 /// When it cannot be read or is no TOML.
 pub(crate) fn read_table(path: &Path) -> Result<Option<toml::Table>, Failure> {
-    let what = || format!("read the settings `{}`", path.display());
+    let what = || format!("cannot read the settings `{}`", path.display());
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if is_no_file_of_ours(path, &error) => return Ok(None),
@@ -292,8 +292,10 @@ fn plain(value: &toml::Value) -> String {
 }
 
 fn unknown(path: &Path, name: &str, what: &str) -> Failure {
-    Failure::bad_input(format!("read the settings `{}`: `{name}` is no {what}", path.display()))
-        .hint("options have their long names, without the dashes; `culprit SUBCOMMAND --help` lists them")
+    let path = path.display();
+    Failure::bad_input(format!("cannot use the settings `{path}`: `{name}` is not a known {what}"))
+        .hint("write the long names of options, without dashes")
+        .hint("`culprit SUBCOMMAND --help` lists them")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// The companion of culprit for questions in SQL; `culprit sql` runs it.
+/// Answers questions in SQL about recordings; `culprit sql` runs this program.
 #[derive(Debug, Parser)]
 #[command(name = "culprit-data", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -16,32 +16,32 @@ pub(crate) struct Cli {
 /// What it can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Answer one question over recordings
+    /// Answer one question about recordings
     Sql(SqlArgs),
 }
 
 /// Arguments of `sql`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SqlArgs {
-    /// Recordings and folders of them, then the question; `-` reads it from stdin
+    /// Recordings or folders of recordings, then the question. `-` reads the question from stdin
     #[arg(value_name = "REC... QUESTION")]
     pub(crate) words: Vec<String>,
-    /// Read the question from a file, `-` is stdin; then all words are recordings
+    /// Read the question from a file; `-` is stdin. All arguments are then recordings
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Print one JSON document on stdout
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print comma-separated values with a line of names
+    /// Print CSV with a header line
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
-    /// Rows to print; 0 prints all. 100 as a table, else all
+    /// Rows to print; 0 prints all. By default, 100 as a table, and all with `--json` or `--csv`
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// MiB of memory for the tables and what is computed from them; half of the machine's
+    /// Memory limit for the tables and the computation, in MiB. By default, half of the machine's
     #[arg(long, value_name = "MIB")]
     pub(crate) memory: Option<u64>,
-    /// No summaries on stderr; errors and warnings stay
+    /// Print no summaries on stderr. Errors and warnings are still printed
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

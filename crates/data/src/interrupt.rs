@@ -14,7 +14,8 @@ use crate::failure::Failure;
 /// # Errors
 /// When the kernel refuses the handler or the thread.
 pub(crate) fn watch(stop: Stop) -> Result<(), Failure> {
-    let refused = |error: std::io::Error| Failure::refused(format!("watch for Ctrl-C: {error}"));
+    let refused =
+        |error: std::io::Error| Failure::refused(format!("cannot watch for Ctrl-C: {error}"));
     let asking = [SIGINT, SIGTERM, SIGHUP];
     let mut signals = Signals::new(asking).map_err(refused)?;
     let again = Arc::new(AtomicBool::new(false));

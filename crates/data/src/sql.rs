@@ -64,7 +64,7 @@ fn split(args: &SqlArgs) -> Result<(Vec<PathBuf>, String), Failure> {
     }
     let missing = || {
         Failure::bad_input("the question is missing")
-            .hint("it is the last argument, as in: culprit sql run.culprit \"SHOW TABLES\"")
+            .hint("give it as the last argument: culprit sql run.culprit \"SHOW TABLES\"")
     };
     let Some((question, recordings)) = args.words.split_last() else { return Err(missing()) };
     if question == "-" {
@@ -78,7 +78,7 @@ fn split(args: &SqlArgs) -> Result<(Vec<PathBuf>, String), Failure> {
 
 fn read(file: &Path) -> Result<String, Failure> {
     let failed = |error: std::io::Error| {
-        Failure::bad_input(format!("read the question from `{}`: {error}", file.display()))
+        Failure::bad_input(format!("cannot read the question from `{}`: {error}", file.display()))
     };
     let mut text = String::new();
     if file == Path::new("-") {

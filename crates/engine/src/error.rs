@@ -7,7 +7,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum FilterError {
     /// A pattern that is no pattern.
-    #[error("read the pattern `{pattern}`: {reason}")]
+    #[error("cannot read the pattern `{pattern}`: {reason}")]
     Pattern {
         /// The entry as typed.
         pattern: String,
@@ -15,7 +15,7 @@ pub enum FilterError {
         reason: String,
     },
     /// More include patterns than one filter takes.
-    #[error("read the include patterns: {found} entries, at most {most} are possible")]
+    #[error("cannot use the include patterns: {found} entries, the limit is {most}")]
     TooMany {
         /// Entries typed.
         found: usize,
@@ -23,7 +23,7 @@ pub enum FilterError {
         most: usize,
     },
     /// A percentage outside of 0 to 100.
-    #[error("read the fold percentage: {found} is not between 0 and 100")]
+    #[error("cannot use the fold percentage: {found} is not between 0 and 100")]
     Percent {
         /// The number typed.
         found: f64,

@@ -52,7 +52,7 @@ pub fn warning(path: &Path, lines: &[LossLine]) -> Option<String> {
     let mut told = holes(lines).peekable();
     told.peek()?;
     let mut text = format!(
-        "warning: `{}` is incomplete; what follows is about what is left of it\n",
+        "warning: `{}` is incomplete; results cover only the remaining data\n",
         path.display()
     );
     for line in told {

@@ -289,12 +289,12 @@ impl Builder {
             self.lose(LossKind::StacksTruncated, self.cut, &what);
         }
         if self.long > 0 {
-            let what = "names longer than 64 KiB: their ends are left out";
+            let what = "names longer than 64 KiB: their ends were removed";
             self.lose(LossKind::DetailLeftOut, self.long, what);
         }
         if self.undecoded > 0 {
-            let what = "places where names are not UTF-8: a replacement character stands there, \
-                        and names that differ only there are one";
+            let what = "places where names are not UTF-8: a replacement character stands for \
+                        them, so names that differ only there become one name";
             self.lose(LossKind::DetailLeftOut, self.undecoded, what);
         }
         let mut recording = self.recording;

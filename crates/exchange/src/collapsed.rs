@@ -126,7 +126,7 @@ fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
         None => bad += 1,
     })?;
     if rows == 0 {
-        return Err("no line is a stack with a number behind it".to_owned());
+        return Err("no line has a stack and a number after it".to_owned());
     }
     weights.finish(builder, |builder, amount| {
         // The first column of a difference may be all that a stack has.
@@ -135,13 +135,13 @@ fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
         }
     });
     if columns == Columns::Two {
-        let what = "lines end in two numbers, as difffolded.pl writes them: the second is taken; to \
+        let what = "lines end in two numbers, as difffolded.pl writes them: the second counts; to \
                     compare, import both profiles and use `culprit diff`";
         builder.lose(LossKind::MetricGuessed, rows, what);
     }
     for (kind, count, what) in [
-        (LossKind::RecordsMalformed, bad, "lines that are no stack with a number"),
-        (LossKind::DetailLeftOut, nameless, "stacks with frames that have no name: left out"),
+        (LossKind::RecordsMalformed, bad, "lines that are not a stack with a number"),
+        (LossKind::DetailLeftOut, nameless, "stacks with frames without a name"),
     ] {
         if count > 0 {
             builder.lose(kind, count, what);

@@ -13,7 +13,7 @@ use crate::format::Format;
 #[non_exhaustive]
 pub enum Error {
     /// The system refused a file.
-    #[error("{doing} `{}`", path.display())]
+    #[error("cannot {doing} `{}`", path.display())]
     Io {
         /// What was being done: `open`, `read`.
         doing: &'static str,
@@ -23,7 +23,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The bytes are of no format that is read.
-    #[error("read `{}`: {found}", path.display())]
+    #[error("cannot read `{}`: {found}", path.display())]
     Unrecognised {
         /// Which file.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum Error {
         found: &'static str,
     },
     /// The format is known, and nothing of the file could be read.
-    #[error("read `{}` as {format}: {why}", path.display())]
+    #[error("cannot read `{}` as {format}: {why}", path.display())]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum Error {
         why: String,
     },
     /// Unpacked, the file is larger than what is read.
-    #[error("read `{}`: it is larger than {limit} bytes when unpacked", path.display())]
+    #[error("cannot read `{}`: it has more than {limit} bytes when unpacked", path.display())]
     TooLarge {
         /// Which file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum Error {
         verb: &'static str,
     },
     /// The output could not be written.
-    #[error("write {format}")]
+    #[error("cannot write {format}")]
     Write {
         /// As what.
         format: Format,
@@ -75,16 +75,17 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unrecognised { .. } => {
-                Some(format!("`--format F` reads it as one of {}", Format::list(Format::can_read)))
-            }
+            Self::Unrecognised { .. } => Some(format!(
+                "if it is a profile, give its format with `--format F`: {}",
+                Format::list(Format::can_read)
+            )),
             Self::Unsupported { verb: "read", .. } => {
-                Some(format!("these are read: {}", Format::list(Format::can_read)))
+                Some(format!("Culprit can read: {}", Format::list(Format::can_read)))
             }
             Self::Unsupported { .. } => {
-                Some(format!("these are written: {}", Format::list(Format::can_write)))
+                Some(format!("Culprit can write: {}", Format::list(Format::can_write)))
             }
-            Self::TooLarge { .. } => Some("record for a shorter time".to_owned()),
+            Self::TooLarge { .. } => Some("record a shorter time".to_owned()),
             _ => None,
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn document<'a, T: Deserialize<'a>>(
     let mut json = serde_json::Deserializer::from_str(text);
     let value = T::deserialize(&mut json).map_err(|error| error.to_string())?;
     if json.end().is_err() {
-        builder.lose(LossKind::DetailLeftOut, 1, "text behind the end of the document");
+        builder.lose(LossKind::DetailLeftOut, 1, "text after the end of the document");
     }
     Ok(value)
 }

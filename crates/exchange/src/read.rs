@@ -122,11 +122,15 @@ fn import(mut input: Input<'_>, path: &Path, format: Option<Format>) -> Result<I
     if let Some(why) = &input.cut {
         builder.lose(LossKind::FileDamaged, 1, &format!("the packed file ends early: {why}"));
     }
-    let undecoded = "places where the text is not UTF-8: a replacement character stands there, and \
-                     names that differ only there are one";
+    let undecoded = "places where the text is not UTF-8: a replacement character stands for them, \
+                     so names that differ only there become one name";
     for (kind, count, what) in [
         (LossKind::DetailLeftOut, input.undecoded, undecoded),
-        (LossKind::DetailLeftOut, input.long_lines, "lines too long to be read to their end"),
+        (
+            LossKind::DetailLeftOut,
+            input.long_lines,
+            "lines that are too long: Culprit read only their start",
+        ),
     ] {
         if count > 0 {
             builder.lose(kind, count, what);
@@ -146,16 +150,16 @@ fn looks_like(head: &[u8]) -> &'static str {
     let text = std::str::from_utf8(head).is_ok_and(|text| !text.contains('\0'));
     match head {
         [] => "it is empty",
-        [0x7f, b'E', b'L', b'F', ..] => "it is a program or a library, no profile",
+        [0x7f, b'E', b'L', b'F', ..] => "it is a program or a library, not a profile",
         _ if head.starts_with(b"heap profile:") => {
-            "it is gperftools' heap profile: `pprof -proto FILE` turns it into one that is read"
+            "it is a heap profile of gperftools; convert it with `pprof -proto FILE`"
         }
-        [b'P', b'K', 3, 4, ..] => "it is a zip without a profile of a known format",
+        [b'P', b'K', 3, 4, ..] => "it is a zip that contains no profile of a known format",
         _ if collapsed::is_flat(head) => {
-            "each line is a name and a number: `--format collapsed` takes them for stacks of one \
-             frame each, but other text looks like that too"
+            "each line has a name and a number, like many texts; if they are stacks of one frame, \
+             import with `--format collapsed`"
         }
-        _ if text => "it is text of no known format",
-        _ => "its bytes are of no known format",
+        _ if text => "it is text in an unknown format",
+        _ => "it has an unknown binary format",
     }
 }

@@ -57,7 +57,7 @@ impl Rows {
             builder.add(amount);
         }
         if twice > 0 {
-            let what = "samples of allocations: other events tell of the same memory";
+            let what = "samples of allocations, because other events already cover this memory";
             builder.lose(LossKind::DetailLeftOut, twice, what);
         }
     }

@@ -133,7 +133,7 @@ pub(crate) fn number(word: &str) -> Option<u32> {
 pub(crate) fn lose_numbers(numbers: &Numbers<'_>, of: &str, builder: &mut Builder) {
     let replaced = numbers.keys().filter(|word| number(word).is_none()).count() as u64;
     if replaced > 0 {
-        let what = format!("{of} whose id is no number of a kernel: a free number stands for each");
+        let what = format!("{of} whose id is not a kernel number: each gets a free number");
         builder.lose(LossKind::DetailLeftOut, replaced, &what);
     }
 }

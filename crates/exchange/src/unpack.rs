@@ -105,7 +105,7 @@ fn entry(bytes: &[u8], known: fn(&[u8]) -> bool) -> Result<Unpacked, Unpacking> 
         }
         chosen = chosen.or(Some(at));
     }
-    let at = chosen.ok_or_else(|| Unpacking::Damaged("the zip holds no file".to_owned()))?;
+    let at = chosen.ok_or_else(|| Unpacking::Damaged("the zip contains no file".to_owned()))?;
     let file = archive.by_index(at).map_err(|error| Unpacking::Damaged(error.to_string()))?;
     whole(file)
 }

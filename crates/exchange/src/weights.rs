@@ -97,8 +97,8 @@ impl Weights {
             builder.lose(LossKind::MetricGuessed, 1, &what);
         }
         if finer > 0 {
-            let what = "weights with more digits than a value holds: the sums are rounded, not each \
-                        of them";
+            let what = "weights with more digits than a value can hold: the sums are rounded, not \
+                        each weight";
             builder.lose(LossKind::DetailLeftOut, finer, what);
         }
         if odd > 0 {
@@ -143,8 +143,8 @@ impl Weights {
 pub(crate) fn lose_negative(builder: &mut Builder, count: u64, sum: &str) {
     if count > 0 {
         let what = format!(
-            "values below zero, together -{sum}: the file is a difference of two profiles, which a \
-             recording cannot hold"
+            "negative values, together -{sum}: the file is a difference of two profiles, which a \
+             recording cannot contain"
         );
         builder.lose(LossKind::ValuesNegative, count, &what);
     }

@@ -53,8 +53,9 @@ fn of_rule(evidence: &Evidence<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
 /// The claim, saying for how many others it speaks.
 fn speaking_for(mut claim: Claim, others: usize) -> Claim {
     if others > 0 {
-        claim.title = format!("{}; {others} more do so there", claim.title);
-        claim.evidence.insert(0, crate::rule::fact("others alike", others as f64, "count"));
+        claim.title = format!("{}; {others} more like this in the same function", claim.title);
+        let what = "more like this in the same function";
+        claim.evidence.insert(0, crate::rule::fact(what, others as f64, "count"));
     }
     claim
 }
@@ -85,7 +86,7 @@ mod tests {
         let storms: Vec<_> = storms.map(|f| (f.cost.0 / MS, &*f.at[0].function)).collect();
         assert_eq!(storms, [(1500, "store_0"), (500, "store_1")]);
         assert!(
-            report.findings[0].title.ends_with("; 2 more do so there"),
+            report.findings[0].title.ends_with("; 2 more like this in the same function"),
             "{:?}",
             report.findings
         );

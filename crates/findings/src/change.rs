@@ -4,6 +4,7 @@
 //! rule and the function that it points at are: the module may be another one, for a fix is often a
 //! new file. What a rule says about a whole run points at no function.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use culprit_model::{Finding, Nanos, Text};
@@ -15,12 +16,16 @@ use crate::settle::MIN_SHARE;
 /// What became of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// It cost time before, and costs no more than a hundredth of the wall time after.
+    /// It cost time before. After, it costs less, and less than 1 % of the wall time.
     Gone,
-    /// It costs time after, and did not before.
-    Came,
-    /// It costs time on both sides.
+    /// It costs less than before in every run after.
+    Shrank,
+    /// It costs about the same on both sides.
     Stayed,
+    /// It costs more than before in every run after.
+    Grew,
+    /// It costs time after. Before, it cost less, and less than 1 % of the wall time.
+    Came,
 }
 
 impl Change {
@@ -29,8 +34,10 @@ impl Change {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Gone => "gone",
-            Self::Came => "came",
+            Self::Shrank => "shrank",
             Self::Stayed => "stayed",
+            Self::Grew => "grew",
+            Self::Came => "came",
         }
     }
 }
@@ -76,11 +83,17 @@ pub fn find_changes(before: &[RunSummary], after: &[RunSummary]) -> Vec<FindingC
 }
 
 fn changed(key: &Key, before: &Side<'_>, after: &Side<'_>) -> Option<FindingChange> {
-    let change = match (before.counts(key), after.counts(key)) {
-        (false, false) => return None,
-        (true, _) if !after.costs(key) => Change::Gone,
-        (_, true) if !before.costs(key) => Change::Came,
-        _ => Change::Stayed,
+    let (counted, counts) = (before.counts(key), after.counts(key));
+    if !counted && !counts {
+        return None;
+    }
+    // The wall times may differ, so a cost can fall and yet become a larger share.
+    let change = match difference(&before.costs_of_runs(key), &after.costs_of_runs(key)) {
+        Ordering::Less if counted && !after.costs(key) => Change::Gone,
+        Ordering::Less => Change::Shrank,
+        Ordering::Equal => Change::Stayed,
+        Ordering::Greater if counts && !before.costs(key) => Change::Came,
+        Ordering::Greater => Change::Grew,
     };
     let typical = if change == Change::Gone { before.typical(key) } else { after.typical(key) };
     Some(FindingChange {
@@ -91,6 +104,29 @@ fn changed(key: &Key, before: &Side<'_>, after: &Side<'_>) -> Option<FindingChan
         runs_before: before.runs_with(key),
         runs_after: after.runs_with(key),
     })
+}
+
+/// Means of a cost that differ by less than this share of the larger one are about the same.
+const SAME: f64 = 0.1;
+
+/// How a cost changed: the means must differ, and no run of one side may cost as much as a run of the
+/// other.
+fn difference(before: &[Nanos], after: &[Nanos]) -> Ordering {
+    let mean = |costs: &[Nanos]| {
+        Nanos(costs.iter().map(|cost| cost.0).sum::<u64>() / (costs.len() as u64).max(1))
+    };
+    let ends = |costs: &[Nanos]| (costs.iter().min().copied(), costs.iter().max().copied());
+    let (mean_before, mean_after) = (mean(before), mean(after));
+    let apart = Nanos(mean_before.0.abs_diff(mean_after.0));
+    if apart.share_of(mean_before.max(mean_after)) < SAME {
+        return Ordering::Equal;
+    }
+    let ((least_before, most_before), (least_after, most_after)) = (ends(before), ends(after));
+    match () {
+        () if most_after < least_before => Ordering::Less,
+        () if least_after > most_before => Ordering::Greater,
+        () => Ordering::Equal,
+    }
 }
 
 type Key = (&'static str, Text);
@@ -134,6 +170,15 @@ impl<'a> Side<'a> {
     fn cost(&self, key: &Key) -> Nanos {
         let sum: Nanos = self.all(key).iter().map(|(_, finding)| finding.cost).sum();
         Nanos(sum.0 / (self.runs as u64).max(1))
+    }
+
+    /// What it costs in each run; zero in runs without it.
+    fn costs_of_runs(&self, key: &Key) -> Vec<Nanos> {
+        let mut costs = vec![Nanos::ZERO; self.runs];
+        for (run, finding) in self.all(key) {
+            costs[*run] += finding.cost;
+        }
+        costs
     }
 
     /// Whether it costs enough to be spoken of.
@@ -205,6 +250,17 @@ mod tests {
         assert_eq!((gone[0].runs_before, gone[0].runs_after), (2, 0));
         assert_eq!(kinds(&fixed, &guilty)[0], (Change::Came, "poll-sleep-loop"));
         assert_eq!(kinds(&guilty, &guilty)[0], (Change::Stayed, "poll-sleep-loop"));
+    }
+
+    #[test]
+    fn what_costs_less_after_never_came() {
+        let cost = |costs: &[u64]| costs.iter().copied().map(Nanos).collect::<Vec<_>>();
+        assert_eq!(difference(&cost(&[88, 90]), &cost(&[38, 40])), Ordering::Less);
+        assert_eq!(difference(&cost(&[38]), &cost(&[88])), Ordering::Greater);
+        assert_eq!(difference(&cost(&[100]), &cost(&[95])), Ordering::Equal);
+        // One run of each side costs as much: that is no change yet.
+        assert_eq!(difference(&cost(&[100, 40]), &cost(&[40, 30])), Ordering::Equal);
+        assert_eq!(difference(&cost(&[]), &cost(&[])), Ordering::Equal);
     }
 
     /// Two threads on one CPU, which wait for it in a function of the run's own.

@@ -49,24 +49,24 @@ const MIN_PURPOSE: f64 = 0.5;
 
 /// The same, as the page of a rule has it.
 pub(crate) const PURPOSE: Threshold = Threshold {
-    what: "share of the path's CPU time below which it is information",
+    what: "share of the critical path's CPU time below which the finding is reported as info",
     value: MIN_PURPOSE,
     unit: "share",
-    reason: "It may be what the program is for, which cannot be seen. A service that answers with \
-             documents spends a third on them; from half on it hardly does anything else, and how it \
-             does this decides about its speed.",
-    source: "a Go service that reads and writes JSON, under load: 35 to 37 %; a Java batch that groups \
-             records: 22 to 29 % in tables",
+    reason: "This work may be the program's purpose, which a recording does not show. A service \
+             that answers with documents spends a third of its CPU time on them. From half on, \
+             this work decides the program's speed, because the program does little else.",
+    source: "a Go service that reads and writes JSON under load: 35 to 37 %; a Java batch that \
+             groups records: 22 to 29 % in tables",
 };
 
 /// The share from which code of interpreters is told, as the page of a rule has it.
 pub(crate) const fn below_an_interpreter(value: f64) -> Threshold {
     Threshold {
-        what: "share of the path's CPU time, below an interpreter",
+        what: "share of the critical path's CPU time, for code that an interpreter called",
         value,
         unit: "share",
-        reason: "An interpreter does such work for its own steps, not only for what the program \
-                 asks for; at the plain threshold, ordinary scripts are told.",
+        reason: "An interpreter does such work for its own steps, too. With the plain threshold, \
+                 ordinary scripts would be reported.",
         source: "scripts that only compute, CPython 3.11 to 3.14",
     }
 }
@@ -96,9 +96,8 @@ pub(crate) fn find(evidence: &Evidence<'_>, spec: &Spec) -> Vec<Claim> {
     let mut claim = find_in(evidence, spec, &held);
     if let Some(claim) = &mut claim {
         let factor = 1.0 - WORDS_ALONE * by_words.share_of(evidence.total(&held));
-        claim
-            .confidence
-            .lower("what the program's own functions do is taken from their names", factor);
+        let why = "the work of the program's own functions was guessed from their names";
+        claim.confidence.lower(why, factor);
     }
     claim.into_iter().collect()
 }
@@ -130,21 +129,18 @@ pub(crate) fn find_in(evidence: &Evidence<'_>, spec: &Spec, held: &[SegmentId]) 
     }
     let callers = by_name(evidence, held, |i| evidence.caller(i));
     let first = callers.first()?;
-    let more = match callers.len() {
-        1 => String::new(),
-        2 => " and another function".to_owned(),
-        n => format!(" and {} others", n - 1),
+    let who = match callers.len() {
+        1 => format!("`{}` spends", first.0),
+        2 => format!("`{}` and another function spend", first.0),
+        n => format!("`{}` and {} other functions spend", first.0, n - 1),
     };
-    let title = format!(
-        "`{}`{more}: {COST} of {total} on a CPU ({PERCENT}) goes into {}",
-        first.0, spec.doing
-    );
+    let title = format!("{who} {COST} of {total} CPU time ({PERCENT}) on {}", spec.doing);
     let mut claim = Claim::new(spec.doc, title, held.to_vec())
         .share_of(total)
         .at(Site::Caller)
-        .time("time in it on the path, with what it calls", own)
-        .fact("share of the path's CPU time", share, "share")
-        .fact("clock samples in it", samples as f64, "count")
+        .time("time of this work on the critical path, callees included", own)
+        .fact("share of the critical path's CPU time", share, "share")
+        .fact("clock samples in this work", samples as f64, "count")
         .facts(
             callers.iter().take(LISTED).map(|(name, time)| of(format!("called by {name}"), *time)),
         )

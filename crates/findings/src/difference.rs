@@ -4,8 +4,8 @@
 //! Each run is summarised on its own, so recordings need not be in memory together. The engine
 //! compares wall times and charges the difference to causes and functions; here, each finding gets
 //! the time that it costs more in the candidate than in the baseline, and a statement says what
-//! the comparison as a whole tells. Costs of one run count once, so the extras of all findings add
-//! up to no more than the difference.
+//! the comparison as a whole tells. Costs of one run count once, and the extras of all findings add
+//! up to at most the difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ use crate::rule::{RuleDoc, fact};
 use crate::rules::{
     cpu_quota_throttling, neighbour_cpu, no_difference, run_queue, slower_in_place, unclear,
 };
-use crate::settle::{MIN_SHARE, severity_of};
+use crate::settle::{MIN_SHARE, actions, severity_of};
 
 /// Wall times within this factor of each other, less one, count as the same. Source: equivalence
 /// band of paired runs; identical arms of one session differ by up to 4 % in their median.
 pub const SAME_BAND: f64 = 0.05;
 
-/// More rounds than this are no advice: what so many would tell, noise or a few odd runs will hide.
+/// Do not suggest more rounds: noise or a few odd runs would hide the difference anyway.
 pub const MOST_MORE_ROUNDS: usize = 50;
 
 /// How sure an interval is from which it counts; that of few rounds is their range.
@@ -44,11 +44,11 @@ pub fn leaning(ratio: &Ratio) -> Option<(Verdict, String)> {
         _ => return None,
     };
     let why = match ratio.rounds {
-        1 => "one round is too little for a 95 % interval".to_owned(),
+        1 => "one round is not enough for a 95 % interval".to_owned(),
         rounds if ratio.interval.coverage < SURE => {
             format!("{rounds} rounds are too few for a 95 % interval")
         }
-        _ => "identical runs may differ by as much".to_owned(),
+        _ => "identical runs can differ this much".to_owned(),
     };
     Some((side, why))
 }
@@ -157,12 +157,19 @@ fn report(
     let verdict = comparison.ratio.as_ref().map_or(Verdict::Unclear, |r| r.verdict);
     let slower = verdict == Verdict::Slower;
     let costs = costs(baseline, candidate);
-    let extra: u64 = costs.iter().map(|c| c.extra().0).sum();
+    let extra: Nanos = costs.iter().map(Cost::extra).sum();
     let whole = comparison.candidate.saturating_sub(comparison.baseline);
-    let explained_share = if slower { Nanos(extra).share_of(whole).min(1.0) } else { 0.0 };
+    let explained_share = if slower { extra.share_of(whole).min(1.0) } else { 0.0 };
+    let charged = |cost: &Cost<'_>| match slower {
+        true => part_of(cost.extra(), extra, whole),
+        false => cost.candidate,
+    };
     let mut told: Vec<Finding> = costs
         .into_iter()
-        .map(|cost| cost.finding(slower, comparison.candidate, baseline))
+        .map(|cost| {
+            let charged = charged(&cost);
+            cost.finding(charged, comparison.candidate, [baseline, candidate])
+        })
         .filter(|f| f.cost > Nanos::ZERO && (options.all || f.share >= MIN_SHARE))
         .collect();
     told.sort_by(|a, b| {
@@ -234,24 +241,49 @@ fn costs<'a>(baseline: &[RunSummary], candidate: &'a [RunSummary]) -> Vec<Cost<'
         .collect()
 }
 
+/// What a finding is charged of the whole difference. Findings may cost more in sum, where other time
+/// became shorter; then each is charged its share of the difference. Its facts have its full cost.
+fn part_of(extra: Nanos, sum: Nanos, whole: Nanos) -> Nanos {
+    if sum <= whole {
+        return extra;
+    }
+    let part = u128::from(extra.0) * u128::from(whole.0) / u128::from(sum.0);
+    Nanos(u64::try_from(part).unwrap_or(whole.0))
+}
+
 impl Cost<'_> {
     fn extra(&self) -> Nanos {
         self.candidate.saturating_sub(self.baseline)
     }
 
-    /// The finding of the run whose cost is in the middle, with the cost of all runs.
-    fn finding(self, slower: bool, wall: Nanos, baseline: &[RunSummary]) -> Finding {
-        let cost = if slower { self.extra() } else { self.candidate };
+    /// The finding with the least cost that has this time in it, so that its title names no less time
+    /// than it is charged; else the costliest.
+    fn typical(&self, cost: Nanos) -> &Finding {
+        let enough = self.found.iter().filter(|finding| finding.cost >= cost);
+        let least = enough.min_by_key(|finding| finding.cost);
+        let most = || self.found.iter().max_by_key(|finding| finding.cost);
+        least.or_else(most).expect("a cost has a finding")
+    }
+
+    /// The finding of a typical run, charged with this part of the difference.
+    fn finding(
+        self,
+        cost: Nanos,
+        wall: Nanos,
+        [baseline, candidate]: [&[RunSummary]; 2],
+    ) -> Finding {
         let share = cost.share_of(wall);
-        let mut by_cost = self.found.clone();
-        by_cost.sort_by_key(|f| f.cost);
-        let typical = by_cost[by_cost.len() / 2];
+        let typical = self.typical(cost);
         let mut facts = vec![
-            time("in a run here (mean)", self.candidate),
-            time("in a run in the baseline (mean)", self.baseline),
-            fact("runs in which it was found", self.in_runs as f64, "count"),
+            time(format!("cost in a run in {} (mean)", place(candidate)), self.candidate),
+            time(format!("cost in a run in {} (mean)", place(baseline)), self.baseline),
+            fact(
+                format!("runs in {} with this finding", place(candidate)),
+                self.in_runs as f64,
+                "count",
+            ),
         ];
-        let instead = baseline.first().and_then(|run| run.habits.instead_of(typical));
+        let instead = baseline.first().and_then(|run| run.habits.instead_of(typical, &run.place));
         let (sentence, instead) = instead.unzip();
         facts.extend(instead);
         facts.extend(typical.evidence.iter().cloned());
@@ -265,6 +297,11 @@ impl Cost<'_> {
             ..typical.clone()
         }
     }
+}
+
+/// What the place of some runs is called.
+fn place(runs: &[RunSummary]) -> &str {
+    runs.first().map_or("", |run| run.place.as_str())
 }
 
 fn statement(
@@ -291,7 +328,7 @@ fn statement(
         Verdict::Same => (
             &no_difference::DOC,
             format!(
-                "{here} and {there} take the same within {:.0} % ({range}): {times}",
+                "{here} and {there} take the same time within {:.0} % ({range}): {times}",
                 SAME_BAND * 100.0
             ),
             0.0,
@@ -299,13 +336,11 @@ fn statement(
         Verdict::Unclear => {
             let title = match leaning(ratio) {
                 Some((side, why)) => {
-                    format!(
-                        "{here} is {side} than {there} by this range ({range}), but {why}: {times}"
-                    )
+                    format!("{here} seems {side} than {there} ({range}), but {why}: {times}")
                 }
                 None => {
                     format!(
-                        "the runs do not tell whether {here} and {there} differ ({range}): {times}"
+                        "The runs do not show whether {here} and {there} differ ({range}): {times}"
                     )
                 }
             };
@@ -322,8 +357,8 @@ fn statement(
     let more = ratio.more_rounds.filter(|_| verdict == Verdict::Unclear);
     let fix = match more {
         None => String::new(),
-        Some(n) if n <= MOST_MORE_ROUNDS => format!("About {n} more rounds would settle it. "),
-        Some(_) => "More rounds will hardly settle it. ".to_owned(),
+        Some(n) if n <= MOST_MORE_ROUNDS => format!("Measure about {n} more rounds."),
+        Some(_) => "Do not add rounds: noise would hide the difference anyway.".to_owned(),
     };
     Some(Finding {
         id: doc.id,
@@ -335,7 +370,7 @@ fn statement(
         at: Vec::new(),
         evidence,
         why: doc.why.to_owned(),
-        fix: fix + doc.fix,
+        fix: actions(doc.fix, &fix),
         check: doc.check.to_owned(),
     })
 }
@@ -351,8 +386,8 @@ fn median_wall(runs: &[RunSummary]) -> Nanos {
 fn of_ratio(ratio: &Ratio) -> Vec<Fact> {
     vec![
         fact("ratio of wall times (median of the rounds)", ratio.value, "ratio"),
-        fact("its lower bound", ratio.interval.low, "ratio"),
-        fact("its upper bound", ratio.interval.high, "ratio"),
+        fact("lower bound of this ratio", ratio.interval.low, "ratio"),
+        fact("upper bound of this ratio", ratio.interval.high, "ratio"),
         fact("probability that the bounds hold", ratio.interval.coverage, "share"),
         fact("rounds", ratio.rounds as f64, "count"),
     ]
@@ -376,8 +411,11 @@ fn time(what: impl Into<Text>, length: Nanos) -> Fact {
 #[cfg(test)]
 mod tests {
     use culprit_model::Cause;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::*;
+    use crate::change::{Change, find_changes};
     use crate::scene::{End, Scene};
 
     const READ: &str = "main;next_row;libc.so.6!read;k:anon_pipe_read";
@@ -428,7 +466,7 @@ mod tests {
         assert_eq!(found.tied.first(), Some(&Some("poll-sleep-loop")));
         assert_eq!(found.tied.len(), found.comparison.rows.len());
         let instead =
-            "in the baseline follower is woken by others: waits in blocked.poll in program!follow";
+            "waits of follower in host that another thread ended: blocked.poll in program!follow";
         assert!(
             polling.evidence.iter().any(|e| e.what.starts_with(instead)),
             "{:?}",
@@ -443,7 +481,7 @@ mod tests {
         let found = find_difference(&fast, &slow, &Options::default()).expect("runs");
         let title = &found.findings[0].title;
         assert_eq!(found.findings[0].id, "unclear");
-        assert!(title.starts_with("sandbox is slower than host by this range ("), "{title}");
+        assert!(title.starts_with("sandbox seems slower than host ("), "{title}");
         assert!(title.contains("but 2 rounds are too few for a 95 % interval"), "{title}");
     }
 
@@ -511,5 +549,78 @@ mod tests {
         let found = find_difference(&a[..2], &b[..2], &Options::default()).expect("runs");
         assert_eq!(found.findings[0].id, "unclear");
         assert!(find_difference(&[], &b, &Options::default()).is_none());
+    }
+
+    /// What a thread does next, and for how long (ms).
+    type Step = (u8, u64);
+
+    fn random_run(place: &str, steps: &[Step]) -> RunSummary {
+        let mut scene = Scene::default();
+        let driver = scene.program("driver", None, 0);
+        let helper = scene.program("helper", Some(driver), 0);
+        for (kind, length) in steps.iter().copied() {
+            match kind {
+                0 => scene.run(driver, length, Cause::CpuUser, "main;parse"),
+                1 => scene.run(driver, length, Cause::CpuUser, "main;encode"),
+                2 => scene.run(driver, length, Cause::Runnable, "main;parse"),
+                3 => {
+                    scene.wait(driver, length, Cause::Sleep, "main;nap;k:do_nanosleep", End::Timer)
+                }
+                4 => scene.wait(driver, length, Cause::Disk, "main;load;k:io_schedule", End::Disk),
+                _ => scene.wait(driver, length, Cause::Pipe, READ, End::By(helper)),
+            };
+            scene.run(helper, length, Cause::CpuUser, "main;serve");
+        }
+        let mut recording = scene.done();
+        recording.meta.place = place.to_owned();
+        RunSummary::of(&recording)
+    }
+
+    fn random_runs() -> impl Strategy<Value = Vec<Vec<Step>>> {
+        let run = vec((0_u8..6, 1_u64..400), 1..12);
+        vec(run, 5)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn no_part_exceeds_its_whole(before in random_runs(), after in random_runs()) {
+            let runs = |place, all: &[Vec<Step>]| -> Vec<RunSummary> {
+                all.iter().map(|steps| random_run(place, steps)).collect()
+            };
+            let (before, after) = (runs("host", &before), runs("sandbox", &after));
+            let options = Options { all: true, ..Options::default() };
+            let found = find_difference(&before, &after, &options).expect("runs");
+            let comparison = &found.comparison;
+            let slower = comparison.ratio.as_ref().is_some_and(|r| r.verdict == Verdict::Slower);
+            let whole = match slower {
+                true => comparison.candidate.saturating_sub(comparison.baseline),
+                false => comparison.candidate,
+            };
+            let costs: Nanos = found.findings.iter().map(|finding| finding.cost).sum();
+            // Means are rounded to nanoseconds.
+            let rounding = Nanos(found.findings.len() as u64);
+            prop_assert!(costs <= whole + rounding, "{costs} of {whole}: {:?}", found.findings);
+            prop_assert!((0.0..=1.0).contains(&found.explained_share));
+            for finding in &found.findings {
+                prop_assert!((0.0..=1.0).contains(&finding.share), "{finding:?}");
+            }
+            for row in &comparison.rows {
+                prop_assert!(row.candidate <= comparison.candidate + rounding, "{row:?}");
+                prop_assert!(row.baseline <= comparison.baseline + rounding, "{row:?}");
+            }
+            for change in find_changes(&before, &after) {
+                let apart = Nanos(change.before.0.abs_diff(change.after.0));
+                let less = change.after < change.before;
+                match change.change {
+                    Change::Gone | Change::Shrank => prop_assert!(less, "{change:?}"),
+                    Change::Came | Change::Grew => {
+                        prop_assert!(!less && apart > Nanos::ZERO, "{change:?}");
+                    }
+                    Change::Stayed => {}
+                }
+            }
+        }
     }
 }

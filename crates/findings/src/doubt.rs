@@ -18,10 +18,10 @@ use crate::rule::{Claim, Confidence, Site, fact};
 /// one thread can have been it.
 const DOUBTS: [(Doubt, f64, &str); 5] = [
     (Doubt::Uncertain, 0.5, "switch records were lost around this time"),
-    (Doubt::NoStack, 0.5, "its stack was lost"),
+    (Doubt::NoStack, 0.5, "no stack was recorded"),
     (Doubt::Polled, 0.3, "the cause was polled from /proc, not recorded"),
-    (Doubt::Nearest, 0.2, "too short to be sampled: the stack is the nearest sample's"),
-    (Doubt::Inferred, 0.2, "who ended the waits was inferred from who worked at that time"),
+    (Doubt::Nearest, 0.2, "too short for a sample: the stack is that of the nearest sample"),
+    (Doubt::Inferred, 0.2, "the waker was inferred from the threads that ran meanwhile"),
 ];
 
 /// Losses that concern whatever lies in their time: how much they take, and the words for them.
@@ -30,17 +30,17 @@ const DOUBTS: [(Doubt, f64, &str); 5] = [
 const LOSSES: [(LossKind, f64, &str); 6] = [
     (LossKind::FileDamaged, 0.4, "a part of the file is damaged"),
     (LossKind::ThreadsNotAttached, 0.2, "some threads were not recorded"),
-    (LossKind::RecordsMalformed, 0.2, "some records made no sense"),
-    (LossKind::RecorderKilled, 0.1, "the recorder was killed: the end is missing"),
-    (LossKind::DiskFull, 0.1, "the disk was full: the end is missing"),
-    (LossKind::OldestDropped, 0.1, "the oldest part was dropped"),
+    (LossKind::RecordsMalformed, 0.2, "some records were malformed"),
+    (LossKind::RecorderKilled, 0.1, "the recorder was killed: the end of the run is missing"),
+    (LossKind::DiskFull, 0.1, "the disk was full: the end of the run is missing"),
+    (LossKind::OldestDropped, 0.1, "the oldest part of the run was dropped"),
 ];
 
 /// Losses of single stacks: these are as likely a finding's as anybody's, so what they take is the
 /// share of all stacks that they are of, times this.
 const STACKS: [(LossKind, f64, &str); 2] = [
     (LossKind::SamplesLost, 0.5, "samples were lost"),
-    (LossKind::StacksTruncated, 0.1, "stacks are cut: callers are missing"),
+    (LossKind::StacksTruncated, 0.1, "stacks are truncated: callers are missing"),
 ];
 
 /// Confidence lost where wakers could not be recorded and a finding says who waited for whom.
@@ -79,7 +79,7 @@ pub(crate) fn judge(
         of_recording(evidence, held, cost, &mut confidence);
         of_sums(evidence, held, cost, &mut confidence);
         facts.push(fact(
-            "coverage: share of this time recorded whole",
+            "coverage: share of this time with complete evidence",
             clear.share_of(cost),
             "share",
         ));
@@ -87,7 +87,7 @@ pub(crate) fn judge(
     let about_waiting = claim.site == Site::WaitThenWork;
     if about_waiting && evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing)
     {
-        confidence.lower("who ended the waits could not be recorded", WITHOUT_WAKERS);
+        confidence.lower("the threads that ended the waits could not be recorded", WITHOUT_WAKERS);
     }
     let lowered = confidence.lowered.iter();
     facts.extend(
@@ -134,7 +134,7 @@ fn of_recording(
         confidence.lower(words, 1.0 - weight * lost as f64 / (stacks + lost as f64).max(1.0));
     }
     if recording.meta.rung == Rung::Polling {
-        confidence.lower("times lie between looks at /proc", WITHOUT_SWITCHES);
+        confidence.lower("times were polled from /proc, not recorded", WITHOUT_SWITCHES);
     }
 }
 
@@ -163,11 +163,11 @@ fn of_sums(evidence: &Evidence<'_>, held: &[SegmentId], cost: Nanos, confidence:
     };
     let sums = evidence.sums_apart;
     confidence.lower(
-        "time on run queues differs from the kernel's own sum",
+        "run-queue time differs from the kernel's own sum",
         1.0 - sums.run_queue * share(sums.run_queue, culprit_model::Cause::is_runnable),
     );
     confidence.lower(
-        "time on CPUs differs from the kernel's own sum",
+        "CPU time differs from the kernel's own sum",
         1.0 - sums.cpu * share(sums.cpu, culprit_model::Cause::is_cpu),
     );
 }

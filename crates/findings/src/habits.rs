@@ -50,9 +50,9 @@ impl Habits {
         Self { waits }
     }
 
-    /// For a polling loop: how the same program waits in this run where others end its waits, as
-    /// a sentence and as a fact.
-    pub(crate) fn instead_of(&self, finding: &Finding) -> Option<(String, Fact)> {
+    /// For a polling loop: how the same program waits for events in this run, which was in `place`. A
+    /// sentence and a fact.
+    pub(crate) fn instead_of(&self, finding: &Finding, place: &str) -> Option<(String, Fact)> {
         let site = finding.at.first().filter(|_| finding.id == poll_sleep_loop::DOC.id)?;
         let name = site.process.rsplit_once(" (").map_or(&*site.process, |(name, _)| name);
         let (habit, (count, _)) = self
@@ -61,11 +61,11 @@ impl Habits {
             .filter(|(h, _)| h.process.as_str() == name && h.ended == Some(WakeSource::Thread))
             .max_by_key(|(h, (count, total))| (*count, *total, std::cmp::Reverse(*h)))?;
         let sentence = format!(
-            "In the baseline {name} does not look but waits for an event: it is woken by other \
-             threads, {count} times in one run.",
+            "In {place}, {name} waits for an event instead: other threads wake it, {count} times in \
+             one run.",
         );
         let what = format!(
-            "in the baseline {name} is woken by others: waits in {} in {} that a thread ended",
+            "waits of {name} in {place} that another thread ended: {} in {}",
             habit.cause.word(),
             habit.function
         );

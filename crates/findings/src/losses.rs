@@ -25,7 +25,7 @@ pub(crate) fn statement(doc: &'static RuleDoc, title: &str, losses: &[&Loss]) ->
         claim = claim.fact(format!("{}{detail}", loss.kind), loss.count as f64, "count");
     }
     if let Some(more) = losses.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        claim = claim.fact("more of these", more as f64, "count");
+        claim = claim.fact("losses that are not listed", more as f64, "count");
     }
     for loss in losses {
         if !advice.contains(&loss.kind.advice()) {
@@ -33,7 +33,7 @@ pub(crate) fn statement(doc: &'static RuleDoc, title: &str, losses: &[&Loss]) ->
         }
     }
     let advice = advice.join("; ");
-    claim.fix = format!("Here: {advice}.");
+    claim.fix = format!("For this recording: {advice}.");
     Some(claim)
 }
 
@@ -73,7 +73,7 @@ mod tests {
         ] {
             let found = first(&with(kind, 100), id).unwrap_or_else(|| panic!("{id} is not told"));
             assert_eq!(found.severity, severity, "{id}");
-            assert!(found.fix.contains(kind.advice()), "{id}: {}", found.fix);
+            assert!(found.fix[0].contains(kind.advice()), "{id}: {:?}", found.fix);
             assert_eq!((found.cost.0, &*found.evidence[0].what), (0, &*format!("{kind}: here")));
         }
     }
@@ -90,6 +90,6 @@ mod tests {
         recording.meta.degraded = vec!["perf_event_paranoid is 2: set it to 1.".into()];
         let found = first(&recording, "rights-missing").expect("told");
         assert!(found.title.contains("user-only"), "{}", found.title);
-        assert!(found.fix.starts_with("perf_event_paranoid is 2"), "{}", found.fix);
+        assert!(found.fix[0].starts_with("perf_event_paranoid is 2"), "{:?}", found.fix);
     }
 }

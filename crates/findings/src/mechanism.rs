@@ -74,7 +74,7 @@ const KINDS: &[Kind] = &[
     Kind { fact: "network", what: "network", causes: &[Cause::Net], findings: &[] },
     Kind {
         fact: "seccomp",
-        what: "filter on system calls",
+        what: "system call filter (seccomp)",
         causes: &[Cause::CpuKernel],
         findings: &[syscall_storm::DOC.id],
     },

@@ -109,12 +109,14 @@ pub struct RuleDoc {
     pub specificity: Specificity,
     /// One sentence: what it says about a program.
     pub claim: &'static str,
-    /// What it is recognised by in a recording.
+    /// What in a recording proves it.
     pub signature: &'static str,
+    /// What looks like it and is not reported, a phrase each.
+    pub not_reported: &'static [&'static str],
     /// Why this costs time.
     pub why: &'static str,
-    /// What to do about it.
-    pub fix: &'static str,
+    /// What to do about it: actions, the most likely first.
+    pub fix: &'static [&'static str],
     /// How to see whether the fix worked.
     pub check: &'static str,
     /// The numbers that it decides by; empty when it has none.

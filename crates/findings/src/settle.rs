@@ -118,7 +118,7 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
     let share = cost.share_of(whole);
     let mut facts = claim.evidence.clone();
     if whole > evidence.chain.wall && cost > Nanos::ZERO {
-        facts.push(fact("thread time that counts, of which this is a share", whole.0 as f64, "ns"));
+        facts.push(fact("counted thread time, of which this is a share", whole.0 as f64, "ns"));
     }
     facts.extend(sites::who_waited(evidence, held));
     let (confidence, doubts) = doubt::judge(evidence, claim, held);
@@ -138,7 +138,7 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
         },
         evidence: facts,
         why: joined(claim.rule.why, &claim.why),
-        fix: joined(claim.rule.fix, &claim.fix),
+        fix: actions(claim.rule.fix, &claim.fix),
         check: check(evidence, claim.rule.check),
     }
 }
@@ -152,6 +152,12 @@ fn title(claim: &Claim, cost: Nanos) -> String {
 /// What this recording adds comes first: it is the more specific.
 fn joined(rule: &str, here: &str) -> String {
     if here.is_empty() { rule.to_owned() } else { format!("{here} {rule}") }
+}
+
+/// As for [`joined`].
+pub(crate) fn actions(rule: &[&str], here: &str) -> Vec<String> {
+    let here = Some(here).filter(|here| !here.is_empty());
+    here.into_iter().chain(rule.iter().copied()).map(str::to_owned).collect()
 }
 
 /// The place that commands run in where none is named.

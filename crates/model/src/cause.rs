@@ -24,7 +24,7 @@ labels! {
         Net = "blocked.net",
         /// Waited for a lock, a condition variable or another thread's end.
         Lock = "blocked.lock",
-        /// Slept for a time that it chose.
+        /// Slept until a timeout of its own.
         Sleep = "blocked.sleep",
         /// Waited in poll, select or epoll.
         Poll = "blocked.poll",
@@ -42,7 +42,7 @@ labels! {
         Signal = "blocked.signal",
         /// Stopped, traced or frozen.
         Stopped = "blocked.stopped",
-        /// Blocked, and nothing tells for what.
+        /// Blocked for an unknown reason.
         Other = "blocked.other",
     }
 }

@@ -88,7 +88,7 @@ pub enum Values {
 #[non_exhaustive]
 pub enum ShapeError {
     /// The type differs.
-    #[error("a column of {expected} was expected, found {found}")]
+    #[error("expected a column of {expected}, found {found}")]
     Type {
         /// Declared.
         expected: String,
@@ -96,7 +96,7 @@ pub enum ShapeError {
         found: String,
     },
     /// A code past the end of its word list.
-    #[error("code {code} is no {kind}")]
+    #[error("unknown code {code} of {kind}")]
     Code {
         /// The list's name.
         kind: &'static str,
@@ -104,13 +104,13 @@ pub enum ShapeError {
         code: u8,
     },
     /// A row has no value where one is required.
-    #[error("row {row} has no value in a column that requires one")]
+    #[error("row {row} has no value, but the column requires one")]
     Missing {
         /// The first such row.
         row: usize,
     },
     /// The number of columns, or the length of one, differs from its neighbours'.
-    #[error("{expected} values were expected, found {found}")]
+    #[error("expected {expected} values, found {found}")]
     Length {
         /// Expected.
         expected: usize,

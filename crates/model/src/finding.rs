@@ -70,8 +70,8 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Why this costs time.
     pub why: String,
-    /// What to do about it.
-    pub fix: String,
+    /// What to do about it: actions, the most likely first.
+    pub fix: Vec<String>,
     /// A command that checks it.
     pub check: String,
 }

@@ -24,9 +24,9 @@ pub trait Label: Copy + Sized + 'static {
     }
 }
 
-/// A word that is in no closed list of the kind that was wanted.
+/// A word that is not in the closed list of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{word}` is no {kind}; known: {known}")]
+#[error("unknown {kind} `{word}`; use one of: {known}")]
 #[non_exhaustive]
 pub struct UnknownLabel {
     /// What was being read: `cause`, `metric`, ...
@@ -38,7 +38,7 @@ pub struct UnknownLabel {
 }
 
 impl UnknownLabel {
-    /// `word`, which is none of `known`, where a word of `kind` was wanted.
+    /// `word` was read where a word of `kind` was expected, and is not in `known`.
     #[must_use]
     pub fn new(kind: &'static str, word: &str, known: &[&str]) -> Self {
         Self { kind, word: word.to_owned(), known: known.join(", ") }

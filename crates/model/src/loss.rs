@@ -68,26 +68,26 @@ labels! {
         ThreadsNotAttached = "threads-not-attached",
         /// The on-CPU or run-queue sums differ from the kernel's own accounting.
         AccountingDiffers = "accounting-differs",
-        /// Records whose content made no sense.
+        /// Records with malformed content.
         RecordsMalformed = "records-malformed",
         /// Smaller rings than wanted: locked memory is limited.
         RingsSmall = "rings-small",
-        /// Detail of another profiler's file that has no place in a recording.
+        /// Detail of another profiler's file that a recording cannot hold.
         DetailLeftOut = "detail-left-out",
-        /// What the values of another profiler's file count was told by their unit alone.
+        /// What another profiler's values count was guessed from their unit alone.
         MetricGuessed = "metric-guessed",
-        /// Values below zero in another profiler's file, which a recording has no place for.
+        /// Values below zero in another profiler's file: a recording cannot hold them.
         ValuesNegative = "values-negative",
         /// Hits of probes, or calls that move data, that the kernel or the recorder dropped: sums over
         /// them are too small.
         ProbeHitsLost = "probe-hits-lost",
-        /// Programs and libraries that ran before they were probed: what they did until then is missing.
+        /// Programs and libraries that ran before they were probed: their earlier hits are missing.
         ProbesLate = "probes-late",
         /// Programs and libraries that could not be probed.
         ProbesRefused = "probes-refused",
-        /// Counters of the processor that were asked for and are not there.
+        /// Counters of the processor that were requested and do not exist.
         CountersMissing = "counters-missing",
-        /// What the probes that were asked for have cost the recorded program; one each hit.
+        /// What the requested probes cost the recorded program; one each hit.
         ProbesCost = "probes-cost",
         /// Ends of activities without a beginning, and activities that others ended.
         ActivitiesUnpaired = "activities-unpaired",
@@ -149,62 +149,68 @@ impl LossKind {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::SwitchesLost | Self::SamplesLost => {
-                "record fewer processes, or give the recorder real-time priority and larger rings (run as root)"
+                "record fewer processes, or run as root: the recorder then gets real-time priority and larger rings"
             }
             Self::SamplingThrottled => "lower -F, or raise kernel.perf_event_max_sample_rate",
             Self::StacksMissing => {
-                "see samples-lost and rights-missing; the time itself is accounted for"
+                "see samples-lost and rights-missing for the reason; the time itself is counted"
             }
             Self::StacksTruncated => {
                 "record with --stacks dwarf, or build with -fno-omit-frame-pointer"
             }
             Self::ModulesUnreadable => {
-                "run the recorder as root, so that it may open files through /proc/PID/root"
+                "run as root, so that the recorder can open files through /proc/PID/root"
             }
             Self::SymbolsMissing => {
                 "install the debug symbols of the module, or keep the unstripped file"
             }
             Self::KernelSymbolsMissing => {
-                "sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1, or run as root"
+                "if this machine's kernel was recorded: run as root, or sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1; if another kernel was recorded: import the file on the machine that runs that kernel"
             }
             Self::AddressesUnknown => {
-                "where a runtime generates code, let it write a perf map (node --perf-basic-prof, python 3.12 -X perf, java -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit, or jcmd PID Compiler.perfmap)"
+                "if a runtime generates the code, let it write a perf map: node --perf-basic-prof; python 3.12 -X perf; java -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit; jcmd PID Compiler.perfmap"
             }
-            Self::NamesAmbiguous => "prefer jitdump over perf maps: it has times",
-            Self::WakersMissing => "run as root or with CAP_PERFMON and a readable tracefs",
-            Self::KernelStacksMissing => "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON",
+            Self::NamesAmbiguous => {
+                "use jitdump instead of a perf map: it says when each name was valid"
+            }
+            Self::WakersMissing => "run as root, or with CAP_PERFMON and a readable tracefs",
+            Self::KernelStacksMissing => {
+                "sysctl kernel.perf_event_paranoid=1, or run with CAP_PERFMON"
+            }
             Self::OldestDropped => "raise --max-mib",
-            Self::RecorderKilled => "end a recording with Ctrl-C",
-            Self::FileDamaged => "copy the file again from where it was recorded",
-            Self::DiskFull => "free space, or write with -o to another disk, or use --max-mib",
-            Self::ThreadsNotAttached => "run as root, or record from the start of the command",
-            Self::AccountingDiffers => {
-                "see the residuals in the report; steal time and lost records are the usual reasons"
+            Self::RecorderKilled => "end the recording with Ctrl-C",
+            Self::FileDamaged => "copy the file again from the machine that recorded it",
+            Self::DiskFull => {
+                "free space, write to another disk with -o, or limit the size with --max-mib"
             }
-            Self::DetailLeftOut => "look at the file with the tool that it is made for",
+            Self::ThreadsNotAttached => "run as root, or record the command from its start",
+            Self::AccountingDiffers => {
+                "compare the residuals in the report; the usual reasons are steal time and lost records"
+            }
+            Self::DetailLeftOut => "open the file with the tool that wrote it",
             Self::MetricGuessed => "read the numbers as the tool that wrote the file explains them",
             Self::ValuesNegative => {
-                "a difference has them: import both profiles that it was made of and compare them with `culprit diff`"
+                "the file is a difference of two profiles: import both and compare them with `culprit diff`"
             }
             Self::ProbeHitsLost => {
-                "record a shorter part or fewer processes, and give the recorder real-time priority (run as root)"
+                "record a shorter part or fewer processes, or run as root: the recorder then gets real-time priority"
             }
             Self::ProbesLate => {
-                "record the command from its start on the host or in the sandbox, or attach to what runs already"
+                "record the command from its start, on the host or in the sandbox, or attach to running processes"
             }
             Self::CountersMissing => {
-                "record on the bare machine, or let the hypervisor lend its counters to the guest"
+                "record on the bare machine, or let the hypervisor pass its counters to the guest"
             }
             Self::ProbesRefused => {
-                "the detail says what the kernel answered, or what no program or library has: `culprit top` shows functions as they are called"
+                "read the detail: it has the kernel's error, or the name that no program or library has; `culprit top` shows the names of functions that run"
             }
             Self::ProbesCost => {
-                "every hit is a trap into the kernel, and to record fewer of them would not make them fewer; for true times record again without --alloc and --activity"
+                "every hit traps into the kernel, and recording fewer hits would not make them fewer; for true times record again without --alloc and --activity"
             }
             Self::ActivitiesUnpaired => {
-                "name functions that return, or both ends of what goes on elsewhere; one that ran before the recording began has no beginning in it"
+                "name functions that return, or both start and stop (START..STOP); an activity that began before the recording has no start in it"
             }
-            Self::RecordsMalformed => "please report this with the recording",
+            Self::RecordsMalformed => "please report this, with the recording",
             Self::RingsSmall => {
                 "raise kernel.perf_event_mlock_kb or the locked-memory limit (ulimit -l)"
             }

@@ -16,7 +16,7 @@ labels! {
         Runnable = "runnable",
         /// Page faults, count.
         Faults = "faults",
-        /// Times that another profiler looked, or that an event of its choice happened, count.
+        /// Samples of another profiler, or events that it counted, count.
         Samples = "samples",
         /// CPU cycles, count.
         Cycles = "cycles",
@@ -34,7 +34,7 @@ labels! {
         LiveBytes = "live-bytes",
         /// Data read or written, bytes.
         IoBytes = "io-bytes",
-        /// An amount whose unit the file does not tell.
+        /// An amount whose unit the file does not name.
         Amount = "amount",
         /// How often threads blocked, count.
         Waits = "waits",

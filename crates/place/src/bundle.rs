@@ -40,11 +40,12 @@ pub struct Bundle {
 #[must_use]
 pub fn no_runtime() -> Option<String> {
     match runtime() {
-        None => {
-            Some(format!("no runtime is here, neither `{}` nor `{}`", RUNTIMES[0], RUNTIMES[1]))
-        }
+        None => Some(format!(
+            "no container runtime is installed (`{}` or `{}`)",
+            RUNTIMES[0], RUNTIMES[1]
+        )),
         Some(_) if !rustix::process::geteuid().is_root() => {
-            Some("a runtime needs root to make a container as engines do".to_owned())
+            Some("a container runtime needs root".to_owned())
         }
         Some(_) => None,
     }

@@ -24,7 +24,7 @@ pub enum Error {
     Spec(#[from] SpecError),
 
     /// A command without a program.
-    #[error("no command was given")]
+    #[error("the command is missing")]
     NoCommand,
 
     /// An argument, variable or path that cannot be handed to the kernel.
@@ -35,7 +35,7 @@ pub enum Error {
     },
 
     /// The process could not be made.
-    #[error("cannot make a process for `{program}`: {source}")]
+    #[error("cannot create a process for `{program}`: {source}")]
     Fork {
         /// The program that was to run in it.
         program: String,
@@ -77,7 +77,7 @@ pub enum Error {
     },
 
     /// No process has this number (any more).
-    #[error("no process {pid}")]
+    #[error("process {pid} does not exist")]
     NoProcess {
         /// The number.
         pid: Pid,
@@ -95,7 +95,7 @@ pub enum Error {
     },
 
     /// A line of one of the kernel's text files is not as its manual says.
-    #[error("cannot understand `{path}`: {why}")]
+    #[error("cannot read `{path}`: expected {why}")]
     Kernel {
         /// The file.
         path: String,
@@ -128,7 +128,7 @@ pub enum Error {
     },
 
     /// No engine answers.
-    #[error("no {engine} engine answers: {why}")]
+    #[error("cannot connect to {engine}: {why}")]
     EngineUnavailable {
         /// Which engine was asked.
         engine: EngineKind,
@@ -148,7 +148,7 @@ pub enum Error {
     },
 
     /// The engine went away before it told how a command ended.
-    #[error("cannot tell how the command ended: {why}")]
+    #[error("the exit status of the command is unknown: {why}")]
     EngineLost {
         /// What was said when it was asked.
         why: String,
@@ -166,7 +166,7 @@ pub enum Error {
     },
 
     /// No engine knows this container.
-    #[error("there is no container `{name}`: {why}")]
+    #[error("cannot find the container `{name}`: {why}")]
     ContainerMissing {
         /// The name or id as it was given.
         name: String,
@@ -184,7 +184,7 @@ pub enum Error {
     },
 
     /// A program could not be put into a container that exists.
-    #[error("cannot put our program into container `{container}`: {why}")]
+    #[error("cannot copy Culprit into the container `{container}`: {why}")]
     Put {
         /// The container's name.
         container: String,
@@ -197,7 +197,8 @@ pub enum Error {
     },
 
     /// What was put into a container is still there, and we may not remove it.
-    #[error("cannot remove `{}` from container `{container}`: its files are not ours to change", path.display())]
+    #[error("cannot remove `{}` from the container `{container}`: this user may not change its \
+             files", path.display())]
     Left {
         /// The container's name.
         container: String,
@@ -250,36 +251,45 @@ impl Error {
         match self {
             Self::Spec(error) => error.hint().into_iter().collect(),
             Self::Start { better: Some(place), .. } => vec![format!(
-                "a container has files of its own, and this machine's folder is not among them: \
-                 `--place {place}` shows it there"
+                "the container does not contain this folder of the host; add it with `--place \
+                 {place}`"
             )],
             Self::Start { program, stage, source, better: None } => {
                 start_hints(program, *stage, source)
             }
             Self::NoPerfCgroup => vec![
-                "as root: `mount -t cgroup2 none /sys/fs/cgroup` (or give a process tree with `--pid`)".into(),
+                "run `mount -t cgroup2 none /sys/fs/cgroup` as root, or record processes with \
+                 `--pid`"
+                    .into(),
             ],
             Self::Cgroup { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                vec!["a cgroup of its own needs root, or a cgroup that was delegated to you".into()]
+                vec!["run as root, or in a cgroup that is delegated to this user".into()]
             }
             Self::Cgroup { source, .. } if source.kind() == io::ErrorKind::NotFound => vec![
-                "events are counted by the tree of cgroups that this folder is in: make the same group there \
-                 and write the processes' numbers to its `cgroup.procs`, or record them with `--pid`"
+                "create this cgroup and write the process ids to its `cgroup.procs`, or record \
+                 the processes with `--pid`"
                     .into(),
             ],
             Self::Sandbox { source, .. } => sandbox_hints(source),
-            Self::EngineUnavailable { engine, .. } => vec![
-                engine.start_hint().into(),
-                "`sandbox` gives an overlay file system and namespaces without an engine".into(),
+            Self::EngineUnavailable { engine, why } => vec![
+                if why.contains("denied") { engine.access_hint() } else { engine.start_hint() }
+                    .into(),
+                "`--place sandbox` has an overlay file system and namespaces without an engine"
+                    .into(),
             ],
             Self::ImageMissing { engine, local, .. } => image_hints(*engine, local),
-            Self::ContainerStopped { name, .. } => vec![format!("start it first: `docker start {name}`")],
+            Self::ContainerStopped { name, .. } => {
+                vec![format!("start it first: `docker start {name}`")]
+            }
             Self::Put { image, engine, .. } => vec![
-                "root can put it into the memory of its `/dev`, also where its files are read-only".into(),
-                format!("a new container of its image needs nothing put there: `--place {engine}:{image}`"),
+                "run as root: then Culprit uses `/dev` of the container, even if its files are \
+                 read-only"
+                    .into(),
+                format!("or use a new container of the same image: `--place {engine}:{image}`"),
             ],
             Self::Left { container, path } => vec![format!(
-                "the next run as root removes it, and so does `docker exec -u 0 {container} rm -r {}`",
+                "remove it with `docker exec -u 0 {container} rm -r {}`; the next run as root \
+                 removes it too",
                 path.display()
             )],
             _ => Vec::new(),
@@ -290,22 +300,23 @@ impl Error {
 fn start_hints(program: &str, stage: Stage, source: &io::Error) -> Vec<String> {
     match (stage, source.raw_os_error()) {
         (Stage::Execute, Some(libc::ENOENT)) if !program.contains('/') => {
-            vec![format!("is `{program}` installed there, and in `PATH`?")]
+            vec![format!(
+                "check that `{program}` is installed in this place and that `PATH` contains its \
+                 folder"
+            )]
         }
         (Stage::Execute, Some(libc::ENOENT)) => {
             vec![
-                "is the path right, seen from the folder that it runs in? In a container, which has files \
-                 of its own, `volume=/dir:/dir` adds a folder of the host"
+                "check the path: it starts at the working folder of the command. In a container, \
+                 add a folder of the host with `volume=/dir:/dir`"
                     .into(),
             ]
         }
         (Stage::Execute, Some(libc::ENOEXEC)) => {
-            vec![format!(
-                "a script needs a first line such as `#!/bin/sh`, or run it as `sh {program}`"
-            )]
+            vec![format!("give the script a first line such as `#!/bin/sh`, or run `sh {program}`")]
         }
         (Stage::Execute, Some(libc::EACCES)) => {
-            vec![format!("`chmod +x {program}` makes it a program")]
+            vec![format!("make it executable: `chmod +x {program}`")]
         }
         _ => Vec::new(),
     }
@@ -314,19 +325,24 @@ fn start_hints(program: &str, stage: Stage, source: &io::Error) -> Vec<String> {
 fn sandbox_hints(source: &io::Error) -> Vec<String> {
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => vec![
-            "without root the sandbox needs user namespaces: `sysctl kernel.unprivileged_userns_clone=1`, and on Ubuntu \
-             `sysctl kernel.apparmor_restrict_unprivileged_userns=0`"
+            "without root, the sandbox needs user namespaces: `sysctl \
+             kernel.unprivileged_userns_clone=1`, on Ubuntu `sysctl \
+             kernel.apparmor_restrict_unprivileged_userns=0`"
                 .into(),
-            "inside a container they need `--security-opt seccomp=unconfined` or `--cap-add SYS_ADMIN`".into(),
+            "inside a container, start it with `--security-opt seccomp=unconfined` or `--cap-add \
+             SYS_ADMIN`"
+                .into(),
         ],
-        Some(libc::ENOSPC) => vec!["`sysctl user.max_user_namespaces` or `user.max_mnt_namespaces` is too low".into()],
+        Some(libc::ENOSPC) => {
+            vec!["raise `sysctl user.max_user_namespaces` and `user.max_mnt_namespaces`".into()]
+        }
         _ => Vec::new(),
     }
 }
 
 fn image_hints(engine: EngineKind, local: &[String]) -> Vec<String> {
     let images = match local {
-        [] => "there are no local images".to_owned(),
+        [] => "this machine has no local images".to_owned(),
         some => format!("local images: {}", some.join(", ")),
     };
     vec![

@@ -148,7 +148,7 @@ impl PlaceFacts {
 /// # Errors
 /// As [`PlaceFacts::observe`].
 pub fn file_system(pid: Pid, path: &Path) -> Result<FileSystem> {
-    let error = |e: rustix::io::Errno| Error::file("look at", path, e);
+    let error = |e: rustix::io::Errno| Error::file("inspect", path, e);
     let root = root_of(pid)?;
     let folder =
         openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT);

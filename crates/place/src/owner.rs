@@ -78,7 +78,7 @@ pub fn maker_lives(name: &str) -> Option<bool> {
 fn pid_namespace() -> Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let path = "/proc/self/ns/pid";
-    Ok(std::fs::metadata(path).map_err(|e| Error::file("look at", path, e))?.ino())
+    Ok(std::fs::metadata(path).map_err(|e| Error::file("inspect", path, e))?.ino())
 }
 
 impl fmt::Display for Owner {

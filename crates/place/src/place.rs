@@ -61,7 +61,7 @@ pub trait Place: fmt::Debug + Send + Sync {
     /// not need it, because it has this machine's files or is made with what it is to have.
     fn put_program(&self, program: &Path) -> Result<PathBuf> {
         let _not_copied = program;
-        let what = "take a program while it stands";
+        let what = "accept a program after its start";
         Err(Error::Unsupported { place: self.spec().to_string(), what })
     }
 

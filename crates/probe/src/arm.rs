@@ -58,7 +58,8 @@ impl FromStr for Location {
             "volume" => Ok(Self::Volume(path)),
             "tmpfs" => Ok(Self::Tmpfs(path)),
             _ => Err(format!(
-                "`{text}` is no location; there are layer, volume, tmpfs and folder, each with :/PATH if you like"
+                "unknown location `{text}`; give layer, volume, tmpfs or folder, optionally with \
+                 :/PATH"
             )),
         }
     }

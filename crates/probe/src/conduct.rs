@@ -245,7 +245,7 @@ impl Conductor<'_> {
                     return;
                 }
                 let label = &self.plan.arms[arm].label;
-                (self.hooks.doing)(&format!("second pass {}: {label}", number + 1));
+                (self.hooks.doing)(&format!("round {}, second pass: {label}", number + 1));
                 match self.plan.probe.measure_again(&mut self.stand(arm), round) {
                     Ok(more) => {
                         let first = session.samples[arm].get_mut(number as usize);

@@ -17,7 +17,7 @@ pub enum Error {
     Inside(#[from] Fault),
 
     /// The worker ended in the middle, or said what nobody understands.
-    #[error("the measuring program in {place} {what}")]
+    #[error("Culprit's measuring program in {place} {what}")]
     Worker {
         /// The place's name.
         place: String,
@@ -69,7 +69,8 @@ impl Error {
             Self::Inside(fault) => fault.hint.iter().cloned().collect(),
             Self::Asked { hint, .. } => hint.iter().cloned().collect(),
             Self::Worker { .. } => vec![
-                "the other places' results hold; was the place stopped, or out of memory?"
+                "check whether the place was stopped or ran out of memory; the results of other \
+                 places are valid"
                     .to_owned(),
             ],
             Self::File { .. } | Self::Interrupted => Vec::new(),

@@ -113,8 +113,8 @@ pub trait Probe: fmt::Debug + Send + Sync {
 
 fn without_location(place: &PlaceSpec) -> Error {
     Error::Asked {
-        what: format!("cannot bind a folder into {place}: it is there already"),
-        hint: Some("`--at folder:/PATH` works in a folder that it has".to_owned()),
+        what: format!("cannot add a folder to {place}: the container already exists"),
+        hint: Some("use an existing folder of the container with `--at folder:/PATH`".to_owned()),
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
         let error = crate::probes::files::Files::default().arms(&asked).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot bind a folder into container:web: it is there already"
+            "cannot add a folder to container:web: the container already exists"
         );
         assert!(error.hints()[0].contains("--at folder:/PATH"), "{error:?}");
     }

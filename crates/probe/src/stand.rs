@@ -16,6 +16,9 @@ use crate::worker::Worker;
 /// Where a container finds our binary. Nothing else of the image is needed, or touched.
 const PROGRAM: &str = "/.culprit/culprit";
 
+/// How long files are removed after a session, ns.
+const REMOVAL_NS: u64 = 10_000_000_000;
+
 /// How a worker names itself whose file is gone.
 const ITSELF: &str = "/proc/self/exe";
 
@@ -136,13 +139,17 @@ impl Workers {
         self.past_cpu_ns + self.workers.iter().map(|(_, worker)| worker.cpu_ns()).sum::<u64>()
     }
 
-    /// Ends all workers and removes all places; what could not be removed.
+    /// Ends all workers and removes all places and files; what could not be removed. Files are removed
+    /// for at most ten seconds: a slow disk must not keep the user waiting without end.
     pub fn remove(mut self) -> Vec<(PlaceSpec, Error)> {
+        // All clean up at once.
+        self.workers.iter_mut().for_each(|(_, worker)| worker.close());
         self.workers.clear();
         let removed = self.places.into_iter().map(|(spec, place)| (spec, place.remove()));
         let mut left: Vec<(PlaceSpec, Error)> =
             removed.filter_map(|(spec, result)| Some((spec, result.err()?.into()))).collect();
-        left.extend(self.folders.iter().filter_map(|folder| left_of(folder)));
+        let until = Clock::now() + REMOVAL_NS;
+        left.extend(self.folders.iter().filter_map(|folder| left_of(folder, until)));
         left
     }
 
@@ -220,9 +227,16 @@ fn own_cgroup(place: &dyn Place) -> Result<Cgroup> {
 }
 
 /// Removes what a worker had no time to remove.
-fn left_of(folder: &Path) -> Option<(PlaceSpec, Error)> {
-    match std::fs::remove_dir_all(folder) {
-        Ok(()) => None,
+fn left_of(folder: &Path, until: u64) -> Option<(PlaceSpec, Error)> {
+    match remove_until(folder, until) {
+        Ok(true) => None,
+        Ok(false) => {
+            let folder = folder.display();
+            let what =
+                format!("cannot remove all of `{folder}` within {} s", REMOVAL_NS / 1_000_000_000);
+            let hint = Some(format!("remove the rest with `rm -rf {folder}`"));
+            Some((PlaceSpec::HOST, Error::Asked { what, hint }))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         // `/proc` and its like refuse with words of their own what never was there.
         Err(_) if !folder.exists() => None,
@@ -231,6 +245,22 @@ fn left_of(folder: &Path) -> Option<(PlaceSpec, Error)> {
             Some((PlaceSpec::HOST, Error::File { doing: "remove", path, source }))
         }
     }
+}
+
+/// Removes a folder with all that is in it; false when the time is over before that is done.
+fn remove_until(folder: &Path, until: u64) -> std::io::Result<bool> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if Clock::now() >= until {
+            return Ok(false);
+        }
+        if !entry.file_type()?.is_dir() {
+            std::fs::remove_file(entry.path())?;
+        } else if !remove_until(&entry.path(), until)? {
+            return Ok(false);
+        }
+    }
+    std::fs::remove_dir(folder).map(|()| true)
 }
 
 /// The same place with our binary in it, where it would not be there.
@@ -434,4 +464,23 @@ impl<'a> Stand<'a> {
 /// A name for the folder of an arm.
 pub(crate) fn folder_name() -> Result<String> {
     Ok(fresh_name()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removing_ends_in_time_and_says_what_is_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = folder.path().join("made");
+        std::fs::create_dir_all(made.join("a/b")).expect("folders");
+        std::fs::write(made.join("a/b/c"), "x").expect("a file");
+        let (_, error) = left_of(&made, Clock::now()).expect("no time");
+        assert!(error.to_string().contains("cannot remove all of"), "{error}");
+        assert!(made.join("a/b/c").exists());
+        assert!(left_of(&made, Clock::now() + REMOVAL_NS).is_none());
+        assert!(!made.exists() && folder.path().exists());
+        assert!(left_of(&made, 0).is_none(), "what is not there is not left");
+    }
 }

@@ -92,7 +92,7 @@ impl Worker {
         let place = self.place.clone();
         let odd = |error: serde_json::Error| Error::Worker {
             place: place.clone(),
-            what: format!("answered what nobody understands: {error}"),
+            what: format!("sent an invalid answer: {error}"),
         };
         let input = serde_json::to_value(task).map_err(odd)?;
         let request = Request { task: T::NAME.to_owned(), dir: dir.to_path_buf(), input };
@@ -158,8 +158,8 @@ impl Worker {
     fn gone(&self) -> Error {
         let ended = self.running.wait_at_most(Duration::from_millis(500));
         let what = match ended {
-            Ok(Some(exit)) => format!("ended in the middle of its work ({exit})"),
-            _ => "does not answer any more".to_owned(),
+            Ok(Some(exit)) => format!("ended before its work was done ({exit})"),
+            _ => "stopped answering".to_owned(),
         };
         Error::Worker { place: self.place.clone(), what }
     }
@@ -172,10 +172,16 @@ impl Worker {
     }
 }
 
+impl Worker {
+    /// Ends its input, which tells it to clean up and end.
+    pub(crate) fn close(&mut self) {
+        self.to = None;
+    }
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The end of its input tells it to clean up and end.
-        self.to = None;
+        self.close();
         let mut left = GRACE;
         while !left.is_zero() {
             match self.running.wait_at_most(Duration::from_millis(50)) {

@@ -20,13 +20,13 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A folder holds no recording.
-    #[error("the folder `{}` holds no recording", path.display())]
+    #[error("the folder `{}` contains no recording", path.display())]
     NoRecording {
         /// The folder.
         path: PathBuf,
     },
     /// The question is about recordings, and none was named.
-    #[error("the question names `{table}`, and there is no recording to ask")]
+    #[error("cannot read the table `{table}`: no recording is given")]
     NoneNamed {
         /// A table that it names.
         table: String,
@@ -35,13 +35,13 @@ pub enum Error {
     #[error("the question is empty")]
     Empty,
     /// More than one question at once.
-    #[error("{count} questions at once; one is answered at a time")]
+    #[error("cannot answer {count} questions at once; give one question")]
     Several {
         /// How many.
         count: usize,
     },
     /// Longer than any question that a person or a program would ask.
-    #[error("the question has {bytes} bytes; at most {limit} are read")]
+    #[error("the question has {bytes} bytes; the limit is {limit}")]
     TooLong {
         /// Its length.
         bytes: usize,
@@ -57,13 +57,13 @@ pub enum Error {
         at: Option<Place>,
     },
     /// The question would change something.
-    #[error("`{what}` is not answered: questions only read")]
+    #[error("cannot run `{what}`: questions can only read data")]
     Changes {
         /// Its first words.
         what: String,
     },
     /// No table or view has this name.
-    #[error("there is no table `{name}`")]
+    #[error("unknown table `{name}`")]
     UnknownTable {
         /// The name.
         name: String,
@@ -71,7 +71,7 @@ pub enum Error {
         near: Vec<String>,
     },
     /// No table that the question names has this column.
-    #[error("there is no column `{name}`{}", of(table))]
+    #[error("unknown column `{name}`{}", of(table))]
     UnknownColumn {
         /// The name.
         name: String,
@@ -87,13 +87,13 @@ pub enum Error {
         why: String,
     },
     /// Something in the data stopped it, such as a division by zero.
-    #[error("the answer failed: {why}")]
+    #[error("cannot compute the answer: {why}")]
     Run {
         /// Why.
         why: String,
     },
     /// The answer needs more memory than it may take.
-    #[error("the answer needs more than {limit_mib} MiB of memory: {who}")]
+    #[error("the answer needs more memory than {limit_mib} MiB: {who}")]
     Memory {
         /// The limit.
         limit_mib: u64,
@@ -140,27 +140,34 @@ impl Error {
     /// Ways out, one a line.
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
-        const LIST: &str = "`SHOW TABLES` lists them; docs/sql.md describes them";
+        const LIST: &str = "`SHOW TABLES` lists the tables; docs/sql.md describes them";
         match self {
             Self::UnknownTable { name, .. } if name == "from" => {
-                vec![Some("the column `from` needs double quotes: \"from\"".to_owned())]
+                vec![Some("put the column `from` in double quotes: \"from\"".to_owned())]
             }
             Self::UnknownTable { near, .. } => vec![meant(near), Some(LIST.to_owned())],
             Self::UnknownColumn { near, table, .. } => {
                 let table = table.as_deref().unwrap_or("name");
-                vec![meant(near), Some(format!("`DESCRIBE {table}` lists columns"))]
+                vec![meant(near), Some(format!("`DESCRIBE {table}` lists the columns"))]
             }
             Self::Memory { .. } => {
-                let less = "ask for fewer columns, for a `WHERE`, or of fewer recordings";
-                vec![Some("`--memory MIB` allows more".to_owned()), Some(less.to_owned())]
+                let less = "ask for fewer columns, add a `WHERE`, or give fewer recordings";
+                vec![
+                    Some("give a larger limit with `--memory MIB`".to_owned()),
+                    Some(less.to_owned()),
+                ]
             }
             Self::Changes { .. } => {
-                vec![Some("a question begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE".into())]
+                vec![Some("start the question with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE".into())]
             }
             Self::NoneNamed { .. } => {
-                vec![Some("name one before the question: culprit sql run.culprit \"...\"".into())]
+                vec![Some(
+                    "give a recording before the question: culprit sql run.culprit \"...\"".into(),
+                )]
             }
-            Self::Empty => vec![Some("as in \"SELECT * FROM thread_states\"".to_owned())],
+            Self::Empty => {
+                vec![Some("give a question such as \"SELECT * FROM thread_states\"".to_owned())]
+            }
             _ => Vec::new(),
         }
         .into_iter()
@@ -177,5 +184,5 @@ impl Error {
 
 fn meant(near: &[String]) -> Option<String> {
     let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-    (!names.is_empty()).then(|| format!("do you mean {}?", names.join(" or ")))
+    (!names.is_empty()).then(|| format!("did you mean {}?", names.join(" or ")))
 }

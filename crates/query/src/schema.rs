@@ -83,7 +83,8 @@ fn describe(table: &Table) -> SqlTable {
         name: ID,
         ty: "uint32",
         unit: format!("row of {}", table.name),
-        doc: "The row's number in its recording: what other tables name it by.".to_owned(),
+        doc: "The row's number in its recording. Other tables refer to it by this number."
+            .to_owned(),
         ..recording.clone()
     };
     let mut columns = vec![recording];

@@ -49,7 +49,7 @@ impl Store {
     ) -> Result<Self, Error> {
         let sources = sources(paths)?;
         if sources.len() > usize::from(u16::MAX) {
-            let why = format!("{} recordings at once; 65535 are the most", sources.len());
+            let why = format!("{} recordings at once; the limit is 65535", sources.len());
             return Err(Error::Plan { why });
         }
         for source in &sources {

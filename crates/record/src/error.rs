@@ -14,7 +14,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// The kernel refuses every way of recording this target.
-    #[error("{target} cannot be recorded: {reason}")]
+    #[error("cannot record {target}: {reason}")]
     Refused {
         /// What was to be recorded, in words.
         target: String,
@@ -26,8 +26,16 @@ pub enum Error {
     /// A process to attach to does not exist.
     #[error("process {0} does not exist")]
     NoSuchProcess(Pid),
+    /// No thread of a running process could be attached to: it has ended, or is another user's.
+    #[error("no thread of process {pid} can be recorded: {source}")]
+    NotAttached {
+        /// The process.
+        pid: i32,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A cgroup to attach to does not exist or is none.
-    #[error("cgroup `{path}` cannot be opened: {source}")]
+    #[error("cannot open the cgroup `{path}`: {source}")]
     Cgroup {
         /// Its directory.
         path: PathBuf,
@@ -35,7 +43,7 @@ pub enum Error {
         source: io::Error,
     },
     /// An event that the plan had tried out could not be opened.
-    #[error("event {event} on CPU {cpu} cannot be opened: {source}")]
+    #[error("cannot open the event {event} on CPU {cpu}: {source}")]
     Open {
         /// What the event is for.
         event: String,
@@ -45,7 +53,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Ring memory could not be mapped.
-    #[error("a ring of {bytes} bytes cannot be mapped: {source}")]
+    #[error("cannot map a ring buffer of {bytes} bytes: {source}")]
     Map {
         /// The size that was tried last, in bytes.
         bytes: usize,
@@ -53,7 +61,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of the kernel's could not be read.
-    #[error("`{path}` cannot be read: {source}")]
+    #[error("cannot read `{path}`: {source}")]
     Read {
         /// Which.
         path: PathBuf,
@@ -86,6 +94,12 @@ impl Error {
             ],
             Self::Open { source, .. } if source.raw_os_error() == Some(libc::EMFILE) => {
                 vec!["raise the limit on open files: `ulimit -n 1048576`".to_owned()]
+            }
+            Self::NotAttached { source, .. } if source.raw_os_error() == Some(libc::ESRCH) => {
+                vec!["the process has ended: `ps -e` lists the processes that run".to_owned()]
+            }
+            Self::NotAttached { .. } => {
+                vec!["run as root, or record a process of your own".to_owned()]
             }
             _ => Vec::new(),
         }

@@ -20,7 +20,7 @@ use perf_event_open_sys::bindings as sys;
 use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, Watch};
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
-use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, refusal as probe_refusal};
+use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, as_admin, refusal as probe_refusal};
 use crate::sockets::{DoorPoint, SocketActivity, SocketPoints, refusal as socket_refusal};
 use crate::sys::{Scope, open_event};
 use crate::tracefs::{Field, Tracefs};
@@ -129,7 +129,7 @@ impl Extras {
         found.doors = DoorPoint::find(rights, cpu).ok();
         if self.transfers {
             let tried = rights.kernel.and_then(|()| CallPoint::find(rights, cpu));
-            found.calls = Some(tried.map_err(no_calls)?);
+            found.calls = Some(tried.map_err(|errno| no_calls(errno, limits))?);
         }
         if !self.requests.is_empty() {
             let tried = SocketPoints::find(&self.requests, rights, cpu);
@@ -173,7 +173,7 @@ impl Found {
         let names: Vec<&str> = self.absent.iter().map(|(counter, _)| counter.word()).collect();
         let why = match errno.0 {
             libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV => {
-                "this machine has no such counters, or its hypervisor does not lend them".to_owned()
+                "this machine or its hypervisor does not offer these counters".to_owned()
             }
             _ => format!("{}: {}", first.word(), std::io::Error::from_raw_os_error(errno.0)),
         };
@@ -271,15 +271,12 @@ pub(crate) fn opens(spec: &EventSpec, rights: &Rights, cpu: u32) -> Result<(), E
     Ok(())
 }
 
-fn no_calls(errno: Errno) -> Error {
+fn no_calls(errno: Errno, limits: Limits) -> Error {
     let found = std::io::Error::from_raw_os_error(errno.0);
     Error::Refused {
-        target: "what is read and written".to_owned(),
-        reason: format!("the tracepoint raw_syscalls:sys_exit cannot be used ({found})"),
-        hints: vec![
-            "run it as root, with tracefs mounted: `mount -t tracefs none /sys/kernel/tracing`"
-                .to_owned(),
-        ],
+        target: "reads and writes".to_owned(),
+        reason: format!("Culprit cannot use the tracepoint raw_syscalls:sys_exit ({found})"),
+        hints: vec![as_admin(limits).to_owned()],
     }
 }
 

@@ -100,7 +100,7 @@ fn disk_full(recording: &Recording) -> Option<culprit_model::Loss> {
         count: 1,
         from: last,
         to: None,
-        detail: "recording ended early".into(),
+        detail: "the disk was full, so the recording ended early".into(),
     })
 }
 

@@ -330,7 +330,7 @@ pub(crate) fn chain_of(frames: &[CodeAddress]) -> Vec<u64> {
 /// The reason without its addresses, so that there are few.
 fn why_cut(reason: Truncation) -> String {
     match reason {
-        Truncation::StackEnd { .. } => "the stack is deeper than its dump".to_owned(),
+        Truncation::StackEnd { .. } => "the stack is deeper than the copied part".to_owned(),
         other => other.to_string(),
     }
 }

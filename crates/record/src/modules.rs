@@ -220,7 +220,7 @@ impl Modules {
     ) -> Result<Arc<ModuleImage>, String> {
         let file = match self.files.remove(key) {
             Some(opened) => opened?,
-            None => return Err("its process ended before it could be opened".to_owned()),
+            None => return Err("the process ended before Culprit could open the file".to_owned()),
         };
         let expected = BuildId::new(build_id);
         let root = procfs::root_of(kernel_pid(pid)).ok();

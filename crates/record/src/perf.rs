@@ -197,7 +197,7 @@ impl PerfSource {
     /// # Errors
     /// When a ring cannot be mapped.
     pub(crate) fn probe_anchors(&mut self, cpus: &[u32]) -> Result<Vec<(u32, OwnedFd)>, Error> {
-        let copied = |source| Error::Recorder { what: "share a ring", source };
+        let copied = |source| Error::Recorder { what: "share a ring buffer", source };
         let mut anchor = |cpu: &u32| {
             let ring = self.ring(Stream::Probes, *cpu)?;
             Ok((*cpu, ring.anchor.try_clone().map_err(copied)?))
@@ -262,7 +262,10 @@ impl PerfSource {
             }
         }
         match last {
-            Some(error) if self.refused == tids.len() => Err(error),
+            Some(Error::Open { source, .. }) if self.refused == tids.len() => {
+                // The first thread of a process has its number.
+                Err(Error::NotAttached { pid: tids[0], source })
+            }
             _ => Ok(()),
         }
     }
@@ -285,7 +288,7 @@ impl PerfSource {
             })?;
             let anchor = self.ring(stream, cpu)?.anchor.as_fd();
             redirect(fd.as_fd(), anchor)
-                .map_err(|source| Error::Recorder { what: "share a ring", source })?;
+                .map_err(|source| Error::Recorder { what: "share a ring buffer", source })?;
             let shape = EventShape { id, role: spec.role, fields: spec.fields };
             self.events.push(OpenEvent { fd, cpu, copied: inherit, shape, stream });
         }

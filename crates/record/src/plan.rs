@@ -107,7 +107,7 @@ pub fn plan(options: Options) -> Result<Plan, Error> {
     let limits = Limits::read();
     let (rights, degraded) = if options.highest > rights.rung() {
         let rights = rights.at_most(options.highest);
-        (rights, vec![format!("no more than the rung `{}` was asked for", options.highest)])
+        (rights, vec![format!("the access level was limited to `{}`", options.highest)])
     } else {
         let degraded = explain(&rights, limits);
         (rights, degraded)

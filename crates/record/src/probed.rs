@@ -79,7 +79,7 @@ impl Handler {
             (true, _) => self.tracker.state(thread).calls.leave(&end.name, hit.stack_pointer),
             (false, _) => Vec::new(),
         };
-        let lost = "calls that ended without a return, told when the thread was next seen";
+        let lost = "calls without a return; their end is the next record of the thread";
         self.ledger.between(LossKind::ActivitiesUnpaired, lost, gone.len() as u64, time, time);
         for name in gone {
             let left = ActivityEdge { kind: EdgeKind::Leave, name, key: None, ..edge.clone() };

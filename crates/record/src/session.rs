@@ -301,16 +301,20 @@ impl Plan {
         let Some(source) = source else { return };
         if source.sizes() != self.sizes {
             let (got, wanted) = (source.sizes().stacks, self.sizes.stacks);
-            let words = format!("{} KiB a CPU instead of {} KiB", got >> 10, wanted >> 10);
+            let words = format!("{} KiB per CPU instead of {} KiB", got >> 10, wanted >> 10);
             ledger.once(LossKind::RingsSmall, "", &words);
         }
         let refused = source.refused_threads() as u64;
-        ledger.whole(LossKind::ThreadsNotAttached, "ended, or not ours to see", refused);
+        ledger.whole(
+            LossKind::ThreadsNotAttached,
+            "threads that ended, or that Culprit may not access",
+            refused,
+        );
     }
 
     fn without_wakers(&self) -> String {
         match self.options.wakers {
-            Wakers::None => "not wanted".to_owned(),
+            Wakers::None => "wakers were not requested".to_owned(),
             _ => self.degraded.join("; "),
         }
     }
@@ -406,9 +410,9 @@ impl Armed {
             prober.join().map_err(panicked("place probes"))?;
         }
         self.stop_reader.store(true, Ordering::Release);
-        self.reader.join().map_err(panicked("read its rings"))?;
+        self.reader.join().map_err(panicked("read the ring buffers"))?;
         let end = pair();
-        let remains = self.worker.join().map_err(panicked("make rows"))?;
+        let remains = self.worker.join().map_err(panicked("process the records"))?;
         let mut meta = self.meta;
         meta.end = end;
         meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));

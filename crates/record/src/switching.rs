@@ -14,15 +14,15 @@ use crate::tables::{RawSwitch, RawWakeup};
 use crate::tracefs::Field;
 
 /// What the loss table says of switches above the limit of `pace`.
-const THINNED: &str = "so many switches that only some got a stack of their own; the others have \
-     that of the thread's last or next switch in the same state";
+const THINNED: &str = "too many switches: only some got their own stack; the others use the stack \
+                       of the thread's last or next switch in the same state";
 
 /// And of those of a thread that had no stack to lend.
-const BARE: &str = "so many switches that only some got a stack; none of the thread's others in the \
-     same state has one, so what it waited for is not known";
+const BARE: &str = "too many switches: only some got a stack; the thread has no other stack in \
+                    the same state, so the reason of the wait is unknown";
 
 /// What the loss table says of a switch out that must have been.
-const UNSEEN: &str = "threads that were not seen to leave a CPU";
+const UNSEEN: &str = "the record of a thread leaving a CPU is missing";
 
 /// A wakeup that is traced on the CPU of its waking follows it within this time.
 const JUST_NOW: Nanos = Nanos(100_000);
@@ -351,7 +351,12 @@ impl Handler {
 
     /// A tracepoint's record does not hold what it should.
     pub(crate) fn untold(&mut self, time: Time) {
-        self.ledger.at(LossKind::RecordsMalformed, "tracepoint without its fields", 1, time);
+        self.ledger.at(
+            LossKind::RecordsMalformed,
+            "a tracepoint record without its fields",
+            1,
+            time,
+        );
     }
 }
 

@@ -51,8 +51,8 @@ pub(crate) fn losses(recording: &Recording, is_generated: &dyn Fn(ModuleId) -> b
         })
     };
     [
-        row(LossKind::AddressesUnknown, nowhere, "code that nothing names"),
-        row(LossKind::StacksTruncated, cut, "frame pointers that lead out of all code"),
+        row(LossKind::AddressesUnknown, nowhere, "code without a known name"),
+        row(LossKind::StacksTruncated, cut, "frame pointers that point outside all code"),
     ]
     .into_iter()
     .flatten()

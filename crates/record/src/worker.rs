@@ -210,8 +210,8 @@ impl Worker {
             }
             let counts = self.sorter.counts();
             let ledger = &mut self.handler.ledger;
-            ledger.whole(LossKind::RecordsMalformed, "ring cut short", counts.malformed);
-            ledger.whole(LossKind::RecordsMalformed, "handled after later ones", counts.late);
+            ledger.whole(LossKind::RecordsMalformed, "cut short in a ring", counts.malformed);
+            ledger.whole(LossKind::RecordsMalformed, "processed after later records", counts.late);
         }
         self.update_roster();
         let counts = &self.wires.counts;
@@ -301,7 +301,7 @@ impl Worker {
             for trouble in news.troubles {
                 match trouble {
                     Trouble::Late(path, late) => {
-                        let why = format!("probed {} after it was mapped", Nanos(late));
+                        let why = format!("probe placed {} after the code was mapped", Nanos(late));
                         handler.ledger.once(LossKind::ProbesLate, &path, &why);
                     }
                     Trouble::Refused(path, why) => {
@@ -411,6 +411,10 @@ impl Worker {
         if self.failure.is_none() {
             let result = handler.rows.flush(&mut self.spool, &mut self.written, &growing);
             if let Err(error) = result {
+                if matches!(error, culprit_recording::Error::DiskFull { .. }) {
+                    // Without it the report can only say that the file has no end.
+                    let _ = self.spool.note_stop("the disk was full");
+                }
                 self.failure = Some(error);
                 counts.failed.store(true, Ordering::Release);
             }
@@ -496,7 +500,7 @@ impl Remains {
         let hits = self.handler.hits.with_lost(self.handler.hits_lost);
         let sum = toll.of(hits);
         let (hits, each) = (hits.sum(), Nanos(sum.0 / hits.sum().max(1)));
-        let words = format!("{what} added about {sum} of CPU, {each} a hit");
+        let words = format!("{what} added about {sum} of CPU time, {each} per hit");
         self.handler.ledger.whole(LossKind::ProbesCost, &words, hits);
     }
 

@@ -60,6 +60,9 @@ struct Body {
     recorder_memory_bytes: u64,
     recorder_cpu_ns: u64,
     complete: bool,
+    /// Why the recorder could not go on, in a file that it could not finish.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<String>,
 }
 
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
@@ -126,6 +129,7 @@ impl From<&Meta> for Body {
             recorder_memory_bytes: meta.recorder_memory_bytes,
             recorder_cpu_ns: meta.recorder_cpu.0,
             complete: meta.complete,
+            stopped: None,
         }
     }
 }
@@ -157,9 +161,23 @@ impl From<Body> for Meta {
 
 /// The bytes of `meta.json`, indented for people who unpack the file.
 pub(crate) fn meta_to_json(meta: &Meta) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = serde_json::to_vec_pretty(&DiskMeta { schema: SCHEMA, body: meta.into() })?;
+    json(meta.into())
+}
+
+/// As [`meta_to_json`], with the reason why the recorder could not go on.
+pub(crate) fn stopped_to_json(meta: &Meta, why: &str) -> Result<Vec<u8>, serde_json::Error> {
+    json(Body { stopped: Some(why.to_owned()), ..meta.into() })
+}
+
+fn json(body: Body) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(&DiskMeta { schema: SCHEMA, body })?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// Why the recorder could not go on, if a `meta.json` of this version says so.
+pub(crate) fn parse_stopped(bytes: &[u8]) -> Option<String> {
+    serde_json::from_slice::<DiskMeta>(bytes).ok()?.body.stopped
 }
 
 /// The schema and the writer, from a `meta.json` of any version.

@@ -38,7 +38,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("`{}` is no recording: it is {found}", path.display())]
+    #[error("`{}` is not a recording: it is {found}", path.display())]
     NotRecording {
         /// The file.
         path: PathBuf,
@@ -47,7 +47,8 @@ pub enum Error {
     },
     /// A later version of this program wrote the file in a format unknown here.
     #[error(
-        "`{}` was written by version {tool} in format {schema}; this version reads formats up to {known}",
+        "cannot read `{}`: version {tool} wrote it in format {schema}, and this version reads \
+         formats up to {known}",
         path.display()
     )]
     Newer {
@@ -77,7 +78,8 @@ pub enum Error {
         why: String,
     },
     /// The bound on the file's size cannot be kept on this file system.
-    #[error("cannot bound the size of `{}`: its file system cannot release parts of a file ({source})", path.display())]
+    #[error("cannot limit the size of `{}`: its file system cannot release parts of a file \
+             ({source})", path.display())]
     Unbounded {
         /// The file.
         path: PathBuf,
@@ -117,19 +119,17 @@ pub enum Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Special => "no regular file",
+            Self::Special => "not a regular file",
             Self::Empty => "empty",
             Self::Folder => "a folder",
-            Self::OtherZip => "a zip archive without a recording's `meta.json`",
-            Self::CompressedZip => {
-                "a recording packed again with compression; pack it with `zip -0`"
-            }
+            Self::OtherZip => "a zip archive without `meta.json`",
+            Self::CompressedZip => "a recording that was compressed again; pack it with `zip -0`",
             Self::PerfData => "a file of `perf record`; import it with `culprit import`",
             Self::Elf => "a program or library (ELF)",
             Self::Parquet => "a single Parquet table",
             Self::Gzip => "a gzip file",
-            Self::Text => "text",
-            Self::Unknown => "in no format known here",
+            Self::Text => "a text file",
+            Self::Unknown => "in an unknown format",
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::BuildId;
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused a read.
-    #[error("read `{path}` at {offset:#x}: {source}")]
+    #[error("cannot read `{path}` at {offset:#x}: {source}")]
     Read {
         /// The path as the caller named it.
         path: String,
@@ -22,7 +22,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The file is no ELF file, or its headers contradict themselves.
-    #[error("parse `{path}`: {reason}")]
+    #[error("cannot parse `{path}`: {reason}")]
     Malformed {
         /// The path as the caller named it.
         path: String,
@@ -30,7 +30,7 @@ pub enum Error {
         reason: String,
     },
     /// A part of the file is larger than this crate reads.
-    #[error("read `{path}`: {what} has {size} bytes, the limit is {limit}")]
+    #[error("cannot read `{path}`: {what} has {size} bytes, the limit is {limit}")]
     TooLarge {
         /// The path as the caller named it.
         path: String,
@@ -42,7 +42,10 @@ pub enum Error {
         limit: u64,
     },
     /// The file is not the one that was mapped: it was replaced since.
-    #[error("open `{path}`: expected build id {expected}, found {}", found.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string))]
+    #[error(
+        "cannot use `{path}`: expected build id {expected}, found {}",
+        found.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)
+    )]
     BuildIdMismatch {
         /// The path as the caller named it.
         path: String,
@@ -53,7 +56,8 @@ pub enum Error {
     },
     /// The kernel shows its symbol names but hides their addresses from this user.
     #[error(
-        "read kernel symbols: all addresses are zero (kernel.kptr_restrict is {}, kernel.perf_event_paranoid is {})",
+        "cannot read kernel symbols: all addresses are zero (kernel.kptr_restrict is {}, \
+         kernel.perf_event_paranoid is {})",
         shown(*kptr_restrict), shown(*perf_event_paranoid)
     )]
     KernelAddressesHidden {
@@ -63,7 +67,7 @@ pub enum Error {
         perf_event_paranoid: Option<i64>,
     },
     /// This process has no vDSO (booted with `vdso=0`, or an emulator).
-    #[error("read the vDSO: no `[vdso]` mapping in `/proc/self/maps`")]
+    #[error("cannot read the vDSO: no `[vdso]` mapping in `/proc/self/maps`")]
     NoVdso,
 }
 
@@ -72,14 +76,19 @@ impl Error {
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::KernelAddressesHidden { .. } => vec![
-                "run as root or with CAP_SYSLOG, or `sysctl kernel.kptr_restrict=0` and \
+                "run as root or with CAP_SYSLOG, or set `sysctl kernel.kptr_restrict=0` and \
                  `sysctl kernel.perf_event_paranoid=1`"
                     .to_owned(),
-                "in a container: `docker run --cap-add SYSLOG`; the two settings are the host's"
+                "in a container, use `docker run --cap-add SYSLOG`, or change both settings on \
+                 the host"
                     .to_owned(),
             ],
             Self::BuildIdMismatch { .. } => {
-                vec!["the file was replaced while the program ran; record again, or supply the old file".to_owned()]
+                vec![
+                    "the file was replaced while the program ran: record again, or restore the \
+                     old file"
+                        .to_owned(),
+                ]
             }
             _ => Vec::new(),
         }

@@ -14,11 +14,25 @@ pub(crate) enum ActivityArg {
 }
 
 /// What help says.
-pub(super) const FORMS: &str = "`NAME=[MODULE:]FUNCTION`: each call, from its entry to its return\n\
-`NAME=START..STOP`: from the entry of one function to that of another, on one thread\n\
-`NAME=usdt:PROVIDER:START..STOP`: from one static probe of a program to another\n\
-`NAME=serve[:PORT]`: a request that a server receives and answers on a socket\n\
-`NAME=call[:PORT]`: a request that a client sends, until its answer has come\n\nWith `@argN` behind it, the N-th argument (from 1) tells activities apart that are under way at the same time: START and STOP are then paired by it, on whichever threads they are, and a call with the same argument is part of what was started. FUNCTION is a name as views show it, or the linker's; MODULE is the name of the program or library that holds it, else all are searched. May be given several times. Each start and each stop is a trap into the kernel, some microseconds. Takes CAP_SYS_ADMIN (root).\n\nPORT is the server's, on TCP. Without it every TCP and Unix stream socket counts, and the side that speaks first is the client. A function that is called `serve` or `call` is `MODULE:serve`. Takes Linux 6.3 and CAP_PERFMON (root). `culprit activities` shows what came of it.";
+pub(super) const FORMS: &str = "\
+`NAME=[MODULE:]FUNCTION`: each call, from entry to return
+`NAME=START..STOP`: from the entry of one function to the entry of another, on one thread
+`NAME=usdt:PROVIDER:START..STOP`: from one static probe of a program to another
+`NAME=serve[:PORT]`: a request that a server receives and answers on a socket
+`NAME=call[:PORT]`: a request that a client sends, until the answer has arrived
+
+FUNCTION is a name as views show it, or the linker's name. MODULE is the program or library that \
+contains it; without MODULE, Culprit searches all of them. Repeat the option for several \
+activities. Each start and each stop is a trap into the kernel and takes some microseconds. Needs \
+CAP_SYS_ADMIN (root).
+
+With `@argN` at the end, the N-th argument (1 to 6) is the key of the activity. START and STOP \
+with the same key belong together, on any threads. A call with the same key is part of the \
+started activity.
+
+PORT is the TCP port of the server. Without PORT, every TCP and Unix stream socket counts, and \
+the side that sends first is the client. For a function with the name `serve` or `call`, write \
+`MODULE:serve`. Needs Linux 6.3 and CAP_PERFMON (root). `culprit activities` shows the result.";
 
 /// Reads one.
 pub(crate) fn activity(text: &str) -> Result<ActivityArg, String> {
@@ -47,14 +61,15 @@ fn socket(place: &str) -> Result<Option<(SocketSide, Option<u16>)>, String> {
     }
     match digits.parse::<u16>() {
         Ok(port @ 1..) => Ok(Some((side, Some(port)))),
-        _ => Err(format!("`{place}` has no port behind the colon: they go from 1 to 65535")),
+        _ => Err(format!("`{place}` has no valid port after the colon; ports are 1 to 65535")),
     }
 }
 
 fn probe(text: &str) -> Result<ActivityProbe, String> {
     let form = || {
         format!(
-            "`{text}` names no activity; write it as in `request=handle_request` or `job=server:begin..end@arg1`"
+            "`{text}` is not an activity; write it as in `request=handle_request` or \
+             `job=server:begin..end@arg1`"
         )
     };
     let (name, rest) = text.split_once('=').ok_or_else(form)?;
@@ -63,7 +78,7 @@ fn probe(text: &str) -> Result<ActivityProbe, String> {
         Some((places, number)) => match number.parse::<u8>() {
             Ok(number @ 1..=6) => (places, Some(number - 1)),
             _ => {
-                return Err(format!("`@arg{number}` is no argument: they count from 1 to 6"));
+                return Err(format!("`@arg{number}` is not valid; arguments count from 1 to 6"));
             }
         },
     };
@@ -71,7 +86,7 @@ fn probe(text: &str) -> Result<ActivityProbe, String> {
         Some(probe) => {
             let (provider, probes) = probe.split_once(':').ok_or_else(form)?;
             let (start, stop) = probes.split_once("..").ok_or_else(|| {
-                format!("`{text}` names one probe; write both ends, as in `tx=usdt:{provider}:start..done`")
+                format!("`{text}` names only one probe; write both, as in `tx=usdt:{provider}:start..done`")
             })?;
             let [provider, start, stop] = [provider, start, stop].map(str::to_owned);
             ActivityEnds::Static { provider, start, stop }

@@ -15,18 +15,18 @@ pub(crate) struct CasebookArgs {
 /// What `casebook` does.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum CasebookAction {
-    /// All cases: what is slow, the finding that tells it, and whether this machine can run it
+    /// List all cases: what is slow, what detects it, and whether this machine can run the case
     List(ListArgs),
-    /// A case's story, its fix and its commands
+    /// Show the story of a case, its fix and its commands
     Show(ShowArgs),
-    /// Measure cases here: is what is found what each case expects, and does its fix help?
+    /// Measure cases on this machine: check that Culprit finds the cause and that the fix helps
     Run(RunArgs),
 }
 
 /// Arguments of `casebook list`.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ListArgs {
-    /// Cases of your own: a folder of folders with a case.toml each
+    /// Use your own cases: a folder with one subfolder per case, each with a case.toml
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
@@ -34,10 +34,10 @@ pub(crate) struct ListArgs {
 /// Arguments of `casebook show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShowArgs {
-    /// The case
+    /// Name of the case
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Cases of your own: a folder of folders with a case.toml each
+    /// Use your own cases: a folder with one subfolder per case, each with a case.toml
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
@@ -45,19 +45,19 @@ pub(crate) struct ShowArgs {
 /// Arguments of `casebook run`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunArgs {
-    /// The cases
+    /// Names of the cases
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
     pub name: Vec<String>,
-    /// Run every case that this machine can run; the others are named
+    /// Run every case that this machine can run, and name the others
     #[arg(long)]
     pub all: bool,
-    /// Few rounds, and only in the place where the case is slow
+    /// Run few rounds, and only in the place where the case is slow
     #[arg(long)]
     pub short: bool,
-    /// Cases of your own: a folder of folders with a case.toml each
+    /// Use your own cases: a folder with one subfolder per case, each with a case.toml
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Leave each case's files, programs and recordings in a folder of its name in DIR
+    /// Keep the files, programs and recordings of each case in DIR, in a folder with the case's name
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }

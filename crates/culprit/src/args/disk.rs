@@ -12,73 +12,73 @@ use super::probes::{ProbeArgs, one_of};
 /// Arguments of `bench disk`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiskArgs {
-    /// Bytes of a request: `4k`, `128k` [default: 4k]
+    /// Size of a request: `4k`, `128k` [default: 4k]
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub block: Option<u64>,
     /// Threads [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Requests that each thread keeps in flight; more than 1 needs `--engine io_uring` [default: 1]
+    /// Requests that each thread keeps in flight. More than 1 needs the engine `io_uring` [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub depth: Option<u32>,
-    /// Requests that are submitted together; more make fewer system calls and longer latencies [default: 1]
+    /// Requests that are submitted together. A larger batch needs fewer system calls, but latencies are longer [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch: Option<u32>,
-    /// Where requests go: `random`, `sequential`, or `mixed:30` for 30 % at random [default: random]
+    /// Order of the requests: `random`, `sequential`, or `mixed:30` for 30 % at random [default: random]
     #[arg(long, value_name = "HOW", value_parser = access)]
     pub pattern: Option<Access>,
-    /// Requests begin at multiples of this, and follow each other at this distance [default: the block]
+    /// Requests start at multiples of this size, and follow each other at this distance [default: the block size]
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub align: Option<u64>,
-    /// Of the requests so many percent write [default: 0]
+    /// Percentage of the requests that write [default: 0]
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub write: Option<f64>,
-    /// So many percent of the requests go to so many percent of the file: `90/10`; may be given several times
+    /// Send this percentage of the requests to this percentage of the file: `90/10`. Repeat for several parts of the file
     #[arg(long, value_name = "REQUESTS/FILE", value_delimiter = ',', value_parser = hot_spot)]
     pub hot: Vec<HotSpot>,
-    /// Bytes of the file, which is really written before [default: 64m]
+    /// Size of the file. The probe writes the whole file before it measures [default: 64m]
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub size: Option<u64>,
-    /// Use only so much of the file
+    /// Use only this much of the file
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub working_set: Option<u64>,
-    /// What lies between a request and the disk: cached, write-through (O_DSYNC), direct (O_DIRECT), direct-write-through [default: cached]
+    /// Cache mode: cached, write-through (O_DSYNC), direct (O_DIRECT), direct-write-through [default: cached]
     #[arg(long, value_name = "MODE", value_parser = cache)]
     pub cache: Option<Cache>,
-    /// How requests reach the kernel: psync, io_uring, mmap [default: psync, and io_uring with a depth]
+    /// How requests reach the kernel: psync, io_uring, mmap [default: psync; io_uring with `--depth` above 1]
     #[arg(long, value_name = "ENGINE", value_parser = engine)]
     pub engine: Option<Engine>,
-    /// Begin at most so many requests a second in each thread; latencies count from the planned time
+    /// Start at most this many requests per second in each thread. Latencies count from the planned start
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub rate: Option<u64>,
-    /// Load before the measured time of each round [default: 100ms]
+    /// Time with load before the measured time of each round [default: 100ms]
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub ramp: Option<Nanos>,
-    /// The measured time of each round [default: 400ms]
+    /// Measured time of each round [default: 400ms]
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
-    /// Load after the measured time, so that no thread runs alone in it [default: 50ms]
+    /// Time with load after the measured time, so that no thread is measured alone [default: 50ms]
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub cool_down: Option<Nanos>,
-    /// Have the page cache drop the file before each round
+    /// Drop the file from the page cache before each round
     #[arg(long)]
     pub drop_cache: bool,
-    /// Have places that see the first one's folder work on the very same file, so that where a file lies makes no difference
+    /// Use the same file in all places that see the first place's folder. The location of a file then makes no difference
     #[arg(long)]
     pub same_file: bool,
-    /// What offsets are thrown with; the same for all places
+    /// Seed of the random offsets; the same for all places
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Do what this command line of diskspd says; other options change it
+    /// Do the work of this diskspd command line; other options override it
     #[arg(long, value_name = "LINE", conflicts_with = "fio", allow_hyphen_values = true)]
     pub diskspd: Option<String>,
-    /// Do what the first job of this fio job file says; other options change it
+    /// Do the work of the first job in this fio job file; other options override it
     #[arg(long, value_name = "FILE")]
     pub fio: Option<PathBuf>,
-    /// What the work is said to be, as in a report: `random reads`; differences from what it is are told. It may name reads or writes and their share, the order, the cache, a queue depth, threads, a block's size
+    /// Compare the work with this description, such as `random reads`, and report differences. It can name reads or writes and their share, the order, cache, queue depth, threads and block size
     #[arg(long, value_name = "TEXT")]
     pub claim: Vec<String>,
-    /// Only say in words what would be done
+    /// Only describe the work; measure nothing
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]
@@ -98,7 +98,7 @@ fn access(text: &str) -> Result<Access, String> {
         None if text == "random" => Ok(Access::Random),
         None if text == "sequential" => Ok(Access::Sequential),
         Some(("mixed", random)) => Ok(Access::Mixed { random: share(random)? }),
-        _ => Err("known: random, sequential, mixed:PERCENT".to_owned()),
+        _ => Err("known values: random, sequential, mixed:PERCENT".to_owned()),
     }
 }
 
@@ -106,14 +106,14 @@ fn access(text: &str) -> Result<Access, String> {
 fn share(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err(format!("`{text}` is no number of percent from 0 to 100")),
+        _ => Err(format!("`{text}` is not a percentage from 0 to 100")),
     }
 }
 
 fn hot_spot(text: &str) -> Result<HotSpot, String> {
     let (requests, bytes) = text
         .split_once('/')
-        .ok_or("percent of the requests, a slash, percent of the file: `90/10`")?;
+        .ok_or("write the percentages of requests and of the file, as in `90/10`")?;
     Ok(HotSpot { requests: share(requests)?, bytes: share(bytes)? })
 }
 

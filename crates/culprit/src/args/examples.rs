@@ -18,7 +18,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit why --work 8:rows --instead 'sh fixed.sh 8' -- sh guilty.sh 8",
-                "rates, and what another command gives",
+                "show rates, and also measure another command",
             ),
             (
                 "culprit why --against before.culprit -- ./import.sh data.csv",
@@ -29,8 +29,8 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "bench",
         &[
-            ("culprit bench cmd 'sort a.txt' 'sort -u a.txt'", "two commands"),
-            ("culprit bench syscall --place host --place sandbox", "a property of two places"),
+            ("culprit bench cmd 'sort a.txt' 'sort -u a.txt'", "compare two commands"),
+            ("culprit bench syscall --place host --place sandbox", "compare two places"),
             ("culprit bench cmd --help", "all options of a probe"),
         ],
     ),
@@ -44,7 +44,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit bench disk --diskspd '-c2G -b128K -d120 -t4 -o16 -r -w60' --claim 'random reads' --explain",
-                "what a line of diskspd really does",
+                "explain what a diskspd command line does",
             ),
         ],
     ),
@@ -61,7 +61,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit bench syscall", "host against sandbox"),
             (
                 "culprit bench syscall --place host --place docker:@host",
-                "what Docker's filter on system calls costs",
+                "cost of Docker's system call filter",
             ),
         ],
     ),
@@ -91,21 +91,24 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit bench notify", "host against sandbox"),
             (
                 "culprit bench notify --reader tail-F,cat-fifo --place host --place docker:@host",
-                "the place's own programs",
+                "with programs of the place",
             ),
         ],
     ),
     (
         "bench net",
         &[
-            ("culprit bench net --place host --place docker:@host", "every way to a container"),
+            (
+                "culprit bench net --place host --place docker:@host",
+                "every network path to a container",
+            ),
             (
                 "culprit bench net --place docker:@host,net=host --place docker:@host,net=bridge",
-                "two ways",
+                "two network paths",
             ),
             (
                 "culprit bench net --dns db.internal --place host --place docker:@host",
-                "and what looking up a name costs",
+                "also the cost of a name lookup",
             ),
         ],
     ),
@@ -118,7 +121,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit bench start --cold --place host --place docker:@host",
-                "and from an image that is not in the page cache",
+                "also from an image that is not in the page cache",
             ),
         ],
     ),
@@ -126,14 +129,14 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "bench memory",
         &[
             ("culprit bench memory", "host against sandbox"),
-            ("culprit bench memory --size 256m", "more of it"),
+            ("culprit bench memory --size 256m", "with more memory"),
         ],
     ),
     (
         "bench pressure",
         &[(
             "culprit bench pressure --place host --place docker:@host",
-            "128 MiB read again, also with 64 MiB of memory",
+            "read 128 MiB repeatedly, also with a limit of 64 MiB",
         )],
     ),
     (
@@ -141,7 +144,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             (
                 "culprit bench quota --place host --place docker:@host",
-                "without and with half a CPU",
+                "without a quota, and with half a CPU",
             ),
             (
                 "culprit bench quota --place host --place docker:@host,cpus=1.5",
@@ -149,7 +152,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit bench quota --siblings 4 --place host --place docker:@host",
-                "the share of a CPU beside 4 busy threads",
+                "share of a CPU next to 4 busy threads of the host",
             ),
         ],
     ),
@@ -171,7 +174,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit bench cmd --prepare 'rm -f out.db' './load old' './load new' --record r",
-                "each run from the same start, and what differs",
+                "reset before each run; record what differs",
             ),
         ],
     ),
@@ -185,7 +188,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit verify --before ./a --after ./b --no-record --fail-on slower,unclear",
-                "a gate: exit with 1 unless it is as fast",
+                "exit with 1 if ./b is slower or the verdict is unclear",
             ),
         ],
     ),
@@ -216,18 +219,18 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit report make-1.culprit -o report.html", "one page to keep or to send"),
             (
                 "culprit report run.culprit --fail-on high",
-                "exit with 1 when something dominates the time",
+                "exit with 1 if a finding has the severity high",
             ),
         ],
     ),
     (
         "findings",
         &[
-            ("culprit findings run.culprit", "what is wrong, the dearest first"),
-            ("culprit findings run.culprit --json", "the same for programs"),
+            ("culprit findings run.culprit", "problems, the most expensive first"),
+            ("culprit findings run.culprit --json", "the same as JSON"),
             (
                 "culprit findings run.culprit --fail-on lock-contention",
-                "exit with 1 when threads fight over a lock",
+                "exit with 1 if threads compete for a lock",
             ),
         ],
     ),
@@ -242,7 +245,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit top run.culprit --thread worker --from 2s --to 5s",
-                "of some threads, in a span of time",
+                "only some threads, in a time range",
             ),
         ],
     ),
@@ -250,20 +253,23 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "tree",
         &[
             ("culprit tree run.culprit", "from the root, big branches only"),
-            ("culprit tree run.culprit --metric blocked --fold-pct 5", "what was waited for"),
+            (
+                "culprit tree run.culprit --metric blocked --fold-pct 5",
+                "blocked time; small nodes are folded",
+            ),
         ],
     ),
     (
         "callers",
         &[
-            ("culprit callers 'libc.so.6!read' run.culprit", "who reads"),
+            ("culprit callers 'libc.so.6!read' run.culprit", "functions that call read"),
             ("culprit callers malloc run.culprit --metric cpu", "a pattern finds the function"),
         ],
     ),
     (
         "callees",
         &[
-            ("culprit callees 'app!serve' run.culprit", "what serving consists of"),
+            ("culprit callees 'app!serve' run.culprit", "functions that `serve` calls"),
             ("culprit callees main run.culprit --metric blocked", "what main waits for"),
         ],
     ),
@@ -271,22 +277,22 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "butterfly",
         &[
             ("culprit butterfly 'app!parse' run.culprit", "callers above, callees below"),
-            ("culprit butterfly parse run.culprit --json", "the same for programs"),
+            ("culprit butterfly parse run.culprit --json", "the same as JSON"),
         ],
     ),
     (
         "flame",
         &[
             ("culprit flame run.culprit", "as text, on the terminal"),
-            ("culprit flame run.culprit -o run.svg", "as a picture that needs nothing else"),
+            ("culprit flame run.culprit -o run.svg", "as an SVG picture"),
             ("culprit flame run.culprit --metric cpu -o run.html", "as an interactive page"),
         ],
     ),
     (
         "source",
         &[
-            ("culprit source 'app!parse' run.culprit", "its lines with their time"),
-            ("culprit source parse run.culprit --metric cpu --json", "the same for programs"),
+            ("culprit source 'app!parse' run.culprit", "source lines with their time"),
+            ("culprit source parse run.culprit --metric cpu --json", "the same as JSON"),
         ],
     ),
     (
@@ -299,35 +305,38 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit diff runs-old runs-new --work 1000:rows -o diff.svg",
-                "a row's time, as a flame graph",
+                "time per row, as a flame graph",
             ),
         ],
     ),
     (
         "wakers",
         &[
-            ("culprit wakers run.culprit", "the costliest waits and who ended them"),
+            (
+                "culprit wakers run.culprit",
+                "the most expensive waits, and the threads that ended them",
+            ),
             (
                 "culprit wakers run.culprit --metric blocked.lock --thread worker",
-                "for a lock, of some threads",
+                "only waits for locks, of some threads",
             ),
         ],
     ),
     (
         "activities",
         &[
-            ("culprit activities run.culprit", "how long each kind took, and the slowest ten"),
-            ("culprit activities run.culprit --name request", "how the latencies are distributed"),
-            ("culprit tree run.culprit --root activities", "the call tree below them"),
+            ("culprit activities run.culprit", "latencies of each name, and the slowest ten"),
+            ("culprit activities run.culprit --name request", "distribution of the latencies"),
+            ("culprit tree run.culprit --root activities", "call tree below the activities"),
         ],
     ),
     (
         "critical-path",
         &[
-            ("culprit critical-path run.culprit", "what the command's end waited for"),
+            ("culprit critical-path run.culprit", "what the run time of the command depended on"),
             (
                 "culprit critical-path run.culprit --thread worker --from 1s --to 2s",
-                "a thread's second, link by link",
+                "one second of a thread, link by link",
             ),
         ],
     ),
@@ -338,19 +347,16 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit phases run.culprit --thread main --limit 10", "of one thread, in detail"),
             (
                 "culprit top run.culprit --from 0s --to 0.8s",
-                "functions of one phase; the first command names its range",
+                "functions of one phase; `phases` prints its range",
             ),
         ],
     ),
     (
         "presets",
         &[
-            ("culprit presets", "what `--preset` can name"),
-            (
-                "culprit presets save mine --group '{%}!=>module $1' --fold-pct 1",
-                "keep one for later",
-            ),
-            ("culprit presets delete mine", "and forget it"),
+            ("culprit presets", "list all presets"),
+            ("culprit presets save mine --group '{%}!=>module $1' --fold-pct 1", "save a preset"),
+            ("culprit presets delete mine", "delete it"),
         ],
     ),
     (
@@ -359,7 +365,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit sql run.culprit \"SELECT * FROM thread_states\"", "time by thread and cause"),
             (
                 "culprit sql run.culprit \"SELECT * FROM top_functions ORDER BY self_cpu DESC\"",
-                "a profile",
+                "functions by CPU time",
             ),
             (
                 "culprit sql runs/ \"SELECT recording, sum(total) FROM thread_states GROUP BY 1\"",
@@ -377,7 +383,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit import script.txt -o run.culprit", "what `perf script` printed"),
             ("culprit import view.perfView.xml.zip", "a view that PerfView saved"),
-            ("culprit import stacks.txt --format collapsed", "without asking its bytes"),
+            ("culprit import stacks.txt --format collapsed", "without detecting the format"),
         ],
     ),
     (
@@ -390,7 +396,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "culprit export run.culprit --to collapsed --thread worker --from 2s -o w.folded",
-                "some threads, from a point on",
+                "some threads, from 2 s on",
             ),
             ("culprit export run.culprit --to svg --metric blocked -o b.svg", "a flame graph"),
         ],
@@ -406,28 +412,34 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "casebook",
         &[
             ("culprit casebook list", "all cases"),
-            ("culprit casebook show tail-poll", "one of them"),
-            ("culprit casebook run tail-poll", "measured on this machine"),
+            ("culprit casebook show tail-poll", "show one case"),
+            ("culprit casebook run tail-poll", "measure one case on this machine"),
         ],
     ),
-    ("casebook list", &[("culprit casebook list --dir cases", "your own, and what they need")]),
-    ("casebook show", &[("culprit casebook show tail-poll", "what was seen, and what changes it")]),
+    (
+        "casebook list",
+        &[("culprit casebook list --dir cases", "your own cases, and what they need")],
+    ),
+    ("casebook show", &[("culprit casebook show tail-poll", "story, fix and commands of a case")]),
     (
         "casebook run",
         &[
             ("culprit casebook run tail-poll cold-start", "two cases"),
             ("culprit casebook run --all --short", "all that this machine can run, in few rounds"),
-            ("culprit casebook run mine --dir cases --keep out", "your own; its recordings stay"),
+            (
+                "culprit casebook run mine --dir cases --keep out",
+                "your own case; keep its recordings",
+            ),
         ],
     ),
     (
         "doctor",
         &[
-            ("culprit doctor", "what may be recorded here, and how to be allowed more"),
-            ("culprit doctor --place sandbox", "and what a place looks like from inside"),
+            ("culprit doctor", "what Culprit can record, and how to allow more"),
+            ("culprit doctor --place sandbox", "also check a place from inside"),
             (
                 "culprit doctor --no-probes --place docker:app:1",
-                "an image's layers, and what is stored in vain",
+                "layers of an image, and wasted space",
             ),
         ],
     ),

@@ -14,13 +14,16 @@ use super::parse;
 /// Arguments of `import`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ImportArgs {
-    /// Another profiler's file, also packed by gzip, zstd or zip
+    /// Another profiler's file; it can be compressed with gzip, zstd or zip
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The recording to write; else one in this folder, named after FILE
+    /// The recording to write. By default, a file in the current folder, named after FILE
     #[arg(long, short, value_name = "REC", value_parser = parse::file)]
     pub output: Option<PathBuf>,
-    /// Read it as this; else its bytes tell what it is
+    /// Replace the file at `--output`
+    #[arg(long)]
+    pub force: bool,
+    /// The format of FILE. By default, Culprit detects it from the content
     #[arg(long, value_name = "F", value_parser = formats(Format::can_read))]
     pub format: Option<Format>,
 }
@@ -31,10 +34,10 @@ pub(crate) struct ExportArgs {
     /// What to write.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// As what
+    /// The format to write
     #[arg(id = "target", long = "to", value_name = "FMT", value_parser = targets())]
     pub to: Target,
-    /// The file to write; else it goes to stdout
+    /// The file to write. By default, stdout
     #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// What to keep of it.

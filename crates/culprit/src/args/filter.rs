@@ -16,15 +16,15 @@ pub(super) const HEADING: &str = "Filter";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct FilterArgs {
-    /// What stacks weigh: wall, cpu, blocked, runnable or a cause such as `blocked.disk` (ns);
-    /// waits, faults (count); imports have others. Where a recording has no thread time, `wall`
-    /// stands for the first metric that it has
+    /// What to measure: wall, cpu, blocked, runnable or a cause such as `blocked.disk` (ns); waits
+    /// or faults (count). Imported recordings have other metrics. In a recording without thread
+    /// time, `wall` means its first metric
     #[arg(long, value_name = "M", default_value = "wall", env = variables::METRIC, value_parser = metric())]
     pub metric: Metric,
-    /// Keep time from here on, from the recording's start: `12.5ms`, `3s`
+    /// Keep time from this point on, counted from the start of the recording: `12.5ms`, `3s`
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub from: Option<Time>,
-    /// Keep time up to here
+    /// Keep time up to this point
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub to: Option<Time>,
     /// Keep processes whose `NAME (PID)` matches
@@ -33,41 +33,41 @@ pub(crate) struct FilterArgs {
     /// Keep threads whose `NAME (TID)` matches
     #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
     pub thread: String,
-    /// Keep what threads did for activities whose name matches, and for their parts
+    /// Keep the work of threads on activities whose name matches, and on parts of these activities
     #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
     pub activity: String,
-    /// What stands at the root end of stacks: `threads`, or `activities` and below them threads
+    /// Root of the stacks: `threads`, or `activities` with the threads below them
     #[arg(long, value_name = "WHAT", default_value = "threads", value_parser = root())]
     pub root: Root,
     /// Group frames: `PAT->NAME` or `PAT=>NAME`, separated by `;`
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::GROUP)]
     pub group: String,
-    /// Give the cost of matching frames to their callers
+    /// Remove matching frames and add their cost to their callers
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::FOLD)]
     pub fold: String,
-    /// Fold what is below N percent of the total
+    /// Fold nodes below N percent of the total
     #[arg(long, value_name = "N", value_parser = percent)]
     pub fold_pct: Option<f64>,
-    /// Keep stacks in which every pattern matches some frame
+    /// Keep stacks in which every pattern matches at least one frame
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
     pub inc: String,
-    /// Drop stacks in which any pattern matches any frame
+    /// Drop stacks in which any pattern matches a frame
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
     pub exc: String,
-    /// Named groups and folds, as `culprit presets` lists them; separated by commas
+    /// Use these presets (named groups and folds), separated by commas; `culprit presets` lists them
     #[arg(long = "preset", value_name = "NAME", value_delimiter = ',')]
     pub presets: Vec<String>,
-    /// Show processes of one program, and threads of one name, as one
+    /// Show all processes of one program as one process, and all threads of one name as one thread
     #[arg(long)]
     pub erase_ids: bool,
-    /// Keep the samples that pass through a name as it is shown, and show them without groups and
-    /// folds
+    /// Keep the samples whose stack contains this name, as a view shows it; show them without groups
+    /// and folds
     #[arg(long, value_name = "NAME", conflicts_with = "drill_own")]
     pub drill: Option<String>,
-    /// As `--drill`, for the samples that end at the name
+    /// As `--drill`, but keep only the samples whose stack ends at this name
     #[arg(long, value_name = "NAME")]
     pub drill_own: Option<String>,
-    /// Show each sample as its last frame alone
+    /// Show only the last frame of each sample
     #[arg(long)]
     pub flat: bool,
     /// Rows to show; 0 shows all
@@ -88,7 +88,7 @@ fn root() -> impl clap::builder::TypedValueParser<Value = Root> {
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
-        _ => Err(format!("`{text}` is no percentage from 0 to 100")),
+        _ => Err(format!("`{text}` is not a percentage from 0 to 100")),
     }
 }
 
@@ -103,9 +103,11 @@ impl FilterArgs {
         {
             let (from, to) = (Nanos(from.0), Nanos(to.0));
             return Err(Failure::bad_input(format!(
-                "read the filter: `--from` at {from} is not before `--to` at {to}"
+                "cannot use the filter: `--from` at {from} is not before `--to` at {to}"
             ))
-            .hint("both count from the recording's start, as in `--from 2s --to 3.5s`"));
+            .hint(
+                "both times count from the start of the recording, as in `--from 2s --to 3.5s`",
+            ));
         }
         Ok(Filter {
             metric: self.metric,

@@ -46,11 +46,11 @@ pub(crate) use views::{
 };
 pub(crate) use why::WhyArgs;
 
-/// Of every subcommand, but for `record`, which ends as its command does. One line.
+/// Of every subcommand except `record`, which exits with the code of its command. One line.
 const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 found (--fail-on), 2 wrong input, 3 machine refuses, 130 Ctrl-C";
+    "Exit codes: 0 success, 1 --fail-on matched, 2 wrong input, 3 machine refuses, 130 Ctrl-C";
 
-/// Says why a program is slow, or slower in the container than outside it.
+/// Shows why a program is slow, and why it is slower in a container than on the host.
 #[derive(Debug, Parser)]
 #[command(name = "culprit", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -66,14 +66,14 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct GlobalArgs {
-    /// Print one JSON document on stdout, a failure too; all else goes to stderr, also what a
-    /// recorded command prints
+    /// Print one JSON document on stdout, also for a failure. Everything else goes to stderr, also
+    /// the output of a recorded command
     #[arg(long, global = true, env = named::JSON)]
     pub json: bool,
-    /// No progress, hints or summaries on stderr; errors stay
+    /// Print no progress, hints or summaries on stderr. Errors and warnings are still printed
     #[arg(long, short, global = true, env = named::QUIET)]
     pub quiet: bool,
-    /// When to use colour; `auto` means on a terminal and without `NO_COLOR`
+    /// When to use colours. `auto`: on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", env = named::COLOR)]
     pub color: ColorChoice,
 }
@@ -85,65 +85,65 @@ pub(crate) enum ColorChoice {
     Auto,
     /// Also into pipes and files.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command in several places, say how much slower it is where, and why
+    /// Run a command in several places; show where it is slower, by how much, and why
     Why(WhyArgs),
-    /// Measure commands and places by standard work, in paired rounds
+    /// Time commands, or measure places with standard workloads, in paired rounds
     Bench(BenchArgs),
-    /// Is the fix real: time two command lines against each other, and say which findings went away
+    /// Check a fix: compare the times of two command lines, and list the findings that are gone
     Verify(VerifyArgs),
     /// Record where every thread's wall-clock time goes
     Record(RecordArgs),
-    /// One screen, or one HTML page, that says where the time of a recording went
+    /// Show where the time of a recording went, on one screen or one HTML page
     Report(ReportArgs),
-    /// The ranked findings of a recording
+    /// List the findings of a recording, ranked
     Findings(FindingsArgs),
-    /// Functions by their own and total time
+    /// List functions by own and total time
     Top(TopArgs),
-    /// The call tree from the root
+    /// Show the call tree from the root
     Tree(ViewArgs),
-    /// Who calls a function, and for how much time
+    /// Show the callers of a function, with their times
     Callers(NameArgs),
-    /// What a function calls, and for how much time
+    /// Show the functions that a function calls, with their times
     Callees(NameArgs),
-    /// A function's callers, itself and its callees in one view
+    /// Show a function between its callers and its callees
     Butterfly(NameArgs),
-    /// A flame graph: text, SVG or HTML
+    /// Draw a flame graph as text, SVG or HTML
     Flame(FlameArgs),
-    /// What each source line of a function weighs
+    /// Show the cost of each source line of a function
     Source(NameArgs),
-    /// What changed between two recordings, or two sets of them
+    /// Show what changed between two recordings, or between two sets of recordings
     Diff(DiffArgs),
-    /// Who ended the waits, where they were, and what they had waited for
+    /// Show waits, the thread that ended each wait, and what that thread had waited for
     Wakers(ViewArgs),
-    /// How long requests and operations took, and how that time passed
+    /// Show the latencies of requests and operations, and where that time went
     Activities(ActivitiesArgs),
-    /// What a thread's time was really spent on, followed through wakers
+    /// Show the critical path: the work and the waits that a thread's time depended on
     #[command(name = "critical-path")]
     CriticalPath(PathArgs),
-    /// Start-up, steady state and end of a run, by where what it does changes
+    /// Split a run into start-up, steady state and end
     Phases(PathArgs),
-    /// Named groups and folds for `--preset`: list, save, delete
+    /// List, save or delete presets: named groups and folds for `--preset`
     Presets(PresetsArgs),
-    /// Questions in SQL over the tables of one or many recordings
+    /// Query the tables of one or many recordings with SQL
     Sql(SqlArgs),
-    /// A recording from another profiler's file
+    /// Convert another profiler's file to a recording
     Import(ImportArgs),
-    /// What a filter keeps of a recording, as another profiler's file or as a picture
+    /// Write a recording, or a filtered part of it, as another profiler's file or as a picture
     Export(ExportArgs),
-    /// A finding's page: what it means, why it costs time, what to do
+    /// Explain a finding: what it means, why it costs time, what to do
     Explain(ExplainArgs),
-    /// The worked cases: published slow-downs that run here, each with the finding that tells it
+    /// List, show or run worked cases: published slow-downs, each with its finding
     Casebook(CasebookArgs),
-    /// What this machine or place allows, and what is degraded without it
+    /// Check what this machine or a place allows, and what is degraded
     Doctor(DoctorArgs),
-    /// Completions for a shell, on stdout
+    /// Print completions for a shell on stdout
     Completions(CompletionsArgs),
     /// Write the manual pages into a folder
     #[command(hide = true)]
@@ -201,9 +201,9 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
     let message = message.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let suggested = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(format!("do you mean `{text}`?")),
+        Some(ContextValue::String(text)) => Some(format!("did you mean `{text}`?")),
         Some(ContextValue::Strings(all)) if !all.is_empty() => {
-            Some(format!("do you mean `{}`?", all.join("`, `")))
+            Some(format!("did you mean `{}`?", all.join("`, `")))
         }
         _ => None,
     };
@@ -218,7 +218,7 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
         asked.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
     let whose = if path == "culprit" { String::new() } else { format!(" of `{path}`") };
     let names = names.join(", ");
-    failure.hint(format!("subcommands{whose} are {names}; `{path} --help` says more"))
+    failure.hint(format!("subcommands{whose}: {names}; `{path} --help` explains them"))
 }
 
 /// The command whose subcommand is wrong, with all the words that lead to it: as the usage has it that clap

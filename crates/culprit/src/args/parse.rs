@@ -10,7 +10,7 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let value: f64 = number.trim().parse().map_err(|_| {
-        format!("`{text}` is no time; write a number and a unit, as in `12.5ms` or `3s`")
+        format!("`{text}` is not a time; write a number and a unit, as in `12.5ms` or `3s`")
     })?;
     let scale = match unit {
         "ns" => 1.0,
@@ -21,14 +21,16 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
         "h" => 3600e9,
         _ => {
             return Err(format!(
-                "`{unit}` is no unit of time; known: ns, us, ms, s, m, h, as in `12.5ms`"
+                "`{unit}` is not a unit of time; use ns, us, ms, s, m or h, as in `12.5ms`"
             ));
         }
     };
     let nanos = value * scale;
     // 2^53 ns are 104 days: beyond it a float no longer counts single nanoseconds.
     if !(0.0..9.0e15).contains(&nanos) {
-        return Err(format!("`{text}` is outside 0 to 104 days; write it as in `12.5ms` or `3s`"));
+        return Err(format!(
+            "`{text}` is not between 0 and 104 days; write it as in `12.5ms` or `3s`"
+        ));
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -42,14 +44,14 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
 /// How long something may take: a duration that is not 0.
 pub(crate) fn limit(text: &str) -> Result<Nanos, String> {
     match duration(text)? {
-        Nanos::ZERO => Err("it is no time at all; write it as in `10s` or `500ms`".to_owned()),
+        Nanos::ZERO => Err("the time must be longer than 0, as in `10s` or `500ms`".to_owned()),
         length => Ok(length),
     }
 }
 
 /// A number of bytes: `1k`, `64m`, `2g`, binary; a bare number is bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no size; write it as in `4k`, `64m` or `2g`");
+    let wrong = || format!("`{text}` is not a size; write it as in `4k`, `64m` or `2g`");
     let lower = text.trim().to_ascii_lowercase();
     let (number, shift) = match lower.strip_suffix(['k', 'm', 'g']) {
         Some(number) if lower.ends_with('k') => (number, 10),
@@ -84,7 +86,7 @@ impl Work {
 
 /// `N:UNIT`, as in `8:rows`.
 pub(crate) fn work(text: &str) -> Result<Work, String> {
-    let form = || format!("`{text}` is no amount of work; write it as in `8:rows`");
+    let form = || format!("`{text}` is not an amount of work; write it as in `8:rows`");
     let (amount, unit) = text.split_once(':').ok_or_else(form)?;
     let amount: f64 = amount.parse().map_err(|_| form())?;
     if !amount.is_finite() || amount <= 0.0 || unit.is_empty() {
@@ -97,7 +99,7 @@ pub(crate) fn work(text: &str) -> Result<Work, String> {
 pub(super) fn file(text: &str) -> Result<PathBuf, String> {
     match text {
         "-" => {
-            Err("`-` is no file here; `/dev/stdout` is standard output, `./-` a file of that name"
+            Err("`-` is not a file name here; write `/dev/stdout` for standard output, or `./-`"
                 .to_owned())
         }
         path => Ok(PathBuf::from(path)),

@@ -15,43 +15,43 @@ use super::{FailOnVerdict, parse};
 /// Options of measuring places.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProbeArgs {
-    /// Measure this place; may be given several times, the first is what the others are compared with [default: host, and sandbox]
-    #[arg(long, value_name = "P", long_help = format!("Measure this place; may be given several times, the first is what the others are compared with [default: host, and sandbox]\n\n{}", super::places::FORMS), env = crate::settings::variables::PLACES, value_delimiter = ' ')]
+    /// Measure this place. Repeat for several places; the first is the baseline [default: host and sandbox]
+    #[arg(long, value_name = "P", long_help = format!("Measure this place. Repeat for several places; the first is the baseline [default: host and sandbox]\n\n{}", super::places::FORMS), env = crate::settings::variables::PLACES, value_delimiter = ' ')]
     pub place: Vec<String>,
-    /// Where in containers the work's files lie: `layer`, `volume`, `tmpfs`, each with `:/PATH` if you like; may be given several times [default: layer and volume]
+    /// Where containers keep the work files: `layer`, `volume` or `tmpfs`, each optionally with `:/PATH`. Repeat for several locations [default: layer and volume]
     #[arg(long, value_name = "WHERE", value_parser = location)]
     pub at: Vec<culprit_probe::Location>,
-    /// Rounds that are run first and not counted
+    /// Rounds to run first, without counting them
     #[arg(long, short, value_name = "N", default_value = "1")]
     pub warmup: u32,
-    /// Run exactly so many rounds; by default they end when the intervals are narrow enough
+    /// Run exactly this many rounds. By default, rounds end when the intervals are narrow enough
     #[arg(long, short, visible_alias = "runs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rounds: Option<u32>,
-    /// Run at least so many rounds; with fewer than 5 only large effects are believed [default: 9, of probes whose rounds take long fewer]
+    /// Run at least this many rounds. With fewer than 5, only large effects give a verdict [default: 9; fewer for probes with long rounds; 1 with `--budget`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub min: Option<u32>,
-    /// Run at most so many rounds
+    /// Run at most this many rounds
     #[arg(long, value_name = "N", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max: u32,
-    /// End within this time, after one round at least: `30s`, `5m`; `--min` and `--rounds` go before it [default: 1m, but never before the least rounds]
+    /// End within this time, but after at least one round: `30s`, `5m`. `--min` and `--rounds` take precedence [default: 1m, but at least the minimum number of rounds]
     #[arg(long, value_name = "TIME", value_parser = parse::limit)]
     pub budget: Option<Nanos>,
-    /// What differs by less is the same: `5` is 5 %
+    /// Differences below this percentage count as the same: `5` is 5 %
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = super::measure::band)]
     pub band: f64,
-    /// Leave out the arms that show the noise: the first place once more, and the host in a cgroup
+    /// Leave out the control arms, which show the noise: the first place again, and the host in a cgroup
     #[arg(long)]
     pub no_control: bool,
-    /// Exit with 1 when a verdict about a place is one of these
+    /// Exit with 1 if a place has one of these verdicts
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub fail_on: Vec<FailOnVerdict>,
-    /// Keep the results as JSON, for `culprit bench compare`
+    /// Save the results as JSON, for `culprit bench compare`
     #[arg(long, value_name = "F")]
     pub save: Option<PathBuf>,
-    /// Write one HTML page with every round as a point, intervals and latency curves
+    /// Write an HTML page with every round as a point, intervals and latency curves
     #[arg(long, value_name = "F")]
     pub html: Option<PathBuf>,
-    /// Write the values of all rounds as comma-separated values; `-` is stdout
+    /// Write the values of all rounds as CSV; `-` is stdout
     #[arg(long, value_name = "F")]
     pub export_csv: Option<PathBuf>,
     /// Write the table as Markdown; `-` is stdout
@@ -62,16 +62,16 @@ pub(crate) struct ProbeArgs {
 /// Arguments of `bench compare`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BenchCompareArgs {
-    /// Results that `culprit bench … --save` has kept
+    /// Results saved with `culprit bench … --save`
     #[arg(value_name = "BEFORE")]
     pub before: PathBuf,
-    /// Later results of the same work; each is compared with the first
+    /// Later results of the same work. Each file is compared with BEFORE
     #[arg(value_name = "AFTER", required = true)]
     pub after: Vec<PathBuf>,
-    /// What differs by less is the same: `5` is 5 %
+    /// Differences below this percentage count as the same: `5` is 5 %
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = super::measure::band)]
     pub band: f64,
-    /// Exit with 1 when a verdict is one of these
+    /// Exit with 1 if a verdict is one of these
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub fail_on: Vec<FailOnVerdict>,
 }
@@ -79,10 +79,10 @@ pub(crate) struct BenchCompareArgs {
 /// Arguments of `bench syscall`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SyscallArgs {
-    /// Calls in a batch
+    /// Calls per batch
     #[arg(long, value_name = "N", default_value = "30000", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub calls: u32,
-    /// Batches of each call a round
+    /// Batches of each call per round
     #[arg(long, value_name = "N", default_value = "9", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub batches: u32,
     #[command(flatten)]
@@ -92,10 +92,10 @@ pub(crate) struct SyscallArgs {
 /// Arguments of `bench files`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FilesArgs {
-    /// Files in a round's folder
+    /// Files in the folder of a round
     #[arg(long, value_name = "N", default_value = "1500", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub files: u32,
-    /// Bytes in each file: `1k`, `64k`
+    /// Size of each file: `1k`, `64k`
     #[arg(long, value_name = "SIZE", default_value = "1k", value_parser = file_size)]
     pub size: u32,
     /// Records in the batch that ends with one fsync
@@ -108,10 +108,10 @@ pub(crate) struct FilesArgs {
 /// Arguments of `bench copy-up`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CopyUpArgs {
-    /// Sizes of the files: 64k, 1m, 64m, 1g
+    /// File sizes: 64k, 1m, 64m, 1g
     #[arg(long, value_name = "SIZE", value_delimiter = ',', default_value = "64k,1m,64m", value_parser = copied_size)]
     pub size: Vec<Size>,
-    /// Change the modes of so many small files, too, as `chmod -R` does; 0 for none
+    /// Also change the mode of this many small files, as `chmod -R` does; 0 for none
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub tree: u32,
     #[command(flatten)]
@@ -121,13 +121,13 @@ pub(crate) struct CopyUpArgs {
 /// Arguments of `bench notify`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NotifyArgs {
-    /// Ways in which a reader learns of rows: tail, tail-exhausted, inotify, poll-1ms, poll-10ms, poll-50ms, poll-1s, fifo, pipe; or programs of the place: tail-F, tail-f, busybox-tail, cat-fifo
+    /// How the reader notices new rows: tail, tail-exhausted, inotify, poll-1ms, poll-10ms, poll-50ms, poll-1s, fifo, pipe; or a program of the place: tail-F, tail-f, busybox-tail, cat-fifo
     #[arg(long, value_name = "HOW", value_delimiter = ',', default_value = "tail,inotify,fifo", value_parser = reader)]
     pub reader: Vec<Reader>,
-    /// What the writer does between a row's arrival and the next row: `50ms`
+    /// Pause of the writer between a row's arrival and the next row: `50ms`
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = parse::limit)]
     pub think: Nanos,
-    /// How long rows go to and fro in each round: `1.5s`
+    /// Length of the closed loop in each round: write a row, wait for its arrival, pause: `1.5s`
     #[arg(long, value_name = "TIME", default_value = "1.5s", value_parser = parse::limit)]
     pub duration: Nanos,
     #[command(flatten)]
@@ -137,22 +137,22 @@ pub(crate) struct NotifyArgs {
 /// Arguments of `bench net`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NetArgs {
-    /// Trips of one byte on one connection
+    /// Round trips of one byte on one connection
     #[arg(long, value_name = "N", default_value = "4000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub trips: u32,
-    /// Connections, each with one byte there and back
+    /// Connections to open, each with a round trip of one byte
     #[arg(long, value_name = "N", default_value = "300", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub connects: u32,
-    /// How long bytes are sent, and how long pages are asked for
+    /// Length of each of three tests: throughput, HTTP requests, requests at a fixed rate
     #[arg(long, value_name = "TIME", default_value = "400ms", value_parser = parse::limit)]
     pub duration: Nanos,
-    /// Requests a second of the load at a fixed rate
+    /// Requests per second in the fixed-rate test
     #[arg(long, value_name = "N", default_value = "500", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rate: u32,
-    /// Have each place look this name up, too, by the name servers of its own `/etc/resolv.conf`; without this nothing is ever looked up
+    /// Also look up this name in each place, with the name servers of its `/etc/resolv.conf`. Without this option, nothing is looked up
     #[arg(long, value_name = "NAME")]
     pub dns: Option<Name>,
-    /// Ask this name server instead: `127.0.0.1`, `10.0.0.2:5353`
+    /// Use this name server instead: `127.0.0.1`, `10.0.0.2:5353`
     #[arg(long, value_name = "ADDRESS", value_parser = name_server, requires = "dns")]
     pub dns_server: Option<SocketAddr>,
     #[command(flatten)]
@@ -162,19 +162,19 @@ pub(crate) struct NetArgs {
 /// Arguments of `bench start`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StartArgs {
-    /// Programs started a round
+    /// Programs to start per round
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub spawns: u32,
-    /// Forks a round
+    /// Forks per round
     #[arg(long, value_name = "N", default_value = "300", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub forks: u32,
-    /// Leave out the arm in which the engine's runtime (runc, crun) makes a container without the engine
+    /// Leave out the arm in which the runtime (runc, crun) creates a container without the engine
     #[arg(long)]
     pub no_runtime: bool,
-    /// Begin containers from a program in their image, too, with and without the image's files in the page cache
+    /// Also start containers from a program in their image, with and without the image's files in the page cache
     #[arg(
         long,
-        long_help = "Begin containers from a program in their image, too, with and without the image's files in the page cache\n\nThe page cache is told to drop all files of the image, which the next start of any container of the same image reads from the disk again."
+        long_help = "Also start containers from a program in their image, with and without the image's files in the page cache\n\nThe probe drops all files of the image from the page cache. The next container of the same image reads them from the disk again."
     )]
     pub cold: bool,
     #[command(flatten)]
@@ -184,7 +184,7 @@ pub(crate) struct StartArgs {
 /// Arguments of `bench memory`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MemoryArgs {
-    /// How much memory, and how large a file: `32m`
+    /// Size of the memory and of the file: `32m`
     #[arg(long, value_name = "SIZE", default_value = "32m", value_parser = memory_size)]
     pub size: u64,
     #[command(flatten)]
@@ -194,13 +194,13 @@ pub(crate) struct MemoryArgs {
 /// Arguments of `bench pressure`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PressureArgs {
-    /// Bytes of the file that is read again and again
+    /// Size of the file that is read repeatedly
     #[arg(long, value_name = "SIZE", default_value = "128m", value_parser = memory_size)]
     pub size: u64,
-    /// Times that it is read a round
+    /// How often the file is read per round
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub passes: u32,
-    /// Measure containers that have no memory limit once more with this one
+    /// Measure containers without a memory limit a second time, with this limit
     #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = memory_size)]
     pub memory: u64,
     #[command(flatten)]
@@ -210,13 +210,13 @@ pub(crate) struct PressureArgs {
 /// Arguments of `bench quota`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct QuotaArgs {
-    /// Measure containers that have no quota once more with this one
+    /// Measure containers without a CPU quota a second time, with this quota
     #[arg(long, value_name = "CPUS", default_value = "0.5", value_parser = cpus)]
     pub cpus: NanoCpus,
-    /// Chunks of 30 ms of CPU time a round
+    /// Chunks of 30 ms of CPU time per round
     #[arg(long, value_name = "N", default_value = "25", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub chunks: u32,
-    /// Busy threads on the host beside which busy threads in the place get their share of one CPU; 0 for none
+    /// Busy threads on the host that compete with busy threads in the place for one CPU; 0 for none
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(0..=64))]
     pub siblings: u32,
     #[command(flatten)]
@@ -226,10 +226,10 @@ pub(crate) struct QuotaArgs {
 /// Arguments of `bench log`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
-    /// Lines a round
+    /// Lines per round
     #[arg(long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub lines: u32,
-    /// Bytes of a line, its end included
+    /// Bytes per line, including the line end
     #[arg(long, value_name = "N", default_value = "40", value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub bytes: u32,
     #[command(flatten)]
@@ -239,14 +239,16 @@ pub(crate) struct LogArgs {
 fn name_server(text: &str) -> Result<SocketAddr, String> {
     let alone = text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
     alone.or_else(|_| text.parse()).map_err(|_| {
-        format!("`{text}` is no address of a name server, as `127.0.0.1` or `127.0.0.1:5353`")
+        format!(
+            "`{text}` is not the address of a name server, as in `127.0.0.1` or `127.0.0.1:5353`"
+        )
     })
 }
 
 fn memory_size(text: &str) -> Result<u64, String> {
     match parse::size(text)? {
         size @ 65_536..=1_099_511_627_776 => Ok(size),
-        _ => Err("at least `64k` and at most `1024g`".to_owned()),
+        _ => Err("the size must be from `64k` to `1024g`".to_owned()),
     }
 }
 
@@ -258,7 +260,7 @@ fn cpus(text: &str) -> Result<NanoCpus, String> {
             reason = "the range was checked"
         )]
         Ok(cpus) if (0.01..=1024.0).contains(&cpus) => Ok(NanoCpus((cpus * 1e9) as u64)),
-        _ => Err(format!("`{text}` is no number of CPUs from 0.01 to 1024, as `0.5`")),
+        _ => Err(format!("`{text}` is not a number of CPUs from 0.01 to 1024, as in `0.5`")),
     }
 }
 
@@ -277,12 +279,12 @@ pub(super) fn one_of<T: Copy, const N: usize>(
     id: impl Fn(T) -> &'static str,
 ) -> Result<T, String> {
     let known = || all.map(&id).join(", ");
-    all.into_iter().find(|one| id(*one) == text).ok_or_else(|| format!("known: {}", known()))
+    all.into_iter().find(|one| id(*one) == text).ok_or_else(|| format!("known values: {}", known()))
 }
 
 fn file_size(text: &str) -> Result<u32, String> {
     let bytes = parse::size(text)?;
-    u32::try_from(bytes).map_err(|_| "a file of less than 4 GiB, as `1k`".to_owned())
+    u32::try_from(bytes).map_err(|_| "the size must be less than 4 GiB, as in `1k`".to_owned())
 }
 
 fn location(text: &str) -> Result<culprit_probe::Location, String> {

@@ -13,48 +13,48 @@ use crate::settings::variables;
 /// How user stacks are walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stacks {
-    /// Frame pointers everywhere, unwind tables on a share of the events.
+    /// Use frame pointers, and unwind tables for a share of the events.
     Auto,
-    /// Frame pointers only: cheapest; frames are missing where code keeps none.
+    /// Use only frame pointers: cheapest, but code without frame pointers lacks frames.
     Fp,
-    /// Unwind tables on every event that is sampled: complete, and dearer.
+    /// Use unwind tables for every sampled event: complete, but more expensive.
     Dwarf,
 }
 
 /// Arguments of `record`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RecordArgs {
-    /// The recording to write; by default the command's name with a number, as in `make-1.culprit`
+    /// The recording to write. By default, the command's name with a number, such as `make-1.culprit`
     #[arg(long, short, value_name = "F", value_parser = parse::file)]
     pub output: Option<PathBuf>,
-    /// Replace what is at `--output` even if it is no recording
+    /// Replace the file at `--output`
     #[arg(long)]
     pub force: bool,
-    /// Clock samples a second of CPU time
+    /// Clock samples per second of CPU time
     #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
-    /// End the recording after this time, and the command with it: `10`, `500ms`
+    /// End the recording and the command after this time: `10`, `500ms`
     #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
-    /// How user stacks are walked
+    /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,
-    /// Record every allocation of memory with its stack, which slows each one down by microseconds
+    /// Record every memory allocation with its stack; each one takes some microseconds longer
     #[arg(
         long,
-        long_help = "Record every allocation of memory with its stack\n\nAdds the metrics `allocs` and `alloc-bytes` to every view: what malloc, calloc, realloc, aligned_alloc and their relatives are asked for, in C libraries, in programs that have their own, and in other allocators by the names of their functions. Each allocation costs the program a trap into the kernel, some microseconds, so times are not true in such a recording; the report says how many there were and what they cost. Every process of the machine that uses the same library pays it while the recording lasts. Takes CAP_SYS_ADMIN (root)."
+        long_help = "Record every memory allocation with its stack\n\nAdds the metrics `allocs` and `alloc-bytes` to every view. They count the calls of malloc, calloc, realloc, aligned_alloc and similar functions, and the bytes requested. Culprit finds these functions in C libraries, in programs with an allocator of their own, and by name in other allocators.\n\nEach allocation takes a trap into the kernel, some microseconds, so the times in such a recording are too long. The report shows the number of allocations and their overhead. During the recording, every process on the machine that uses the same library has this overhead. Needs CAP_SYS_ADMIN (root)."
     )]
     pub alloc: bool,
-    /// Record the bytes that every call reads or writes, with its stack
+    /// Record the bytes that each call reads or writes, with its stack
     #[arg(
         long,
-        long_help = "Record the bytes that every call reads or writes, with its stack\n\nAdds the metric `io-bytes` to every view: what read, write, send, receive and their relatives moved, whether files, pipes or sockets are behind them. What a program maps, and what io_uring moves, makes no such call. Each one costs the program two to three microseconds, and every other system call of the machine a fifth of one while the recording lasts."
+        long_help = "Record the bytes that each call reads or writes, with its stack\n\nAdds the metric `io-bytes` to every view. It counts the bytes of read, write, send, receive and similar calls on files, pipes and sockets. It does not count mapped files and io_uring, which make no such calls.\n\nEach of these calls takes two to three microseconds longer. Every other system call on the machine takes 0.2 microseconds longer during the recording."
     )]
     pub io: bool,
-    /// Sample the processor's counters too: cycles, instructions, cache misses
+    /// Also sample the processor's counters: cycles, instructions, cache misses
     #[arg(
         long,
-        long_help = "Sample the processor's counters too\n\nAdds the metrics `cycles`, `instructions` and `cache-misses` to every view, as far as the machine has them, and with the first two the cycles an instruction takes to `top`. Virtual machines often have none; then the recording says so."
+        long_help = "Also sample the processor's counters\n\nAdds the metrics `cycles`, `instructions` and `cache-misses` to every view, if the machine has these counters. With the first two, `top` also shows the cycles per instruction. Virtual machines often have no counters; the recording then says so."
     )]
     pub counters: bool,
     /// Record starts and stops of an activity: `NAME=FUNCTION`, `NAME=serve:PORT`, ...
@@ -66,22 +66,22 @@ pub(crate) struct RecordArgs {
     /// Run the command in this place
     #[arg(long, value_name = "P", long_help = format!("Run the command in this place\n\n{FORMS}"), env = variables::RECORD_PLACE, conflicts_with_all = ["pid", "container", "cgroup", "all"])]
     pub place: Option<String>,
-    /// Record a running process and what it starts; may be given several times
-    #[arg(long, value_name = "N", conflicts_with_all = ["container", "cgroup", "all", "command"])]
+    /// Record a running process and the processes that it starts. Repeat for several processes
+    #[arg(long, value_name = "N", conflicts_with_all = ["container", "cgroup", "all"])]
     pub pid: Vec<i32>,
     /// Record a running container
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "all", "command"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "all"])]
     pub container: Option<String>,
-    /// Record everything in a cgroup, given as a folder
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["all", "command"])]
+    /// Record all processes in a cgroup, given as a folder
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["all"])]
     pub cgroup: Option<PathBuf>,
-    /// Record the whole machine, or with a command, everything while it runs
+    /// Record the whole machine; with a command, while the command runs
     #[arg(long)]
     pub all: bool,
-    /// Also write the rows as they were recorded, before intervals are built from them, to F
+    /// Also write the recorded rows to F, before intervals are built from them
     #[arg(long, value_name = "F", hide = true)]
     pub raw: Option<PathBuf>,
-    /// The command and its arguments; the exit code is the command's
+    /// The command and its arguments. Culprit exits with the exit code of the command
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "container", "cgroup", "all"])]
     pub command: Vec<String>,
 }

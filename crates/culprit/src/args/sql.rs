@@ -9,27 +9,27 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct SqlArgs {
-    /// Recordings and folders of them, then the question; `-` as the question reads it from stdin
+    /// Recordings or folders of recordings, then the question. `-` reads the question from stdin
     #[arg(value_name = "REC... QUESTION", required_unless_present = "file")]
     pub words: Vec<OsString>,
-    /// Read the question from a file, `-` is stdin; all words are then recordings
+    /// Read the question from a file; `-` is stdin. All arguments are then recordings
     #[arg(long, short, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Print comma-separated values under a line of names
+    /// Print CSV with a header line
     #[arg(long)]
     pub csv: bool,
-    /// Rows to print; 0 prints all. Else 100 as a table, and all with `--json` and `--csv`
+    /// Rows to print; 0 prints all. By default, 100 as a table, and all with `--json` or `--csv`
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
-    /// MiB that the tables and what is computed from them may take; else half of the machine's
+    /// Memory limit for the tables and the computation, in MiB. By default, half of the machine's
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
 }
 
 /// What stands below the options.
 const AFTER: &str = "\
-Tables are those of docs/format.md with a column `recording` and, where other tables name their \
-rows, `id`: join on both. Times and lengths are whole nanoseconds. Views such as thread_states, \
-top_functions, blocked_by_cause and wakers have names instead of numbers; docs/sql.md describes \
-them all, with worked questions. Questions only read. SQL is answered by the program `culprit-data`, which `make build` \
-puts beside this one.";
+docs/format.md describes the tables. Each table also has a column `recording`. A table has an `id` \
+if other tables refer to its rows: join on both. Times and durations are whole nanoseconds. \
+Views such as thread_states, top_functions, blocked_by_cause and wakers have names instead of \
+numbers. docs/sql.md describes all views and has worked questions. Questions only read. The \
+program `culprit-data` answers SQL; `make build` puts it next to this program.";

@@ -95,7 +95,11 @@ fn a_command_after_the_dashes_keeps_its_own_options() {
 
 #[test]
 fn record_wants_something_to_record() {
-    for line in ["culprit record", "culprit record --pid 1 -- ls", "culprit record --pid 1 --all"] {
+    for line in [
+        "culprit record",
+        "culprit record --pid 1 --place host -- ls",
+        "culprit record --pid 1 --all",
+    ] {
         assert!(matches!(parse(&Settings::none(), words(line)), Err(NotParsed::Clap(_))), "{line}");
     }
 }

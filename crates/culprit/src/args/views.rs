@@ -17,7 +17,7 @@ pub(crate) struct TopArgs {
     /// What to look at.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// List every name with these columns instead, separated by commas
+    /// Show these columns of every name instead of the usual table, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub columns: Vec<Column>,
     /// What to keep of it.
@@ -34,16 +34,16 @@ pub(crate) struct PresetsArgs {
     /// The preset to save or to delete
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Its groups
+    /// Groups of the preset
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
     pub group: String,
-    /// Its folds
+    /// Folds of the preset
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true)]
     pub fold: String,
-    /// Its percentage below which nodes are folded
+    /// The preset folds nodes below this percentage
     #[arg(long, value_name = "N", value_parser = percent)]
     pub fold_pct: Option<f64>,
-    /// What it shows, for the list
+    /// Description for the list of presets
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub meaning: String,
 }
@@ -53,25 +53,25 @@ pub(crate) struct PresetsArgs {
 pub(crate) enum PresetsAction {
     /// Show all presets.
     List,
-    /// Save one, or replace one of its name.
+    /// Save a preset; a preset with the same name is replaced.
     Save,
-    /// Delete a saved one.
+    /// Delete a saved preset.
     Delete,
 }
 
 /// Arguments of `diff`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiffArgs {
-    /// The recording, or the folder of recordings, before and after
+    /// The recording, or the folder of recordings, before and after the change
     #[arg(value_name = "BEFORE AFTER", num_args = 2)]
     pub recordings: Vec<PathBuf>,
-    /// Recordings or folders of the side before, where there are several
+    /// Recordings or folders of the side before, if there are several
     #[arg(long, value_name = "REC", num_args = 1.., requires = "after")]
     pub before: Vec<PathBuf>,
     /// Recordings or folders of the side after
     #[arg(long, value_name = "REC", num_args = 1.., requires = "before")]
     pub after: Vec<PathBuf>,
-    /// What one run does, as in `8:rows`: values are then per unit; twice where the sides differ
+    /// The work of one run, such as `8:rows`; values are then per unit. Give it twice if the sides differ
     #[arg(long, value_name = "N:UNIT", value_parser = parse::work)]
     pub work: Vec<Work>,
     /// What to compare, separated by commas
@@ -90,10 +90,10 @@ pub(crate) struct DiffArgs {
     pub filter: FilterArgs,
 }
 
-/// What a difference is told by.
+/// What a difference is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum By {
-    /// Why time passed.
+    /// Causes: why time passed.
     Cause,
     /// Functions by their own time.
     Function,
@@ -124,16 +124,16 @@ pub(crate) struct PathArgs {
     /// What to look at.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// Whose time: `NAME (TID)` or a part of it; else the recorded command's
+    /// The thread: `NAME (TID)` or a part of it. By default, the thread of the recorded command
     #[arg(long, value_name = "T")]
     pub thread: Option<String>,
-    /// From here on, from the recording's start: `12.5ms`, `3s`
+    /// Start of the time range, counted from the start of the recording: `12.5ms`, `3s`
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub from: Option<Time>,
-    /// Up to here
+    /// End of the time range
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub to: Option<Time>,
-    /// Links, or a phase's places, to show; 0 shows all
+    /// Links, or places of a phase, to show; 0 shows all
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 }
@@ -144,19 +144,20 @@ pub(crate) struct ActivitiesArgs {
     /// What to look at.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// Keep activities whose name matches, and show how their latencies are distributed
+    /// Keep activities whose name matches, and show the distribution of their latencies
     #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
     pub name: String,
-    /// Keep those that began in processes whose `NAME (PID)` matches
+    /// Keep activities that began in processes whose `NAME (PID)` matches
     #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
     pub process: String,
-    /// Keep those that began on threads whose `NAME (TID)` matches
+    /// Keep activities that began on threads whose `NAME (TID)` matches
     #[arg(long, value_name = "PAT", default_value = "", hide_default_value = true)]
     pub thread: String,
-    /// Keep those that began from here on, from the recording's start: `12.5ms`, `3s`
+    /// Keep activities that began from this point on, counted from the start of the recording:
+    /// `12.5ms`, `3s`
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub from: Option<Time>,
-    /// Keep those that began up to here
+    /// Keep activities that began up to this point
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub to: Option<Time>,
     /// Names to show; 0 shows all
@@ -178,7 +179,7 @@ pub(crate) struct ViewArgs {
 /// Arguments of `callers`, `callees` and `butterfly`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NameArgs {
-    /// The function: `module!function`, or a pattern that finds it
+    /// The function: `module!function`, or a pattern that matches it
     #[arg(value_name = "F")]
     pub function: String,
     /// What to look at.
@@ -195,7 +196,7 @@ pub(crate) struct FlameArgs {
     /// What to look at.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// Write a picture: `x.svg`, or an interactive page: `x.html`; else text on stdout
+    /// Write a picture (`x.svg`) or an interactive page (`x.html`) instead of text on stdout
     #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
     /// What to keep of it.
@@ -220,10 +221,10 @@ pub(crate) struct FindingsArgs {
     /// What to look at.
     #[command(flatten)]
     pub recording: RecordingArg,
-    /// Exit with 1 when a finding of this severity or above, or of this id, is listed
+    /// Exit with 1 if a listed finding has this id, or has this severity or a higher one
     #[arg(long, value_name = "SEVERITY|ID", env = variables::FAIL_ON)]
     pub fail_on: Option<String>,
-    /// List findings below 1 % of the wall time too
+    /// Also list findings below 1 % of the wall time
     #[arg(long)]
     pub all: bool,
     /// What to keep of it.
@@ -234,7 +235,7 @@ pub(crate) struct FindingsArgs {
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExplainArgs {
-    /// A finding's id, as `culprit findings` prints it; without one, all ids are listed
+    /// The id of a finding, as `culprit findings` prints it. Without an id, all ids are listed
     #[arg(value_name = "FINDING")]
     pub finding: Option<String>,
 }
@@ -242,10 +243,10 @@ pub(crate) struct ExplainArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also look at this place, and measure against the host what is unusual in it: host, sandbox, docker:IMAGE (with the image's layers), container:NAME, ...
-    #[arg(long, value_name = "P", long_help = format!("Also look at this place, and measure against the host what is unusual in it, which takes up to 20 seconds. Of an image all layers are read: what is deleted or replaced in a later layer is stored in vain\n\n{FORMS}"))]
+    /// Also check this place, and measure its unusual properties against the host: host, sandbox, docker:IMAGE (with the image's layers), container:NAME, ...
+    #[arg(long, value_name = "P", long_help = format!("Also check this place, and measure its unusual properties against the host. This takes up to 20 seconds. Of an image, all layers are read: files that a later layer deletes or replaces waste space\n\n{FORMS}"))]
     pub place: Option<String>,
-    /// Only look, measure nothing
+    /// Only check; measure nothing
     #[arg(long)]
     pub no_probes: bool,
 }
@@ -261,7 +262,7 @@ pub(crate) struct CompletionsArgs {
 /// Arguments of `man`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ManArgs {
-    /// The folder, made when it does not exist
+    /// The folder; it is created if it does not exist
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }

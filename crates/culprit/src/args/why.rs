@@ -13,41 +13,41 @@ use crate::settings::variables;
 /// Arguments of `why`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WhyArgs {
-    /// Run the command in this place; give it twice or more. The first is what the others are
-    /// compared with [default: host and sandbox]
-    #[arg(long, value_name = "P", long_help = format!("Run the command in this place; give it twice or more. The first is what the others are compared with [default: host and sandbox]\n\n{FORMS}"), env = variables::PLACES, value_delimiter = ' ')]
+    /// Run the command in this place. Give at least two places; the first is the baseline
+    /// [default: host and sandbox]
+    #[arg(long, value_name = "P", long_help = format!("Run the command in this place. Give at least two places; the first is the baseline [default: host and sandbox]\n\n{FORMS}"), env = variables::PLACES, value_delimiter = ' ')]
     pub place: Vec<String>,
-    /// Compare with this earlier recording of the same command instead of with another place; may be
-    /// given several times, which tells how much runs varied then. Without `--place` the runs are in
-    /// the recording's place
+    /// Compare with this earlier recording of the same command instead of with another place. Repeat
+    /// it to show how much the earlier runs varied. Without `--place`, the command runs in the place
+    /// of the recording
     #[arg(long, value_name = "RECORDING", conflicts_with = "instead")]
     pub against: Vec<PathBuf>,
-    /// Runs in each place, alternating
+    /// Runs in each place; the places take turns
     #[arg(long, value_name = "N", default_value = "5", env = variables::RUNS, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// Folder for the report and the recordings; by default `culprit-why-1` and so on
+    /// Folder for the report and the recordings. By default, `culprit-why-1` and so on
     #[arg(long, short, value_name = "DIR", env = variables::WHY_OUTPUT)]
     pub output: Option<PathBuf>,
-    /// What one run does, as in `8:rows`, so that rates can be told
+    /// The work of one run, such as `8:rows`, to show rates
     #[arg(long, value_name = "N:UNIT", value_parser = parse::work)]
     pub work: Option<Work>,
-    /// Measure another command line too, in the same places and rounds: the fix that you have in
-    /// mind. It runs in a shell
+    /// Also measure another command line, such as a possible fix, in the same places and rounds. It
+    /// runs in a shell
     #[arg(long, value_name = "CMD")]
     pub instead: Option<String>,
-    /// End a run after this time: `10`, `500ms`; for commands that do not end by themselves
+    /// End a run after this time: `10`, `500ms`. For commands that do not end by themselves
     #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
-    /// Clock samples a second of CPU time
+    /// Clock samples per second of CPU time
     #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
-    /// How user stacks are walked
+    /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,
-    /// Exit with 1 when a finding of this severity or above, or of this id, is listed
+    /// Exit with 1 if a listed finding has this id, or has this severity or a higher one
     #[arg(long, value_name = "SEVERITY|ID", env = variables::FAIL_ON)]
     pub fail_on: Option<String>,
-    /// List findings below 1 % of the wall time too
+    /// Also list findings below 1 % of the wall time
     #[arg(long)]
     pub all: bool,
     /// The command and its arguments

@@ -256,14 +256,18 @@ fn around(
 /// The time of a command that fails says little about one that succeeds; a program that was not there
 /// (126, 127: POSIX XCU 2.8.2) was not run at all.
 fn fail_when_failed(plan: &Plan, arm: &Arm, timed: &Timed) -> Result<(), Failure> {
-    let failed = || Failure::bad_input(format!("run `{}`: {}", arm.line, timed.exit));
+    let failed =
+        || Failure::bad_input(format!("the command failed: `{}`: {}", arm.line, timed.exit));
     match timed.exit.shell_code() {
         0 => Ok(()),
-        126 | 127 => Err(failed().hint("is every program that it uses there in this place?")),
+        126 | 127 => {
+            Err(failed()
+                .hint("check that every program the command uses is installed in this place"))
+        }
         _ if plan.ignore_failure => Ok(()),
         _ => Err(failed()
-            .hint("`--output inherit` shows what it prints")
-            .hint("`--ignore-failure` measures it all the same")),
+            .hint("`--output inherit` shows the output of the command")
+            .hint("`--ignore-failure` measures failing commands too")),
     }
 }
 

@@ -29,9 +29,9 @@ pub(crate) fn combinations(args: &CmdArgs) -> Result<Vec<Parameters>, Failure> {
     for (at, (name, _)) in lists.iter().enumerate() {
         if lists[..at].iter().any(|(other, _)| other == name) {
             return Err(Failure::bad_input(format!(
-                "read the parameters: `{name}` is given twice"
+                "cannot use the parameters: `{name}` is given twice"
             ))
-            .hint("give each parameter one list of values"));
+            .hint("give each parameter only once"));
         }
     }
     let mut all: Vec<Parameters> = vec![Vec::new()];
@@ -66,8 +66,10 @@ fn listed(list: &str) -> Vec<String> {
 }
 
 fn too_many() -> Failure {
-    Failure::bad_input(format!("read the parameters: they give more than {MOST} combinations"))
-        .hint("`--parameter-step-size` makes a scan coarser")
+    Failure::bad_input(format!(
+        "cannot use the parameters: they give more than {MOST} combinations"
+    ))
+    .hint("give fewer values, or larger steps with `--parameter-step-size`")
 }
 
 /// The numbers from one to another, with as many decimals as the finest of the three has.
@@ -75,16 +77,16 @@ fn steps(from: &str, to: &str, step: &str) -> Result<Vec<String>, Failure> {
     let number = |text: &str| {
         let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
         value.ok_or_else(|| {
-            Failure::bad_input(format!("read `--parameter-scan`: `{text}` is no number"))
-                .hint("write it as in `--parameter-scan n 1 8`")
+            Failure::bad_input(format!("cannot read `--parameter-scan`: `{text}` is not a number"))
+                .hint("give a name and two numbers, such as `--parameter-scan n 1 8`")
         })
     };
     let (first, last, width) = (number(from)?, number(to)?, number(step)?);
     if width <= 0.0 || last < first {
         return Err(Failure::bad_input(format!(
-            "read `--parameter-scan`: from {from} to {to} in steps of {step} there is nothing"
+            "cannot use `--parameter-scan`: no value from {from} to {to} in steps of {step}"
         ))
-        .hint("MIN comes first, and the step is positive"));
+        .hint("give MIN before MAX, and a step above 0"));
     }
     let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let decimals = [from, to, step].into_iter().map(decimals).max().unwrap_or(0);

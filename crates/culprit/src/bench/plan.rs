@@ -97,11 +97,11 @@ impl Plan {
         let combinations = combinations(args)?;
         if args.name.len() > args.command.len() {
             return Err(Failure::bad_input(format!(
-                "name the commands: {} names for {} commands",
+                "cannot name the commands: {} names for {} commands",
                 args.name.len(),
                 args.command.len()
             ))
-            .hint("a name may have {VAR} in it, as the command has"));
+            .hint("give at most one `--name` for each command; a name can contain {VAR}"));
         }
         let lines: Vec<&str> = args.command.iter().map(String::as_str).collect();
         let names = args.name.iter().map(|name| Some(name.as_str())).chain(std::iter::repeat(None));
@@ -222,9 +222,10 @@ impl Arm {
             Some(shell) => in_shell(shell, &line),
             None => words::split(&line).filter(|words| !words.is_empty()).ok_or_else(|| {
                 Failure::bad_input(format!(
-                    "split the command `{line}` into words: it has none, or a quote is not closed"
+                    "cannot split the command `{line}` into words: it is empty, or a quote is not \
+                     closed"
                 ))
-                .hint("without `--shell none` a shell reads it")
+                .hint("close the quote, or remove `--shell none` to let a shell read the command")
             })?,
         };
         Ok(Self {
@@ -261,11 +262,11 @@ fn typed<'a>(
         [for_all] => Ok(Some(for_all.as_str())),
         each if each.len() == lines.len() => Ok(Some(each[at].as_str())),
         each => Err(Failure::bad_input(format!(
-            "read `{option}`: it is given {} times for {} commands",
+            "cannot use `{option}`: it is given {} times for {} commands",
             each.len(),
             lines.len()
         ))
-        .hint("give it once for all commands, or once for each")),
+        .hint("give it once for all commands, or once for each command")),
     };
     let commands = lines.iter().zip(names).enumerate();
     commands
@@ -283,10 +284,10 @@ fn stopping(args: &MeasureArgs) -> Result<Stopping, Failure> {
     }
     if args.min > args.max {
         return Err(Failure::bad_input(format!(
-            "count the rounds: at least {} and at most {}",
+            "cannot choose the number of rounds: `--min {}` is larger than `--max {}`",
             args.min, args.max
         ))
-        .hint("`--rounds` runs an exact number"));
+        .hint("lower `--min` or raise `--max`; `--rounds` runs an exact number"));
     }
     Ok(Stopping { least: args.min, ..Stopping::for_band(args.band, args.max) })
 }

@@ -121,9 +121,9 @@ impl Case {
     /// # Errors
     /// When it is no TOML, a key is unknown or missing, or a value makes no sense.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Failure> {
-        let what = || format!("read the case `{name}`");
+        let what = || format!("cannot read the case `{name}`");
         let hinted =
-            |failure: Failure| failure.hint("casebook/README.md says what a case.toml holds");
+            |failure: Failure| failure.hint("casebook/README.md describes the keys of a case.toml");
         let written: Written = toml::from_str(text).or_bad_input(what).map_err(hinted)?;
         let wrong = |wrong| hinted(Failure::bad_input(format!("{}: {wrong}", what())));
         written.case(name).map_err(wrong)
@@ -149,7 +149,7 @@ impl Written {
             engines.push(match engine.as_str() {
                 "docker" => EngineKind::Docker,
                 "podman" => EngineKind::Podman,
-                other => return Err(format!("`{other}` is no engine: docker, podman")),
+                other => return Err(format!("unknown engine `{other}`; use docker or podman")),
             });
         }
         let mut lines: Vec<&Vec<String>> = self.build.iter().chain(&self.clean).collect();
@@ -169,12 +169,15 @@ impl Written {
             }
             (None, None, questions) if !questions.is_empty() => {
                 if self.places.is_some() || self.rounds.is_some() {
-                    return Err("places and rounds of a question stand in its command".to_owned());
+                    return Err(
+                        "remove `places` and `rounds`: the command of a question contains them"
+                            .to_owned(),
+                    );
                 }
                 questions.iter().try_for_each(Question::check)?;
                 Course::Questions(questions)
             }
-            _ => return Err("it needs both of guilty and fixed, or questions".to_owned()),
+            _ => return Err("it needs `guilty` and `fixed`, or `questions`".to_owned()),
         };
         engines.dedup();
         Ok(Case {
@@ -191,7 +194,7 @@ impl Written {
     }
 }
 
-const NO_WORDS: &str = "a command has no words";
+const NO_WORDS: &str = "a command is empty";
 
 impl Pair {
     /// Whether its finding is a statement: one that explains no time, so that nothing can be faster
@@ -210,23 +213,23 @@ impl Pair {
             return Err(NO_WORDS.to_owned());
         }
         if catalogue().iter().all(|doc| doc.id != finding) {
-            return Err(format!("there is no finding `{finding}`"));
+            return Err(format!("unknown finding `{finding}`"));
         }
         if !(1..=2).contains(&self.places.len()) {
-            return Err(format!("it names {} places instead of one or two", self.places.len()));
+            return Err(format!("it has {} places instead of one or two", self.places.len()));
         }
         let mut engines = Vec::new();
         for place in &self.places {
             match places::spec(place).map_err(|failure| failure.to_string())? {
                 PlaceSpec::Engine { engine, .. } => engines.push(engine),
                 PlaceSpec::Container { .. } => {
-                    return Err(format!("`{place}` is not a place that a case can make"));
+                    return Err(format!("a case cannot create the place `{place}`"));
                 }
                 PlaceSpec::Host { .. } | PlaceSpec::Sandbox { .. } => {}
             }
         }
         if self.rounds < 3 {
-            return Err("fewer than 3 rounds carry no verdict".to_owned());
+            return Err("`rounds` must be at least 3: fewer give no verdict".to_owned());
         }
         Ok(engines)
     }
@@ -256,7 +259,7 @@ mod tests {
     fn what_is_wrong_with_a_case_is_named() {
         for (change, to, says) in [
             ("fsync-storm", "fsync-breeze", "fsync-breeze"),
-            ("['a']", "[]", "no words"),
+            ("['a']", "[]", "a command is empty"),
             ("fix = 'f'", "fix = 'f'\nplaces = ['moon']", "moon"),
             ("fix = 'f'", "fix = 'f'\nplaces = ['container:x']", "container:x"),
             ("fix = 'f'", "fix = 'f'\nengine = 'steam'", "steam"),
@@ -284,7 +287,7 @@ mod tests {
             ("at_least = 1.2", "", "the way"),
             ("at = '/compare'", "at = 'compare'", "JSON pointer"),
             ("key = 'low'\n", "", "key"),
-            ("['bench', 'net']", "[]", "no words"),
+            ("['bench', 'net']", "[]", "a command is empty"),
             ("engine", "rounds = 3\nengine", "rounds"),
         ] {
             let error = Case::parse("x", &ASKED.replace(change, to)).unwrap_err();

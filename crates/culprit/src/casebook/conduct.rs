@@ -65,7 +65,7 @@ pub(crate) fn run(
     let folder = CaseFolder::make(&case.name, keep)?;
     shelf.unpack(&case.name, folder.path())?;
     progress.doing(format!("{}: building", case.name));
-    let ran = match execute(&case.build, "build the case by", folder.path(), control) {
+    let ran = match execute(&case.build, "cannot build the case: command", folder.path(), control) {
         Ok(true) => match &case.course {
             Course::Pair(pair) => measure(pair, effort, &folder, (control, progress), output),
             Course::Questions(questions) => {
@@ -76,8 +76,12 @@ pub(crate) fn run(
         Err(failure) => Err(failure),
     };
     // Also after Ctrl-C: what a case has started elsewhere ends with it.
-    let cleaned =
-        execute(&case.clean, "clean up after the case by", folder.path(), &Control::new());
+    let cleaned = execute(
+        &case.clean,
+        "cannot clean up after the case: command",
+        folder.path(),
+        &Control::new(),
+    );
     let ran = ran?;
     cleaned?;
     Ok(ran)
@@ -121,7 +125,7 @@ fn judged(
             session.recorded.runs.iter().filter(|(step, _)| step.arm == arm).collect();
         runs.sort_by_key(|(_, run)| run.wall);
         let middle = runs.get(runs.len() / 2).map(|(_, run)| &run.recording);
-        let middle = middle.ok_or_else(|| Failure::refused("no run was recorded"))?;
+        let middle = middle.ok_or_else(|| Failure::refused("no run of the case was recorded"))?;
         let recording = load::recording(middle, output)?;
         let report = load::findings(&recording, &culprit_model::Filter::default(), false)?;
         let wall = mean(runs.iter().map(|(_, run)| run.wall));
@@ -169,8 +173,12 @@ fn ask(
     let (mut checks, mut answers) = (Vec::new(), Vec::new());
     for (at, question) in questions.iter().enumerate() {
         progress.doing(format!("{}: {}", case.name, question.subject()));
-        let prepared =
-            execute(&question.before, "prepare the question by", folder.path(), control)?;
+        let prepared = execute(
+            &question.before,
+            "cannot prepare the question: command",
+            folder.path(),
+            control,
+        )?;
         let words = match (effort, &question.short) {
             (Effort::Short, Some(short)) => short,
             _ => &question.command,
@@ -200,11 +208,13 @@ fn answer(
     (at, folder): (usize, &Path),
     control: &Control,
 ) -> Result<Option<Value>, Failure> {
-    let program = std::env::current_exe().or_refused(|| "find our own program".to_owned())?;
+    let program = std::env::current_exe()
+        .or_refused(|| "cannot find Culprit's own program file".to_owned())?;
     let files = [format!("answer-{}.json", at + 1), format!("answer-{}.log", at + 1)]
         .map(|name| folder.join(name));
     let file = |path: &Path| {
-        let made = File::create(path).or_refused(|| format!("write `{}`", path.display()))?;
+        let made =
+            File::create(path).or_refused(|| format!("cannot write `{}`", path.display()))?;
         Ok::<_, Failure>(Stdio::File(Arc::new(made)))
     };
     // Options of ours stand before a `--` and what follows it.
@@ -223,7 +233,7 @@ fn answer(
     let Some(ran) = ran?.filter(|ran| ran.exit.shell_code() != INTERRUPTED) else {
         return Ok(None);
     };
-    let failed = |why: &str| Failure::refused(format!("ask `{}`: {why}", line(words)));
+    let failed = |why: &str| Failure::refused(format!("no answer from `{}`: {why}", line(words)));
     let printed = std::fs::read(&files[0]).unwrap_or_default();
     let document: Result<Value, _> = serde_json::from_slice(&printed);
     match (ran.exit.shell_code(), document) {
@@ -235,7 +245,7 @@ fn answer(
         }
         (_, Err(_)) => {
             let said = std::fs::read_to_string(&files[1]).unwrap_or_default();
-            Err(failed(said.lines().last().unwrap_or("it printed no document")))
+            Err(failed(said.lines().last().unwrap_or("it printed no JSON document")))
         }
     }
 }
@@ -274,7 +284,7 @@ fn execute(
                     "{what} `{}`: {}: {}",
                     argv.join(" "),
                     ran.exit,
-                    said.unwrap_or("it printed nothing")
+                    said.unwrap_or("it printed no message")
                 )));
             }
         }

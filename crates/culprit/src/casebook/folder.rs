@@ -23,15 +23,16 @@ impl CaseFolder {
     pub(crate) fn make(name: &str, keep: Option<&Path>) -> Result<Self, Failure> {
         let (path, kept) = match keep {
             Some(keep) => {
-                let what = || format!("write into the folder `{}`", keep.display());
+                let what = || format!("cannot write into the folder `{}`", keep.display());
                 std::fs::create_dir_all(keep).or_refused(what)?;
                 (keep.canonicalize().or_refused(what)?.join(name), true)
             }
             None => (scratch()?, false),
         };
         let made = std::fs::create_dir(&path);
-        made.or_refused(|| format!("make the folder `{}`", path.display()))
-            .map_err(|failure| failure.hint("`--keep` names a folder without one of this case"))?;
+        made.or_refused(|| format!("cannot create the folder `{}`", path.display())).map_err(
+            |failure| failure.hint("give a `--keep` folder that does not yet contain this case"),
+        )?;
         Ok(Self { path, kept })
     }
 
@@ -77,7 +78,8 @@ fn scratch() -> Result<PathBuf, Failure> {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-    let name = culprit_place::fresh_name().or_refused(|| "name a folder".to_owned())?;
+    let name = culprit_place::fresh_name()
+        .or_refused(|| "cannot choose a name for a folder".to_owned())?;
     Ok(base.join(name + SUFFIX))
 }
 

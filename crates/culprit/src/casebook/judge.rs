@@ -127,7 +127,7 @@ pub(super) fn judge(
                 id: "explains-the-difference",
                 held: explained_share >= EXPLAINED,
                 told: format!(
-                    "{} of what guilty takes longer than fixed",
+                    "{} of the difference between guilty and fixed",
                     percent(explained_share)
                 ),
             },
@@ -142,7 +142,10 @@ pub(super) fn judge(
         checks.push(Check {
             id: "same-elsewhere",
             held: times.max(1.0 / times) <= within,
-            told: format!("fixed takes {here} where guilty is slow, {there} elsewhere"),
+            told: format!(
+                "fixed takes {here} in the place where guilty is slow, and {there} in the other \
+                 place"
+            ),
         });
     }
     Told {
@@ -179,7 +182,7 @@ fn first(pair: &Pair, found: Option<&Finding>) -> Check {
     };
     let expected = format!("{}{}", wanted.finding, within(wanted.function.as_slice()));
     let Some(found) = found else {
-        let told = format!("nothing; expected was {expected}");
+        let told = format!("no finding; expected {expected}");
         return Check { id: "first-finding", held: false, told };
     };
     let functions: Vec<String> =
@@ -193,7 +196,7 @@ fn first(pair: &Pair, found: Option<&Finding>) -> Check {
     let told = if held {
         format!("{expected}, {} of the time", percent(found.share))
     } else {
-        format!("{said}; expected was {expected}")
+        format!("{said}; expected {expected}")
     };
     Check { id: "first-finding", held, told }
 }
@@ -201,7 +204,7 @@ fn first(pair: &Pair, found: Option<&Finding>) -> Check {
 /// What a case is about that explains no time.
 fn stated(pair: &Pair, found: Option<&Finding>) -> Check {
     let told = found.map_or_else(
-        || format!("nothing; expected was {}", pair.guilty.finding),
+        || format!("no finding; expected {}", pair.guilty.finding),
         |found| format!("{}: {}", found.id, found.title),
     );
     Check { id: "stated", held: found.is_some(), told }
@@ -211,8 +214,8 @@ fn gone_statement(pair: &Pair, fixed: &[Finding]) -> Check {
     let wanted = pair.guilty.finding.as_str();
     let left = fixed.iter().find(|finding| finding.id == wanted);
     let told = left.map_or_else(
-        || format!("{wanted} is not said of the fixed run"),
-        |left| format!("{wanted} is still said of the fixed run: {}", left.title),
+        || format!("{wanted} is not reported for the fixed run"),
+        |left| format!("{wanted} is still reported for the fixed run: {}", left.title),
     );
     Check { id: "gone-with-the-fix", held: left.is_none(), told }
 }
@@ -235,7 +238,7 @@ fn gone(pair: &Pair, changes: &[FindingChange]) -> Check {
     let after = Nanos(own().map(|change| change.after.0).sum());
     let held = before > Nanos::ZERO && after.share_of(before) <= LEFT;
     let told = format!(
-        "{} costs {after} in the fixed run, {before} in the guilty one",
+        "{} costs {after} in the fixed run and {before} in the guilty run",
         pair.guilty.finding
     );
     Check { id: "gone-with-the-fix", held, told }
@@ -244,11 +247,11 @@ fn gone(pair: &Pair, changes: &[FindingChange]) -> Check {
 fn faster(pair: &Pair, ratio: Option<&Ratio>) -> Check {
     let wanted = pair.fixed.faster_at_least;
     let (held, told) = match ratio {
-        None => (false, "no round was finished".to_owned()),
+        None => (false, "no round finished".to_owned()),
         Some(ratio) => (
             ratio.verdict == Verdict::Faster && 1.0 / ratio.value >= wanted,
             format!(
-                "{} times as fast ({} to {} over {} rounds); expected are {} at least",
+                "{} times as fast ({} to {} over {} rounds); expected at least {}",
                 number(1.0 / ratio.value),
                 number(1.0 / ratio.interval.high),
                 number(1.0 / ratio.interval.low),
@@ -264,10 +267,11 @@ fn faster(pair: &Pair, ratio: Option<&Ratio>) -> Check {
 fn place(pair: &Pair, effort: Effort, ratio: Option<&Ratio>) -> Option<Check> {
     let wanted = pair.guilty.slower_at_least.filter(|_| effort == Effort::Full)?;
     let (slow, other) = (pair.places.last()?, pair.places.first()?);
-    let (held, told) = ratio.map_or((false, "no round was finished".to_owned()), |ratio| {
+    let (held, told) = ratio.map_or((false, "no round finished".to_owned()), |ratio| {
         let times = 1.0 / ratio.value;
         let told = format!(
-            "guilty takes {} times as long in {slow} as in {other} ({} to {}); expected are {} at least",
+            "guilty takes {} times as long in {slow} as in {other} ({} to {}); expected at least \
+             {}",
             number(times),
             number(1.0 / ratio.interval.high),
             number(1.0 / ratio.interval.low),

@@ -13,7 +13,7 @@ use crate::settings;
 pub(crate) fn missing(case: &Case) -> Vec<String> {
     let programs = case.needs.iter().filter(|program| !settings::has_program(program));
     let engines = case.engines.iter().filter(|engine| !answers(**engine));
-    let engines = engines.map(|engine| format!("an engine: {engine} does not answer"));
+    let engines = engines.map(|engine| format!("a running {engine} engine"));
     // Questions are asked on whatever rung there is; a probe records nothing.
     let rights = matches!(case.course, Course::Pair(_)).then(rights).flatten();
     programs.cloned().chain(engines).chain(rights).collect()
@@ -34,7 +34,9 @@ fn rights() -> Option<String> {
     let options = culprit_record::Options::new(culprit_record::Target::Command, "");
     match culprit_record::plan(options) {
         Ok(plan) if plan.rung() == Rung::Full => None,
-        Ok(plan) => Some(format!("the right to record in full (`{}` here)", plan.rung())),
-        Err(error) => Some(format!("the right to record ({})", chain(&error))),
+        Ok(plan) => {
+            Some(format!("the rights for a full recording (access level here: `{}`)", plan.rung()))
+        }
+        Err(error) => Some(format!("the rights to record ({})", chain(&error))),
     }
 }

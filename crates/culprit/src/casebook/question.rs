@@ -71,13 +71,13 @@ impl Question {
             let of = |wrong: &str| Err(format!("`{}`: {wrong}", expectation.says));
             let bounded = expectation.at_least.is_some() || expectation.at_most.is_some();
             if !expectation.at.starts_with('/') {
-                return of("`at` is a JSON pointer as in `/findings`");
+                return of("`at` must be a JSON pointer such as `/findings`");
             }
             match (&expectation.key, bounded, expectation.absent) {
                 (Some(_), true, false) | (None, false, _) => Ok(()),
-                (Some(_), false, _) => of("`key` wants `at_least` or `at_most`"),
-                (None, true, _) => of("`at_least` and `at_most` want a `key`"),
-                (Some(_), true, true) => of("what is absent has no value"),
+                (Some(_), false, _) => of("`key` needs `at_least` or `at_most`"),
+                (None, true, _) => of("`at_least` and `at_most` need a `key`"),
+                (Some(_), true, true) => of("`absent` cannot be used with `key`"),
             }
         })
     }
@@ -109,7 +109,7 @@ impl Expectation {
             let held = fitting.is_empty() == self.absent;
             let told = match (held, self.absent) {
                 (true, _) => String::new(),
-                (false, true) => format!(": there is {} in `{}`", self.wanted(), self.at),
+                (false, true) => format!(": found {} in `{}`", self.wanted(), self.at),
                 (false, false) => format!(": nothing in `{}` has {}", self.at, self.wanted()),
             };
             return (held, format!("{}{told}", self.says));
@@ -131,7 +131,7 @@ impl Expectation {
         match values.iter().copied().find(|value| within(*value)).or(values.first().copied()) {
             Some(value) => (
                 within(value),
-                format!("{}: {key} is {}, expected is {bounds}", self.says, number(value)),
+                format!("{}: {key} is {}, expected {bounds}", self.says, number(value)),
             ),
             None => {
                 (false, format!("{}: nothing in `{}` has {}", self.says, self.at, self.wanted()))

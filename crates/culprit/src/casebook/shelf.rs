@@ -41,8 +41,8 @@ impl Shelf {
     pub(crate) fn case(&self, name: &str) -> Result<Case, Failure> {
         let names = self.names()?;
         if !names.iter().any(|known| known == name) {
-            return Err(Failure::bad_input(format!("find the case `{name}`: there is none"))
-                .hint(format!("cases are {}", names.join(", "))));
+            return Err(Failure::bad_input(format!("cannot find the case `{name}`"))
+                .hint(format!("the cases are: {}", names.join(", "))));
         }
         let text = match self {
             Self::Carried => {
@@ -53,7 +53,7 @@ impl Shelf {
             Self::Folder(folder) => {
                 let path = folder.join(name).join(CASE);
                 let text = std::fs::read_to_string(&path);
-                text.or_bad_input(|| format!("read `{}`", path.display()))?
+                text.or_bad_input(|| format!("cannot read `{}`", path.display()))?
             }
         };
         Case::parse(name, &text)
@@ -64,7 +64,7 @@ impl Shelf {
     /// # Errors
     /// When one cannot be read or written.
     pub(crate) fn unpack(&self, name: &str, into: &Path) -> Result<(), Failure> {
-        let what = || format!("write the case `{name}` into `{}`", into.display());
+        let what = || format!("cannot write the case `{name}` into `{}`", into.display());
         match self {
             Self::Carried => {
                 let own = CARRIED.iter().filter_map(|(path, bytes)| {
@@ -94,7 +94,7 @@ fn name_of(path: &str) -> Option<String> {
 }
 
 fn names_in(folder: &Path) -> Result<Vec<String>, Failure> {
-    let what = || format!("read the cases in `{}`", folder.display());
+    let what = || format!("cannot read the cases in `{}`", folder.display());
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).or_bad_input(what)? {
         let entry = entry.or_bad_input(what)?;
@@ -103,8 +103,8 @@ fn names_in(folder: &Path) -> Result<Vec<String>, Failure> {
         }
     }
     if names.is_empty() {
-        return Err(Failure::bad_input(format!("{}: no folder in it holds a {CASE}", what()))
-            .hint("`--dir` names the folder that holds the cases' folders"));
+        return Err(Failure::bad_input(format!("{}: no subfolder contains a {CASE}", what()))
+            .hint("give with `--dir` the folder that contains one subfolder for each case"));
     }
     Ok(names)
 }

@@ -53,10 +53,12 @@ fn why_empty(recording: &Recording) -> String {
     let refused = recording.losses.iter().find(|loss| loss.kind == LossKind::ProbesRefused);
     match refused {
         _ if !recording.activities.is_empty() => {
-            "none of the recording's activities matches".to_owned()
+            "no activity of the recording matches the filter".to_owned()
         }
         Some(loss) => format!("the recording has no activities: {}", loss.detail),
-        None => "the recording has no activities; `culprit record --activity NAME=serve:PORT` or `NAME=FUNCTION` records some".to_owned(),
+        None => "the recording has no activities; record them with `culprit record --activity \
+                 NAME=serve:PORT` or `--activity NAME=FUNCTION`"
+            .to_owned(),
     }
 }
 
@@ -71,13 +73,17 @@ struct Chosen<'a> {
 impl<'a> Chosen<'a> {
     fn new(args: &'a ActivitiesArgs) -> Result<Self, Failure> {
         let patterns = |option: &str, text: &str| {
-            Patterns::parse(text).or_bad_input(|| format!("read `--{option} {text}`"))
+            Patterns::parse(text).or_bad_input(|| format!("cannot read `--{option} {text}`"))
         };
         if let (Some(from), Some(to)) = (args.from, args.to)
             && from > to
         {
-            return Err(Failure::bad_input("show activities: `--from` is after `--to`")
-                .hint("both count from the recording's start, as in `--from 2s --to 3.5s`"));
+            return Err(Failure::bad_input(
+                "cannot show activities: `--from` is later than `--to`",
+            )
+            .hint(
+                "both times count from the start of the recording, such as `--from 2s --to 3.5s`",
+            ));
         }
         Ok(Self {
             args,

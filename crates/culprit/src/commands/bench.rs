@@ -94,9 +94,9 @@ fn cmd(args: &CmdArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let plan = Plan::of_bench(args)?;
     if output.wants_json() && !stdout_is_free(args) {
         return Err(Failure::bad_input(
-            "write the results: `--json` and an export both want stdout",
+            "cannot print the results: `--json` and the export both need stdout",
         )
-        .hint("give the export a file"));
+        .hint("write the export to a file"));
     }
     let show = |answer: &Answer, output: &mut Output| {
         if let Some(path) = &args.save {
@@ -152,7 +152,7 @@ pub(super) fn measure(
 }
 
 fn nothing_finished() -> Failure {
-    Failure::interrupted("time the commands: interrupted before a round was finished")
+    Failure::interrupted("cannot time the commands: interrupted before the first round finished")
 }
 
 /// Where an export goes that is meant for stdout.
@@ -170,7 +170,7 @@ fn stdout_is_free(args: &CmdArgs) -> bool {
 fn export(args: &CmdArgs, answer: &Answer, output: &mut Output) -> Result<(), Failure> {
     let json = || {
         let text = serde_json::to_string_pretty(&hyperfine(answer));
-        text.map(|text| text + "\n").or_refused(|| "write the JSON".to_owned())
+        text.map(|text| text + "\n").or_refused(|| "cannot write the JSON".to_owned())
     };
     let forms: [&dyn Fn() -> Result<String, Failure>; 3] =
         [&json, &|| Ok(csv(answer)), &|| Ok(markdown(answer))];

@@ -44,7 +44,7 @@ pub(crate) fn focused(
         let name = view.tree.names().text(focus);
         let first: Vec<&str> = others.iter().take(3).map(String::as_str).collect();
         output.say(&format!(
-            "`{}` matches {} frames; this is {name}, others are {}",
+            "`{}` matches {} frames; this shows {name}; other matches: {}",
             args.function,
             others.len() + 1,
             first.join(", ")

@@ -139,10 +139,10 @@ fn ended(results: Vec<(&Case, Became)>, all: bool) -> Result<Outcome, Failure> {
             Became::Skipped(missing) if !all || none_ran => {
                 let lacks = missing.join(", ");
                 return Err(Failure::refused(format!(
-                    "run the case `{}`: missing is {lacks}",
+                    "cannot run the case `{}`: this machine lacks {lacks}",
                     case.name
                 ))
-                .hint("`culprit casebook list` tells which cases this machine can run"));
+                .hint("`culprit casebook list` shows which cases this machine can run"));
             }
             _ => {}
         }

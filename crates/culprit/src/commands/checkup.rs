@@ -12,7 +12,7 @@ use culprit_probe::probes::start::Start;
 use culprit_probe::probes::syscall::Syscall;
 use culprit_probe::{Answer, Asked, Plan, Probe, Role, Stopped};
 
-use super::probe::{failure, measure};
+use super::probe::{Measured, failure, measure};
 use crate::clock::Moment;
 use crate::failure::{Context as _, Failure};
 use crate::measured;
@@ -60,7 +60,7 @@ fn probes() -> Vec<Box<dyn Probe>> {
 ///
 /// # Errors
 /// When nothing could be measured at all.
-pub(super) fn checkup(place: &PlaceSpec, output: &Output) -> Result<Checkup, Failure> {
+pub(super) fn checkup(place: &PlaceSpec, output: &mut Output) -> Result<Checkup, Failure> {
     let mut told = Checkup::default();
     if matches!(place, PlaceSpec::Host { .. }) {
         return Ok(told);
@@ -70,13 +70,14 @@ pub(super) fn checkup(place: &PlaceSpec, output: &Output) -> Result<Checkup, Fai
         let id = probe.id();
         if begun.elapsed() > ENOUGH {
             told.left_out.push(format!(
-                "{id}: no time was left for it; culprit bench {id} --place host --place {place}"
+                "{id}: not measured, the time was over; run: culprit bench {id} --place host \
+                 --place {place}"
             ));
             continue;
         }
         match one(probe, place, output) {
             Ok(answer) if answer.stopped == Stopped::Interrupted => {
-                return Err(Failure::interrupted(format!("measure {place}: interrupted")));
+                return Err(Failure::interrupted(format!("cannot measure {place}: interrupted")));
             }
             Ok(answer) => told.take(id, &answer),
             Err(failure) => told.left_out.push(format!("{id}: {failure}")),
@@ -102,8 +103,9 @@ impl Checkup {
     }
 }
 
-fn one(probe: Box<dyn Probe>, place: &PlaceSpec, output: &Output) -> Result<Answer, Failure> {
-    let host_dir = std::env::current_dir().or_refused(|| "find the current folder".to_owned())?;
+fn one(probe: Box<dyn Probe>, place: &PlaceSpec, output: &mut Output) -> Result<Answer, Failure> {
+    let host_dir =
+        std::env::current_dir().or_refused(|| "cannot find the current folder".to_owned())?;
     let asked = Asked {
         places: vec![PlaceSpec::HOST, place.clone()],
         at: Vec::new(),
@@ -113,7 +115,7 @@ fn one(probe: Box<dyn Probe>, place: &PlaceSpec, output: &Output) -> Result<Answ
     let arms = probe.arms(&asked).map_err(|error| failure(&error))?;
     let stopping = Stopping { least: ROUNDS, ..Stopping::for_band(BAND, ROUNDS) };
     let plan = Plan { probe, arms, warmup: 1, stopping, budget_ns: 0, band: BAND };
-    let (session, left) = measure(&plan, output)?;
+    let Measured { session, left, .. } = measure(&plan, output, |_, _| ())?;
     match left.into_iter().next() {
         Some(failure) => Err(failure),
         None => Ok(Answer::new(&plan, &session)),

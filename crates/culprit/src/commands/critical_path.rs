@@ -49,20 +49,20 @@ pub(super) fn whose(
     };
     let Some(wanted) = &args.thread else {
         let (thread, whole) = command.ok_or_else(|| {
-            Failure::bad_input("follow the critical path: no command ends in this recording")
-                .hint("say whose time is meant: `--thread NAME`, with `--from` and `--to`")
+            Failure::bad_input("cannot follow the critical path: no command ends in this recording")
+                .hint("name a thread with `--thread NAME`; limit the time with `--from` and `--to`")
         })?;
         return Ok((thread, cut(args, whole)?));
     };
     let patterns = culprit_engine::calls::Patterns::parse(wanted)
-        .or_bad_input(|| format!("read the thread `{wanted}`"))?;
+        .or_bad_input(|| format!("cannot read the thread `{wanted}`"))?;
     let ids = (0..recording.threads.len()).map(ThreadId::from_index);
     let fits =
         |id: &ThreadId| recording.thread(*id).recorded && patterns.any(&recording.thread_name(*id));
     let length = |id: &ThreadId| recording.thread_end(*id).since(recording.thread(*id).start);
     let found = ids.filter(fits).max_by_key(|id| (length(id), std::cmp::Reverse(*id)));
     let thread = found.ok_or_else(|| {
-        Failure::bad_input(format!("follow the critical path: no thread matches `{wanted}`"))
+        Failure::bad_input(format!("cannot follow the critical path: no thread matches `{wanted}`"))
             .hint("`culprit report REC` lists the threads")
     })?;
     let whole = (recording.thread(thread).start, recording.thread_end(thread));
@@ -73,10 +73,12 @@ fn cut(args: &PathArgs, (from, to): (Time, Time)) -> Result<(Time, Time), Failur
     let range = (args.from.unwrap_or(from).max(from), args.to.unwrap_or(to).min(to));
     if range.0 >= range.1 {
         return Err(Failure::bad_input(format!(
-            "follow the critical path: its thread lives from {} to {}, and nothing of that is asked for",
+            "cannot follow the critical path: the thread runs from {} to {}; `--from` and `--to` \
+             select no part of that",
             culprit_model::Nanos(from.0),
             culprit_model::Nanos(to.0)
-        )));
+        ))
+        .hint("give a `--from` and a `--to` within that time"));
     }
     Ok(range)
 }

@@ -58,9 +58,9 @@ fn sets(args: &DiffArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
         }
         _ => {
             return Err(Failure::bad_input(
-                "compare: two sides are needed, each of one or more recordings",
+                "cannot compare: give two sides, each with at least one recording",
             )
-            .hint("`culprit diff BEFORE AFTER`, or `culprit diff --before A B --after C D`"));
+            .hint("type `culprit diff BEFORE AFTER`, or `culprit diff --before A B --after C D`"));
         }
     };
     Ok((expanded(before)?, expanded(after)?))
@@ -75,14 +75,14 @@ fn expanded(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
             continue;
         }
         let entries = std::fs::read_dir(&path)
-            .or_bad_input(|| format!("read the folder `{}`", path.display()))?;
+            .or_bad_input(|| format!("cannot read the folder `{}`", path.display()))?;
         let mut inside: Vec<PathBuf> = entries
             .filter_map(|entry| entry.ok().map(|entry| entry.path()))
             .filter(|file| file.extension().is_some_and(|ending| ending == "culprit"))
             .collect();
         if inside.is_empty() {
             return Err(Failure::bad_input(format!(
-                "read the folder `{}`: there is no recording in it, no `*.culprit`",
+                "cannot compare the folder `{}`: it contains no recording (`*.culprit`)",
                 path.display()
             )));
         }

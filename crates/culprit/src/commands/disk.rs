@@ -59,9 +59,11 @@ fn work(args: &DiskArgs) -> Result<Work, Failure> {
     remarks.extend(claims.iter().flat_map(|claim| differences(claim, &spec)));
     // A job's name need not say anything; what is typed as a claim is meant to.
     let vague = args.claim.iter().filter(|claim| !is_understood(claim));
-    remarks.extend(vague.map(|claim| {
-        format!("`{claim}` names nothing that could be checked; a claim may name {CLAIMS}")
-    }));
+    remarks.extend(
+        vague.map(|claim| {
+            format!("the claim `{claim}` cannot be checked; a claim can name {CLAIMS}")
+        }),
+    );
     Ok(Work { spec, remarks })
 }
 
@@ -71,7 +73,7 @@ fn defined(args: &DiskArgs) -> Result<(Spec, Vec<String>, Vec<String>), Failure>
         (Some(line), _) => diskspd::parse(line),
         (None, Some(path)) => {
             let text = std::fs::read_to_string(path)
-                .or_bad_input(|| format!("read the job file `{}`", path.display()))?;
+                .or_bad_input(|| format!("cannot read the job file `{}`", path.display()))?;
             fio::parse(&text)
         }
         (None, None) => return Ok((Spec::default(), Vec::new(), Vec::new())),
@@ -80,7 +82,7 @@ fn defined(args: &DiskArgs) -> Result<(Spec, Vec<String>, Vec<String>), Failure>
         .map_err(|fault| Failure::bad_input(fault.what.clone()).hints(fault.hint.clone()))?;
     let mut remarks = definition.notes;
     if let Some(target) = definition.target {
-        remarks.push(format!("`{target}` is not touched: a file of our own is used"));
+        remarks.push(format!("`{target}` is not used: this probe writes a file of its own"));
     }
     Ok((definition.spec, remarks, definition.claims))
 }

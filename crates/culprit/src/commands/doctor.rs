@@ -90,10 +90,7 @@ fn text(checks: &[Check], rung: &Rung, facts: Option<&PlaceFacts>, output: &Outp
             text.push_str(&format!("{indent}lift:    {}\n", check.lift));
         }
     }
-    text.push_str(&format!(
-        "\nRecordings here stand on the rung `{}`.\n",
-        paint.strong(&rung.name)
-    ));
+    text.push_str(&format!("\nAccess level of recordings here: `{}`.\n", paint.strong(&rung.name)));
     for reason in &rung.degraded {
         text.push_str(&wrap(reason, output.width(), "  "));
     }
@@ -145,7 +142,7 @@ fn image_text(image: &ImageStored, output: &Output) -> String {
         text.push_str(&findings_text(&findings, Detail::Titles, output));
     }
     if image.waste.is_empty() {
-        text.push_str("  no file is hidden, and none is there twice\n");
+        text.push_str("  no hidden files and no duplicate files\n");
         return text;
     }
     let mut table = Table::new(&[
@@ -196,7 +193,7 @@ fn checkup_text(told: &Checkup, output: &Output) -> String {
     if !told.causes.is_empty() {
         text.push_str(&findings_text(&told.causes, Detail::Titles, output));
     } else if !told.probes.is_empty() {
-        text.push_str("  nothing unusual that these can tell\n");
+        text.push_str("  these measurements show nothing unusual\n");
     }
     for line in told.facts.iter().chain(&told.left_out) {
         text.push_str(&wrap(&clean(line), output.width(), "  "));

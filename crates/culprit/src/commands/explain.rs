@@ -48,11 +48,13 @@ fn unknown(wanted: &str) -> Failure {
     let near =
         |doc: &&RuleDoc| wanted.split('-').any(|word| word.len() > 2 && doc.id.contains(word));
     let ids: Vec<&str> = catalogue().iter().filter(near).map(|doc| doc.id).collect();
-    let failure = Failure::bad_input(format!("explain `{wanted}`: there is no such finding"));
+    let failure = Failure::bad_input(format!(
+        "cannot explain `{wanted}`: Culprit has no finding with this id"
+    ));
     if ids.is_empty() {
         failure.hint("`culprit explain` lists all findings")
     } else {
-        failure.hint(format!("do you mean {}?", ids.join(", ")))
+        failure.hint(format!("did you mean {}?", ids.join(", ")))
     }
 }
 
@@ -74,8 +76,10 @@ struct Entry {
     group: &'static str,
     claim: &'static str,
     signature: &'static str,
+    not_reported: &'static [&'static str],
     why: &'static str,
-    fix: &'static str,
+    /// A line for each action.
+    fix: String,
     check: &'static str,
 }
 
@@ -86,8 +90,9 @@ impl From<&RuleDoc> for Entry {
             group: doc.group.title(),
             claim: doc.claim,
             signature: doc.signature,
+            not_reported: doc.not_reported,
             why: doc.why,
-            fix: doc.fix,
+            fix: doc.fix.join("\n"),
             check: doc.check,
         }
     }

@@ -22,8 +22,8 @@ use crate::{files, load, svg};
 /// When the recording or the filter cannot be read, or the file cannot be written.
 pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
     if output.wants_json() && args.output.is_none() {
-        return Err(Failure::bad_input("export with `--json`: stdout is the file's")
-            .hint("`-o FILE` writes it to a file"));
+        return Err(Failure::bad_input("cannot print the export and the JSON: both need stdout")
+            .hint("write the export to a file with `-o FILE`"));
     }
     match args.to {
         Target::Profile(format) => rows(args, format, output),
@@ -48,11 +48,13 @@ fn picture(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
 fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcome, Failure> {
     let mut filter = args.filter.filter()?;
     if filter.drill != Drill::No {
-        return Err(Failure::bad_input("export: `--drill` narrows views, not rows")
-            .hint("`--inc PATTERN` keeps the stacks in which a frame stands"));
+        return Err(Failure::bad_input(
+            "cannot export with `--drill`: it limits views, not exported rows",
+        )
+        .hint("use `--inc PATTERN`: it keeps the stacks that contain a matching frame"));
     }
     if filter.fold_pct.take().is_some() {
-        output.say("`--fold-pct` folds trees; what is exported has all its stacks");
+        output.say("`--fold-pct` has no effect: the export contains complete stacks");
     }
     // Wrong patterns are told before a long recording is read.
     load::query(&filter)?;
@@ -61,7 +63,10 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     let selection = select(&recording, &query);
     let profile = Profile { recording: &recording, metric: query.metric(), selection: &selection };
     if selection.rows.is_empty() {
-        output.say("nothing is left to export: `culprit top` with the same options says why");
+        output.say(
+            "the export is empty: the filter keeps no rows; `culprit top` with the same options \
+             says why",
+        );
     }
     let total = selection.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.value));
     let (rows, stacks) = (selection.rows.len() as u64, profile.sums().len());

@@ -27,9 +27,11 @@ impl FailOn {
             return Ok(Some(Self::Id(text.to_owned())));
         }
         Err(Failure::bad_input(format!(
-            "read `--fail-on {text}`: it is no severity and no finding"
+            "cannot use `--fail-on {text}`: unknown severity or finding"
         ))
-        .hint("severities are info, low, medium, high; `culprit explain` lists the findings"))
+        .hint(
+            "give a severity (info, low, medium, high) or a finding; `culprit explain` lists them",
+        ))
     }
 
     fn holds(&self, finding: &Finding) -> bool {

@@ -7,6 +7,7 @@ use crate::json::{FindingsDocument, OfRecording};
 use crate::load;
 use crate::output::Output;
 use crate::text::{Detail, findings_text};
+use crate::weighed::LIMITS;
 
 /// Runs it.
 ///
@@ -24,7 +25,10 @@ pub(crate) fn run(args: &FindingsArgs, output: &mut Output) -> Result<Outcome, F
         let document = FindingsDocument::new(&recording, &report);
         output.document(&OfRecording::new(&recording, document))?;
     } else {
-        let text = findings_text(&report.findings, Detail::Full, output);
+        let text = match report.findings.is_empty() && recording.intervals.is_empty() {
+            true => format!("{LIMITS}\n"),
+            false => findings_text(&report.findings, Detail::Full, output),
+        };
         output.print(&text)?;
     }
     Ok(outcome(fail_on.as_ref(), &report.findings))

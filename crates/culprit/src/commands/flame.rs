@@ -62,7 +62,7 @@ fn picture(path: &Path) -> Result<Picture<'_>, Failure> {
         Some("svg") => Ok(Picture::Svg(path)),
         Some("html" | "htm") => Ok(Picture::Html(path)),
         _ => Err(Failure::bad_input(format!(
-            "write `{}`: its ending is neither `.svg` nor `.html`",
+            "cannot write `{}`: the file name must end in `.svg` or `.html`",
             path.display()
         ))),
     }

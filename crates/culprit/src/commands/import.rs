@@ -19,7 +19,7 @@ use crate::output::{Output, clean};
 /// When the file is of no known format or unreadable, or when the recording cannot be written.
 pub(crate) fn run(args: &ImportArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let target = args.output.clone().unwrap_or_else(|| unused(&args.file));
-    files::replaceable(&target)?;
+    files::replaceable(&target, args.force)?;
     let Imported { format, mut recording } = read(args, output)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let facts = [("imported from", name), ("format", format.to_string())];
@@ -38,11 +38,12 @@ pub(crate) fn run(args: &ImportArgs, output: &mut Output) -> Result<Outcome, Fai
     Ok(Outcome::Done)
 }
 
-/// A name after the file's without its ending.
+/// `a.culprit` of `a.folded`; `a-1.culprit` where that is taken.
 fn unused(file: &Path) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("import");
-    files::unused(&files::stem(stem), ".culprit")
+    let stem = files::stem(name.split('.').find(|part| !part.is_empty()).unwrap_or("import"));
+    let first = PathBuf::from(format!("{stem}.culprit"));
+    if first.exists() { files::unused(&stem, ".culprit") } else { first }
 }
 
 fn read(args: &ImportArgs, output: &Output) -> Result<Imported, Failure> {
@@ -58,8 +59,10 @@ fn read(args: &ImportArgs, output: &Output) -> Result<Imported, Failure> {
 fn not_read(file: &Path, error: &Error) -> Failure {
     if matches!(error, Error::Unrecognised { .. }) && culprit_recording::open(file).is_ok() {
         let file = file.display();
-        return Failure::bad_input(format!("import `{file}`: it is a recording already"))
-            .hint(format!("`culprit report {file}` shows it"));
+        return Failure::bad_input(format!(
+            "cannot import `{file}`: it is already a Culprit recording"
+        ))
+        .hint(format!("open it with `culprit report {file}`"));
     }
     Failure::bad_input(chain(error)).hints(error.hint())
 }
@@ -73,12 +76,20 @@ fn metrics(recording: &Recording) -> Vec<String> {
     words
 }
 
+/// How many samples the rows of the main metric stand for: a line of folded stacks may be thousands.
+fn samples(recording: &Recording) -> u64 {
+    let main = recording.main_metric();
+    let rows = recording.costs.iter().filter(|cost| cost.metric == main);
+    rows.map(|cost| cost.count).sum::<u64>() + recording.samples.len() as u64
+}
+
 /// What came of it, for people.
 fn summary(path: &Path, format: &str, recording: &Recording) -> String {
     let mut text = format!(
-        "{}: {} samples and {} intervals of {} threads at {} stacks over {}, read as {format}; metrics: {}{}",
+        "{}: {} samples and {} intervals, {} threads, {} stacks, {} long, read as {format}; \
+         metrics: {}{}",
         clean(&path.display().to_string()),
-        recording.costs.len() + recording.samples.len(),
+        samples(recording),
         recording.intervals.len(),
         recording.threads.len(),
         recording.stacks.len(),
@@ -105,7 +116,7 @@ struct Document {
     wall_ns: u64,
     threads: usize,
     stacks: usize,
-    samples: usize,
+    samples: u64,
     activities: usize,
     intervals: usize,
     metrics: Vec<String>,
@@ -133,7 +144,7 @@ impl Document {
             wall_ns: recording.meta.wall.0,
             threads: recording.threads.len(),
             stacks: recording.stacks.len(),
-            samples: recording.costs.len() + recording.samples.len(),
+            samples: samples(recording),
             activities: recording.activities.len(),
             intervals: recording.intervals.len(),
             metrics: metrics(recording),

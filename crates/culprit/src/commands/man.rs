@@ -15,7 +15,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Outcome, Failure> {
     let folder = &args.folder;
-    let what = || format!("write the manual pages into `{}`", folder.display());
+    let what = || format!("cannot write the manual pages into `{}`", folder.display());
     std::fs::create_dir_all(folder).or_refused(what)?;
     clap_mangen::generate_to(command(settings)?, folder).or_refused(what)?;
     output.say(&format!("wrote the manual pages into {}", folder.display()));

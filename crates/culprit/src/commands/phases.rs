@@ -28,14 +28,15 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
         let range = (args.from.unwrap_or(Time::START), args.to.unwrap_or(end).min(end));
         if range.0 >= range.1 {
             return Err(Failure::bad_input(format!(
-                "find phases: the recording ends at {}, and nothing of it is asked for",
+                "cannot find phases: the recording ends at {}; `--from` and `--to` select no part \
+                 of it",
                 Nanos(end.0)
             )));
         }
         Phases::of_range(&recording, range)
     };
     if phases.too_short {
-        output.say("too short to tell phases: it takes 8 windows of 10 ms");
+        output.say("too short to find phases: at least 80 ms are needed (8 windows of 10 ms)");
     }
     if output.wants_json() {
         let document = PhasesDocument::new(&phases, args.limit.unwrap_or(0));

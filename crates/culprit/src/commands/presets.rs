@@ -17,7 +17,7 @@ use crate::presets::{self, Known};
 pub(crate) fn run(args: &PresetsArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let name = || {
         args.name.clone().ok_or_else(|| {
-            Failure::bad_input("say which preset: its name is missing")
+            Failure::bad_input("the preset's name is missing")
                 .hint("`culprit presets save NAME --group PATS`, `culprit presets delete NAME`")
         })
     };
@@ -50,12 +50,14 @@ fn check(preset: &Preset) -> Result<(), Failure> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || !name.chars().all(plain) {
         return Err(Failure::bad_input(format!(
-            "save the preset `{name}`: a name is letters, digits, `-`, `_` and `.`"
+            "cannot save the preset `{name}`: a name has only letters, digits, `-`, `_` and `.`"
         )));
     }
     if preset.group.is_empty() && preset.fold.is_empty() && preset.fold_pct.is_none() {
-        return Err(Failure::bad_input(format!("save the preset `{name}`: it would do nothing"))
-            .hint("give it `--group`, `--fold` or `--fold-pct`"));
+        return Err(Failure::bad_input(format!(
+            "cannot save the preset `{name}`: it has no patterns"
+        ))
+        .hint("give it `--group`, `--fold` or `--fold-pct`"));
     }
     let filter = Filter {
         group: preset.group.clone(),
@@ -63,7 +65,7 @@ fn check(preset: &Preset) -> Result<(), Failure> {
         fold_pct: preset.fold_pct,
         ..Filter::default()
     };
-    Query::compile(&filter).or_bad_input(|| format!("save the preset `{name}`"))?;
+    Query::compile(&filter).or_bad_input(|| format!("cannot save the preset `{name}`"))?;
     Ok(())
 }
 
@@ -98,7 +100,7 @@ fn patterns(preset: &Preset) -> String {
     if let Some(pct) = preset.fold_pct {
         parts.push(format!("fold below {pct} %"));
     }
-    if parts.is_empty() { "made for each recording".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "computed for each recording".to_owned() } else { parts.join(", ") }
 }
 
 #[derive(Serialize)]

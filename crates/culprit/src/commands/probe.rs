@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use culprit_engine::stats::Stopping;
 use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
-use culprit_probe::{Answer, Asked, Error, Hooks, Plan, Probe, Role, Session, Workers, conduct};
+use culprit_probe::{
+    Answer, Asked, Error, Hooks, Plan, Probe, Role, Session, Stopped, Workers, conduct,
+};
 
 use crate::args::{FailOnVerdict, ProbeArgs};
 use crate::failure::{Context as _, Failure, Outcome, chain};
@@ -36,27 +38,35 @@ pub(super) fn run(
     let plan = plan(probe, args)?;
     if output.wants_json() && exports(args).iter().any(|path| is_stdout(*path)) {
         return Err(Failure::bad_input(
-            "write the results: `--json` and an export both want stdout",
+            "cannot print the results: `--json` and the export both need stdout",
         )
-        .hint("give the export a file"));
+        .hint("write the export to a file"));
     }
     let files = [&args.save, &args.html, &args.export_csv, &args.export_markdown];
     let mut files = files.into_iter().flatten().filter(|path| !is_stdout(Some(path)));
     files.try_for_each(|path| files::check_writable(path))?;
     if let Some(round) = plan.round_ns().filter(|round| *round > plan.budget_ns) {
         output.warn(&format!(
-            "one round takes at least {} here, longer than the budget of {}: fewer places, a shorter \
-             `--duration` or a larger `--budget` give more\n",
+            "one round takes at least {} here, longer than the budget of {}; give fewer places, a \
+             shorter `--duration` or a larger `--budget`\n",
             Nanos(round),
             Nanos(plan.budget_ns)
         ));
     }
-    let (session, left) = measure(&plan, output)?;
-    let answer = Answer::new(&plan, &session);
+    let show = |session: &Session, output: &mut Output| {
+        let answer = Answer::new(&plan, session);
+        let shown = if answer.rounds == 0 { Ok(()) } else { show(&answer, args, output) };
+        (answer, shown)
+    };
+    let Measured { session, shown: (answer, shown), left } = measure(&plan, output, show)?;
     if answer.rounds == 0 {
         return Err(nothing(session, &plan));
     }
-    show(&answer, args, output)?;
+    shown?;
+    if session.stopped == Stopped::Interrupted {
+        left.iter().for_each(|failure| output.warn(&failure.text()));
+        return Ok(Outcome::Interrupted);
+    }
     outcome(&answer, &session, left, args, &plan)
 }
 
@@ -86,8 +96,9 @@ fn check_folder(place: &PlaceSpec) -> Result<(), Failure> {
         PlaceSpec::Host { dir: Some(dir) } | PlaceSpec::Sandbox { dir: Some(dir) }
             if !dir.is_dir() =>
         {
-            let what = format!("{place}: there is no folder `{}`", dir.display());
-            Err(Failure::bad_input(what).hint("make it first, or name another"))
+            let what =
+                format!("cannot measure in {place}: the folder `{}` does not exist", dir.display());
+            Err(Failure::bad_input(what).hint("create the folder, or name another one"))
         }
         _ => Ok(()),
     }
@@ -97,7 +108,7 @@ fn check_folder(place: &PlaceSpec) -> Result<(), Failure> {
 fn host_dir(first: Option<&PlaceSpec>) -> Result<PathBuf, Failure> {
     match first {
         Some(PlaceSpec::Host { dir: Some(dir) }) => Ok(dir.clone()),
-        _ => std::env::current_dir().or_refused(|| "find the current folder".to_owned()),
+        _ => std::env::current_dir().or_refused(|| "cannot find the current folder".to_owned()),
     }
 }
 
@@ -110,24 +121,38 @@ fn stopping(args: &ProbeArgs, least_of_probe: u32) -> Result<Stopping, Failure> 
     let least = args.min.unwrap_or(usual);
     if least > args.max {
         return Err(Failure::bad_input(format!(
-            "count the rounds: at least {least} and at most {}",
+            "cannot choose the number of rounds: `--min {least}` is larger than `--max {}`",
             args.max
         ))
-        .hint("`--rounds` runs an exact number"));
+        .hint("lower `--min` or raise `--max`; `--rounds` runs an exact number"));
     }
     Ok(Stopping { least, ..Stopping::for_band(args.band, args.max) })
 }
 
-/// Runs the rounds and removes everything that was made; what could not be removed comes along.
+/// A session that has ended, with what `show` made of it.
+pub(super) struct Measured<T> {
+    pub(super) session: Session,
+    pub(super) shown: T,
+    /// What could not be removed.
+    pub(super) left: Vec<Failure>,
+}
+
+/// Runs the rounds, shows the answer, and then removes everything that was made: to remove files may
+/// take long.
 ///
 /// # Errors
 /// When signals cannot be watched, or our own program is not found.
-pub(super) fn measure(plan: &Plan, output: &Output) -> Result<(Session, Vec<Failure>), Failure> {
+pub(super) fn measure<T>(
+    plan: &Plan,
+    output: &mut Output,
+    show: impl FnOnce(&Session, &mut Output) -> T,
+) -> Result<Measured<T>, Failure> {
     let control = Control::new();
     let signalled = control.clone();
     let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
     places::sweep();
-    let program = std::env::current_exe().or_refused(|| "find our own program".to_owned())?;
+    let program = std::env::current_exe()
+        .or_refused(|| "cannot find Culprit's own program file".to_owned())?;
     let mut workers = Workers::new(program, of_places());
     let progress = output.progress();
     let hooks = Hooks {
@@ -135,17 +160,21 @@ pub(super) fn measure(plan: &Plan, output: &Output) -> Result<(Session, Vec<Fail
         doing: &|what| progress.doing(what.to_owned()),
     };
     let session = conduct(plan, &mut workers, &hooks);
+    progress.clear();
+    let shown = show(&session, output);
+    let progress = output.progress();
+    progress.doing("removing the files and containers of the measurement".to_owned());
     let left = workers.remove().into_iter();
     let left = left.map(|(place, error)| failure(&error).of(&place.to_string())).collect();
     progress.clear();
     drop(interrupts);
-    Ok((session, left))
+    Ok(Measured { session, shown, left })
 }
 
 fn nothing(session: Session, plan: &Plan) -> Failure {
     match session.problems.into_iter().next() {
         Some((arm, error)) => failure(&error).of(&whose(plan, arm, &error)),
-        None => Failure::interrupted("interrupted before a round was finished"),
+        None => Failure::interrupted("interrupted before the first round finished"),
     }
 }
 
@@ -172,7 +201,6 @@ fn outcome(
     match failed.chain(left).next() {
         // The rest was worth showing, but not all that was asked was done.
         Some(failure) => Err(failure.into_refused()),
-        None if answer.stopped == culprit_probe::Stopped::Interrupted => Ok(Outcome::Interrupted),
         None if fails(answer, &args.fail_on) => Ok(Outcome::Found),
         None => Ok(Outcome::Done),
     }

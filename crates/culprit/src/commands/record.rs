@@ -43,8 +43,12 @@ enum Subject {
         target: Target,
         place: String,
     },
-    /// The whole machine while a command runs.
-    MachineDuring(Command),
+    /// What runs already, and in which place, while a command puts load on it.
+    During {
+        target: Target,
+        place: String,
+        command: Command,
+    },
 }
 
 impl Plan {
@@ -98,43 +102,48 @@ fn stem(args: &RecordArgs) -> String {
 }
 
 fn subject(args: &RecordArgs) -> Result<Subject, Failure> {
+    let command = Command::new(args.command.iter());
+    Ok(match (running(args)?, args.command.is_empty()) {
+        (Some((target, place)), true) => Subject::Running { target, place },
+        (Some((target, place)), false) => Subject::During { target, place, command },
+        (None, _) => {
+            let place = args.place.as_deref().map_or(Ok(PlaceSpec::HOST), places::spec)?;
+            Subject::Command { place, command }
+        }
+    })
+}
+
+/// What runs already and is to be recorded, and its place; none for a command.
+fn running(args: &RecordArgs) -> Result<Option<(Target, String)>, Failure> {
+    let on_host = |target| Some((target, PlaceSpec::HOST.to_string()));
     if !args.pid.is_empty() {
         let pids = args.pid.iter().map(|pid| living(*pid)).collect::<Result<_, _>>()?;
-        return Ok(Subject::Running { target: Target::Processes(pids), place: "host".to_owned() });
+        return Ok(on_host(Target::Processes(pids)));
     }
     if let Some(name) = &args.container {
-        return container(name);
+        return container(name).map(Some);
     }
     if let Some(path) = &args.cgroup {
         let cgroup = Cgroup::open(path).map_err(|error| places::failure(&error))?;
-        let target = Target::Cgroup(cgroup.folder().to_owned());
-        return Ok(Subject::Running { target, place: "host".to_owned() });
+        return Ok(on_host(Target::Cgroup(cgroup.folder().to_owned())));
     }
-    let command = Command::new(args.command.iter());
-    match (args.all, args.command.is_empty()) {
-        (true, true) => Ok(Subject::Running { target: Target::Machine, place: "host".to_owned() }),
-        (true, false) => Ok(Subject::MachineDuring(command)),
-        (false, _) => {
-            let place = args.place.as_deref().map_or(Ok(PlaceSpec::HOST), places::spec)?;
-            Ok(Subject::Command { place, command })
-        }
-    }
+    Ok(if args.all { on_host(Target::Machine) } else { None })
 }
 
 fn living(pid: i32) -> Result<Pid, Failure> {
     let there = u32::try_from(pid).ok().filter(|pid| Path::new(&format!("/proc/{pid}")).exists());
     there.map(Pid).ok_or_else(|| {
-        Failure::bad_input(format!("record process {pid}: there is no such process"))
-            .hint("`ps -e` lists what runs")
+        Failure::bad_input(format!("cannot record process {pid}: the process does not exist"))
+            .hint("`ps -e` lists the running processes")
     })
 }
 
-fn container(name: &str) -> Result<Subject, Failure> {
+fn container(name: &str) -> Result<(Target, String), Failure> {
     let spec = PlaceSpec::Container { name: name.to_owned() };
     let place = places::open(&spec)?;
     let cgroup = place.make_cgroup().map_err(|error| places::failure(&error))?;
     let target = Target::Cgroup(cgroup.folder().to_owned());
-    Ok(Subject::Running { target, place: spec.to_string() })
+    Ok((target, spec.to_string()))
 }
 
 /// Runs it.
@@ -164,7 +173,7 @@ fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome,
     let path = plan.output.display();
     let document = Document::new(plan, &recorded);
     if recorded.cut {
-        output.say("the command outlived its recording and was ended");
+        output.say("the recording ended before the command; Culprit ended the command");
     }
     let digest = load::digest(recorded.recording, &Filter::default(), false)?;
     output.say_painted(&summary_text(&digest, &plan.output, output.talk_paint()));
@@ -172,8 +181,8 @@ fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome,
         output.document(&OfRecording::new(&digest.recording, document))?;
     }
     if let Some(problem) = recorded.problem {
-        return Err(Failure::refused(format!("write `{path}`: {problem}")).hint(format!(
-            "what was written until then is kept: `culprit report {path}` opens it"
+        return Err(Failure::refused(format!("cannot write `{path}`: {problem}")).hint(format!(
+            "the file keeps what was written before; `culprit report {path}` shows it"
         )));
     }
     Ok(recorded.exit_code.map_or(Outcome::Done, |code| Outcome::Command(clamp(code))))
@@ -191,13 +200,13 @@ struct Recorded {
 impl Plan {
     /// Stdout is for the one document: what the command prints there goes to stderr.
     fn keep_stdout_free(&mut self) -> Result<(), Failure> {
-        let (Subject::Command { command, .. } | Subject::MachineDuring(command)) =
+        let (Subject::Command { command, .. } | Subject::During { command, .. }) =
             &mut self.subject
         else {
             return Ok(());
         };
         let stderr = std::io::stderr().as_fd().try_clone_to_owned();
-        let stderr = stderr.or_refused(|| "give the command our stderr".to_owned())?;
+        let stderr = stderr.or_refused(|| "cannot pass stderr to the command".to_owned())?;
         command.stdout = Stdio::File(Arc::new(stderr.into()));
         Ok(())
     }
@@ -220,14 +229,15 @@ impl Plan {
             }
             Subject::Command { place, command } => {
                 let place = places::open(place)?;
-                let run = self.command_run(place.as_ref(), command, Target::Command);
+                let run = self.command_run(place.as_ref(), command, None);
                 let ran = run_command(&run, control, &mut tell)?;
                 place.remove().map_err(|error| places::failure(&error))?;
                 Ok(Recorded::of(ran))
             }
-            Subject::MachineDuring(command) => {
-                let place = places::open(&PlaceSpec::HOST)?;
-                let run = self.command_run(place.as_ref(), command, Target::Machine);
+            Subject::During { target, place, command } => {
+                let host = places::open(&PlaceSpec::HOST)?;
+                let recorded = (target.clone(), place.clone());
+                let run = self.command_run(host.as_ref(), command, Some(recorded));
                 Ok(Recorded::of(run_command(&run, control, &mut tell)?))
             }
         }
@@ -237,10 +247,10 @@ impl Plan {
         &'a self,
         place: &'a dyn culprit_place::Place,
         command: &'a Command,
-        target: Target,
+        recorded: Option<(Target, String)>,
     ) -> CommandRun<'a> {
         let (settings, output, limit) = (&self.settings, self.output.as_path(), self.limit);
-        CommandRun { place, command, target, settings, output, limit }
+        CommandRun { place, command, recorded, settings, output, limit }
     }
 }
 
@@ -255,7 +265,7 @@ impl Recorded {
 fn told(now: &culprit_record::Progress) -> String {
     let lost = if now.lost > 0 { format!(", {} records lost", now.lost) } else { String::new() };
     format!(
-        "recording: {} threads, {} switches, {} samples, {:.1} MiB{lost}; Ctrl-C ends it",
+        "recording: {} threads, {} switches, {} samples, {:.1} MiB{lost}; press Ctrl-C to stop",
         now.threads,
         now.switches,
         now.samples,

@@ -9,7 +9,7 @@ use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::ReportDocument;
 use crate::output::{Output, percent};
 use crate::text::report_text;
-use crate::{files, html, load, views};
+use crate::{files, html, load};
 
 /// Runs it.
 ///
@@ -23,9 +23,7 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     let digest = load::digest(load::recording(path, output)?, &filter, *all)?;
     if digest.threads.is_empty() {
         let tree = load::tree(&digest.recording, &filter)?;
-        for reason in views::why_empty(&tree, &filter) {
-            output.say(&format!("nothing to show: {reason}"));
-        }
+        load::explain_if_empty(&tree, &filter, &filter, output)?;
     }
     if let Some(page) = &args.output {
         write_page(&digest, page)?;
@@ -60,18 +58,19 @@ pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
                 "exit code",
                 meta.exit_code.map_or_else(|| "none".to_owned(), |code| code.to_string()),
             ),
-            ("rung", meta.rung.to_string()),
+            ("access level", meta.rung.to_string()),
         ],
         comparison: None,
         findings: &digest.report.findings,
         findings_lead: format!(
-            "Wall time of the threads that somebody waited for, each interval counted once. Together they explain {} of {}.",
+            "Wall time of the threads that the measured work waited for. Each interval is counted \
+             once. Together the findings explain {} of {}.",
             percent(digest.report.explained_share),
             digest.report.whole
         ),
         views: vec![(meta.place.clone(), digest)],
         first: 0,
     };
-    let html = html::render(&page).or_refused(|| "make the page".to_owned())?;
+    let html = html::render(&page).or_refused(|| "cannot create the HTML page".to_owned())?;
     files::write_whole(path, html.as_bytes())
 }

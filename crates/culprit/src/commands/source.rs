@@ -27,8 +27,10 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
     let name = tree.names().text(focus).clone();
     let lines = tree.lines(recording, &name);
     if lines.is_empty() {
-        return Err(Failure::bad_input(format!("show the source of `{name}`: it is no function"))
-            .hint("groups rename functions: leave `--group` away"));
+        return Err(Failure::bad_input(format!(
+            "cannot show the source of `{name}`: it is not a function"
+        ))
+        .hint("groups rename functions: remove `--group`"));
     }
     if output.wants_json() {
         let document = Document::new(&name, tree.metric(), tree.total(), &lines);

@@ -20,8 +20,8 @@ const COMPANION: &str = "culprit-data";
 /// When the options contradict each other, or there is no companion.
 pub(crate) fn run(args: &SqlArgs, output: &Output) -> Result<Outcome, Failure> {
     if args.csv && output.wants_json() {
-        return Err(Failure::bad_input("`--csv` and `--json` are two forms of one answer")
-            .hint("leave one of them out"));
+        return Err(Failure::bad_input("`--csv` and `--json` cannot be used together")
+            .hint("remove one of them"));
     }
     let error = culprit_place::replace_with(companion(), arguments(args, output));
     Err(not_started(&error))
@@ -52,11 +52,13 @@ fn arguments(args: &SqlArgs, output: &Output) -> Vec<OsString> {
 }
 
 fn not_started(error: &io::Error) -> Failure {
-    let failure = Failure::refused(format!("run `{COMPANION}`, which answers SQL: {error}"));
+    let failure = Failure::refused(format!(
+        "cannot run `{COMPANION}`, the program that answers SQL: {error}"
+    ));
     if error.kind() != io::ErrorKind::NotFound {
         return failure;
     }
-    failure
-        .hint(format!("`make build` makes `{COMPANION}` beside `culprit`"))
-        .hint(format!("copied elsewhere, `{COMPANION}` belongs beside `culprit` or on the PATH"))
+    failure.hint(format!("`make build` builds `{COMPANION}` next to `culprit`")).hint(format!(
+        "put `{COMPANION}` into the folder of `culprit` or into a folder on the PATH"
+    ))
 }

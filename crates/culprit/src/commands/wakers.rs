@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfRecording, WakersDocument};
+use crate::load;
 use crate::output::Output;
 use crate::views::{WakerLink, WakerRow, function_at, wakers_text};
-use crate::{load, views};
 
 /// Rows unless the user says otherwise.
 const ROWS: usize = 15;
@@ -21,12 +21,11 @@ const ROWS: usize = 15;
 /// # Errors
 /// When the recording or the filter cannot be read, or the metric weighs no waits.
 pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let filter = waits(args.filter.filter()?)?;
+    let given = args.filter.filter()?;
+    let filter = waits(given.clone())?;
     let recording = load::recording(&args.recording.recording, output)?;
     let tree = load::tree(&recording, &filter)?;
-    for reason in views::why_empty(&tree, &filter) {
-        output.say(&format!("nothing to show: {reason}"));
-    }
+    load::explain_if_empty(&tree, &filter, &given, output)?;
     let json = output.wants_json();
     let limit = filter.limit.unwrap_or(if json { 0 } else { ROWS });
     let looks = Looks::at(&recording);
@@ -50,8 +49,10 @@ fn waits(filter: Filter) -> Result<Filter, Failure> {
         Metric::Wall | Metric::Blocked => Ok(Filter { metric: Metric::Blocked, ..filter }),
         Metric::Waits => Ok(filter),
         one if one.cause().is_some_and(Cause::is_blocked) => Ok(filter),
-        other => Err(Failure::bad_input(format!("show who ended waits: `{other}` weighs none"))
-            .hint("`--metric blocked` and each cause `blocked.*` do")),
+        other => Err(Failure::bad_input(format!(
+            "cannot show what ended waits: the metric `{other}` does not measure waits"
+        ))
+        .hint("use `--metric blocked`, or one cause such as `--metric blocked.lock`")),
     }
 }
 
@@ -155,7 +156,7 @@ impl<'r> Looks<'r> {
                 format!("the exit of {}", self.recording.thread_name(thread))
             }
             Ended::ByInterrupt(source) => format!("{source} interrupt"),
-            Ended::Not => "nobody: it lasted to the end".to_owned(),
+            Ended::Not => "nothing: it lasted to the end of the recording".to_owned(),
             Ended::Unknown => "unknown".to_owned(),
         }
     }

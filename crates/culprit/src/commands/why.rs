@@ -11,7 +11,7 @@ use crate::interrupt::Interrupts;
 use crate::json::WhyDocument;
 use crate::output::{Output, percent};
 use crate::session::Control;
-use crate::text::why_text;
+use crate::text::{fact_value, why_text};
 use crate::why::{Answer, Earlier, PlaceRuns, Plan, run_all};
 use crate::{files, html, load};
 
@@ -50,16 +50,19 @@ pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failur
         // The rest was worth showing, but the question was not answered.
         Some((place, failure)) => Err(failure.into_refused().of(&plan.label(place))),
         None if !answer.otherwise.is_empty() => Err(Failure::bad_input(
-            "compare places: the command does not end alike in all of them",
+            "cannot compare the places: the command ends differently in some of them",
         )
-        .hint("what it printed is in the `.log` beside each recording: give the place what it lacks there")
-        .hint("where its exit status does not matter, compare `sh -c 'COMMAND || true'`")),
+        .hint(
+            "read the command's output in the `.log` next to each recording, and add what is \
+             missing",
+        )
+        .hint("if the exit status does not matter, compare `sh -c 'COMMAND || true'`")),
         None => Ok(outcome(fail_on.as_ref(), answer.findings())),
     }
 }
 
 fn interrupted() -> Failure {
-    Failure::interrupted("compare places: interrupted before a run was finished")
+    Failure::interrupted("cannot compare the places: interrupted before the first run finished")
 }
 
 /// The page of an answer.
@@ -85,7 +88,7 @@ pub(crate) fn page(answer: &Answer, output: &Output) -> Result<String, Failure> 
         first: shown_first(answer, &digests),
         views: digests.iter().map(|(label, digest)| (label.clone(), digest)).collect(),
     };
-    html::render(&page).or_refused(|| "make the page".to_owned())
+    html::render(&page).or_refused(|| "cannot create the HTML page".to_owned())
 }
 
 /// The recording of the place that the answer is about.
@@ -104,7 +107,7 @@ fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
     if let Some(main) = answer.main() {
         let told = main.report.mechanisms.iter().map(mechanism).collect::<Vec<_>>();
         if !told.is_empty() {
-            facts.push(("different there", told.join("; ")));
+            facts.push(("differences", told.join("; ")));
         }
     }
     facts.extend(answer.notes.iter().map(|note| ("note", note.clone())));
@@ -113,7 +116,7 @@ fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
 
 /// A fact that differs, in a few words.
 fn mechanism(found: &Mechanism) -> String {
-    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+    let told = |value: &Option<String>| fact_value(found.fact, value.as_deref());
     let (here, there) = (told(&found.candidate), told(&found.baseline));
     format!("{}: {here} instead of {there}", found.what)
 }
@@ -121,7 +124,8 @@ fn mechanism(found: &Mechanism) -> String {
 fn lead(answer: &Answer) -> String {
     match (answer.baseline(), answer.main()) {
         (Some(baseline), Some(main)) => format!(
-            "What a run in {} costs more than in {}, each moment counted once. Together the findings explain {} of the extra time.",
+            "Extra time of a run in {} over a run in {}. Each interval is counted once. Together \
+             the findings explain {} of the extra time.",
             main.place,
             baseline.place,
             percent(main.report.explained_share)

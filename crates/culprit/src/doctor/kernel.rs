@@ -13,6 +13,15 @@ const PERFMON: u32 = 38;
 /// without a loss (RECORDING, "Costs").
 const RING_KIB: i64 = 8192;
 
+/// Gives the capabilities to the program.
+const SETCAP: &str = "sudo setcap \
+                      cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_dac_read_search+ep \
+                      $(command -v culprit)";
+/// Root without capabilities is root of a container: the engine gives them.
+const RUN_WITH_ALL: &str =
+    "docker run --cap-add PERFMON --cap-add SYS_PTRACE --cap-add SYSLOG --cap-add IPC_LOCK";
+const RUN_WITH_ADMIN: &str = "docker run --cap-add SYS_ADMIN";
+
 fn may_perfmon(system: &System) -> bool {
     system.capable(PERFMON) || system.capable(SYS_ADMIN)
 }
@@ -26,7 +35,8 @@ pub(super) fn paranoid(system: &System) -> Check {
             State::Missing,
             ID,
             "no perf events in this kernel",
-            "threads can only be polled from /proc: no stacks, times to about 10 ms",
+            "call stacks, and times more exact than 10 ms: Culprit can only poll thread states in \
+             /proc",
             "boot a kernel with CONFIG_PERF_EVENTS",
         );
     };
@@ -39,14 +49,15 @@ pub(super) fn paranoid(system: &System) -> Check {
             State::Degraded,
             ID,
             "1",
-            "wakers outside the recorded threads, whole machine, containers",
+            "wakers outside the recorded threads, recordings of the whole machine and of \
+             containers",
             "sysctl kernel.perf_event_paranoid=0",
         ),
         2 => Check::not(
             State::Degraded,
             ID,
             "2",
-            "kernel stacks: causes of waits come from polling /proc",
+            "kernel stacks; Culprit polls /proc for the reasons of waits",
             LIFT,
         ),
         level => Check::not(
@@ -76,14 +87,13 @@ pub(super) fn capabilities(system: &System) -> Check {
     if missing.is_empty() {
         return Check::fine(ID, names(&held));
     }
-    let value =
-        if held.is_empty() { "none of them".to_owned() } else { format!("only {}", names(&held)) };
+    let value = if held.is_empty() { "none".to_owned() } else { format!("only {}", names(&held)) };
     Check::not(
         State::Degraded,
         ID,
         value,
         "PERFMON: other processes and the kernel; SYS_PTRACE: other users' files; SYSLOG: kernel names; IPC_LOCK: large rings",
-        "sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog,cap_ipc_lock,cap_dac_read_search+ep $(command -v culprit)",
+        if system.is_root() { RUN_WITH_ALL } else { SETCAP },
     )
 }
 
@@ -95,8 +105,8 @@ pub(super) fn seccomp(system: &System) -> Check {
         _ => Check::not(
             State::Degraded,
             ID,
-            "a filter is in force",
-            "perf_event_open is refused by the default filter of container engines",
+            "a filter is active",
+            "perf events: the default filter of container engines refuses perf_event_open",
             "docker run --cap-add PERFMON (newer engines) or --security-opt seccomp=unconfined",
         ),
     }
@@ -106,24 +116,41 @@ pub(super) fn seccomp(system: &System) -> Check {
 pub(super) fn tracefs(system: &System) -> Check {
     const ID: &str = "tracefs";
     const EVENT: &str = "events/sched/sched_waking/id";
+    const UNMOUNTED: &str = "not mounted; `culprit record` mounts it by itself as root";
+    const WITHOUT: &str = "which thread woke which";
     for mount in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
         if system.readable(&format!("{mount}/{EVENT}")) {
             return Check::fine(ID, mount);
         }
     }
-    let lift = if system.is_root() {
-        "mount -t tracefs tracefs /sys/kernel/tracing"
-    } else {
-        "sudo mount -o remount,mode=755 /sys/kernel/tracing"
-    };
-    Check::not(State::Degraded, ID, "not mounted, or not readable", "who woke whom", lift)
+    let mounts = system.text("/proc/self/mounts").unwrap_or_default();
+    let is_mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some("tracefs"));
+    match (is_mounted, system.capable(SYS_ADMIN)) {
+        (false, true) => Check::fine(ID, UNMOUNTED),
+        (false, false) => {
+            let lift =
+                if system.is_root() { RUN_WITH_ADMIN } else { "run `culprit record` as root" };
+            Check::not(State::Degraded, ID, UNMOUNTED, WITHOUT, lift)
+        }
+        (true, _) => Check::not(
+            State::Degraded,
+            ID,
+            "mounted, but not readable",
+            WITHOUT,
+            if system.is_root() {
+                "mount -o remount,mode=755 /sys/kernel/tracing"
+            } else {
+                "sudo mount -o remount,mode=755 /sys/kernel/tracing"
+            },
+        ),
+    }
 }
 
 /// Probes in programs.
 pub(super) fn uprobes(system: &System) -> Check {
     const ID: &str = "uprobes";
     const WITHOUT: &str =
-        "allocations of memory (`record --alloc`), activities of functions (`--activity`)";
+        "memory allocations (`record --alloc`), calls of named functions (`record --activity`)";
     if !system.readable("/sys/bus/event_source/devices/uprobe/type") {
         let lift = "boot a kernel with CONFIG_UPROBE_EVENTS";
         return Check::not(State::Degraded, ID, "not in this kernel", WITHOUT, lift);
@@ -131,7 +158,8 @@ pub(super) fn uprobes(system: &System) -> Check {
     if system.capable(SYS_ADMIN) {
         return Check::fine(ID, "allowed");
     }
-    Check::not(State::Degraded, ID, "they take CAP_SYS_ADMIN", WITHOUT, "run it as root")
+    let lift = if system.is_root() { RUN_WITH_ADMIN } else { "run `culprit record` as root" };
+    Check::not(State::Degraded, ID, "CAP_SYS_ADMIN is missing", WITHOUT, lift)
 }
 
 /// The processor's counters. Not having them is the rule in virtual machines, and takes nothing away
@@ -143,8 +171,8 @@ pub(super) fn counters(system: &System) -> Check {
     let there =
         |name: &&str| system.readable(&format!("/sys/bus/event_source/devices/{name}/type"));
     match known.into_iter().find(there) {
-        Some(name) => Check::fine(ID, format!("there (`{name}`)")),
-        None => Check::fine(ID, "none on this machine: `record --counters` will have nothing"),
+        Some(name) => Check::fine(ID, format!("available (`{name}`)")),
+        None => Check::fine(ID, "none on this machine; `record --counters` records nothing"),
     }
 }
 
@@ -163,7 +191,7 @@ pub(super) fn kernel_names(system: &System) -> Check {
         State::Degraded,
         ID,
         format!("/proc/kallsyms has no addresses, kptr_restrict {restrict}"),
-        "names of kernel functions, and with them the causes of waits",
+        "names of kernel functions and the reasons of waits",
         "sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
     )
 }
@@ -183,8 +211,10 @@ pub(super) fn locked_memory(system: &System) -> Check {
         .as_deref()
         .and_then(|text| text.parse::<i64>().ok())
         .map_or(i64::MAX, |bytes| bytes / 1024);
-    let value =
-        format!("{free} KiB a CPU, and {} of the user's", limit.as_deref().unwrap_or("unknown"));
+    let value = format!(
+        "{free} KiB per CPU; user limit in bytes: {}",
+        limit.as_deref().unwrap_or("unknown")
+    );
     if free.saturating_add(own) >= RING_KIB {
         return Check::fine(ID, value);
     }
@@ -192,7 +222,7 @@ pub(super) fn locked_memory(system: &System) -> Check {
         State::Degraded,
         ID,
         value,
-        "large rings: records may be lost at more than some 10,000 switches a second",
+        "large rings: above about 10,000 context switches per second, records may be lost",
         "sysctl kernel.perf_event_mlock_kb=16384",
     )
 }
@@ -201,13 +231,13 @@ pub(super) fn locked_memory(system: &System) -> Check {
 pub(super) fn sample_rate(system: &System) -> Check {
     const ID: &str = "sample-rate";
     match system.number("/proc/sys/kernel/perf_event_max_sample_rate") {
-        None => Check::fine(ID, "not told"),
-        Some(rate) if rate >= 2000 => Check::fine(ID, format!("at most {rate} a second")),
+        None => Check::fine(ID, "unknown"),
+        Some(rate) if rate >= 2000 => Check::fine(ID, format!("at most {rate} samples per second")),
         Some(rate) => Check::not(
             State::Degraded,
             ID,
-            format!("at most {rate} a second"),
-            "short functions on a CPU",
+            format!("at most {rate} samples per second"),
+            "short functions in the CPU samples",
             "sysctl kernel.perf_event_max_sample_rate=100000",
         ),
     }
@@ -217,13 +247,13 @@ pub(super) fn sample_rate(system: &System) -> Check {
 pub(super) fn schedstat(system: &System) -> Check {
     const ID: &str = "schedstat";
     if system.readable("/proc/self/schedstat") {
-        return Check::fine(ID, "there");
+        return Check::fine(ID, "available");
     }
     Check::not(
         State::Degraded,
         ID,
         "no /proc/PID/schedstat",
-        "the check of our sums against the kernel's",
+        "the check of recorded CPU time against the kernel's own accounting",
         "boot a kernel with CONFIG_SCHED_INFO",
     )
 }
@@ -233,5 +263,5 @@ pub(super) fn btf(system: &System) -> Check {
     const ID: &str = "btf";
     let there = system.readable("/sys/kernel/btf/vmlinux");
     // Nothing in this version reads it, so its absence degrades nothing.
-    Check::fine(ID, if there { "there" } else { "not there, and not needed" })
+    Check::fine(ID, if there { "available" } else { "missing, but not needed" })
 }

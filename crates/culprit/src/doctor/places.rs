@@ -1,5 +1,6 @@
 //! Facts that decide where commands can be run.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 
@@ -17,8 +18,9 @@ pub(super) fn cgroups(system: &System) -> Check {
             return Check::not(
                 State::Degraded,
                 ID,
-                "none is mounted",
-                "recording a command from its first instruction and whole containers; process trees work",
+                "not mounted",
+                "recordings of containers, and of commands from their first instruction; Culprit \
+                 can still record process trees",
                 "mount -t cgroup2 none /sys/fs/cgroup",
             );
         }
@@ -33,8 +35,9 @@ pub(super) fn cgroups(system: &System) -> Check {
         State::Degraded,
         ID,
         mode,
-        "a cgroup of our own: commands are recorded as process trees",
-        "run as root, or have systemd delegate: systemd-run --user --scope -p Delegate=yes culprit ...",
+        "a separate cgroup for a recorded command; Culprit records its process tree instead",
+        "run as root, or let systemd delegate a cgroup: systemd-run --user --scope -p \
+         Delegate=yes culprit ...",
     )
 }
 
@@ -50,7 +53,7 @@ pub(super) fn user_namespaces(system: &System) -> Check {
         return Check::not(
             State::Missing,
             ID,
-            "none allowed",
+            "disabled",
             WITHOUT,
             "sysctl user.max_user_namespaces=15000",
         );
@@ -81,9 +84,9 @@ pub(super) fn overlay(system: &System) -> Check {
     const ID: &str = "overlayfs";
     let known = system.text("/proc/filesystems").unwrap_or_default();
     if known.lines().any(|line| line.split_whitespace().last() == Some("overlay")) {
-        return Check::fine(ID, "known to the kernel");
+        return Check::fine(ID, "available");
     }
-    Check::not(State::Missing, ID, "not known to the kernel", "the sandbox", "modprobe overlay")
+    Check::not(State::Missing, ID, "the kernel has no overlayfs", "the sandbox", "modprobe overlay")
 }
 
 /// Whether Docker answers.
@@ -94,6 +97,7 @@ pub(super) fn docker(system: &System) -> Check {
         "/var/run/docker.sock",
         "places of docker",
         "systemctl start docker (or `dockerd &` as root)",
+        "sudo usermod -aG docker $USER, then log in again; or use sudo",
     )
 }
 
@@ -105,23 +109,34 @@ pub(super) fn podman(system: &System) -> Check {
         "/run/podman/podman.sock",
         "places of podman",
         "systemctl start podman.socket",
+        "use sudo",
     )
 }
 
+/// `start` starts an engine that does not run; `access` opens one that refuses this user.
 fn engine(
     system: &System,
     id: &'static str,
     socket: &str,
     without: &'static str,
-    lift: &'static str,
+    start: &'static str,
+    access: &'static str,
 ) -> Check {
     let path = system.path(socket);
-    let is_socket = std::fs::metadata(&path).is_ok_and(|file| file.file_type().is_socket());
-    if !is_socket {
-        return Check::not(State::Missing, id, format!("no socket at {socket}"), without, lift);
-    }
-    match UnixStream::connect(&path) {
-        Ok(_) => Check::fine(id, format!("listens at {socket}")),
-        Err(error) => Check::not(State::Missing, id, format!("{socket}: {error}"), without, lift),
+    let answer = match std::fs::metadata(&path) {
+        Ok(file) if file.file_type().is_socket() => UnixStream::connect(&path).map(|_| ()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(error),
+        _ => {
+            let value = format!("no socket at {socket}");
+            return Check::not(State::Missing, id, value, without, start);
+        }
+    };
+    match answer {
+        Ok(()) => Check::fine(id, format!("answers at {socket}")),
+        Err(error) => {
+            let denied = error.kind() == ErrorKind::PermissionDenied;
+            let lift = if denied { access } else { start };
+            Check::not(State::Missing, id, format!("{socket}: {error}"), without, lift)
+        }
     }
 }

@@ -71,8 +71,53 @@ fn everything_that_is_not_fine_says_what_is_lost_and_how_to_lift_it() {
 fn probes_take_the_kernels_pmu_and_a_capability() {
     let pmu = ("sys/bus/event_source/devices/uprobe/type", "8\n");
     assert_eq!(check(&[ROOT, pmu], "uprobes").state, State::Fine);
-    assert_eq!(check(&[USER, pmu], "uprobes").lift, "run it as root");
+    assert_eq!(check(&[USER, pmu], "uprobes").lift, "run `culprit record` as root");
+    assert_eq!(check(&[IN_DOCKER, pmu], "uprobes").lift, "docker run --cap-add SYS_ADMIN");
     assert!(check(&[ROOT], "uprobes").lift.contains("CONFIG_UPROBE_EVENTS"));
+}
+
+#[test]
+fn tracefs_is_mounted_by_the_recorder_where_it_may() {
+    const UNMOUNTED: &str = "not mounted; `culprit record` mounts it by itself as root";
+    let root = check(&[ROOT], "tracefs");
+    assert_eq!((root.state, &*root.value), (State::Fine, UNMOUNTED));
+    let user = check(&[USER], "tracefs");
+    assert_eq!((user.state, &*user.value), (State::Degraded, UNMOUNTED));
+    assert_eq!(user.lift, "run `culprit record` as root");
+    assert_eq!(check(&[IN_DOCKER], "tracefs").lift, "docker run --cap-add SYS_ADMIN");
+    let mounted = ("proc/self/mounts", "tracefs /sys/kernel/tracing tracefs rw,nosuid 0 0\n");
+    let hidden = check(&[USER, mounted], "tracefs");
+    assert_eq!(hidden.value, "mounted, but not readable");
+    assert!(hidden.lift.starts_with("sudo mount -o remount"), "{hidden:?}");
+    let event = ("sys/kernel/tracing/events/sched/sched_waking/id", "375\n");
+    assert_eq!(check(&[USER, mounted, event], "tracefs").value, "/sys/kernel/tracing");
+}
+
+#[test]
+fn root_is_never_told_to_become_root() {
+    for user in [ROOT, IN_DOCKER] {
+        let (_folder, system) = machine(&[user]);
+        for check in examine(&system) {
+            assert!(!check.lift.contains("as root") || check.id == "docker", "{check:?}");
+            assert!(!check.lift.contains("sudo"), "{check:?}");
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_refuses_the_user_is_not_to_be_started() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, system) = machine(&[USER, ("var/run/x", "")]);
+    let docker = || examine(&system).into_iter().find(|check| check.id == "docker").unwrap();
+    assert!(docker().lift.contains("systemctl start docker"), "{:?}", docker());
+    let socket = folder.path().join("var/run/docker.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert_eq!(docker().state, State::Fine);
+    std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o0)).unwrap();
+    // Root may connect to it all the same.
+    if std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(docker().lift.contains("-aG docker") && docker().lift.contains("sudo"));
+    }
 }
 
 #[test]

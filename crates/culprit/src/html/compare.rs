@@ -15,7 +15,8 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Wall time of every run as a dot, the median as a bar. Runs alternated between the places, so a change of the machine's load meets all of them.",
+            "Each dot is the wall time of one run; the bar is the median. The places took turns, \
+             so a change of the machine's load affects all of them.",
         );
         let instead = answer.instead.iter().flat_map(|(_, places)| places);
         let slowest = answer.places.iter().chain(instead).flat_map(|runs| &runs.walls).max();
@@ -97,7 +98,7 @@ fn difference(body: &mut Markup, against: &Against) {
         "p",
         &[("class", "more")],
         &format!(
-            "{}: {}{ratio}; {} a run, {}.",
+            "{}: {}{ratio}; {} per run, {}.",
             against.place,
             against.verdict(),
             extra(comparison.extra_ns()),
@@ -107,7 +108,7 @@ fn difference(body: &mut Markup, against: &Against) {
     table(
         body,
         "sortable",
-        &["extra time a run", "share", "cause", "function", "program", "finding"],
+        &["extra time per run", "share", "cause", "function", "program", "finding"],
         |rows| {
             for (row, finding) in against.rows() {
                 rows.element("tr", &[], |cells| {

@@ -33,7 +33,7 @@ fn card(body: &mut Markup, finding: &Finding, open: bool) {
         body.element("summary", &[], |body| summary(body, finding));
         body.element("div", &[("class", "body")], |body| {
             block(body, "Why it costs time", &finding.why);
-            block(body, "What to do", &finding.fix);
+            fix(body, finding);
             evidence(body, finding);
             if !finding.check.is_empty() {
                 body.element("div", &[("class", "wide")], |body| {
@@ -70,6 +70,17 @@ fn block(body: &mut Markup, heading: &'static str, text: &str) {
     body.element("div", &[], |body| {
         body.leaf("h3", &[], heading);
         body.prose("p", &[], text);
+    });
+}
+
+fn fix(body: &mut Markup, finding: &Finding) {
+    body.element("div", &[], |body| {
+        body.leaf("h3", &[], "What to do");
+        body.element("ul", &[], |body| {
+            for action in &finding.fix {
+                body.prose("li", &[], action);
+            }
+        });
     });
 }
 

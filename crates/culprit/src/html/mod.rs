@@ -17,6 +17,7 @@ use base64::Engine as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::Digest;
+use crate::weighed::LIMITS;
 use crate::why::Answer;
 use data::{PageData, View};
 use markup::{Markup, script_json};
@@ -98,14 +99,18 @@ fn head(what: &str, policy: &str, style: &'static str) -> String {
 fn body(page: &Page<'_>) -> String {
     let mut body = Markup::default();
     body.fixed(concat!(
-        "\n<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n",
+        "\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n",
         "<header class=\"bar-top\"><span class=\"brand\">Culprit</span><nav aria-label=\"Sections\">",
     ));
     if page.comparison.is_some() {
         body.fixed("<a href=\"#compare\">Places</a>");
     }
+    // A recording without thread time is shown by function alone.
+    let timed = page.views.iter().any(|(_, digest)| digest.weighed.is_none());
+    if timed {
+        body.fixed("<a href=\"#findings\">Findings</a><a href=\"#threads\">Threads</a>");
+    }
     body.fixed(concat!(
-        "<a href=\"#findings\">Findings</a><a href=\"#threads\">Threads</a>",
         "<a href=\"#flame-section\">Flame graph</a><a href=\"#functions\">Functions</a>",
         "<a href=\"#evidence\">Evidence</a></nav>",
         "<label class=\"needs-script\" hidden><span class=\"skip\">Recording</span><select id=\"view\" aria-label=\"Recording\"></select></label>",
@@ -116,8 +121,12 @@ fn body(page: &Page<'_>) -> String {
     if let Some(comparison) = page.comparison {
         compare::section(&mut body, comparison);
     }
-    findings::section(&mut body, page.findings, &page.findings_lead);
-    sections::threads(&mut body, &page.views);
+    if timed {
+        findings::section(&mut body, page.findings, &page.findings_lead);
+        sections::threads(&mut body, &page.views);
+    } else {
+        body.element("section", &[("id", "findings")], |body| body.prose("p", &[], LIMITS));
+    }
     sections::flame(&mut body);
     sections::functions(&mut body, &page.views);
     sections::evidence(&mut body, &page.views);
@@ -132,7 +141,7 @@ fn verdict(body: &mut Markup, page: &Page<'_>) {
         body.leaf("div", &[("class", "what mono")], &page.what);
         body.prose("h1", &[], &page.verdict);
         if let Some(because) = &page.because {
-            body.prose("p", &[("class", "because")], &format!("Because {because}."));
+            body.prose("p", &[("class", "because")], &format!("Cause: {because}."));
         }
         body.element("dl", &[("class", "facts")], |list| {
             for (name, value) in &page.facts {

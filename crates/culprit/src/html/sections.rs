@@ -28,7 +28,7 @@ const NUMBERS: [&str; 16] = [
     "runs",
     "median",
     "rate",
-    "extra time a run",
+    "extra time per run",
     "share",
     "value",
 ];
@@ -54,7 +54,9 @@ pub(super) fn threads(body: &mut Markup, views: &Views<'_>) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Each thread's life without gaps, coloured by cause; pale where nobody waited for it. Drag to select a range, which the flame graph then shows; Ctrl and wheel zoom; Escape goes back.",
+            "Each row is one thread, coloured by cause. Pale colours: nothing waited for this \
+             time. Drag to select a range; the flame graph then shows this range. Ctrl and the \
+             wheel zoom. Escape goes back.",
         );
         body.fixed(concat!(
             "<div class=\"needs-script\" hidden><div class=\"tools\"><button id=\"whole\" hidden>whole recording</button>",
@@ -87,7 +89,8 @@ fn legend(body: &mut Markup, views: &Views<'_>) {
 }
 
 fn thread_table(body: &mut Markup, digest: &Digest) {
-    let headings = ["process", "thread", "wall", "on CPU", "share of its life by cause", "mostly"];
+    let headings =
+        ["process", "thread", "wall", "on CPU", "share of its lifetime by cause", "main causes"];
     table(body, "sortable", &headings, |rows| {
         for thread in digest.threads.iter().take(MOST_THREADS) {
             thread_row(rows, thread);
@@ -147,7 +150,9 @@ pub(super) fn flame(body: &mut Markup) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Callers on top, width is time summed over threads, the last row is the cause. A box is as strongly coloured as its main cause dominates it. Click to zoom, arrow keys walk, Escape goes back.",
+            "Callers are on top. Width is time, summed over threads. The last box of a stack is \
+             the cause. A stronger colour means a larger share of the main cause. Click to zoom, \
+             use the arrow keys to move, Escape to zoom out.",
         );
         body.fixed(concat!(
             "<div class=\"tools\"><label>time <select id=\"metric\"><option value=\"wall\">all</option>",
@@ -172,12 +177,15 @@ pub(super) fn functions(body: &mut Markup, views: &Views<'_>) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Own time, and time with everything called, over all threads. Time off a CPU is own time of the function that called into the kernel.",
+            "Own time excludes called functions; total time includes them. Both are sums over all \
+             threads. Time off a CPU is own time of the function that called the kernel.",
         );
         each_view(body, views, |body, digest| {
             let headings = ["function", "own", "own share", "total", "total share"];
             table(body, "sortable", &headings, |rows| {
-                for row in digest.top.iter().filter(|row| row.kind == Kind::Function).take(MOST_FUNCTIONS) {
+                for row in
+                    digest.top.iter().filter(|row| row.kind == Kind::Function).take(MOST_FUNCTIONS)
+                {
                     rows.element("tr", &[], |cells| {
                         cells.element("td", &[("class", "name")], |cell| {
                             cell.leaf("code", &[], &row.name);
@@ -222,7 +230,7 @@ fn losses(body: &mut Markup, digest: &Digest) {
         body.leaf("p", &[("class", "more")], "Nothing was lost, cut or guessed.");
         return;
     }
-    table(body, "", &["lost", "severity", "count", "what exactly", "what helps"], |rows| {
+    table(body, "", &["lost", "severity", "count", "details", "what to do"], |rows| {
         for line in lines {
             rows.element("tr", &[], |row| {
                 row.element("td", &[], |cell| cell.leaf("code", &[], &line.id));

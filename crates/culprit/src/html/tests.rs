@@ -55,7 +55,7 @@ fn the_policy_names_exactly_the_style_and_the_script() {
 #[test]
 fn every_number_is_there_without_scripts() {
     let html = page(&testing::digest());
-    for text in ["app (10)", "worker (11)", "clock_nanosleep", "100 ms", "intervals tile"] {
+    for text in ["app (10)", "worker (11)", "clock_nanosleep", "100 ms", "sum of all intervals"] {
         assert!(html.contains(text), "{text}");
     }
 }

@@ -41,8 +41,8 @@ pub(crate) fn stored(
     let export = export.map_err(|error| places::failure(&error))?;
     let mut counted = Counted { source: export, read: 0, told: 0, progress };
     let archive = read::archive(&mut counted).map_err(|error: io::Error| {
-        Failure::refused(format!("read the image `{name}`: {error}"))
-            .hint(format!("`{engine} save {name} | tar t` shows what the engine gives"))
+        Failure::refused(format!("cannot read the image `{name}`: {error}"))
+            .hint(format!("check the image with `{engine} save {name} | tar t`"))
     })?;
     progress.clear();
     Ok(layers::stored(name, archive))

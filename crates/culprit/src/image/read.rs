@@ -119,7 +119,7 @@ fn layer(head: &[u8], rest: &mut dyn Read, room: &mut usize) -> io::Result<Optio
     if head.starts_with(&[0x1f, 0x8b]) {
         items(&mut MultiGzDecoder::new(whole), room).map(Some)
     } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let problem = Some("it is compressed by zstd, which is not read".to_owned());
+        let problem = Some("compressed with zstd, which Culprit cannot read".to_owned());
         Ok(Some(Layer { problem, ..Layer::default() }))
     } else if head.get(257..262) == Some(b"ustar") || head.iter().all(|byte| *byte == 0) {
         let mut whole = whole;
@@ -158,7 +158,7 @@ fn items(source: &mut dyn Read, room: &mut usize) -> io::Result<Layer> {
         match room.checked_sub(1) {
             Some(rest) => *room = rest,
             None => {
-                layer.problem = Some(format!("only the first {MOST_FILES} files were looked at"));
+                layer.problem = Some(format!("Culprit read only the first {MOST_FILES} files"));
                 break;
             }
         }
@@ -204,14 +204,14 @@ fn assembled(
 ) -> io::Result<Archive> {
     let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let manifest = texts.get("manifest.json");
-    let manifest = manifest.ok_or_else(|| wrong("it has no manifest.json".to_owned()))?;
+    let manifest = manifest.ok_or_else(|| wrong("it contains no manifest.json".to_owned()))?;
     let manifests: Vec<Manifest> = serde_json::from_str(manifest)
-        .map_err(|error| wrong(format!("its manifest.json: {error}")))?;
+        .map_err(|error| wrong(format!("cannot read its manifest.json: {error}")))?;
     let manifest = manifests.into_iter().next();
     let manifest = manifest.ok_or_else(|| wrong("its manifest.json names no image".to_owned()))?;
     let config: Config = match texts.get(&plain(&manifest.config)) {
         Some(text) => serde_json::from_str(text)
-            .map_err(|error| wrong(format!("its {}: {error}", manifest.config)))?,
+            .map_err(|error| wrong(format!("cannot read its {}: {error}", manifest.config)))?,
         None => Config::default(),
     };
     let history = config.history.unwrap_or_default();
@@ -223,7 +223,7 @@ fn assembled(
         let file = links.get(&name).unwrap_or(&name);
         // The same layer may stand in an image twice.
         let found = layers.get(file).cloned().unwrap_or_else(|| Layer {
-            problem: Some("the archive does not have it".to_owned()),
+            problem: Some("not in the archive".to_owned()),
             ..Layer::default()
         });
         // Images that were put together by other tools have another number of steps.

@@ -100,7 +100,7 @@ impl<R: Read> Tar<R> {
     /// The content of an entry that describes the next one.
     fn content(&mut self) -> io::Result<Vec<u8>> {
         if self.left > MOST_NAME {
-            return Err(damaged("a name of an entry is too long"));
+            return Err(damaged("the name of an entry is too long"));
         }
         let mut content = Vec::new();
         self.read_to_end(&mut content)?;
@@ -112,7 +112,7 @@ impl<R: Read> Tar<R> {
         let rest = self.left.saturating_add(self.padding);
         let passed = io::copy(&mut self.source.by_ref().take(rest), &mut io::sink())?;
         (self.left, self.padding) = (0, 0);
-        if passed < rest { Err(damaged("it ends within an entry")) } else { Ok(()) }
+        if passed < rest { Err(damaged("it ends inside an entry")) } else { Ok(()) }
     }
 
     /// Fills a block; false when the archive ends before it.
@@ -121,7 +121,7 @@ impl<R: Read> Tar<R> {
         while filled < BLOCK {
             match self.source.read(&mut block[filled..])? {
                 0 if filled == 0 => return Ok(false),
-                0 => return Err(damaged("it ends within a header")),
+                0 => return Err(damaged("it ends inside a header")),
                 read => filled += read,
             }
         }
@@ -137,7 +137,7 @@ impl<R: Read> Read for Tar<R> {
         }
         let read = self.source.read(&mut into[..most])?;
         if read == 0 {
-            return Err(damaged("it ends within an entry"));
+            return Err(damaged("it ends inside an entry"));
         }
         self.left -= read as u64;
         Ok(read)
@@ -147,7 +147,7 @@ impl<R: Read> Read for Tar<R> {
 impl Before {
     /// Lines `LENGTH KEY=VALUE`, where the length counts the whole line.
     fn read_pax(&mut self, mut records: &[u8]) -> io::Result<()> {
-        let wrong = || damaged("an extended header is none");
+        let wrong = || damaged("an extended header is malformed");
         while !records.is_empty() {
             let space = records.iter().position(|byte| *byte == b' ').ok_or_else(wrong)?;
             let length: usize = text(&records[..space]).parse().map_err(|_| wrong())?;
@@ -173,12 +173,16 @@ fn check(header: &[u8; BLOCK]) -> io::Result<()> {
         _ => u64::from(*byte),
     };
     let found: u64 = header.iter().enumerate().map(sum).sum();
-    if size(&header[148..156])? == found { Ok(()) } else { Err(damaged("a header's sum is wrong")) }
+    if size(&header[148..156])? == found {
+        Ok(())
+    } else {
+        Err(damaged("the checksum of a header is wrong"))
+    }
 }
 
 /// A number in octal digits, or of GNU tar in binary behind a set first bit.
 fn size(field: &[u8]) -> io::Result<u64> {
-    let wrong = || damaged("a number of a header is none");
+    let wrong = || damaged("a number in a header is malformed");
     if field.first().is_some_and(|byte| byte & 0x80 != 0) {
         let (head, tail) = field.split_at(field.len().saturating_sub(8));
         let fits = head.iter().skip(1).all(|byte| *byte == 0);

@@ -116,7 +116,7 @@ impl From<&Finding> for FindingJson {
                 })
                 .collect(),
             why: finding.why.clone(),
-            fix: finding.fix.clone(),
+            fix: finding.fix.join("\n"),
             check: finding.check.clone(),
         }
     }

@@ -144,7 +144,7 @@ impl Output {
                 self.closed = true;
                 Ok(())
             }
-            result => result.or_refused(|| "write to stdout".to_owned()),
+            result => result.or_refused(|| "cannot write to stdout".to_owned()),
         }
     }
 
@@ -153,8 +153,8 @@ impl Output {
     /// # Errors
     /// As [`Output::print`].
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        let mut text =
-            serde_json::to_string_pretty(document).or_refused(|| "write the JSON".to_owned())?;
+        let mut text = serde_json::to_string_pretty(document)
+            .or_refused(|| "cannot write the JSON".to_owned())?;
         text.push('\n');
         self.documented = true;
         self.print(&text)

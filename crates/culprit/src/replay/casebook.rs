@@ -1,12 +1,14 @@
 //! The casebook: kept runs and answers are judged as new ones are.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use super::pack::{self, corpus};
 use super::snapshot::Snapshots;
 use super::{on_all_cpus, stored};
 use crate::casebook::{Case, Course, Shelf, Told, judge_kept, judge_kept_answers};
 use crate::output::{Output, number};
+use crate::text::casebook_text;
 
 /// Judges a case; none where nothing of it was kept.
 fn judge(case: &Case) -> Option<Told> {
@@ -45,6 +47,46 @@ fn text(told: &Told) -> String {
     text
 }
 
+/// The cases' pages in the documentation.
+fn pages() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/casebook")
+}
+
+/// A case's page: its texts, and what its kept runs show.
+fn page(case: &Case, told: &Told) -> String {
+    let shown = casebook_text(case, told, &Output::unread(false));
+    format!(
+        "# {name}\n\n{title}.\n\n## What was seen\n\n{story}\n\n## What Culprit shows\n\n\
+         ```sh\nculprit casebook run {name}\n```\n\n```text\n{shown}\n```\n\n## The fix\n\n{fix}\n\n\
+         Measured on a machine with 2 CPUs, ext4 on a virtual disk, Linux 6.18.\n",
+        name = case.name,
+        title = case.title,
+        story = case.story.trim(),
+        shown = shown.trim_end(),
+        fix = case.fix.trim(),
+    )
+}
+
+/// A case's row in the list of the pages.
+fn row(case: &Case, told: &Told) -> String {
+    let gain = told.ratio.as_ref().filter(|ratio| ratio.value > 0.0);
+    let gain = gain.map_or_else(String::new, |ratio| number(1.0 / ratio.value));
+    let (name, title, expects) = (&case.name, &case.title, case.expects());
+    format!("| [{name}]({name}.md) | {title} | `{expects}` | {gain} |\n")
+}
+
+const HEAD: &str = "\
+# The cases
+
+Each case is a published slow-down that runs here. It has a guilty and a fixed variant, and the finding
+that names the cause. `culprit casebook run NAME` measures it on your machine. `culprit casebook show
+NAME` prints its story; the program carries all files. [casebook/README.md](../../casebook/README.md)
+says how to add a case.
+
+| case | what is slow | finding | times as fast with the fix |
+|---|---|---|---|
+";
+
 #[test]
 fn every_case_shows_what_it_is_there_to_show() {
     let shelf = Shelf::Carried;
@@ -58,11 +100,14 @@ fn every_case_shows_what_it_is_there_to_show() {
             snapshots.wrong(format!("{name} has no runs: make corpus ONLY={name}"));
             continue;
         };
-        let text = text(told);
+        let (text, page) = (text(told), page(case, told));
         if !told.as_expected() {
             snapshots.wrong(format!("{name} does not show what it is there to show:\n{text}"));
         }
         snapshots.hold(&stored(&name), &text);
+        snapshots.hold(&pages().join(format!("{}.md", case.name)), &page);
     }
+    let rows = cases.iter().zip(&judged).filter_map(|(case, told)| Some(row(case, told.as_ref()?)));
+    snapshots.hold(&pages().join("README.md"), &(HEAD.to_owned() + &rows.collect::<String>()));
     snapshots.finish();
 }

@@ -14,6 +14,7 @@ mod pack;
 mod programs;
 mod raw;
 mod snapshot;
+mod texts;
 mod truth;
 mod why;
 

@@ -8,7 +8,6 @@ use std::time::Duration;
 use culprit_findings::RunSummary;
 use culprit_model::{Meta, Nanos, Rung};
 use culprit_place::{Command, Exit, Place, Stdio};
-use culprit_record::Target;
 
 use crate::failure::{Context as _, Failure};
 use crate::session::{CommandRun, Control, Settings, run_command};
@@ -73,8 +72,8 @@ impl Fingerprint {
         let all = [
             ("kernel", self.kernel.clone(), here.kernel.clone()),
             ("number of CPUs", self.cpus.to_string(), here.cpus.to_string()),
-            ("rung of the recorder", self.rung.to_string(), here.rung.to_string()),
-            ("samples a second", self.frequency.to_string(), here.frequency.to_string()),
+            ("access level", self.rung.to_string(), here.rung.to_string()),
+            ("sampling rate in Hz", self.frequency.to_string(), here.frequency.to_string()),
         ];
         all.into_iter().filter(|(_, there, here)| there != here).collect()
     }
@@ -116,7 +115,7 @@ pub(crate) fn record_run(
     let session = CommandRun {
         place,
         command: &command,
-        target: Target::Command,
+        recorded: None,
         settings: run.settings,
         output: &recording,
         limit: run.limit,
@@ -128,7 +127,7 @@ pub(crate) fn record_run(
         return Ok(None);
     }
     if let Some(problem) = ran.problem {
-        return Err(Failure::refused(format!("write `{}`: {problem}", recording.display())));
+        return Err(Failure::refused(format!("cannot write `{}`: {problem}", recording.display())));
     }
     fail_when_not_started(ran.exit, &log)?;
     let wall = wall_of(&ran.recording.meta);
@@ -151,16 +150,18 @@ fn last_line(log: &Path) -> Option<String> {
 fn fail_when_not_started(exit: Exit, log: &Path) -> Result<(), Failure> {
     match exit.shell_code() {
         code @ (126 | 127) => {
-            let said = last_line(log).unwrap_or_else(|| "it printed nothing".to_owned());
-            Err(Failure::bad_input(format!("run the command: it ended with {code}: {said}"))
-                .hint("is every program that it uses there in this place?"))
+            let said = last_line(log).unwrap_or_else(|| "it printed no message".to_owned());
+            Err(Failure::bad_input(format!(
+                "the command could not be started (exit code {code}): {said}"
+            ))
+            .hint("check that every program the command uses is installed in this place"))
         }
         _ => Ok(()),
     }
 }
 
 fn command(argv: &[String], log: &Path) -> Result<Command, Failure> {
-    let file = File::create(log).or_refused(|| format!("write `{}`", log.display()))?;
+    let file = File::create(log).or_refused(|| format!("cannot write `{}`", log.display()))?;
     let file = Stdio::File(Arc::new(file));
     Ok(Command {
         stdin: Stdio::Null,

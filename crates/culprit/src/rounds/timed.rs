@@ -76,7 +76,7 @@ impl Streams {
             None => Stdio::Null,
             Some(path) => {
                 let file = File::open(path);
-                let file = file.or_bad_input(|| format!("read `{}`", path.display()))?;
+                let file = file.or_bad_input(|| format!("cannot read `{}`", path.display()))?;
                 Stdio::File(Arc::new(file))
             }
         };
@@ -85,13 +85,14 @@ impl Streams {
             Sink::Pipe => (Stdio::Pipe, Stdio::Pipe),
             Sink::Shown => {
                 let ours = std::io::stderr().as_fd().try_clone_to_owned();
-                let ours = ours.or_refused(|| "show what the command prints".to_owned())?;
+                let ours =
+                    ours.or_refused(|| "cannot show the output of the command".to_owned())?;
                 let ours = Stdio::File(Arc::new(File::from(ours)));
                 (ours.clone(), ours)
             }
             Sink::File(path) => {
                 let file = File::create(path);
-                let file = file.or_bad_input(|| format!("write `{}`", path.display()))?;
+                let file = file.or_bad_input(|| format!("cannot write `{}`", path.display()))?;
                 let file = Stdio::File(Arc::new(file));
                 (file.clone(), file)
             }
@@ -206,11 +207,11 @@ pub(crate) fn run_untimed(
         None => Ok(None),
         Some(ran) if ran.exit.success() => Ok(Some(ran)),
         Some(ran) => Err(Failure::bad_input(format!(
-            "run {} `{}`: {}",
+            "{} failed: `{}`: {}",
             run.what,
             run.argv.last().map_or("", String::as_str),
             ran.exit
         ))
-        .hint("`--output inherit` shows what commands print")),
+        .hint("`--output inherit` shows the output of the commands")),
     }
 }

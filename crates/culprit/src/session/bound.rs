@@ -70,7 +70,7 @@ fn tell(recording: &mut Recording, dropped: u64) {
             count: dropped,
             from: None,
             to: None,
-            detail: "the file has a bound".into(),
+            detail: "old events, dropped to limit the file size".into(),
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use culprit_model::Recording;
 use culprit_place::{Cgroup, Command, Exit, Pid, Place, Running, procfs};
-use culprit_record::{Armed, Ending, Progress, Target, Waiting};
+use culprit_record::{Armed, Ending, Options, Progress, Target, Waiting};
 
 use super::control::LAST_GRACE;
 use super::{Control, Settings, failure, finish, plan};
@@ -20,8 +20,8 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) place: &'a dyn Place,
     /// What runs.
     pub(crate) command: &'a Command,
-    /// What is recorded: the command, or the machine while it runs.
-    pub(crate) target: Target,
+    /// What is recorded instead of the command while that runs, and the place of it.
+    pub(crate) recorded: Option<(Target, String)>,
     /// How it is recorded.
     pub(crate) settings: &'a Settings,
     /// The recording.
@@ -53,19 +53,15 @@ pub(crate) fn run_command(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Ran, Failure> {
     let place_failure = |error: culprit_place::Error| places::failure(&error);
-    let mut options = run.settings.options(run.target.clone(), run.output);
-    options.command =
-        run.command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    options.place = run.place.spec().to_string();
-    options.place_facts = places::facts(run.place)?;
-    let plan = plan(options)?;
+    let plan = plan(options(run)?)?;
     let cgroup = if plan.wants_cgroup() {
         Some(run.place.make_cgroup().map_err(place_failure)?)
     } else {
         None
     };
     let held = run.place.hold(run.command, cgroup.as_ref()).map_err(place_failure)?;
-    let waiting = Waiting { pid: held.pid(), cgroup: cgroup.as_ref() };
+    let root = held.pid().filter(|_| run.holds_command());
+    let waiting = Waiting { pid: root, cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).map_err(|error| failure(&error))?;
     let running = match held.start() {
         Ok(running) => Arc::new(running),
@@ -83,7 +79,6 @@ pub(crate) fn run_command(
         watcher.join()
     });
     let ended = watched.unwrap_or(Ok(None)).map_err(place_failure)?;
-    let root = running.pid();
     let exit = match ended {
         Some(exit) => exit,
         None => {
@@ -92,11 +87,39 @@ pub(crate) fn run_command(
         }
     };
     let stopped = control.stop().stopped_at();
-    let ending = Ending { root, exit_code: Some(exit.shell_code()), stopped };
+    let exit_code = Some(exit.shell_code()).filter(|_| run.holds_command());
+    let root = running.pid().filter(|_| run.holds_command());
+    let ending = Ending { root, exit_code, stopped };
     let (recording, problem) = finish(armed, ending, (run.output, run.settings))?;
     // What the command left running is moved out; a cgroup that resists is swept by the next run.
     drop(cgroup);
     Ok(Ran { recording, exit, cut: ended.is_none(), problem })
+}
+
+impl CommandRun<'_> {
+    /// Whether the recording is of the command, or has it in it.
+    fn holds_command(&self) -> bool {
+        self.recorded.as_ref().is_none_or(|(target, _)| *target == Target::Machine)
+    }
+}
+
+/// The recorder's options.
+fn options(run: &CommandRun<'_>) -> Result<Options, Failure> {
+    let words = run.command.argv.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    let (target, place) = match &run.recorded {
+        Some((target, place)) => (target.clone(), place.clone()),
+        None => (Target::Command, run.place.spec().to_string()),
+    };
+    let mut options = run.settings.options(target, run.output);
+    options.place = place;
+    options.place_facts = places::facts(run.place)?;
+    if run.holds_command() {
+        options.command = words;
+    } else {
+        options.place_facts.push(("load".to_owned(), words.join(" ")));
+    }
+    Ok(options)
 }
 
 /// The processes that are the command's, and nobody else's: those in the cgroup that was made for
@@ -110,7 +133,7 @@ fn members(
 ) -> Vec<Pid> {
     match cgroup {
         Some(own) if own.is_ours() => own.members().unwrap_or_default(),
-        None if run.target == Target::Command => armed.living(),
+        None if run.recorded.is_none() => armed.living(),
         _ => running.pid().and_then(|pid| procfs::tree(pid).ok()).unwrap_or_default(),
     }
 }

@@ -101,25 +101,24 @@ fn facts(answer: &Answer) -> Vec<String> {
 fn rounds_fact(answer: &Answer) -> String {
     let why = match answer.stopped {
         Stopped::By(Stop::Precise) => "every interval is narrow enough",
-        Stopped::By(Stop::Rounds) => "that is as many as may be",
-        Stopped::By(Stop::Time) => "the time is over (`--budget`)",
+        Stopped::By(Stop::Rounds) => "this is the maximum (`--rounds`, `--max`)",
+        Stopped::By(Stop::Time) => "the time is up (`--budget`)",
         Stopped::Interrupted => "interrupted",
         Stopped::Failed => "a place failed",
     };
     let rounds = answer.rounds;
-    format!("{rounds} {}: {why}.", if rounds == 1 { "round" } else { "rounds" })
+    format!("Stopped after {rounds} {}: {why}.", if rounds == 1 { "round" } else { "rounds" })
 }
 
 fn noise_fact(answer: &Answer) -> Option<String> {
     let floor = answer.floor(answer.headline)?;
     let bands = bands_of(answer, answer.headline);
     let (low, high) = (number(floor.ratio.interval.low), number(floor.ratio.interval.high));
-    let mut fact = format!("Noise floor: the first command against itself is {low} to {high}.");
+    let mut fact = format!(
+        "Noise floor: identical runs of the first command differ by a ratio of {low} to {high}."
+    );
     if bands.different > bands.same {
-        fact.push_str(&format!(
-            " Here only what differs by more than {} counts as a difference.",
-            percent(bands.different)
-        ));
+        fact.push_str(&format!(" So only a difference above {} counts.", percent(bands.different)));
     }
     Some(fact)
 }
@@ -139,7 +138,7 @@ fn other_metrics(answer: &Answer) -> Vec<String> {
             let (here, there) = (answer.arms.get(row.arm)?, answer.arms.first()?);
             let interval = &row.ratio.interval;
             Some(format!(
-                "{}: {} takes {} times that of {} ({} to {}).",
+                "{} of {} is {} times that of {} ({} to {}).",
                 told(row.metric),
                 here.short,
                 number(row.ratio.value),
@@ -157,24 +156,23 @@ fn outliers_fact(arm: &ArmRuns) -> Option<String> {
     let mut parts = Vec::new();
     if outliers.count() > 0 {
         let far = if outliers.far > 0 {
-            format!(", {} of them by far", outliers.far)
+            format!(", {} of them very far", outliers.far)
         } else {
             String::new()
         };
         parts.push(format!(
-            "{} of {} runs lie far from the others{far}",
+            "{} of {} runs are far from the others{far}",
             outliers.count(),
             arm.runs.len()
         ));
     }
     if outliers.first {
         parts.push(
-            "the first run is slower than the rest: `--warmup` or `--prepare` evens that out"
-                .to_owned(),
+            "the first run is slower than the others (add `--warmup` or `--prepare`)".to_owned(),
         );
     }
     (!parts.is_empty())
-        .then(|| format!("Outliers of {}: {}. All are counted.", arm.short, parts.join("; ")))
+        .then(|| format!("Outliers of {}: {}. All runs are counted.", arm.short, parts.join("; ")))
 }
 
 fn percentiles_fact(arm: &ArmRuns) -> Option<String> {
@@ -192,7 +190,8 @@ fn gate_facts(answer: &Answer) -> Vec<String> {
     let contended = answer.gate.contended.len();
     if answer.headline == Metric::Cpu {
         facts.push(format!(
-            "Other programs were in the way in {} and the commands mostly compute, so the verdict is about CPU time, which that hardly changes.",
+            "Other load disturbed {}. The commands mostly compute, so the verdict compares CPU time, \
+             which other load hardly changes.",
             of_rounds(contended, answer.rounds)
         ));
     }
@@ -213,9 +212,9 @@ pub(super) fn disturbance_facts(gate: &Gate, all: usize) -> Vec<String> {
     let mut facts = Vec::new();
     for (kind, rounds, share) in &gate.disturbances {
         let what = match kind {
-            Disturbance::RunQueue => "threads were ready and waited for CPUs that others used",
-            Disturbance::Steal => "the hypervisor took time of the CPUs",
-            Disturbance::CpuPressure => "somebody waited for a CPU that others used",
+            Disturbance::RunQueue => "ready threads waited for CPUs that other programs used",
+            Disturbance::Steal => "the hypervisor took CPU time",
+            Disturbance::CpuPressure => "tasks waited for a CPU that other programs used",
             Disturbance::MemoryPressure => "memory was short before the first round",
             Disturbance::IoPressure => "disks were busy before the first round",
         };
@@ -249,12 +248,11 @@ fn hints(answer: &Answer) -> Vec<String> {
         && answer.arms.iter().any(short)
     {
         hints.push(format!(
-            "The start of `{shell}` is part of every run; `-N` runs commands without a shell."
+            "Every run includes the start of `{shell}`. `-N` runs the commands without a shell."
         ));
     }
     if answer.starts_containers {
-        hints
-            .push("The start of the container is part of every run in a new container.".to_owned());
+        hints.push("Every run in a new container includes the container's start.".to_owned());
     }
     hints
 }
@@ -262,7 +260,7 @@ fn hints(answer: &Answer) -> Vec<String> {
 fn inside_text(answer: &Answer, inside: &Inside, output: &Output) -> String {
     let paint = output.paint();
     let label = answer.arms.get(inside.arm).map_or("", |arm| arm.label.as_str());
-    let told = "recorded in rounds of their own";
+    let told = "recorded in separate rounds";
     let mut text = format!(
         "\n{}  {}\n",
         paint.heading(&format!("Inside {}", clean(label))),
@@ -282,7 +280,7 @@ fn recordings_text(answer: &Answer, output: &Output) -> String {
 /// Which findings went away, which came, and which stayed.
 fn changes_text(changes: &[FindingChange], output: &Output) -> String {
     if changes.is_empty() {
-        return "No rule explains more than 1 % of the time, before or after.\n".to_owned();
+        return "No finding explains more than 1 % of the time, before or after.\n".to_owned();
     }
     let mut text = String::new();
     for change in changes {
@@ -290,7 +288,12 @@ fn changes_text(changes: &[FindingChange], output: &Output) -> String {
         let cost = match change.change {
             Change::Gone => format!("it cost {before} a run"),
             Change::Came => format!("it costs {after} a run"),
-            Change::Stayed => format!("{before} a run before, {after} after"),
+            Change::Shrank | Change::Grew => {
+                let by = before.0.abs_diff(after.0);
+                let by = percent(Nanos(by).share_of(before));
+                format!("by {by}: {before} a run before, {after} after")
+            }
+            Change::Stayed => format!("about the same: {before} a run before, {after} after"),
         };
         let line = format!(
             "{:<6}  {} · {cost}: {}",

@@ -49,17 +49,19 @@ fn verdicts(changes: &Changes) -> Vec<String> {
     let counts: Vec<String> = counts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} of {} judged {word}", judged.len()))
+        .map(|(count, word)| format!("{count} of {} {word}", judged.len()))
         .collect();
     if !counts.is_empty() {
-        told.push(format!("{}.", counts.join(", ")));
+        told.push(format!("Judged values: {}.", counts.join(", ")));
     }
     told
 }
 
 fn changed(row: &Row, word: &str) -> String {
     let drift = match row.against_first {
-        Some((_, Verdict::Same)) => "; the first place changed as much: the machine, not the place",
+        Some((_, Verdict::Same)) => {
+            ". The first place changed as much: the machine changed, not the place"
+        }
         _ => "",
     };
     format!(
@@ -81,7 +83,7 @@ fn table(changes: &Changes) -> Table {
         ("ratio", Align::Right),
         ("95 % interval", Align::Right),
         ("verdict", Align::Left),
-        ("against the first place", Align::Right),
+        ("relative to first place", Align::Right),
     ]);
     for row in &changes.rows {
         let told = |number| told(&row.metric.unit, number);
@@ -108,14 +110,18 @@ fn told(unit: &str, of: f64) -> String {
 
 fn facts(before: &Saved, after: &Saved, changes: &Changes) -> Vec<String> {
     let mut facts = vec![format!(
-        "{} rounds before, {} after, not side by side: a drift of the machine is part of every ratio but those against the first place.",
+        "{} rounds before and {} rounds after, at different times. If the machine changed, every \
+         ratio includes that change, except those relative to the first place.",
         before.rounds(),
         after.rounds()
     )];
     facts.extend(not_the_same(&changes.environment));
-    facts.extend(changes.unmatched.iter().map(|arm| format!("Only in one of the two: {arm}.")));
+    facts.extend(
+        changes.unmatched.iter().map(|arm| format!("Only one of the two files contains {arm}.")),
+    );
     if before.rounds().min(after.rounds()) < 6 {
-        facts.push("Fewer than 6 rounds give no sure interval: measure more.".to_owned());
+        facts
+            .push("Fewer than 6 rounds give no reliable interval. Measure more rounds.".to_owned());
     }
     facts
 }
@@ -132,10 +138,10 @@ fn not_the_same(environment: &[Fact]) -> Option<String> {
     // Another kernel is another build of it, too.
     let told = environment.iter().filter(|(name, ..)| !(kernel && name == "kernel build"));
     let one = |(name, before, after): &Fact| {
-        format!("{name} ({}, then {})", shortened(before.as_deref()), shortened(after.as_deref()))
+        format!("{name} ({} to {})", shortened(before.as_deref()), shortened(after.as_deref()))
     };
     let told: Vec<String> = told.map(one).collect();
-    (!told.is_empty()).then(|| format!("Not the same: {}.", told.join("; ")))
+    (!told.is_empty()).then(|| format!("The environment changed: {}.", told.join("; ")))
 }
 
 fn shortened(value: Option<&str>) -> Cow<'_, str> {
@@ -156,7 +162,8 @@ mod tests {
             fact("kernel build", Some("#1 of a Monday"), Some("#2 of a Tuesday")),
             fact("memory limit", None, Some("64 MiB")),
         ]);
-        let expected = "Not the same: kernel (6.1, then 6.2); memory limit (none, then 64 MiB).";
+        let expected =
+            "The environment changed: kernel (6.1 to 6.2); memory limit (none to 64 MiB).";
         assert_eq!(told.as_deref(), Some(expected));
         assert_eq!(not_the_same(&[]), None);
         let long = not_the_same(&[fact("cpu", Some(&"x".repeat(99)), Some("y"))]).unwrap();

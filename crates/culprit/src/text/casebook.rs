@@ -9,8 +9,8 @@ use crate::output::{Align, Output, Table, clean, wrap};
 pub(crate) fn list_text(cases: &[(Case, Vec<String>)], output: &Output) -> String {
     let mut table = Table::new(&[
         ("case", Align::Left),
-        ("told by", Align::Left),
-        ("here", Align::Left),
+        ("detected by", Align::Left),
+        ("runs here", Align::Left),
         ("what is slow", Align::Left),
     ]);
     for (case, missing) in cases {
@@ -37,8 +37,8 @@ pub(crate) fn case_text(case: &Case, missing: &[String], output: &Output) -> Str
         text.push_str(&format!("\n{}\n", paint.strong(name)));
         text.push_str(&wrap(&clean(content), output.width(), "  "));
     };
-    part("What was seen", &one_line(&case.story));
-    part("The fix", &one_line(&case.fix));
+    part("Story", &one_line(&case.story));
+    part("Fix", &one_line(&case.fix));
     let said = |argv: &Vec<String>| argv.join(" ");
     let mut commands: Vec<(&str, String)> =
         case.build.iter().map(|argv| ("build", said(argv))).collect();
@@ -65,12 +65,12 @@ pub(crate) fn case_text(case: &Case, missing: &[String], output: &Output) -> Str
     for (name, line) in commands {
         text.push_str(&format!("  {name:<7} {}\n", clean(&line)));
     }
-    text.push_str(&format!("\n{}\n", paint.strong("What Culprit must say")));
+    text.push_str(&format!("\n{}\n", paint.strong("Expected result")));
     for line in expected {
         text.push_str(&wrap(&clean(&line), output.width(), "  "));
     }
     if !missing.is_empty() {
-        let line = format!("Missing here: {}", missing.join(", "));
+        let line = format!("Missing on this machine: {}", missing.join(", "));
         text.push_str(&format!("\n{}", wrap(&clean(&line), output.width(), "")));
     }
     text
@@ -80,22 +80,33 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What the runs or answers of a case show.
+pub(crate) fn casebook_text(case: &Case, told: &Told, output: &Output) -> String {
+    let paint = output.paint();
+    let word = match told.as_expected() {
+        true => paint.good("as expected"),
+        false => paint.bad("not as expected"),
+    };
+    head_text(case, &word, output) + &measured_text(told, output)
+}
+
+fn head_text(case: &Case, word: &str, output: &Output) -> String {
+    let name = output.paint().heading(&clean(&case.name));
+    format!("{name}  {word}\n{}", wrap(&clean(&case.title), output.width(), ""))
+}
+
 /// What became of a case that was to be run.
 pub(crate) fn told_text(case: &Case, became: &Became, output: &Output) -> String {
     let paint = output.paint();
-    let word = match became {
-        Became::Told(told) if told.as_expected() => paint.good("as expected"),
-        Became::Told(_) => paint.bad("not as expected"),
-        Became::Skipped(_) => paint.strong("skipped"),
-        Became::Failed(_) => paint.bad("failed"),
+    let mut text = match became {
+        Became::Told(told) => casebook_text(case, told, output),
+        Became::Skipped(_) => head_text(case, &paint.strong("skipped"), output),
+        Became::Failed(_) => head_text(case, &paint.bad("failed"), output),
     };
-    let title = clean(&case.title);
-    let mut text = format!("{}  {word}\n", paint.heading(&clean(&case.name)));
-    text.push_str(&wrap(&title, output.width(), ""));
     match became {
-        Became::Told(told) => text.push_str(&measured_text(told, output)),
+        Became::Told(_) => {}
         Became::Skipped(missing) => {
-            text.push_str(&clean(&format!("Missing here: {}", missing.join(", "))));
+            text.push_str(&clean(&format!("Missing on this machine: {}", missing.join(", "))));
             text.push('\n');
         }
         Became::Failed(failure) => {

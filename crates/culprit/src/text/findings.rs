@@ -72,7 +72,11 @@ fn body(finding: &Finding, output: &Output) -> String {
         }
     };
     part("why", &finding.why);
-    part("fix", &finding.fix);
+    let several = finding.fix.len() > 1;
+    for (at, action) in finding.fix.iter().enumerate() {
+        let bullet = if several { "- " } else { "" };
+        part(if at == 0 { "fix" } else { "" }, &format!("{bullet}{action}"));
+    }
     part("check", &finding.check);
     for fact in finding.evidence.iter().take(MOST_FACTS) {
         part("fact", &format!("{}: {}", fact.what, evidence_value(fact)));
@@ -107,7 +111,7 @@ fn stack(at: &Where) -> Vec<String> {
     let shown = causes.into_iter().chain(frames.iter().rev().take(kernel.min(MOST_KERNEL_FRAMES)));
     let mut lines: Vec<String> = shown.map(|frame| format!("< {frame}")).collect();
     if kernel > MOST_KERNEL_FRAMES {
-        lines.push(format!("< {} more of the kernel", kernel - MOST_KERNEL_FRAMES));
+        lines.push(format!("< {} more kernel frames", kernel - MOST_KERNEL_FRAMES));
     }
     let own = frames.iter().rev().skip(kernel);
     lines.extend(own.take(MOST_FRAMES).map(|frame| format!("< {frame}")));
@@ -122,17 +126,20 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
     let paint = output.paint();
     let mut text = format!("{}  {}\n", paint.heading(doc.id), paint.faint(doc.group.title()));
     text.push_str(&wrap(doc.claim, output.width(), ""));
-    for (name, content) in [
-        ("Recognised by", doc.signature),
-        ("Why it costs time", doc.why),
+    for (name, items) in [
+        ("Recognised by", &[doc.signature][..]),
+        ("Not reported", doc.not_reported),
+        ("Why it costs time", &[doc.why]),
         ("What to do", doc.fix),
-        ("How to check", doc.check),
+        ("How to check", &[doc.check]),
     ] {
-        text.push_str(&format!(
-            "\n{}\n{}",
-            paint.strong(name),
-            wrap(content, output.width(), "  ")
-        ));
+        if !items.is_empty() {
+            text.push_str(&format!("\n{}\n", paint.strong(name)));
+        }
+        for item in items {
+            let bullet = if items.len() > 1 { "- " } else { "" };
+            text.push_str(&wrap(&format!("{bullet}{item}"), output.width(), "  "));
+        }
     }
     if !doc.thresholds.is_empty() {
         text.push_str(&format!("\n{}\n", paint.strong("Thresholds")));
@@ -165,7 +172,7 @@ mod tests {
             "< blocked.disk",
             "< [kernel]!do_step_8",
             "< [kernel]!do_step_7",
-            "< 7 more of the kernel",
+            "< 7 more kernel frames",
             "< libc.so.6!read",
             "< program!load",
             "< program!main",

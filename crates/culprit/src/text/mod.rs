@@ -11,9 +11,11 @@ mod why;
 
 pub(crate) use bench::{bench_text, verify_text};
 pub(crate) use bench_compare::bench_compare_text;
+#[cfg(test)]
+pub(crate) use casebook::casebook_text;
 pub(crate) use casebook::{case_text, list_text, told_text};
 pub(crate) use findings::{Detail, culprit, finding_page, findings_text};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};
 pub(crate) use report::{report_text, summary_text};
-pub(crate) use why::{told_share, why_text};
+pub(crate) use why::{fact_value, told_share, why_text};

@@ -79,15 +79,15 @@ enum Said {
 }
 
 /// Of a range that lies wholly on one side, what keeps it from being a verdict.
-const BY_RANGE: &str = " by the whole range of the rounds, which are too few to be sure";
+const BY_RANGE: &str = " (too few rounds to be certain)";
 
 const SAID: [(Said, &str, &str); 6] = [
     (Said::Verdict(Verdict::Slower), "is slower than", ""),
-    (Said::LikelySlower, "is slower than", BY_RANGE),
+    (Said::LikelySlower, "seems slower than", BY_RANGE),
     (Said::Verdict(Verdict::Faster), "is faster than", ""),
-    (Said::LikelyFaster, "is faster than", BY_RANGE),
+    (Said::LikelyFaster, "seems faster than", BY_RANGE),
     (Said::Verdict(Verdict::Same), "is the same as", ""),
-    (Said::Verdict(Verdict::Unclear), "may or may not differ from", ""),
+    (Said::Verdict(Verdict::Unclear), "may differ from", " (unclear)"),
 ];
 
 impl Said {
@@ -120,11 +120,11 @@ fn told_row(answer: &Answer, row: &Comparison) -> String {
             format!("{} within {} (x {range})", metric.name, percent(row.bands.same))
         }
         Verdict::Unclear => match row.more_rounds {
-            Some(1) => format!("{times}, one more round might tell"),
+            Some(1) => format!("{times}, measure one more round"),
             Some(more) if more <= MOST_MORE_ROUNDS => {
-                format!("{times}, about {more} more rounds would tell")
+                format!("{times}, measure about {more} more rounds")
             }
-            Some(_) => format!("{times}, too noisy to be told here now"),
+            Some(_) => format!("{times}, too noisy for a verdict"),
             None => times,
         },
         Verdict::Slower | Verdict::Faster if metric.unit == Unit::Nanos => {
@@ -223,7 +223,8 @@ pub(crate) fn facts(answer: &Answer) -> Vec<String> {
     if answer.metrics[answer.headline].part == Part::CpuTime {
         let rounds = of_rounds(answer.gate.contended.len(), answer.rounds as usize);
         facts.push(format!(
-            "Other programs were in the way in {rounds}, so the verdict is about CPU time, which that hardly changes."
+            "Other load disturbed {rounds}. The verdict compares CPU time, which other load hardly \
+             changes."
         ));
     }
     for arm in &answer.arms {
@@ -236,18 +237,19 @@ pub(crate) fn facts(answer: &Answer) -> Vec<String> {
 fn rounds_fact(answer: &Answer) -> String {
     let why = match answer.stopped {
         Stopped::By(Stop::Precise) => "every interval is narrow enough",
-        Stopped::By(Stop::Rounds) => "as many as asked for (`--rounds`, `--max`)",
-        Stopped::By(Stop::Time) => "the time is over (`--budget`)",
+        Stopped::By(Stop::Rounds) => "this is the maximum (`--rounds`, `--max`)",
+        Stopped::By(Stop::Time) => "the time is up (`--budget`)",
         Stopped::Interrupted => "interrupted",
         Stopped::Failed => "a place failed",
     };
     let rounds = answer.rounds;
     let few = if rounds < 6 {
-        " Fewer than 6 rounds give no 95 % interval: ranges are shown."
+        " Fewer than 6 rounds give no 95 % interval, so ranges are shown."
     } else {
         ""
     };
-    format!("{rounds} {}: {why}.{few}", if rounds == 1 { "round" } else { "rounds" })
+    let unit = if rounds == 1 { "round" } else { "rounds" };
+    format!("Stopped after {rounds} {unit}: {why}.{few}")
 }
 
 fn noise_fact(answer: &Answer) -> Option<String> {
@@ -258,7 +260,10 @@ fn noise_fact(answer: &Answer) -> Option<String> {
     let turned = metric.better == Better::Higher;
     let (low, high) = if turned { (1.0 / high, 1.0 / low) } else { (low, high) };
     let (name, low, high) = (metric.name, number(low), number(high));
-    Some(format!("Noise floor: {name} of the first place against itself is x {low} to {high}."))
+    Some(format!(
+        "Noise floor: {name} of identical runs in the first place differs by a ratio of {low} to \
+         {high}."
+    ))
 }
 
 /// The tails, where there are enough values for them.

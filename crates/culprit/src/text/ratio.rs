@@ -53,22 +53,24 @@ pub(crate) fn compared(sides: &Sides<'_>, ratio: &Ratio) -> String {
                 None => String::new(),
                 Some(more) if more <= MOST_MORE_ROUNDS => {
                     let all = ratio.rounds + more;
-                    format!(" About {more} more rounds (`{option} {all}`) would tell.")
+                    let rounds = if more == 1 { "round" } else { "rounds" };
+                    format!(" Measure about {more} more {rounds} (`{option} {all}`).")
                 }
-                Some(_) => " More rounds will hardly tell.".to_owned(),
+                Some(_) => " Do not add rounds: noise would hide the difference anyway.".to_owned(),
             };
             let Some((side, why)) = leaning(ratio) else {
                 return format!(
-                    "Whether {here} is slower than {there} is unclear (ratio {range}): {times}.{more}"
+                    "It is unclear whether {here} is slower than {there} (ratio {range}): \
+                     {times}.{more}"
                 );
             };
             let side = match (cpu_time, side) {
-                (true, Verdict::Faster) => "takes less CPU time than".to_owned(),
-                (true, _) => "takes more CPU time than".to_owned(),
-                (false, side) => format!("is {side} than"),
+                (true, Verdict::Faster) => "seems to take less CPU time than".to_owned(),
+                (true, _) => "seems to take more CPU time than".to_owned(),
+                (false, side) => format!("seems {side} than"),
             };
             format!(
-                "{here} {side} {there} by this range (ratio {range}), but {why}: {times}.{more}"
+                "{here} {side} {there} (ratio {range}): {times}. This is not certain: {why}.{more}"
             )
         }
     }
@@ -96,13 +98,10 @@ mod tests {
         assert!(told(0.5, 9, true).starts_with("new takes 0.50 of the CPU time of old"));
         assert!(told(1.0, 9, true).contains("take the same CPU time"));
         let few = told(1.2, 3, false);
-        assert!(
-            few.starts_with("new is slower than old by this range (ratio 1.20 to 1.20)"),
-            "{few}"
-        );
+        assert!(few.starts_with("new seems slower than old (ratio 1.20 to 1.20)"), "{few}");
         assert!(few.contains("3 rounds are too few for a 95 % interval"), "{few}");
         assert!(few.contains("more rounds (`--rounds 6`)"), "{few}");
-        assert!(told(0.8, 3, true).starts_with("new takes less CPU time than old by this range"));
+        assert!(told(0.8, 3, true).starts_with("new seems to take less CPU time than old (ratio"));
     }
 
     #[test]
@@ -112,7 +111,7 @@ mod tests {
         let told = ("2 s".to_owned(), "1 s".to_owned());
         let sides = Sides { here: "new", there: "old", told, option: "--rounds", cpu_time: false };
         let unclear = compared(&sides, &ratio);
-        assert!(unclear.starts_with("Whether new is slower than old is unclear"), "{unclear}");
-        assert!(unclear.ends_with("More rounds will hardly tell."), "{unclear}");
+        assert!(unclear.starts_with("It is unclear whether new is slower than old"), "{unclear}");
+        assert!(unclear.ends_with("noise would hide the difference anyway."), "{unclear}");
     }
 }

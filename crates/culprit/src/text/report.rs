@@ -7,11 +7,16 @@ use culprit_model::LossSeverity;
 use super::findings::{Detail, findings_text};
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{Output, Paint, bar, clean, elide, percent, shares, wrap};
+use crate::views::Kind;
+use crate::weighed::{LIMITS, Weighed};
 
 /// Threads that one screen shows.
 const MOST_THREADS: usize = 8;
 /// Findings that one screen shows.
 const MOST_FINDINGS: usize = 6;
+/// Functions that one screen shows, and frames of a path.
+const MOST_FUNCTIONS: usize = 8;
+const MOST_FRAMES: usize = 6;
 /// Cells of a thread's bar.
 const BAR: usize = 28;
 
@@ -21,21 +26,26 @@ pub(crate) fn report_text(digest: &Digest, path: &Path, threads: usize, output: 
     let mut text = format!("{}\n", paint.faint(&clean(&digest.what())));
     text.push_str(&paint.strong(wrap(&clean(&digest.verdict()), output.width(), "").trim_end()));
     text.push_str("\n\n");
-    text.push_str(&threads_text(digest, threads, output));
-    text.push_str(&section("Findings", paint));
+    match &digest.weighed {
+        Some(weighed) => text.push_str(&weighed_text(digest, weighed, output)),
+        None => text.push_str(&threads_text(digest, threads, output)),
+    }
     let findings = &digest.report.findings;
-    let shown = findings.len().min(MOST_FINDINGS);
-    text.push_str(&findings_text(&findings[..shown], Detail::Titles, output));
-    if shown < findings.len() {
-        text.push_str(&format!("    {} more\n", findings.len() - shown));
+    if digest.weighed.is_none() || !findings.is_empty() {
+        text.push_str(&section("Findings", paint));
+        let shown = findings.len().min(MOST_FINDINGS);
+        text.push_str(&findings_text(&findings[..shown], Detail::Titles, output));
+        if shown < findings.len() {
+            text.push_str(&format!("    {} more\n", findings.len() - shown));
+        }
     }
     text.push_str(&section("How far this can be trusted", paint));
     text.push_str(&checks_text(digest, paint));
     text.push_str(&losses_text(digest, output));
     let rec = path.display();
     let next = format!(
-        "Next: `culprit findings {rec}` says why and what to do, `culprit flame {rec}` where; \
-         `culprit report {rec} -o report.html` is one page."
+        "Next: `culprit findings {rec}` shows causes and fixes. `culprit flame {rec}` shows where the \
+         time went. `culprit report {rec} -o report.html` writes an HTML page."
     );
     text.push('\n');
     text.push_str(&paint.faint(&wrap(&next, output.width(), "")));
@@ -44,6 +54,35 @@ pub(crate) fn report_text(digest: &Digest, path: &Path, threads: usize, output: 
 
 fn section(title: &str, paint: Paint) -> String {
     format!("\n{}\n", paint.heading(title))
+}
+
+/// Functions and paths by weight, and what cannot be said.
+fn weighed_text(digest: &Digest, weighed: &Weighed, output: &Output) -> String {
+    let paint = output.paint();
+    let mut text = format!(
+        "{}  {}\n",
+        paint.heading("Heaviest functions"),
+        paint.faint("own share, share with callees")
+    );
+    let functions = digest.top.iter().filter(|function| function.kind == Kind::Function);
+    for function in functions.take(MOST_FUNCTIONS) {
+        let (own, total) = (percent(function.own_share), percent(function.total_share));
+        let room = output.width().saturating_sub(18);
+        text.push_str(&format!("  {own:>6} {total:>6}  {}\n", elide(&clean(&function.name), room)));
+    }
+    text.push_str(&section("Heaviest paths", paint));
+    for path in &weighed.paths {
+        // The end of a path says more than its beginning.
+        let frames = path.frames.iter().rev().take(MOST_FRAMES).map(String::as_str);
+        let more = path.frames.len().saturating_sub(MOST_FRAMES);
+        let more = if more > 0 { format!(" < {more} more") } else { String::new() };
+        let line =
+            format!("{:>6}  {}{more}", percent(path.share), frames.collect::<Vec<_>>().join(" < "));
+        text.push_str(&wrap(&clean(&line), output.width(), "  "));
+    }
+    text.push('\n');
+    text.push_str(&wrap(LIMITS, output.width(), ""));
+    text
 }
 
 fn threads_text(digest: &Digest, most: usize, output: &Output) -> String {
@@ -97,7 +136,7 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
     for check in digest.checks() {
         let mark = if check.fine { paint.good("ok ") } else { paint.bad("off") };
         text.push_str(&format!(
-            "  {mark} {:<46} {:>8} of {:>8}, difference {}\n",
+            "  {mark} {:<51} {:>8} of {:>8}, difference {}\n",
             check.what,
             check.ours.to_string(),
             check.theirs.to_string(),
@@ -105,11 +144,11 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
         ));
     }
     if digest.accounting.checked == 0 {
-        text.push_str("  --  nothing to compare with: the kernel's schedstat was not read\n");
+        text.push_str("  --  not checked: the recorder did not read the kernel's schedstat\n");
     }
     let meta = &digest.recording.meta;
     text.push_str(&format!(
-        "      rung `{}`, {} Hz, recorder used {} of CPU\n",
+        "      access level `{}`, {} Hz, the recorder used {} of CPU time\n",
         meta.rung, meta.frequency, meta.recorder_cpu
     ));
     for reason in &meta.degraded {

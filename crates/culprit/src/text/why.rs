@@ -4,7 +4,7 @@ use culprit_engine::compare::Difference;
 use culprit_findings::Mechanism;
 
 use super::findings::{Detail, findings_text};
-use crate::output::{Align, Output, Table, clean, number, percent, signed_duration, wrap};
+use crate::output::{Align, Output, Table, bytes, clean, number, percent, signed_duration, wrap};
 use crate::why::{Against, Answer, PlaceRuns};
 
 /// Findings that the answer shows; the page has all.
@@ -19,7 +19,7 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     text.push_str(&paint.strong(wrap(&clean(&answer.verdict()), output.width(), "").trim_end()));
     text.push('\n');
     if let Some(because) = answer.because() {
-        text.push_str(&wrap(&clean(&format!("Because {because}.")), output.width(), ""));
+        text.push_str(&wrap(&clean(&format!("Cause: {because}.")), output.width(), ""));
     }
     for other in answer.others() {
         text.push_str(&wrap(&clean(&other), output.width(), ""));
@@ -31,7 +31,7 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
     }
     if let Some(main) = answer.main() {
         text.push_str(&difference_text(main, output));
-        text.push_str(&mechanisms_text(&main.report.mechanisms, output));
+        text.push_str(&mechanisms_text(answer, main, output));
     }
     if answer.main().is_some() {
         let findings = answer.findings();
@@ -89,7 +89,7 @@ fn places_text(answer: &Answer, places: &[PlaceRuns], output: &Output) -> String
         if !runs.failures.is_empty() {
             let codes: Vec<String> = runs.failures.iter().map(ToString::to_string).collect();
             text.push_str(&format!(
-                "  {}: the command ended with {}\n",
+                "  {}: the command ended with exit code {}\n",
                 runs.place,
                 codes.join(", ")
             ));
@@ -101,8 +101,8 @@ fn places_text(answer: &Answer, places: &[PlaceRuns], output: &Output) -> String
 /// How much of the extra time findings tell of, in words.
 pub(crate) fn told_share(share: Option<f64>) -> String {
     match share {
-        Some(share) => format!("findings say why for {} of it", percent(share)),
-        None => "too little to give shares of it".to_owned(),
+        Some(share) => format!("findings name the cause of {} of it", percent(share)),
+        None => "too little for shares".to_owned(),
     }
 }
 
@@ -113,7 +113,7 @@ fn difference_text(against: &Against, output: &Output) -> String {
         "\n{}  {}\n",
         output.paint().heading("Where the extra time is"),
         output.paint().faint(&format!(
-            "{} a run in {}, {}",
+            "{} per run in {}, {}",
             signed_duration(float(comparison.extra_ns())),
             against.place,
             told_share(told)
@@ -121,12 +121,12 @@ fn difference_text(against: &Against, output: &Output) -> String {
     );
     let mut table = Table::new(&[
         ("extra", Align::Right),
-        ("from", Align::Right),
-        ("to", Align::Right),
+        ("low", Align::Right),
+        ("high", Align::Right),
         ("share", Align::Right),
         ("cause", Align::Left),
-        ("in", Align::Left),
-        ("of", Align::Left),
+        ("function", Align::Left),
+        ("program", Align::Left),
         ("finding", Align::Left),
     ]);
     let rows: Vec<(&Difference, Option<&str>)> = against.rows().collect();
@@ -151,18 +151,21 @@ fn difference_text(against: &Against, output: &Output) -> String {
 }
 
 /// What the places differ in, and how much time that acts on.
-fn mechanisms_text(mechanisms: &[Mechanism], output: &Output) -> String {
+fn mechanisms_text(answer: &Answer, main: &Against, output: &Output) -> String {
+    let mechanisms: &[Mechanism] = &main.report.mechanisms;
     if mechanisms.is_empty() {
         return String::new();
     }
+    let baseline = answer.baseline().map_or("baseline", |runs| runs.place.as_str());
     let mut table = Table::new(&[
-        ("acts on", Align::Right),
+        ("affects", Align::Right),
         ("what", Align::Left),
-        ("here", Align::Left),
-        ("there", Align::Left),
+        (main.place.as_str(), Align::Left),
+        (baseline, Align::Left),
     ]);
     for found in mechanisms {
-        let told = |value: &Option<String>| clean(value.as_deref().unwrap_or("none")).into_owned();
+        let told =
+            |value: &Option<String>| clean(&fact_value(found.fact, value.as_deref())).into_owned();
         table.row([
             signed_duration(float(i64::try_from(found.extra.0).unwrap_or(i64::MAX))),
             found.what.to_owned(),
@@ -170,8 +173,25 @@ fn mechanisms_text(mechanisms: &[Mechanism], output: &Output) -> String {
             told(&found.baseline),
         ]);
     }
-    let heading = output.paint().heading("What is different");
+    let heading = output.paint().heading("Differences between the places");
     format!("\n{heading}\n{}", table.render(output.width()))
+}
+
+/// A fact of a place in words: `0.50 CPU` of `50000000 ns in 100000000 ns`, `64 MiB` of bytes.
+pub(crate) fn fact_value(fact: &str, value: Option<&str>) -> String {
+    let read = |text: &str, unit: &str| -> Option<f64> { text.strip_suffix(unit)?.parse().ok() };
+    let cpus = |value: &str| {
+        let (time, period) = value.split_once(" in ")?;
+        let cpus = read(time, " ns")? / read(period, " ns").filter(|period| *period > 0.0)?;
+        Some(format!("{} {}", number(cpus), if cpus > 1.0 { "CPUs" } else { "CPU" }))
+    };
+    let told = match (fact, value) {
+        ("cpu-quota" | "memory-limit", None) => Some("no limit".to_owned()),
+        ("cpu-quota", Some(value)) => cpus(value),
+        ("memory-limit", Some(value)) => read(value, " bytes").map(bytes),
+        _ => None,
+    };
+    told.unwrap_or_else(|| value.unwrap_or("none").to_owned())
 }
 
 fn instead_text(answer: &Answer, output: &Output) -> String {
@@ -199,4 +219,21 @@ fn gained(gain: f64) -> String {
 #[expect(clippy::cast_precision_loss, reason = "53 bits hold 104 days of nanoseconds")]
 fn float(ns: i64) -> f64 {
     ns as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fact_value;
+
+    #[test]
+    fn limits_of_places_have_the_units_that_users_give() {
+        let quota = |value| fact_value("cpu-quota", Some(value));
+        assert_eq!(quota("50000000 ns in 100000000 ns"), "0.50 CPU");
+        assert_eq!(quota("100000000 ns in 100000000 ns"), "1 CPU");
+        assert_eq!(quota("200000000 ns in 100000000 ns"), "2 CPUs");
+        assert_eq!(quota("half"), "half");
+        assert_eq!(fact_value("memory-limit", Some("67108864 bytes")), "64 MiB");
+        assert_eq!(fact_value("memory-limit", None), "no limit");
+        assert_eq!(fact_value("seccomp", None), "none");
+    }
 }

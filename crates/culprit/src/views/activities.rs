@@ -55,7 +55,8 @@ pub(crate) fn activities_text(
     }
     if !view.knows_work() {
         text.push_str(
-            "No thread is known to have worked on any of them: how their time passed is unknown.\n",
+            "The recording does not show which threads worked on these activities, so the times on \
+             CPU, ready and blocked are unknown.\n",
         );
     }
     for row in view.rows.iter().filter(|row| latencies && !row.latencies.is_empty()) {
@@ -73,7 +74,7 @@ fn names(view: &ActivitiesView<'_>) -> Table {
     let right = ["ended", "open", "total", "p50", "p90", "p99", "max"];
     let headings = right.into_iter().chain(PASSED).map(|name| (name, Align::Right));
     let headings: Vec<_> =
-        headings.chain([("mostly", Align::Left), ("name", Align::Left)]).collect();
+        headings.chain([("main cause", Align::Left), ("name", Align::Left)]).collect();
     let mut table = Table::new(&headings);
     for row in view.rows {
         let latency =
@@ -123,9 +124,9 @@ fn distribution(row: &NameRow, output: &Output) -> String {
 fn slowest(view: &ActivitiesView<'_>) -> Table {
     let headings = [("latency", Align::Right)].into_iter();
     let headings = headings.chain(PASSED.map(|name| (name, Align::Right)));
-    let left = ["mostly", "thread", "activity"].map(|name| (name, Align::Left));
+    let left = ["main cause", "thread", "activity"].map(|name| (name, Align::Left));
     // Cut to the width, the options could not be pasted.
-    let options = [("options for a closer look", Align::Right)];
+    let options = [("options for this time range", Align::Right)];
     let headings: Vec<_> = headings.chain(options).chain(left).collect();
     let mut table = Table::new(&headings);
     for id in view.slowest {

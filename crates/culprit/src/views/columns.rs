@@ -9,35 +9,35 @@ use crate::output::{Align, Table, clean, number, percent};
 /// A column of numbers of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Column {
-    /// Value in the function itself.
+    /// Value of the function itself.
     Own,
-    /// The same as a share of the whole.
+    /// The same as a share of the total.
     OwnShare,
-    /// Value that ended at the name as a frame.
+    /// Value of stacks that end at this frame.
     Exc,
-    /// The same as a share of the whole.
+    /// The same as a share of the total.
     ExcShare,
-    /// Rows that ended at it.
+    /// Rows that end at this frame.
     ExcCount,
-    /// Value of the name and all that it calls.
+    /// Value of the frame and its callees.
     Inc,
-    /// The same as a share of the whole.
+    /// The same as a share of the total.
     IncShare,
-    /// Rows of the name and all that it calls.
+    /// Rows of the frame and its callees.
     Count,
-    /// Inclusive value a row.
+    /// Inclusive value per row.
     Average,
-    /// The part of the exclusive value that folding moved here.
+    /// Part of the exclusive value that folding added.
     Fold,
-    /// The rows that folding moved here.
+    /// Rows that folding added.
     FoldCount,
-    /// The inclusive value over time, one character a 32nd of the time range.
+    /// The inclusive value over time: one character per 1/32 of the time range.
     When,
     /// Start of the first row.
     First,
     /// End of the last row.
     Last,
-    /// The cause of most of the own value.
+    /// The cause with the largest own value.
     Mostly,
 }
 
@@ -59,7 +59,7 @@ impl Column {
             Self::When => ("when", Align::Right),
             Self::First => ("first", Align::Right),
             Self::Last => ("last", Align::Right),
-            Self::Mostly => ("mostly", Align::Left),
+            Self::Mostly => ("main cause", Align::Left),
         }
     }
 

@@ -106,7 +106,7 @@ fn table(view: &DiffView, section: &Section, limit: usize, output: &Output) -> S
         ("before", Align::Right),
         ("after", Align::Right),
         ("change", Align::Right),
-        ("between", Align::Left),
+        ("interval", Align::Left),
         ("", Align::Left),
         (section.by.word(), Align::Left),
     ]);
@@ -155,7 +155,7 @@ fn overweights(view: &DiffView, limit: usize, output: &Output) -> String {
         ("before", Align::Right),
         ("after", Align::Right),
         ("overweight", Align::Right),
-        ("of the change", Align::Right),
+        ("share of change", Align::Right),
         ("frame", Align::Left),
     ]);
     for row in &rows[..shown] {
@@ -168,7 +168,7 @@ fn overweights(view: &DiffView, limit: usize, output: &Output) -> String {
         ]);
     }
     let title =
-        "Overweight: growth of frames with all that they call, 100 % is in step with the whole";
+        "Overweight: growth of a frame and its callees; at 100 % it grows as the whole does";
     let mut text = format!("\n{}\n", output.paint().heading(title));
     text.push_str(&table.render(output.width()));
     if shown < rows.len() {

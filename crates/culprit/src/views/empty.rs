@@ -33,7 +33,7 @@ pub(crate) fn why_empty(tree: &CallTree, filter: &Filter) -> Vec<String> {
         reasons.extend(lifted(filter, index));
     }
     if reasons.is_empty() {
-        reasons.push(format!("the recording has nothing of the metric `{}`", filter.metric));
+        reasons.push(format!("the recording has no values of the metric `{}`", filter.metric));
     }
     reasons
 }

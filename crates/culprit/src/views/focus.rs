@@ -16,7 +16,7 @@ pub(crate) fn focus(tree: &CallTree, wanted: &str) -> Result<(NameId, Vec<String
         return Ok((exact, Vec::new()));
     }
     let patterns =
-        Patterns::parse(wanted).or_bad_input(|| format!("read the function `{wanted}`"))?;
+        Patterns::parse(wanted).or_bad_input(|| format!("cannot read the function `{wanted}`"))?;
     let mut matching: Vec<_> =
         by_name(tree).into_iter().filter(|row| patterns.any(&row.name)).collect();
     let is_function = |name: &str| name.rsplit('!').next() == Some(wanted);
@@ -26,9 +26,9 @@ pub(crate) fn focus(tree: &CallTree, wanted: &str) -> Result<(NameId, Vec<String
     let mut matching = matching.into_iter();
     let Some(first) = matching.next() else {
         return Err(Failure::bad_input(format!(
-            "find the function `{wanted}`: no frame matches it"
+            "cannot find the function `{wanted}`: no frame matches"
         ))
-        .hint("`culprit top REC` lists the functions of a recording"));
+        .hint("`culprit top REC` lists the functions of the recording"));
     };
     Ok((first.id, matching.map(|row| row.name.to_string()).collect()))
 }

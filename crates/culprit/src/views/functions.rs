@@ -225,7 +225,7 @@ pub(crate) fn top_text(
         ("", Align::Right),
         ("total", Align::Right),
         ("", Align::Right),
-        ("mostly", Align::Left),
+        ("main cause", Align::Left),
         ("function", Align::Left),
     ];
     headings.splice(4..4, cpi.map(|_| ("cpi", Align::Right)));

@@ -1,9 +1,9 @@
 //! A critical path as links: stretches of one thread at one place for one cause.
 //!
 //! ```text
-//! at       for      share  thread       cause          where
+//! at       time     share  thread       cause          function     waiting threads
 //! 0 ns     4.0 ms   40 %   main (1)     cpu.user       app!parse
-//! 4.0 ms   5.0 ms   50 %   worker (2)   blocked.disk   app!load        main waits for it
+//! 4.0 ms   5.0 ms   50 %   worker (2)   blocked.disk   app!load     main (1)
 //! 9.0 ms   1.0 ms   10 %   main (1)     cpu.user       app!print
 //! ```
 
@@ -148,7 +148,7 @@ pub(crate) fn path_text(view: &PathView, limit: usize, output: &Output) -> Strin
         ("links", Align::Right),
         ("thread", Align::Left),
         ("cause", Align::Left),
-        ("where", Align::Left),
+        ("function", Align::Left),
     ]);
     for (link, time, count) in &sums[..shown] {
         table.row([
@@ -178,12 +178,12 @@ fn links(view: &PathView, limit: usize, output: &Output) -> String {
     longest.sort_unstable();
     let mut table = Table::new(&[
         ("at", Align::Right),
-        ("for", Align::Right),
+        ("time", Align::Right),
         ("share", Align::Right),
         ("thread", Align::Left),
         ("cause", Align::Left),
-        ("where", Align::Left),
-        ("waited for by", Align::Left),
+        ("function", Align::Left),
+        ("waiting threads", Align::Left),
     ]);
     for at in &longest {
         let link = &view.links[*at];

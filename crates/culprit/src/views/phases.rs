@@ -16,7 +16,7 @@ const NAMED_FROM: f64 = 0.05;
 pub(crate) fn phases_text(phases: &Phases, limit: usize, output: &Output) -> String {
     let whole: Nanos = phases.phases.iter().map(Phase::length).sum();
     let mut text = format!(
-        "{whole} in {}; changes are placed to {}\n\n",
+        "{whole} in {}; boundaries are accurate to {}\n\n",
         match phases.phases.len() {
             1 => "one phase".to_owned(),
             n => format!("{n} phases"),
@@ -26,10 +26,10 @@ pub(crate) fn phases_text(phases: &Phases, limit: usize, output: &Output) -> Str
     let mut table = Table::new(&[
         ("phase", Align::Left),
         ("from", Align::Right),
-        ("for", Align::Right),
+        ("time", Align::Right),
         ("share", Align::Right),
-        ("passed in", Align::Left),
-        ("as options", Align::Left),
+        ("main causes", Align::Left),
+        ("options for this time range", Align::Left),
     ]);
     for phase in &phases.phases {
         table.row([
@@ -69,9 +69,9 @@ fn places(phases: &Phases, phase: &Phase, limit: usize, output: &Output) -> Stri
     let mut table = Table::new(&[
         ("time", Align::Right),
         ("share", Align::Right),
-        ("when steady", Align::Right),
+        ("in steady state", Align::Right),
         ("cause", Align::Left),
-        ("where", Align::Left),
+        ("function", Align::Left),
     ]);
     for (place, time) in &phase.places[..shown] {
         let steady = match phase.kind {

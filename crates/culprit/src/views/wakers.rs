@@ -62,8 +62,9 @@ pub(crate) fn wakers_text(
         text.push_str(&format!("{:>18}ended by {}\n", "", clean(&row.woken_by)));
         for link in row.chain.iter().skip(1) {
             text.push_str(&format!(
-                "{:>18}which waited {} of the longest, {}: {} {}, ended by {}\n",
+                "{:>18}{} waited {} of the longest wait ({}): {} {}, ended by {}\n",
                 "",
+                clean(&link.thread),
                 link.duration,
                 row.longest,
                 paint.cause(link.cause, &link.cause.to_string()),

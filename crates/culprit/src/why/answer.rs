@@ -100,10 +100,11 @@ impl Otherwise {
             format!("with {} in {place}", codes.join(" and "))
         };
         let said = self.said.as_ref().map_or_else(String::new, |(place, words)| {
-            format!(" Its last words in {place}: {words}")
+            format!(" Its last output in {place}: {words}")
         });
         format!(
-            "The command ends otherwise: {}, {}. It does other work then, so the times are not compared.{said}",
+            "The command ends differently: {}, {}. Then the runs do different work, so Culprit \
+             does not compare their times.{said}",
             ended(&self.here),
             ended(&self.there)
         )
@@ -210,9 +211,9 @@ const HOT_FUNCTION: &str = "hot-function";
 fn cold(place: &str, run: &ColdRun) -> String {
     let (shortest, longest) = run.later;
     let on: Vec<_> = run.extra.iter().map(|(cause, time)| format!("{time} {cause}")).collect();
-    let on = if on.is_empty() { String::new() } else { format!(", of it {}", on.join(", ")) };
+    let on = if on.is_empty() { String::new() } else { format!(" (extra: {})", on.join(", ")) };
     format!(
-        "The first run in {place} was a cold one: {} against {shortest} to {longest} of the later ones{on}.",
+        "The first run in {place} was cold: {}{on}. Later runs take {shortest} to {longest}.",
         run.first
     )
 }
@@ -342,7 +343,7 @@ impl Answer {
         let mut told: Vec<String> = self.otherwise.iter().map(Otherwise::told).collect();
         match (self.baseline(), self.main()) {
             (Some(baseline), Some(against)) => told.push(self.compared(baseline, against)),
-            _ if told.is_empty() => told.push("No place was compared with another.".to_owned()),
+            _ if told.is_empty() => told.push("Culprit compared no places.".to_owned()),
             _ => {}
         }
         let compared = told.join(" ");
@@ -364,7 +365,7 @@ impl Answer {
 
     fn compared(&self, baseline: &PlaceRuns, against: &Against) -> String {
         let (Some(ratio), Some(before)) = (against.ratio(), baseline.median()) else {
-            return "No round was finished in two places.".to_owned();
+            return "No round finished in both places.".to_owned();
         };
         let (here, there) = (against.place.as_str(), baseline.place.as_str());
         let after = self.places.iter().find(|runs| runs.place == here).and_then(PlaceRuns::median);
@@ -372,8 +373,8 @@ impl Answer {
         if let Some(run) = self.paid_once(against) {
             let (shortest, longest) = run.later;
             return format!(
-                "The first run in {here} takes {}, the later ones {} to {}, {there} {}: what the first \
-                 one pays is paid once.",
+                "The first run in {here} takes {}, later runs take {} to {}, and a run in {there} \
+                 takes {}. Only the first run has the extra cost.",
                 self.told(run.first),
                 self.told(shortest),
                 self.told(longest),
@@ -463,13 +464,13 @@ mod tests {
         let told = Otherwise::of(&runs("sandbox", &[3]), &runs("host", &[])).expect("other").told();
         assert!(
             told.starts_with(
-                "The command ends otherwise: with 0 and 3 in sandbox, with 0 in host."
+                "The command ends differently: with 0 and 3 in sandbox, with 0 in host."
             )
         );
-        assert!(told.ends_with("Its last words in sandbox: no such table"), "{told}");
+        assert!(told.ends_with("Its last output in sandbox: no such table"), "{told}");
         let told =
             Otherwise::of(&runs("sandbox", &[]), &runs("host", &[1, 1])).expect("other").told();
-        assert!(told.ends_with("Its last words in host: no such table"), "{told}");
+        assert!(told.ends_with("Its last output in host: no such table"), "{told}");
     }
 
     #[test]

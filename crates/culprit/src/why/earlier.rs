@@ -59,17 +59,19 @@ impl Earlier {
         for file in files {
             let recording = load::recording(file, output)?;
             if let Some(wrong) = unfit(&recording, command) {
-                let what = format!("compare with `{}`: {wrong}", file.display());
+                let what = format!("cannot compare with `{}`: {wrong}", file.display());
                 return Err(Failure::bad_input(what).hint(
-                    "`culprit diff BEFORE AFTER` compares any two recordings; \
-                     `culprit why -o DIR` and `culprit record -- CMD` make one of a command",
+                    "give a recording made by `culprit why -o DIR` or `culprit record -- CMD`; \
+                     `culprit diff BEFORE AFTER` compares any two recordings",
                 ));
             }
             let here = &recording.meta.place;
             if place.get_or_insert_with(|| here.clone()) != here {
-                let what = format!("compare with `{}`: it was made in {here}", file.display());
-                return Err(Failure::bad_input(what)
-                    .hint("recordings of one place together tell how much runs varied there"));
+                let what = format!(
+                    "cannot compare with `{}`: it was recorded in {here}, unlike the others",
+                    file.display()
+                );
+                return Err(Failure::bad_input(what).hint("give only recordings of one place"));
             }
             runs.push(EarlierRun {
                 file: file.clone(),
@@ -88,7 +90,8 @@ impl Earlier {
         for run in &self.runs {
             for (what, there, here) in run.fingerprint.differences(now) {
                 let note = format!(
-                    "The {what} was another then ({there}, now {here}): that alone may be a difference."
+                    "The {what} was different then ({there}, now {here}). This alone can change \
+                     the times."
                 );
                 if !notes.contains(&note) {
                     notes.push(note);
@@ -97,12 +100,14 @@ impl Earlier {
         }
         if self.runs.len() == 1 {
             notes.push(
-                "One earlier recording does not tell how much runs varied then: the interval is that of the new runs. Several `--against` tell."
+                "One earlier recording does not show how much runs varied then, so the interval \
+                 comes from the new runs. Give several `--against` to include the variation then."
                     .to_owned(),
             );
         }
         notes.push(
-            "The runs were not made side by side: what drifted since, also the machine's load, is part of every difference."
+            "The two sides ran at different times. Differences include every change of the \
+             machine since then, such as its load."
                 .to_owned(),
         );
         notes
@@ -113,21 +118,19 @@ impl Earlier {
 fn unfit(recording: &Recording, command: &[String]) -> Option<String> {
     let meta = &recording.meta;
     if meta.rung == Rung::Imported || recording.intervals.is_empty() {
-        return Some("it has no thread time".to_owned());
+        return Some("the recording has no thread times".to_owned());
     }
     if meta.command.is_empty() {
         return Some(
-            "it is of processes that ran already, not of a command's whole life".to_owned(),
+            "it records processes that were already running, not a whole command".to_owned(),
         );
     }
     if !meta.complete {
-        return Some(
-            "it was never finished, so nothing is known of how long a run took".to_owned(),
-        );
+        return Some("the recording is incomplete, so the length of the run is unknown".to_owned());
     }
     if !same_command(&meta.command, command) {
         return Some(format!(
-            "it is of another command, `{}` instead of `{}`",
+            "it records another command, `{}` instead of `{}`",
             meta.command.join(" "),
             command.join(" ")
         ));
@@ -167,9 +170,9 @@ mod tests {
         assert!(!command.is_empty() && unfit(&recording, &command).is_none());
         assert!(unfit(&recording, &words("true")).unwrap().contains("another command"));
         recording.meta.complete = false;
-        assert!(unfit(&recording, &command).unwrap().contains("never finished"));
+        assert!(unfit(&recording, &command).unwrap().contains("is incomplete"));
         recording.meta.command.clear();
-        assert!(unfit(&recording, &command).unwrap().contains("ran already"));
+        assert!(unfit(&recording, &command).unwrap().contains("already running"));
         recording.intervals.clear();
         assert!(unfit(&recording, &command).unwrap().contains("no thread time"));
     }

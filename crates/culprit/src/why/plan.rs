@@ -59,17 +59,18 @@ impl Plan {
         for (index, place) in places.iter().enumerate() {
             if places[..index].contains(place) {
                 return Err(Failure::bad_input(format!(
-                    "compare places: `{place}` is given twice"
+                    "cannot compare places: `{place}` is given twice"
                 ))
-                .hint("give two different places, as in `--place host --place sandbox`"));
+                .hint("give two different places, such as `--place host --place sandbox`"));
             }
         }
         if places.len() < 2 && earlier.is_none() {
             return Err(Failure::bad_input(format!(
-                "compare places: only `{}` is given",
+                "cannot compare places: only `{}` is given",
                 places[0]
             ))
-            .hint("give a second `--place`, or an earlier recording by `--against`, or use `culprit record` for one place"));
+            .hint("give a second `--place`, or an earlier recording with `--against`")
+            .hint("to record in one place, use `culprit record`"));
         }
         let instead = args
             .instead
@@ -207,7 +208,7 @@ mod tests {
             let other = plan.folder.join(other);
             std::fs::write(&other, "mine").unwrap();
             let refused = files::make_folder(&plan.folder, "-o").unwrap_err();
-            assert!(refused.to_string().contains("no earlier answer"), "{refused}");
+            assert!(refused.to_string().contains("which Culprit did not write"), "{refused}");
             std::fs::remove_file(&other).unwrap();
         }
     }

@@ -1,7 +1,7 @@
 //! What users get for wrong arguments, wrong files and missing rights: a clear message, the
 //! documented exit code, nothing left behind.
 
-use crate::support::{Lab, all_rights, alone, program, skip, stderr};
+use crate::support::{Lab, all_rights, alone, program, skip, stderr, stdout};
 
 /// Runs `culprit` and returns its exit code and what it said.
 fn fails(lab: &Lab, arguments: &[&str]) -> (i32, String) {
@@ -103,6 +103,8 @@ fn a_full_disk_ends_the_recording_and_keeps_what_was_written() {
     assert!(!said.contains("panicked"), "{said}");
     let report = report.expect("culprit runs");
     assert!(report.status.success(), "what was written does not open: {}", stderr(&report));
+    let report = stdout(&report);
+    assert!(report.contains("disk-full") && !report.contains("killed"), "{report}");
 }
 
 #[test]

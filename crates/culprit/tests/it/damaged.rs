@@ -80,7 +80,7 @@ fn time_that_was_lost_is_not_made_up() {
         if left == 0 {
             let report = lab.culprit().args(["report", name]).output().unwrap();
             let text = stdout(&report).split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(text.contains("nothing can be said"), "{text}");
+            assert!(text.contains("there is nothing to report"), "{text}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-const SUBCOMMANDS: [&str; 42] = [
+pub(crate) const SUBCOMMANDS: [&str; 42] = [
     "why",
     "bench",
     "bench cmd",
@@ -50,7 +50,7 @@ const SUBCOMMANDS: [&str; 42] = [
 ];
 
 /// The help of a subcommand, or of a subcommand of one.
-fn help(lab: &Lab, subcommand: &str) -> std::process::Output {
+pub(crate) fn help(lab: &Lab, subcommand: &str) -> std::process::Output {
     lab.culprit().args(subcommand.split(' ')).arg("--help").output().unwrap()
 }
 
@@ -166,7 +166,7 @@ fn every_finding_has_a_page_and_a_wrong_id_names_near_ones() {
     }
     let output = lab.culprit().args(["explain", "poll-loop"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("hint: do you mean"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("hint: did you mean"), "{}", stderr(&output));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_containers_quota_is_seen_with_the_kernels_own_counts() {
         let facts = evidence.as_array().expect("facts").iter();
         facts.filter(|fact| fact["what"] == what).map(|fact: &Value| number(&fact["value"])).next()
     };
-    assert!(value("periods in which it was used up").is_some_and(|n| n > 0.0), "{evidence}");
+    assert!(value("quota periods that were throttled").is_some_and(|n| n > 0.0), "{evidence}");
     assert!(
         value("CPUs that the quota allows").is_some_and(|n| (n - 0.03).abs() < 1e-9),
         "{evidence}"

@@ -154,7 +154,7 @@ fn an_export_reads_back_with_the_same_sums_under_filters() {
         let export = ["export", "x.culprit", "--to", format, "-o", file, "--exc", "BLOCKED_TIME"];
         let ran = lab.culprit().args(export).output().expect("culprit runs");
         assert!(ran.status.success(), "{}", stderr(&ran));
-        let ran = lab.culprit().args(["import", file, "-o", "again.culprit"]).output();
+        let ran = lab.culprit().args(["import", file, "--force", "-o", "again.culprit"]).output();
         assert!(ran.as_ref().is_ok_and(|ran| ran.status.success()), "{ran:?}");
         let total = |arguments: &[&str]| {
             let ran = lab.culprit().args(arguments).arg("--json").output().expect("culprit runs");
@@ -212,9 +212,9 @@ fn what_cannot_be_imported_is_said_and_leaves_nothing() {
     std::fs::write(lab.path("taken"), "mine\n").expect("a file");
     std::fs::write(lab.path("x.folded"), "main;a 1\n").expect("a file");
     for (arguments, word) in [
-        (&["import", "x", "-o", "y.culprit"][..], "no known format"),
+        (&["import", "x", "-o", "y.culprit"][..], "an unknown format"),
         (&["import", "nowhere", "-o", "y.culprit"], "nowhere"),
-        (&["import", "x.folded", "-o", "taken"], "no recording"),
+        (&["import", "x.folded", "-o", "taken"], "the file exists"),
         (&["import", "x.folded", "-o", "y.culprit", "--format", "perfview-xml"], "perfview-xml"),
         (&["top", "x.folded"], "culprit import x.folded"),
     ] {

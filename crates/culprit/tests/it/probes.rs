@@ -77,7 +77,8 @@ fn a_folder_that_is_not_there_is_named_before_anything_is_begun() {
         .unwrap();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
-    let told = "error: host:/no/such/folder: there is no folder `/no/such/folder`\n\nhint: ";
+    let told = "error: cannot measure in host:/no/such/folder: the folder `/no/such/folder` does \
+                not exist\n\nhint: ";
     assert!(text.starts_with(told), "{text}");
 }
 
@@ -88,10 +89,7 @@ fn a_file_that_does_not_fit_is_refused_and_none_is_left() {
     let output = lab.culprit().args(arguments).output().unwrap();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
-    assert!(
-        text.contains("error: host: cannot write") && text.contains("are free there"),
-        "{text}"
-    );
+    assert!(text.contains("error: host: cannot write") && text.contains(" are free"), "{text}");
     assert!(text.contains("hint: give a smaller `--size`"), "{text}");
     let left = std::fs::read_dir(lab.path(".")).unwrap().count();
     assert_eq!(left, 0, "{text}");
@@ -106,9 +104,9 @@ fn a_claim_that_names_nothing_is_told_what_it_may_name() {
         stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let told = explained("bananas");
-    assert!(told.contains("`bananas` names nothing that could be checked"), "{told}");
-    assert!(told.contains("a claim may name reads or writes"), "{told}");
-    assert!(!explained("random reads").contains("names nothing"));
+    assert!(told.contains("the claim `bananas` cannot be checked"), "{told}");
+    assert!(told.contains("a claim can name reads or writes"), "{told}");
+    assert!(!explained("random reads").contains("cannot be checked"));
 }
 
 #[test]
@@ -272,7 +270,7 @@ fn starts_are_a_ladder_from_a_fork_to_a_container() {
     assert!(spawn * 2.0 < run && of(engine, "exec_ns") < run, "{spawn} {run}");
     let runtime = arm("the runtime alone");
     let said = runtime["facts"][0].as_str().expect("which runtime it is");
-    if said.starts_with("made by") {
+    if said.starts_with("created by") {
         let alone = of("the runtime alone", "first_answer_ns");
         assert!(spawn * 2.0 < alone && alone * 1.2 < run, "{spawn} {alone} {run}");
     }
@@ -573,10 +571,13 @@ fn what_a_line_of_another_tool_does_is_said_in_words() {
 #[test]
 fn a_file_is_measured_and_drawn() {
     let lab = Lab::new();
-    let short = ["--size", "4m", "--ramp", "20ms", "--duration", "200ms", "-r", "3"];
+    let short = ["--size", "4m", "--ramp", "20ms", "--duration", "500ms", "-r", "3"];
     let disk = ["bench", "disk", "--place", "host", "--place", "host", "--html", "page.html"];
     let told = lab.json(&[&disk[..], &short].concat());
-    let run = &told["places"][0]["runs"][0];
+    // A disk that stands still for a whole round answers no request in it.
+    let places = told["places"].as_array().unwrap().iter();
+    let mut runs = places.flat_map(|place| place["runs"].as_array().unwrap());
+    let run = runs.find(|run| number(&run["iops"]) > 0.0).expect("a round with requests");
     for member in ["iops", "bytes_per_s", "cpu_ns_per_op", "in_flight"] {
         assert!(number(&run[member]) > 0.0, "{member}: {run}");
     }

@@ -50,7 +50,7 @@ impl Lab {
     pub(crate) fn record(&self, name: &str, command: &[&str]) -> Output {
         let output = self
             .culprit()
-            .args(["record", "-o", name, "--"])
+            .args(["record", "--force", "-o", name, "--"])
             .args(command)
             .output()
             .expect("culprit runs");

@@ -11,7 +11,7 @@ fn write_recording(lab: &Lab, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_is_no_recording_is_replaced_only_by_force() {
+fn a_file_is_replaced_only_by_force() {
     let lab = Lab::new();
     std::fs::write(lab.path("thesis.txt"), "years of work").unwrap();
     let record = |more: &[&str]| {
@@ -21,7 +21,7 @@ fn a_file_that_is_no_recording_is_replaced_only_by_force() {
     };
     let output = record(&[]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("hint: `--force` replaces it"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("`--force` replaces it"), "{}", stderr(&output));
     assert_eq!(std::fs::read(lab.path("thesis.txt")).unwrap(), b"years of work");
     let output = record(&["--force"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -33,8 +33,11 @@ fn a_file_that_is_no_recording_is_replaced_only_by_force() {
 fn a_command_that_cannot_start_costs_no_earlier_recording() {
     let lab = Lab::new();
     let earlier = write_recording(&lab, "x.culprit");
-    let output =
-        lab.culprit().args(["record", "-o", "x.culprit", "--", "no-such"]).output().unwrap();
+    let output = lab
+        .culprit()
+        .args(["record", "--force", "-o", "x.culprit", "--", "no-such"])
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert_eq!(std::fs::read(lab.path("x.culprit")).unwrap(), earlier);
     assert_eq!(std::fs::read_dir(lab.path(".")).unwrap().count(), 1);
@@ -50,7 +53,11 @@ fn a_folder_and_a_folder_that_cannot_be_written_are_refusals() {
     for path in ["folder", "folder/none/x.culprit", "/proc/x.culprit", "/dev/null"] {
         let output = lab.culprit().args(["record", "-o", path, "--", "true"]).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{path}: {}", stderr(&output));
-        assert!(stderr(&output).contains("hint: `-o` names another file"), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("hint: give another file with `-o`"),
+            "{}",
+            stderr(&output)
+        );
     }
     assert_eq!(std::fs::read_dir(lab.path("folder")).unwrap().count(), 0);
 }

@@ -131,7 +131,7 @@ pub(crate) fn print(
     match result {
         // A reader that goes away (`| head`) is no error.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-        Err(error) => return Err(Failure::refused(format!("write to stdout: {error}"))),
+        Err(error) => return Err(Failure::refused(format!("cannot write to stdout: {error}"))),
         Ok(()) => {}
     }
     if told.is_cut() {
@@ -146,5 +146,5 @@ pub(crate) fn print(
 
 fn cut(told: Told) -> String {
     let more = if told.exact { "" } else { "more than " };
-    format!("{} of {more}{} rows; `--limit 0` prints all", told.shown, told.rows)
+    format!("printed {} of {more}{} rows; `--limit 0` prints all", told.shown, told.rows)
 }

@@ -18,14 +18,14 @@ fn wrong_questions_and_files_end_with_2() {
     let lab = Lab::new();
     std::fs::write(lab.path("notes.txt"), "notes").unwrap();
     for (arguments, words) in [
-        (&["run.culprit", "SELECT * FROM interval"][..], "do you mean `intervals`"),
-        (&["run.culprit", "SELECT durations FROM intervals"], "do you mean `duration`"),
+        (&["run.culprit", "SELECT * FROM interval"][..], "did you mean `intervals`"),
+        (&["run.culprit", "SELECT durations FROM intervals"], "did you mean `duration`"),
         (&["run.culprit", "SELECT 1 FORM x y"], "line 1, column"),
-        (&["run.culprit", "DROP TABLE threads"], "questions only read"),
+        (&["run.culprit", "DROP TABLE threads"], "questions can only read"),
         (&["run.culprit"], "the question is missing"),
         (&["missing.culprit", "SELECT 1"], "missing.culprit"),
-        (&["notes.txt", "SELECT 1"], "no recording"),
-        (&["SELECT * FROM threads"], "no recording to ask"),
+        (&["notes.txt", "SELECT 1"], "not a recording"),
+        (&["SELECT * FROM threads"], "no recording is given"),
         (&["run.culprit", ""], "empty"),
         (&["-f", "none.sql", "run.culprit"], "none.sql"),
         (&["--json", "--csv", "SELECT 1"], "cannot be used with"),
@@ -34,7 +34,7 @@ fn wrong_questions_and_files_end_with_2() {
         assert!(said.contains(words) && said.starts_with("error: "), "{arguments:?}: {said}");
     }
     std::fs::create_dir(lab.path("empty")).unwrap();
-    assert!(failed(&lab, &["empty", "SELECT 1"], 2).contains("holds no recording"));
+    assert!(failed(&lab, &["empty", "SELECT 1"], 2).contains("contains no recording"));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn too_little_memory_ends_with_3_and_says_how_to_have_more() {
     let sql =
         "SELECT count(*) FROM (SELECT DISTINCT value * 7919 % 3000017 FROM range(0, 3000000))";
     let said = failed(&lab, &["--memory", "4", sql], 3);
-    assert!(said.contains("more than 4 MiB") && said.contains("--memory"), "{said}");
+    assert!(said.contains("more memory than 4 MiB") && said.contains("--memory"), "{said}");
 }
 
 #[test]

@@ -22,9 +22,9 @@ pub fn build(recording: &mut Recording) {
     edges.iter().for_each(|edge| pairing.take(edge));
     let paired = pairing.finish();
     for (count, what) in [
-        (paired.without_start, "ends whose activity had not begun"),
-        (paired.ended_by_others, "activities of a thread that ended with the one around them"),
-        (paired.without_request, "connections that were first seen with an answer"),
+        (paired.without_start, "ends of activities without a start"),
+        (paired.ended_by_others, "activities that ended with the activity around them"),
+        (paired.without_request, "connections whose first record is an answer"),
     ] {
         if count > 0 {
             recording.losses.push(Loss {

@@ -177,7 +177,9 @@ fn translate(entry: &str) -> Result<String, &'static str> {
                 source.push('(');
             }
             '}' => {
-                depth = depth.checked_sub(1).ok_or("a `}` closes nothing; quote it: \"}\"")?;
+                depth = depth
+                    .checked_sub(1)
+                    .ok_or("a `}` has no `{` before it; to match it as text, quote it: \"}\"")?;
                 source.push(')');
             }
             '"' => loop {
@@ -194,7 +196,11 @@ fn translate(entry: &str) -> Result<String, &'static str> {
             literal => push_literal(&mut source, literal),
         }
     }
-    if depth > 0 { Err("a `{` is not closed; quote it: \"{\"") } else { Ok(source) }
+    if depth > 0 {
+        Err("a `{` is not closed; to match it as text, quote it: \"{\"")
+    } else {
+        Ok(source)
+    }
 }
 
 fn push_literal(source: &mut String, literal: char) {
@@ -246,7 +252,10 @@ mod tests {
     fn what_is_no_pattern_says_why() {
         for bad in ["a{b", "a}b", "\"open", "@("] {
             let message = Pattern::parse(bad).map(|_| ()).unwrap_err().to_string();
-            assert!(message.starts_with(&format!("read the pattern `{bad}`: ")), "{message}");
+            assert!(
+                message.starts_with(&format!("cannot read the pattern `{bad}`: ")),
+                "{message}"
+            );
         }
     }
 }

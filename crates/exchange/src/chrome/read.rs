@@ -38,7 +38,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     gathered.build(&trace, builder);
     let recording = builder.recording();
     if recording.costs.is_empty() && recording.activity_edges.is_empty() && trace.metric.is_none() {
-        return Err("it holds no spans, samples or CPU profiles".to_owned());
+        return Err("it contains no spans, samples or CPU profiles".to_owned());
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ impl<'a> Gathered<'a> {
             profile.build(builder, thread, !covered);
         }
         if self.bad > 0 {
-            let detail = "events that make no sense or do not fit into one another";
+            let detail = "events that are malformed or overlap";
             builder.lose(LossKind::RecordsMalformed, self.bad, detail);
         }
         if self.unused > 0 {
@@ -239,7 +239,8 @@ fn mark<'a>(event: Event<'a>, builder: &mut Builder) -> Option<Mark<'a>> {
 impl Pieces<'_> {
     fn build(mut self, builder: &mut Builder, thread: Option<ThreadId>, timed: bool) {
         if !timed {
-            let detail = "samples are counted, for events of the same thread tell its time already";
+            let detail = "samples are only counted, because events of the same thread already \
+                          cover its time";
             builder.lose(LossKind::MetricGuessed, 1, detail);
         }
         self.pieces.sort_by_key(|(time, _)| *time);

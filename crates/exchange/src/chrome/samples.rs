@@ -76,7 +76,7 @@ impl<'a> Samples<'a> {
         });
         for (kind, count, what) in [
             (LossKind::StacksMissing, lost, "samples whose frames are not in the file"),
-            (LossKind::RecordsMalformed, self.bad, "samples that make no sense"),
+            (LossKind::RecordsMalformed, self.bad, "malformed samples"),
         ] {
             if count > 0 {
                 builder.lose(kind, count, what);

@@ -172,7 +172,7 @@ impl Profile {
             }
         }
         if self.bad > 0 {
-            let detail = "nodes or samples of a CPU profile that make no sense";
+            let detail = "malformed nodes or samples of a CPU profile";
             builder.lose(LossKind::RecordsMalformed, self.bad, detail);
         }
     }

@@ -27,11 +27,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     let inner = parts.iter().skip(1).map(|part| part.processes.len()).sum::<usize>();
     let unread = (processes + 1 - parts.len() + inner) as u64;
     if unread > 0 {
-        builder.lose(
-            LossKind::RecordsMalformed,
-            unread,
-            "profiles of processes that make no sense",
-        );
+        builder.lose(LossKind::RecordsMalformed, unread, "malformed profiles of processes");
     }
     for part in &parts {
         for raw in &part.threads {
@@ -82,7 +78,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
         left_out = u64::saturating_add(left_out, thread.left_out());
     }
     for (kind, count, detail) in [
-        (LossKind::RecordsMalformed, bad, "threads that make no sense"),
+        (LossKind::RecordsMalformed, bad, "malformed threads"),
         (LossKind::DetailLeftOut, left_out, "markers and allocations"),
     ] {
         if count > 0 {
@@ -110,7 +106,7 @@ fn add_thread(
     if known.get(&(pid, tid)).is_some_and(|known| known != name) {
         let used = |tid: &u32| known.contains_key(&(pid, *tid)) || tids.values().any(|t| t == tid);
         tid = (1..).find(|tid| !used(tid)).unwrap_or(tid);
-        let what = "threads that have the number of another: a number that is free stands for each";
+        let what = "threads with the number of another thread: each gets a free number";
         builder.lose(LossKind::DetailLeftOut, 1, what);
     }
     known.insert((pid, tid), name.to_owned());
@@ -195,7 +191,7 @@ impl Reading<'_> {
 
     fn finish(self) {
         for (kind, count, detail) in [
-            (LossKind::RecordsMalformed, self.bad, "samples that make no sense"),
+            (LossKind::RecordsMalformed, self.bad, "malformed samples"),
             (LossKind::DetailLeftOut, self.nameless, "samples without a stack"),
         ] {
             if count > 0 {

@@ -32,15 +32,17 @@ fn next(input: &mut Input<'_>) -> Result<Option<(Header, Vec<u8>)>, Refusal> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    let header = Header::parse(&bytes).ok_or("what stands there is no chunk")?;
+    let header = Header::parse(&bytes).ok_or("the next bytes are not a chunk")?;
     let Header { major, minor, .. } = header;
     if major != 2 {
         return Err(format!(
-            "it is version {major}.{minor}; those of Java 11 and later, 2, are read"
+            "it has format version {major}.{minor}; Culprit reads version 2 (Java 11 and later)"
         ));
     }
     if !header.compressed {
-        return Err("its numbers are written out, which no recorder does by itself".to_owned());
+        return Err(
+            "its numbers are not compressed, and Culprit reads only compressed numbers".to_owned()
+        );
     }
     let rest = header.size.checked_sub(HEADER as u64).unwrap_or(MOST_UNPACKED);
     input.take(rest.min(MOST_UNPACKED)).read_to_end(&mut bytes).map_err(failed)?;
@@ -85,7 +87,7 @@ impl<'b> Reading<'b> {
         if self.chunks == 0 {
             return Err(why);
         }
-        let what = format!("behind chunk {}: {why}", self.chunks);
+        let what = format!("after chunk {}: {why}", self.chunks);
         self.builder.lose(LossKind::FileDamaged, 1, &what);
         Ok(None)
     }
@@ -99,11 +101,11 @@ impl<'b> Reading<'b> {
         self.builder.ends_at(header.end());
         let number = self.chunks;
         if header.size > bytes.len() as u64 || Chunk::end(bytes) < bytes.len() || header.size == 0 {
-            let what = format!("chunk {number} was not finished or ends early");
+            let what = format!("chunk {number} is unfinished or ends early");
             self.builder.lose(LossKind::FileDamaged, 1, &what);
         }
         let Some(chunk) = Chunk::new(bytes, header) else {
-            let what = format!("chunk {number} does not say what its events are");
+            let what = format!("chunk {number} does not describe its events");
             self.builder.lose(LossKind::FileDamaged, 1, &what);
             return;
         };
@@ -157,17 +159,17 @@ impl<'b> Reading<'b> {
 
     fn finish(self) -> Result<(), Refusal> {
         if self.chunks == 0 {
-            return Err("it holds no chunk".to_owned());
+            return Err("it contains no chunk".to_owned());
         }
         self.rows.finish(self.builder);
         self.spans.finish(self.builder);
         for ((event, period), count) in self.weighed {
-            let what = format!("each {event} is a look and counts as {}", Nanos(period));
+            let what = format!("each {event} is a sample and counts as {}", Nanos(period));
             self.builder.lose(LossKind::MetricGuessed, count, &what);
         }
         for (kind, count, detail) in [
-            (LossKind::RecordsMalformed, self.bad, "events or checkpoints that make no sense"),
-            (LossKind::StacksTruncated, self.cut, "stacks that the recorder cut at its depth"),
+            (LossKind::RecordsMalformed, self.bad, "malformed events or checkpoints"),
+            (LossKind::StacksTruncated, self.cut, "stacks deeper than the recorder's limit"),
             (LossKind::StacksMissing, self.lost, "events without a stack"),
         ] {
             if count > 0 {

@@ -206,10 +206,14 @@ impl ByThread {
         for (count, what) in [
             (
                 pairs,
-                "activities without an id, paired on their thread: wrong for those that go from \
-                 thread to thread; the keyword 0x80 of System.Threading.Tasks.TplEventSource gives ids",
+                "activities without an id, paired by their thread, which is wrong if they change \
+                 threads; record ids with the keyword 0x80 of \
+                 System.Threading.Tasks.TplEventSource",
             ),
-            (unpaired, "starts and stops without an id and without a partner on their thread"),
+            (
+                unpaired,
+                "starts and stops without an id and without a matching event on their thread",
+            ),
         ] {
             if count > 0 {
                 builder.lose(LossKind::ActivitiesUnpaired, count, what);

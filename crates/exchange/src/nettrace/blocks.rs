@@ -131,12 +131,12 @@ pub(super) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     pub(super) fn open(bytes: &'a [u8]) -> Result<(Self, Trace), Refusal> {
-        let version = version(bytes).map_err(|Wrong| "it ends within its header")??;
+        let version = version(bytes).map_err(|Wrong| "it ends inside its header")??;
         let mut cursor = Cursor::new(bytes);
         cursor.at = MAGIC.len() + if version < NEWEST { 4 + SERIALIZATION.len() } else { 12 };
         let mut blocks = Self { cursor, version, ended: false };
         let first = blocks.block().ok().flatten().filter(|block| block.kind == Kind::Trace);
-        let first = first.ok_or("it does not begin with what it is a trace of")?;
+        let first = first.ok_or("its first block does not describe the trace")?;
         let trace = Trace::parse(first.body, version);
         Ok((blocks, trace.map_err(|Wrong| "its first block is cut short")?))
     }
@@ -220,13 +220,13 @@ fn version(bytes: &[u8]) -> Result<Result<u32, Refusal>, Wrong> {
     let length = cursor.u32()?;
     if length != 0 {
         let known = cursor.take(SERIALIZATION.len())? == SERIALIZATION;
-        return Ok(if known { Ok(5) } else { Err("its header is of no known kind".to_owned()) });
+        return Ok(if known { Ok(5) } else { Err("its header has an unknown kind".to_owned()) });
     }
     let version = cursor.u32()?;
     cursor.u32()?;
     Ok(match version {
         NEWEST => Ok(version),
-        _ => Err(format!("it is version {version} of the format; 4 to {NEWEST} are read")),
+        _ => Err(format!("it has format version {version}; Culprit reads versions 4 to {NEWEST}")),
     })
 }
 

@@ -42,7 +42,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
 
 fn losses(builder: &mut Builder, gathered: &Gathered<'_>) {
     for (kind, count, detail) in [
-        (LossKind::RecordsMalformed, gathered.bad, "events or blocks that make no sense"),
+        (LossKind::RecordsMalformed, gathered.bad, "malformed events or blocks"),
         (LossKind::SamplesLost, gathered.lost, "events that the recorder dropped"),
     ] {
         if count > 0 {
@@ -103,11 +103,11 @@ impl<'a> Writing<'a, '_> {
         }
         self.looks(samples);
         if twice > 0 {
-            let what = "waits for locks: the switches tell of the same time";
+            let what = "waits for locks, because context switches already cover this time";
             self.builder.lose(LossKind::DetailLeftOut, twice, what);
         }
         if self.cut > 0 {
-            let what = "stacks beyond what a trace of this size can hold";
+            let what = "more stacks than a trace of this size can hold";
             self.builder.lose(LossKind::StacksMissing, self.cut, what);
         }
         self.rows.finish(self.builder);
@@ -173,7 +173,7 @@ impl<'a> Writing<'a, '_> {
             }
         }
         let what = format!(
-            "each look of the sample profiler lasts until the next, {} as a rule",
+            "each sample of the sample profiler counts until the next one, usually {}",
             Nanos(usual)
         );
         self.builder.lose(LossKind::MetricGuessed, steps.len() as u64, &what);

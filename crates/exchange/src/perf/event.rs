@@ -53,7 +53,7 @@ pub(super) fn lose_shared_metrics<'a>(
         }
     }
     for (metric, events) in shared.iter().filter(|(_, events)| events.len() > 1) {
-        let what = format!("{} are all counted as {metric}, added up", events.join(", "));
+        let what = format!("{} are counted together as {metric}", events.join(", "));
         builder.lose(LossKind::MetricGuessed, events.len() as u64, &what);
     }
 }

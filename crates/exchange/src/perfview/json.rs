@@ -27,11 +27,11 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     let mut json = serde_json::Deserializer::from_str(&text);
     let read = Object { builder, samples: &mut samples }.deserialize(&mut json);
     match read {
-        Ok(()) if samples.is_empty() => return Err("it holds no sample".to_owned()),
+        Ok(()) if samples.is_empty() => return Err("it contains no samples".to_owned()),
         Err(error) if samples.is_empty() => return Err(error.to_string()),
         Ok(()) => {}
         Err(error) => {
-            let what = format!("the file cannot be read to its end: {error}");
+            let what = format!("the rest of the file is unreadable: {error}");
             builder.lose(LossKind::FileDamaged, 1, &what);
         }
     }

@@ -95,7 +95,7 @@ fn add(builder: &mut Builder, samples: &[Sample], scaling: Scaling) {
         builder.add(Amount { duration, ..amount });
     });
     if odd > 0 {
-        let what = "samples whose time or amount is no number, or whose time is negative";
+        let what = "samples whose time or amount is not a number, or whose time is negative";
         builder.lose(LossKind::RecordsMalformed, odd, what);
     }
 }

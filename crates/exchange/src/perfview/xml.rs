@@ -181,7 +181,7 @@ impl<'a> File<'a> {
     /// All samples, with their stacks. `damage` is why the rest of the file could not be read.
     fn finish(mut self, damage: Option<String>) -> Result<(), Refusal> {
         if self.samples.is_empty() {
-            return Err(damage.unwrap_or_else(|| "it holds no sample".to_owned()));
+            return Err(damage.unwrap_or_else(|| "it contains no samples".to_owned()));
         }
         let raw = std::mem::take(&mut self.samples);
         let mut known = FxHashMap::default();
@@ -209,11 +209,11 @@ impl<'a> File<'a> {
             self.builder.lose(LossKind::StacksMissing, lost, what);
         }
         if self.malformed > 0 {
-            let what = "stacks, frames or samples without the numbers that they need";
+            let what = "stacks, frames or samples without their numbers";
             self.builder.lose(LossKind::RecordsMalformed, self.malformed, what);
         }
         if let Some(why) = damage {
-            let what = format!("the file cannot be read to its end: {why}");
+            let what = format!("the rest of the file is unreadable: {why}");
             self.builder.lose(LossKind::FileDamaged, 1, &what);
         }
     }

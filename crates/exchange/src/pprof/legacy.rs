@@ -80,7 +80,7 @@ pub(super) fn detect(head: &[u8]) -> bool {
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
     let bytes = input.bytes()?;
-    let (mut words, period) = encoding(&bytes).ok_or("its header makes no sense")?;
+    let (mut words, period) = encoding(&bytes).ok_or("its header is malformed")?;
     let mut stacks: Vec<(u64, Vec<u64>)> = Vec::new();
     let ended = loop {
         let (Some(count), Some(depth)) = (words.next(), words.next()) else { break false };
@@ -97,7 +97,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
         stacks.push((count, stack));
     };
     if stacks.is_empty() && !ended {
-        return Err("it holds no whole stack".to_owned());
+        return Err("it contains no complete stack".to_owned());
     }
     if !ended {
         builder.lose(LossKind::FileDamaged, 1, "the file ends before its last stack");
@@ -161,7 +161,11 @@ impl Code {
     fn find(&mut self, address: u64, builder: &mut Builder) -> Vec<FrameId> {
         let within = |mapping: &&mut Mapping| (mapping.start..mapping.end).contains(&address);
         let Some(mapping) = self.mappings.iter_mut().find(within) else {
-            builder.lose(LossKind::AddressesUnknown, 1, "addresses in no mapping of the file");
+            builder.lose(
+                LossKind::AddressesUnknown,
+                1,
+                "addresses outside all mappings of the file",
+            );
             return vec![builder.function(None, &format!("{address:#x}"), "", None)];
         };
         let module = Some(mapping.module);
@@ -210,13 +214,16 @@ fn mapping(line: &str, builder: &mut Builder) -> Option<Mapping> {
 /// The file that is there now. The profile does not say which build it was.
 fn open(path: &str, builder: &mut Builder) -> Option<ModuleImage> {
     let file = File::open(path).ok().filter(|_| path.starts_with('/'));
-    let image = file.and_then(|file| ModuleImage::open(file, path, None).ok());
+    let mut image = file.and_then(|file| ModuleImage::open(file, path, None).ok());
+    if let Some(image) = &mut image {
+        image.attach_debug_files(&mut |path| File::open(path).ok());
+    }
     let (kind, what) = match image {
         Some(_) => (
             LossKind::NamesAmbiguous,
-            format!("{path}: names are those of the file that is here now, whatever its build"),
+            format!("{path}: names come from the current file, which may be another build"),
         ),
-        None => (LossKind::ModulesUnreadable, format!("{path}: not on this machine")),
+        None => (LossKind::ModulesUnreadable, format!("{path}: missing on this machine")),
     };
     builder.lose(kind, 1, &what);
     image

@@ -22,8 +22,10 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     let bytes = input.bytes()?;
     let mut reading = Reading::new(&bytes, builder);
     match reading.types.len() {
-        0 => return Err("it names no sample type".to_owned()),
-        many if many > MOST_TYPES => return Err(format!("it names {many} sample types")),
+        0 => return Err("it has no sample type".to_owned()),
+        many if many > MOST_TYPES => {
+            return Err(format!("it has {many} sample types, more than Culprit reads"));
+        }
         _ => {}
     }
     let samples = std::mem::take(&mut reading.samples);
@@ -247,7 +249,7 @@ impl<'a, 'b> Reading<'a, 'b> {
             lose_negative(self.builder, count, &sum);
         }
         if self.bad > 0 {
-            let detail = "values, samples or locations that make no sense";
+            let detail = "malformed values, samples or locations";
             self.builder.lose(LossKind::RecordsMalformed, self.bad, detail);
         }
         if self.labels > 0 {

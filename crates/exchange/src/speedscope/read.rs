@@ -97,7 +97,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     let several = file.profiles.len() > 1;
     for profile in &file.profiles {
         let Some(profile) = profile.get() else {
-            builder.lose(LossKind::RecordsMalformed, 1, "profiles that are none");
+            builder.lose(LossKind::RecordsMalformed, 1, "malformed profiles");
             continue;
         };
         let mut reading = Reading::new(profile, builder, &frames, several);
@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
 
     fn finish(self) {
         if self.bad > 0 {
-            let detail = "samples, events or frames that make no sense";
+            let detail = "malformed samples, events or frames";
             self.builder.lose(LossKind::RecordsMalformed, self.bad, detail);
         }
     }

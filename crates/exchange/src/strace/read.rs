@@ -274,15 +274,15 @@ impl<'a> Reading<'a> {
         self.name_first();
         if self.calls == 0 {
             return Err(
-                "no line is a system call with its latency: record with `strace -T`".to_owned()
+                "no line has a system call and its latency: record with `strace -T`".to_owned()
             );
         }
         self.unfinished += self.open.len() as u64;
         for (count, kind, detail) in [
             (self.untimed, LossKind::DetailLeftOut, "calls without a latency"),
             (self.unfinished, LossKind::DetailLeftOut, "calls that did not end"),
-            (self.cut, LossKind::RecordsMalformed, "calls whose lines are cut before their end"),
-            (self.foreign, LossKind::DetailLeftOut, "lines that are not strace's"),
+            (self.cut, LossKind::RecordsMalformed, "calls whose lines are cut short"),
+            (self.foreign, LossKind::DetailLeftOut, "lines that strace did not write"),
         ] {
             if count > 0 {
                 self.builder.lose(kind, count, detail);

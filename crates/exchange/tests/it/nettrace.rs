@@ -408,7 +408,7 @@ fn later_versions_and_other_headers_are_refused() {
     later[12] = 7;
     let mut other = dotnet(5);
     other[12] = b'?';
-    for (bytes, word) in [(later, "version 7"), (other, "no known kind")] {
+    for (bytes, word) in [(later, "version 7"), (other, "an unknown kind")] {
         let error = read_bytes("x", bytes, None).expect_err("refused");
         assert!(matches!(&error, Error::Malformed { format: Format::Nettrace, .. }));
         assert!(error.to_string().contains(word), "{error}");

@@ -148,6 +148,8 @@ struct Row {
 fn rows(recording: &Recording) -> Vec<Row> {
     let stack = |stack: Option<StackId>| {
         let frames = stack.into_iter().flat_map(|stack| recording.stack(stack));
+        // perf was asked for no inlined functions.
+        let frames = frames.filter(|frame| !recording.frame(*frame).inlined);
         frames.map(|frame| recording.frame(frame).function.to_string()).collect()
     };
     let costs = recording.costs.iter().map(|row| Row {

@@ -145,6 +145,33 @@ fn nearly_all_copied_stacks_are_unwound_as_perf_does_it() {
 }
 
 /// One line of perf's for a switch: when, which thread, which way.
+#[test]
+fn functions_of_a_stripped_program_are_named_by_its_debug_file() {
+    let test = "functions_of_a_stripped_program_are_named_by_its_debug_file";
+    let Some(lab) = Lab::new(test) else { return };
+    let objcopy = |arguments: &[&str]| {
+        let mut objcopy = Command::new("objcopy");
+        objcopy.args(arguments).current_dir(lab.0.path());
+        objcopy.status().is_ok_and(|status| status.success())
+    };
+    let split = objcopy(&["--only-keep-debug", "work", "work.debug"])
+        && objcopy(&["--strip-all", "--add-gnu-debuglink=work.debug", "work", "stripped"]);
+    if !split {
+        println!("skipped: {test}: objcopy");
+        return;
+    }
+    let options = ["-g", "-e", "cpu-clock:u", "-F", "999"];
+    let Some(recording) = lab.recorded(test, &options, &["./stripped", "5", "300", "1"]) else {
+        return;
+    };
+    let names = recording.frames.iter().map(|frame| frame.function.to_string());
+    let names: Vec<String> = names.collect();
+    assert!(names.iter().any(|name| name == "spin"), "{names:?}");
+    std::fs::remove_file(lab.path("work.debug")).expect("a debug file");
+    let without = lab.import("perf.data");
+    assert!(!without.frames.iter().any(|frame| &*frame.function == "spin"));
+}
+
 fn switch(line: &str) -> Option<(u64, u32, SwitchKind)> {
     let (place, what) = line.split_once("PERF_RECORD_SWITCH")?;
     let words: Vec<&str> = place.split_whitespace().collect();
@@ -305,7 +332,7 @@ fn what_a_sampled_switch_leaves_out_is_not_thread_time() {
     for (options, why) in [
         (&["-a", "-e", "sched:sched_switch", "-c", "7"][..], "was sampled"),
         (&["-a", "-e", "sched:sched_switch", "-F", "99"], "was sampled"),
-        (&["-e", "sched:sched_switch", "-c", "1"], "of some threads only"),
+        (&["-e", "sched:sched_switch", "-c", "1"], "for some threads only"),
     ] {
         let Some(recording) = lab.recorded(test, options, &work) else { return };
         assert!(recording.switches.is_empty(), "{options:?}");

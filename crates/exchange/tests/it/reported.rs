@@ -81,7 +81,7 @@ fn fields_that_were_not_asked_for_are_unknown() {
     assert_eq!(noevent.meta.wall.0, 250_000);
     let stacks = read("stacks.txt");
     assert_eq!(rows(&stacks), ["samples 1 - t!main;t!work"; 2]);
-    assert_eq!(lost(&stacks, LossKind::DetailLeftOut, "no thread is told"), 2);
+    assert_eq!(lost(&stacks, LossKind::DetailLeftOut, "their thread is unknown"), 2);
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn modules_hold_brackets_and_may_be_deleted() {
 #[test]
 fn other_first_lines_do_not_hide_the_format() {
     for (file, kind, word) in [
-        ("warnings.txt", LossKind::DetailLeftOut, "not perf's"),
+        ("warnings.txt", LossKind::DetailLeftOut, "that perf did not write"),
         ("mmaps.txt", LossKind::DetailLeftOut, "PERF_RECORD_MMAP"),
-        ("itrace.txt", LossKind::DetailLeftOut, "not perf's"),
+        ("itrace.txt", LossKind::DetailLeftOut, "that perf did not write"),
     ] {
         let recording =
             recording(&format!("perf-script-sniff-first-line/{file}"), Format::PerfScript);
@@ -164,7 +164,8 @@ fn threads_of_every_kind_of_label_stay_apart() {
         assert_eq!(recording.threads.len(), 2, "{file}: {:?}", recording.threads);
         assert_eq!(names.map(of), [30_000_000, 10_000_000], "{file}");
         let tids: Vec<_> = recording.threads.iter().map(|row| row.tid.0).collect();
-        let replaced = lost(&recording, LossKind::DetailLeftOut, "threads whose id is no number");
+        let replaced =
+            lost(&recording, LossKind::DetailLeftOut, "threads whose id is not a kernel number");
         match numbers {
             Some(numbers) => assert_eq!((tids, replaced), (numbers.to_vec(), 0), "{file}"),
             None => assert_eq!(replaced, 2, "{file}"),
@@ -303,7 +304,7 @@ fn a_call_that_the_programs_newline_cut_is_whole() {
     let cut = b"0.1 getpid() = 1 <0.1>\n0.1 write(1, \"\\n\", 1\n0.2 close(3) = 0 <0.000030>\n";
     let cut = read_bytes("x", cut.to_vec(), None).expect("read").recording;
     assert_eq!(cut.costs.len(), 2);
-    assert_eq!(lost(&cut, LossKind::RecordsMalformed, "cut before their end"), 1);
+    assert_eq!(lost(&cut, LossKind::RecordsMalformed, "lines are cut short"), 1);
 }
 
 #[test]

@@ -155,7 +155,8 @@ fn a_file_of_records_without_end_is_read_up_to_where_it_is_cut() {
         let read = read_bytes("cut", pipe.bytes[..end].to_vec(), Some(Format::PerfData));
         let Ok(read) = read else { continue };
         assert!(read.recording.costs.len() <= 50);
-        let cut = count(&read.recording, LossKind::FileDamaged, "to their end");
+        let cut =
+            count(&read.recording, LossKind::FileDamaged, "the rest of the records is unreadable");
         assert_eq!(cut, u64::from(!(whole - end).is_multiple_of(64)), "{end}");
     }
 }

@@ -184,7 +184,11 @@ mod tests {
         let loss = |kind| Loss { kind, count: 1, from: None, to: None, detail: "".into() };
         recording.losses.push(loss(LossKind::WakersMissing));
         let found = crate::scene::first(&recording, "wait-on-thread").expect("found");
-        assert!(found.title.contains("for worker (1002), which works alone"), "{}", found.title);
+        assert!(
+            found.title.contains("for worker (1002) while no other thread works"),
+            "{}",
+            found.title
+        );
         assert!(found.confidence < 0.5, "{}", found.confidence);
     }
 }

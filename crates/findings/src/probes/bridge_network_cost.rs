@@ -13,15 +13,22 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "bridge-network-cost",
     group: Group::Network,
     specificity: Specificity::Mechanism,
-    claim: "Each packet to or from the container pays for the bridge, the pair of interfaces and the \
-            packet filter's tables.",
-    signature: "`culprit bench net`: the container's own address on the bridge against the same \
-                container on the host's network, round by round.",
-    why: "A packet crosses a veth pair and a bridge, and netfilter looks it up in the tables of \
+    claim: "The container's bridge network adds time to each round trip and each new connection.",
+    signature: "`culprit bench net` compares the container's address on the bridge with the same \
+                container on the host's network, in the same rounds. Round trips, connections or \
+                HTTP requests take longer over the bridge.",
+    not_reported: &[],
+    why: "A packet crosses a veth pair and a bridge. netfilter looks it up in the tables of \
           connections and of address translation, in both directions.",
-    fix: "Keep chatty programs on one side (one pod, one network namespace), send fewer and larger \
-          messages, keep connections open, or use the host's network where isolation allows it.",
-    check: "culprit bench net --place host --place docker:IMAGE",
+    fix: &[
+        "Run programs that exchange many messages in one network namespace: one pod, or \
+         `docker run --network container:NAME`.",
+        "Send fewer and larger messages.",
+        "Keep connections open instead of making one for each request.",
+        "Use the host's network, where isolation allows it: `docker run --network host`.",
+    ],
+    check: "culprit bench net --place host --place docker:IMAGE; the difference between the arms \
+            `bridge` and `hostnet` is what a message saves without the bridge",
     thresholds: &[],
 };
 
@@ -34,7 +41,7 @@ pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
 
 fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
     let direct = measured.sibling(arm, "hostnet")?;
-    let title = format!("the bridge of {} costs:", arm.place);
+    let title = format!("The bridge network of {} is slower than the host's network:", arm.place);
     let labels = [direct.label, arm.label];
     let told = Told { doc: &DOC, severity: Severity::Low, title, labels };
     told.finding(&measured.worse_by(arm, direct, &METRICS), |metric, difference| {
@@ -60,7 +67,10 @@ mod tests {
 
     #[test]
     fn the_bridge_is_told_against_the_hosts_network() {
-        assert!(of(17e3)[0].starts_with("the bridge of docker:x costs: rtt_ns.p50 x 1.2"));
+        let title = &of(17e3)[0];
+        let expected = "The bridge network of docker:x is slower than the host's network: \
+                        rtt_ns.p50 x 1.2";
+        assert!(title.starts_with(expected), "{title}");
         assert!(of(14.1e3).is_empty());
     }
 }

@@ -15,14 +15,20 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Storage,
     specificity: Specificity::Mechanism,
     claim: "Work with files costs more in the container's writable layer than in a volume.",
-    signature: "`culprit bench files` or `disk`: the same work in the same place, once in the layer and \
-                once in a volume, round by round; only the storage differs.",
-    why: "The layer is an overlay: each operation on a name works on two inodes and switches \
-          credentials, and looks into each layer below. Data of a file that is open already costs about \
-          the same, so it is programs with many small files that notice.",
-    fix: "Put folders with many files that change (caches, build trees, node_modules, databases) into a \
-          volume or a tmpfs.",
-    check: "culprit bench files --place docker:IMAGE --at layer --at volume",
+    signature: "`culprit bench files` or `culprit bench disk` does the same work in the layer and \
+                in a volume, in the same rounds. The work costs more in the layer. For a sandbox, \
+                a folder of the host stands for the volume.",
+    not_reported: &["a probe that works on one file in all rounds"],
+    why: "The layer is an overlay. Each operation on a name works on two inodes, switches \
+          credentials and searches each layer below. Data of an open file costs about the same as \
+          in a volume, so programs with many small files lose the most.",
+    fix: &[
+        "Put folders with many changing files (caches, build trees, `node_modules`, databases) \
+         into a volume: `docker run -v NAME:/FOLDER`.",
+        "Put temporary files into memory: `docker run --tmpfs /FOLDER`.",
+    ],
+    check: "culprit bench files --place docker:IMAGE --at layer --at volume; the difference \
+            between the two arms is what an operation saves in a volume",
     thresholds: &[],
 };
 
@@ -49,7 +55,7 @@ fn volume_of<'m, 'a>(
 
 fn told(measured: &Measured<'_>, layer: &MeasuredArm<'_>) -> Option<Finding> {
     let volume = volume_of(measured, layer)?;
-    let title = format!("{} costs more than {}", layer.label, volume.label);
+    let title = format!("Work with files costs more in {} than in {}", layer.label, volume.label);
     storage_finding(&DOC, &title, measured, [volume, layer])
 }
 

@@ -10,18 +10,27 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "emulated-arch",
     group: Group::Container,
     specificity: Specificity::Mechanism,
-    claim: "The image is for other processors than this machine has: its programs are emulated, or do not \
-            start.",
-    signature: "`culprit doctor --place docker:IMAGE`: the architecture in the image's configuration is \
-                not the machine's own, and no 32-bit one that all of its processors execute, too. Some \
-                arm64 processors execute 32-bit programs, so there an `arm` image is told with doubt.",
-    why: "An emulator (QEMU's user mode by binfmt_misc, Rosetta) translates each instruction of the \
-          program before it is executed, and each system call. Work on a CPU takes several times as \
-          long; without an emulator the kernel refuses to start the program (`exec format error`).",
-    fix: "Pull or build the image for this machine: `docker pull --platform linux/ARCH IMAGE`, `docker \
-          buildx build --platform linux/amd64,linux/arm64`. Where there is none, run it on a machine of \
-          its kind, and compare times only there.",
-    check: "culprit doctor --no-probes --place docker:IMAGE",
+    claim: "The image is for other processors than this machine has, so its programs are emulated \
+            or do not start.",
+    signature: "`culprit doctor --place docker:IMAGE` reads the architecture in the image's \
+                configuration, and it is not the machine's own. An `arm` image on an arm64 machine \
+                is reported with confidence 0.5: only some of these processors execute 32-bit \
+                programs.",
+    not_reported: &[
+        "a `386` image on an amd64 machine, which executes it",
+        "an image whose configuration names no architecture",
+    ],
+    why: "An emulator (QEMU user mode through binfmt_misc, Rosetta) translates each instruction \
+          and each system call of the program. Work on a CPU takes several times as long. Without \
+          an emulator the kernel refuses to start the program (`exec format error`).",
+    fix: &[
+        "Pull the image for this machine: `docker pull --platform linux/ARCH IMAGE`.",
+        "Build the image for both architectures: `docker buildx build --platform \
+         linux/amd64,linux/arm64`.",
+        "If no such image exists, run it on a machine of its architecture, and compare times only \
+         there.",
+    ],
+    check: "culprit doctor --no-probes --place docker:IMAGE; this finding must be gone",
     thresholds: &[],
 };
 
@@ -38,8 +47,8 @@ pub(super) fn find(image: &ImageStored, machine: &str) -> Option<Finding> {
     }
     let confidence = if MAY_BE_EXECUTED == (architecture, machine) { 0.5 } else { 1.0 };
     let title = format!(
-        "the image `{}` is for {architecture}, this machine is {machine}: its programs are emulated, or \
-         do not start",
+        "The image `{}` is for {architecture}, this machine is {machine}: its programs are \
+         emulated or do not start",
         image.name
     );
     Some(finding(&DOC, title, Severity::High, confidence, Vec::new()))

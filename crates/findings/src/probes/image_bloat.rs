@@ -14,32 +14,38 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Storage,
     specificity: Specificity::Mechanism,
     claim: "Layers of the image store files that a later layer deletes, replaces or stores again.",
-    signature: "`culprit doctor --place docker:IMAGE`: the files of each layer by path and content, laid \
-                over each other in order; what a later layer hides is charged to the layer that stores it.",
-    why: "A layer is never changed once it is made: a later instruction that removes, overwrites or only \
-          changes the owner or mode of a file adds a layer that hides the file below it. Each copy of the \
-          image stores, sends and unpacks both.",
-    fix: "Remove what an instruction leaves behind in the same instruction; give owner and mode with COPY \
-          (`--chown`, `--chmod`) instead of changing them afterwards; build in one stage and copy the \
-          result into the next; keep what the image does not need out of the build by `.dockerignore`.",
-    check: "culprit doctor --no-probes --place docker:IMAGE",
+    signature: "`culprit doctor --place docker:IMAGE` reads path and content of each layer's \
+                files, and lays the layers over each other. Bytes that a later layer hides are \
+                charged to the layer that stores them.",
+    not_reported: &["copies of a file under another name, which are evidence only"],
+    why: "A finished layer never changes. An instruction that removes or overwrites a file, or \
+          changes its owner or mode, adds a layer that hides the file below. Each copy of the \
+          image stores, sends and unpacks both files.",
+    fix: &[
+        "Remove temporary files in the same `RUN` instruction that makes them.",
+        "Set owner and mode while copying (`COPY --chown=USER --chmod=MODE`), not by a later `RUN \
+         chown`.",
+        "Build in one stage and copy only the result into the next: `COPY --from=STAGE`.",
+        "List files that the image does not need in `.dockerignore`.",
+    ],
+    check: "culprit doctor --no-probes --place docker:IMAGE; this finding must be gone",
     thresholds: &[VAIN_SHARE, VAIN_BYTES],
 };
 
 const VAIN_SHARE: Threshold = Threshold {
-    what: "share of the image that is stored in vain",
+    what: "share of the image's bytes that later layers hide",
     value: 0.1,
     unit: "share",
-    reason: "some of it cannot be helped: package databases and caches change with every instruction \
-             that installs something",
-    source: "dive (wagoodman/dive), whose check of images fails below an efficiency of 0.9",
+    reason: "Some hidden bytes cannot be avoided: each instruction that installs something also \
+             changes package databases and caches.",
+    source: "dive (wagoodman/dive): its check of images fails below an efficiency of 0.9",
 };
 
 const VAIN_BYTES: Threshold = Threshold {
-    what: "bytes that are stored in vain",
+    what: "bytes that later layers hide",
     value: 1_048_576.0,
     unit: "bytes",
-    reason: "less than what a transfer of an image takes in any case, and no saving that anybody sees",
+    reason: "A smaller saving cannot be noticed in the time that any transfer of an image takes.",
     source: "a MiB takes 0.1 s at 100 Mbit/s",
 };
 
@@ -61,7 +67,7 @@ pub(super) fn find(image: &ImageStored) -> Option<Finding> {
         Some(instruction) => format!("layer {} ({instruction})", at + 1),
     };
     let title = format!(
-        "{:.0} % of the image `{}` is stored in vain: {:.1} of {:.1} MB are hidden by later layers",
+        "{:.0} % of the image `{}` is hidden by later layers: {:.1} of {:.1} MB",
         share * 100.0,
         image.name,
         vain / 1e6,
@@ -70,7 +76,7 @@ pub(super) fn find(image: &ImageStored) -> Option<Finding> {
     let mut facts = vec![
         fact("bytes that later layers hide", vain, "bytes"),
         fact("bytes of all layers", image.bytes as f64, "bytes"),
-        fact("bytes that are there twice under other names", image.copied_bytes as f64, "bytes"),
+        fact("bytes of copies under another name", image.copied_bytes as f64, "bytes"),
     ];
     facts.extend(hidden().take(NAMED).map(|one| {
         let (by, what) = (layer(one.by), one.kind.word());

@@ -17,9 +17,9 @@ fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
     let metric = measured.metric("line_ns")?;
     let difference = measured.worse(arm, none, metric.id)?;
     let title = format!(
-        "the log driver of {} makes a printed line take {} instead of {}: {}",
-        arm.place,
+        "A printed line takes {} with the log driver of {}, and {} with no driver: {}",
         length(difference.worse),
+        arm.place,
         length(difference.better),
         difference.times()
     );
@@ -46,6 +46,6 @@ mod tests {
 
     #[test]
     fn the_driver_is_told_against_none() {
-        assert!(of(4500.0)[0].contains("take 4.5") && of(1705.0).is_empty());
+        assert!(of(4500.0)[0].contains("takes 4.5") && of(1705.0).is_empty());
     }
 }

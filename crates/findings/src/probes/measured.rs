@@ -218,10 +218,10 @@ impl Difference {
         vec![
             fact(format!("{name}, {worse} (median)"), self.worse, metric.unit),
             fact(format!("{name}, {better} (median)"), self.better, metric.unit),
-            fact(format!("{name}, how many times worse"), self.ratio.value, "ratio"),
-            fact("its lower bound", self.ratio.interval.low, "ratio"),
-            fact("its upper bound", self.ratio.interval.high, "ratio"),
-            fact("rounds", self.ratio.rounds as f64, "count"),
+            fact(format!("{name}, how many times worse {worse} is"), self.ratio.value, "ratio"),
+            fact(format!("{name}, lower bound of this ratio"), self.ratio.interval.low, "ratio"),
+            fact(format!("{name}, upper bound of this ratio"), self.ratio.interval.high, "ratio"),
+            fact(format!("{name}, rounds"), self.ratio.rounds as f64, "count"),
         ]
     }
 }

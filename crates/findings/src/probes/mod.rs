@@ -38,6 +38,7 @@ pub(crate) use shared_folder_fs::DOC as SHARED_FOLDER_FS;
 use culprit_model::{Evidence as Fact, Finding, Nanos, Severity};
 
 use crate::rule::RuleDoc;
+use crate::settle::actions;
 use measured::Difference;
 
 /// What a rule says about a probe's answer.
@@ -138,7 +139,7 @@ fn finding(
         at: Vec::new(),
         evidence,
         why: doc.why.to_owned(),
-        fix: doc.fix.to_owned(),
+        fix: actions(doc.fix, ""),
         check: doc.check.to_owned(),
     }
 }

@@ -13,16 +13,21 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "notify-blind",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "A watch (inotify) in the place hears nothing of what the host writes into the same folder.",
-    signature: "`culprit bench notify`: a write by the place itself is heard by a watch there, a write by \
-                the host into the same folder is not, in every round.",
-    why: "inotify tells of changes through the inode that is watched. A write under an overlay, or on the \
-          other side of a network or shared-folder file system, goes through another inode, so nobody is \
-          told; a read shows the change.",
-    fix: "Write through the same view that is watched (`docker cp`, `docker exec`), share the folder as a \
-          volume of the same kernel, or let the watcher look now and then (CHOKIDAR_USEPOLLING, \
-          WATCHPACK_POLLING and the like).",
-    check: "culprit bench notify --place docker:IMAGE --at layer --at volume",
+    claim: "A file watch (inotify) in the place gets no event for files that the host writes into \
+            the same folder.",
+    signature: "`culprit bench notify` writes into the watched folder from the place and from the \
+                host. In every round the watch reports the place's write and misses the host's.",
+    not_reported: &["a watch that misses the place's own writes, too"],
+    why: "inotify reports changes through the inode that is watched. A write below an overlay, or \
+          on the other side of a network or shared-folder file system, goes through another inode. \
+          The watch gets no event, although a read shows the new data.",
+    fix: &[
+        "Write through the same view that is watched: `docker cp` or `docker exec`.",
+        "Share the folder as a volume of the same kernel.",
+        "Let the watcher poll: `CHOKIDAR_USEPOLLING=1`, `WATCHPACK_POLLING=true` or the like.",
+    ],
+    check: "culprit bench notify --place docker:IMAGE --at layer --at volume; the arm that you use \
+            must not have this finding",
     thresholds: &[],
 };
 
@@ -37,11 +42,11 @@ fn told(arm: &MeasuredArm<'_>) -> Option<Finding> {
     };
     (always("heard.from_place", 1.0) && always("heard.from_host", 0.0)).then(|| {
         let title = format!(
-            "{}: a watch there hears what the place writes and nothing of what the host writes",
+            "{}: a file watch reports the place's own writes and misses the host's writes",
             arm.label
         );
         let rounds = arm.rounds.iter().flatten().count() as f64;
-        let facts = vec![fact("rounds, all alike", rounds, "count")];
+        let facts = vec![fact("rounds, all with this result", rounds, "count")];
         finding(&DOC, title, Severity::Medium, 0.95, facts)
     })
 }

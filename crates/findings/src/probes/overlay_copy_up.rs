@@ -39,15 +39,15 @@ fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
     let largest = copied.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
     let metric = measured.metric(largest.open)?;
     let title = format!(
-        "{}: {} takes {} the first time and {} the second: the open copies the file",
+        "{}: the first open copies the file: {} takes {} the first time and {} the second",
         arm.label,
         metric.name,
         length(largest.difference.worse),
         length(largest.second),
     );
     let mut facts = vec![
-        fact("bytes written by the open", largest.bytes, "bytes"),
-        fact("the second open (median)", largest.second, "ns"),
+        fact("bytes written during the first open", largest.bytes, "bytes"),
+        fact("second open (median)", largest.second, "ns"),
     ];
     facts.extend(largest.difference.facts(metric, [baseline.label, arm.label]));
     let sure = largest.difference.ratio.interval.coverage;

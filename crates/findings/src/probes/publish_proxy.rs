@@ -13,17 +13,24 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "publish-proxy",
     group: Group::Network,
     specificity: Specificity::Mechanism,
-    claim: "Connections to a published port pass through a user-space proxy that copies every byte.",
-    signature: "`culprit bench net`: round trips and connections through a published port of a container \
-                against the same without a network of its own, and CPU time of the engine's proxy process \
-                meanwhile.",
-    why: "The rule that forwards a published port leaves out loopback (127.0.0.0/8), so a client on the \
-          same machine talks to docker-proxy, which opens a second connection into the container: two \
-          more switches of process for each message, and CPU time for each byte.",
-    fix: "Let clients on the same machine use the container's address, a shared network of containers, \
-          or the host's network (`--network host`); or switch the proxy off (`userland-proxy: false`), \
-          which forwards loopback in the kernel, too.",
-    check: "culprit bench net --place host --place docker:IMAGE",
+    claim: "Connections to a published port go through a user-space proxy that copies every byte.",
+    signature: "`culprit bench net` compares a container's published port with the host's \
+                network, in the same rounds. Round trips or connections take longer through the \
+                port, and the engine's proxy process uses CPU time meanwhile.",
+    not_reported: &["a published port that the kernel forwards, without a proxy process"],
+    why: "The kernel's rule that forwards a published port leaves out loopback (127.0.0.0/8). A \
+          client on the same machine talks to `docker-proxy`, which opens a second connection into \
+          the container. Each message costs two more process switches, and each byte costs CPU \
+          time.",
+    fix: &[
+        "Let clients on the same machine use the container's own address, or a network of \
+         containers that both share (`--network NAME`).",
+        "Run the container on the host's network: `docker run --network host`.",
+        "Switch the proxy off in Docker's `daemon.json` (`userland-proxy: false`), so that the \
+         kernel forwards loopback, too.",
+    ],
+    check: "culprit bench net --place host --place docker:IMAGE; without the proxy this finding \
+            must be gone",
     thresholds: &[],
 };
 
@@ -49,7 +56,7 @@ fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
     let direct = measured.sibling(arm, "hostnet").or_else(|| measured.arms.first())?;
     let mut longer = measured.worse_by(arm, direct, &METRICS);
     longer.retain(|(metric, _)| proxy_cpu(arm, metric.id).is_some());
-    let title = "the published port goes through a proxy:".to_owned();
+    let title = format!("The published port of {} goes through a proxy:", arm.place);
     let labels = [direct.label, arm.label];
     let told = Told { doc: &DOC, severity: Severity::Medium, title, labels };
     let mut finding = told.finding(&longer, |metric, difference| {

@@ -17,15 +17,15 @@ fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
     let chunk = measured.metric("chunk_ns.p50")?;
     let took = arm.median(chunk.id)?;
     let title = format!(
-        "{}: the CPU quota held the work back in {:.0} % of its periods; {} took {}",
+        "The CPU quota of {} throttled the work in {:.0} % of its periods; {} took {}",
         arm.label,
         throttled * 100.0,
         chunk.name,
         length(took)
     );
-    let mut facts = vec![fact("periods in which it was used up", throttled, "share")];
+    let mut facts = vec![fact("share of periods that were throttled", throttled, "share")];
     for (id, what, unit) in [
-        ("throttled_ns", "held back in a round", "ns"),
+        ("throttled_ns", "throttled time in a round", "ns"),
         ("periods", "periods of the quota in a round", "count"),
         ("quota_cpus", "CPUs that the quota allows", "CPUs"),
     ] {

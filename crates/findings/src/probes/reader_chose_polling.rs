@@ -15,35 +15,43 @@ const MIN_RATIO: f64 = 10.0;
 
 /// Readers that decide how they learn of rows, as the probe names them, and what they are called.
 const READERS: [(&str, &str); 5] = [
-    ("tail", "a follower that decides as tail does"),
+    ("tail", "a reader that decides like `tail -F`"),
     ("tail-F", "`tail -F`"),
     ("tail-f", "`tail -f`"),
     ("busybox-tail", "`busybox tail -f`"),
-    ("tail-exhausted", "a follower that gets no inotify instance"),
+    ("tail-exhausted", "a reader that gets no inotify instance"),
 ];
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "reader-chose-polling",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "A reader looks now and then, although it would be notified where it reads.",
-    signature: "`culprit bench notify`: in the same place, on files of the same folder, every row reaches \
-                a reader that is notified (inotify), and reaches a reader that decides for itself many \
-                times later.",
-    why: "A reader that distrusts a file system (GNU tail takes overlay for a remote one), or that finds \
-          no inotify instance left for its user, looks once an interval instead: each row waits for the \
-          next look, half an interval in the mean and a whole one where the writer waits for its row.",
-    fix: "Put the file where the reader trusts the file system (a volume, a tmpfs), shorten its interval \
-          (`tail -s 0.02`), read a FIFO or pipe with `cat`, or let a reader of your own use inotify. Where \
-          no instance is left, raise fs.inotify.max_user_instances on the host.",
-    check: "culprit bench notify --place docker:IMAGE --at layer --at volume",
+    claim: "A reader polls a file at intervals, although file notification works in this place.",
+    signature: "`culprit bench notify` writes the same rows for a notified reader (inotify) and \
+                for readers that decide for themselves, into the same folder. Every row reaches \
+                the notified reader. The other reader shows it many times later.",
+    not_reported: &["a place where the notified reader misses rows"],
+    why: "A reader polls when it distrusts the file system (GNU `tail` distrusts overlay), or when \
+          its user has no inotify instance left. Each row then waits for the next check: half an \
+          interval on average. If the writer waits for its row, each row takes a whole interval.",
+    fix: &[
+        "Put the file on a file system that the reader trusts: a volume or a tmpfs.",
+        "Read a FIFO or a pipe with `cat` instead of following a file.",
+        "Shorten the reader's interval: `tail -s 0.02`.",
+        "Use inotify in a reader of your own.",
+        "If no instance is left, raise the limit on the host: `sysctl \
+         fs.inotify.max_user_instances=N`.",
+    ],
+    check: "culprit bench notify --place docker:IMAGE --at layer --at volume; the arm that you use \
+            must not have this finding",
     thresholds: &[Threshold {
-        what: "how many times as late rows are in the median (lower bound)",
+        what: "how many times as late the reader shows a row (median, lower bound)",
         value: MIN_RATIO,
         unit: "ratio",
-        reason: "Notified readers need 0.02 to 0.1 ms; one that looks every 10 ms, the shortest interval \
-                 in use, is 50 times as late. At half, busy machines pass; at double, nothing is missed.",
-        source: "inotify 20 us, tail on overlay 590 ms in the median, Linux 6.18",
+        reason: "A notified reader needs 0.02 to 0.1 ms. The shortest polling interval in use, 10 \
+                 ms, makes a row 50 times as late. At half, readers on busy machines are reported; \
+                 at double, nothing is missed.",
+        source: "inotify 20 us, `tail` on overlay 590 ms (medians), Linux 6.18",
     }],
 };
 
@@ -72,19 +80,19 @@ fn told(arm: &MeasuredArm<'_>, (reader, name): (&str, &str)) -> Option<Finding> 
     let (notified, looked) =
         (median("latency_ns.inotify.p50".to_owned())?, median(format!("latency_ns.{reader}.p50"))?);
     let title = format!(
-        "{}: {name} shows a row {} after it was written, a notified reader there after {}",
+        "{}: {name} polls and shows a row {} after the write, a notified reader {} after it",
         arm.label,
         length(looked),
         length(notified)
     );
     let rows = |reader: &str| median(format!("rows_per_second.{reader}"));
     let facts = [
-        Some(fact("how late a row is, the reader (p50)", looked, "ns")),
-        Some(fact("how late a row is, notified (p50)", notified, "ns")),
-        Some(fact("how many times as late", ratio.value, "ratio")),
-        Some(fact("its lower bound", ratio.interval.low, "ratio")),
-        rows(reader).map(|rows| fact("rows a second, the reader", rows, "1/s")),
-        rows("inotify").map(|rows| fact("rows a second, notified", rows, "1/s")),
+        Some(fact("delay of a row, this reader (p50)", looked, "ns")),
+        Some(fact("delay of a row, notified reader (p50)", notified, "ns")),
+        Some(fact("how many times as late this reader is", ratio.value, "ratio")),
+        Some(fact("lower bound of this ratio", ratio.interval.low, "ratio")),
+        rows(reader).map(|rows| fact("rows a second, this reader", rows, "1/s")),
+        rows("inotify").map(|rows| fact("rows a second, notified reader", rows, "1/s")),
         Some(fact("rounds", ratio.rounds as f64, "count")),
     ];
     let facts = facts.into_iter().flatten().collect();

@@ -16,8 +16,8 @@ pub(super) fn find(measured: &Measured<'_>) -> Vec<Finding> {
 
 fn told(measured: &Measured<'_>, arm: &MeasuredArm<'_>) -> Option<Finding> {
     let without = measured.sibling(arm, "seccomp-off")?;
-    let title = format!("the filter on system calls of {} adds", arm.place);
-    let labels = ["without filter", "with it"];
+    let title = format!("The system call filter of {} adds", arm.place);
+    let labels = ["without filter", "with filter"];
     let told = Told { doc: &DOC, severity: Severity::Info, title, labels };
     told.finding(&measured.worse_by(arm, without, &CALLS), |metric, difference| {
         format!("{} to {}, {}", length(difference.more()), metric.name, difference.times())
@@ -43,8 +43,7 @@ mod tests {
     #[test]
     fn the_filter_is_told_from_the_rest_of_the_place() {
         let title = &filtered(300.0)[0];
-        let expected =
-            "the filter on system calls of docker:x adds 98 ns to personality_ns, x 1.48";
+        let expected = "The system call filter of docker:x adds 98 ns to personality_ns, x 1.48";
         assert!(title.starts_with(expected), "{title}");
         assert!(!title.contains("getppid"), "{title}");
     }

@@ -13,15 +13,24 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "shared-folder-fs",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "Files lie on a network, FUSE, 9p, virtiofs or other shared-folder file system, which \
-            makes work with them dearer.",
-    signature: "The type of the mount that the place's folder lies on, and the same work dearer there \
-                than in the first place, round by round.",
-    why: "Each look at a name, open and close is a message to a server: another process, the host of \
-          the virtual machine, or another machine. Local file systems answer from memory.",
-    fix: "Keep files that are worked on in a volume inside the machine that works on them, and copy or \
-          synchronise what must be outside; mount with more caching where its rules allow that.",
-    check: "culprit bench files --place host:/LOCAL --place host:/SHARED",
+    claim: "Files lie on a network or shared-folder file system (NFS, FUSE, 9p, virtiofs), so work \
+            with them costs more.",
+    signature: "The place's folder lies on a mount of such a type. The same work costs more there \
+                than in the first place, in the same rounds.",
+    not_reported: &[
+        "a probe whose first place has such a file system, too",
+        "fuse-overlayfs, which serves the container's own layer",
+    ],
+    why: "Each lookup of a name, each `open` and each `close` is a message to a server. The server \
+          is another process, the host of the virtual machine, or another machine. A local file \
+          system answers from memory.",
+    fix: &[
+        "Keep the files that you work on in a volume inside the machine that works on them.",
+        "Copy or synchronise only the files that others need.",
+        "Mount the file system with more caching, if your data allows it.",
+    ],
+    check: "culprit bench files --place host:/LOCAL --place host:/SHARED; the times of the two \
+            places must have come closer",
     thresholds: &[],
 };
 
@@ -76,7 +85,7 @@ fn told(
     arm: &MeasuredArm<'_>,
 ) -> Option<Finding> {
     let title = format!(
-        "Files of {} lie on {}, and cost more than in {}",
+        "Work with files costs more in {} (on {}) than in {}",
         arm.label,
         arm.storage.unwrap_or_default(),
         first.label

@@ -39,7 +39,7 @@ fn told(measured: &Measured<'_>, arm: usize) -> Option<Finding> {
     }
     let all_same = of(Verdict::Faster).is_empty() && !same.is_empty();
     all_same.then(|| {
-        let words = "is the same within the band as";
+        let words = "performs the same (within the band) as";
         statement(measured, arm, &no_difference::DOC, words, &same, Severity::Info)
     })
 }
@@ -74,8 +74,8 @@ fn facts(measured: &Measured<'_>, row: &MeasuredRatio) -> [Fact; 4] {
     let name = measured.metrics[row.metric].name;
     [
         fact(format!("{name}, ratio (median of the rounds)"), row.value, "ratio"),
-        fact(format!("{name}, its lower bound"), row.interval.low, "ratio"),
-        fact(format!("{name}, its upper bound"), row.interval.high, "ratio"),
+        fact(format!("{name}, lower bound of this ratio"), row.interval.low, "ratio"),
+        fact(format!("{name}, upper bound of this ratio"), row.interval.high, "ratio"),
         fact(format!("{name}, rounds"), row.rounds as f64, "count"),
     ]
 }

@@ -1,8 +1,8 @@
 //! `atomic-contention`: several threads execute atomic instructions at the same time.
 //!
-//! What the instructions do is the recording's to say (`frames.instruction`). That they are
-//! contended is concluded: threads on different CPUs are found at them at the same time, and for
-//! so large a part of their samples that the instruction itself cannot take as long.
+//! The recording says which instructions are atomic (`frames.instruction`). The rule infers the
+//! contention: threads on different CPUs are at these instructions at the same time, in a larger
+//! share of their samples than an instruction without contention could take.
 
 use std::collections::BTreeMap;
 
@@ -37,56 +37,67 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "atomic-contention",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
-    claim: "Several threads change the same memory by atomic instructions at the same time.",
-    signature: "Clock samples at, or right behind, instructions that read and write memory in one \
-                step (`lock` and `xchg` on x86, LSE atomics and exclusive pairs on aarch64), from \
-                threads of one process on different CPUs within the same 10 ms: at those of one \
-                function where the address stands in the code, at any of the program's where it is \
-                in a register; and for a large part of what these threads do on a CPU. Loops that only wait are \
-                `spin-wait`; reads that share a cell cannot be told and are not.",
-    why: "A CPU must own the cell's cache line to change it. While others change it too, each \
-          instruction waits until the line has come over from another CPU: three times as long (5.3 ns \
-          for 1.9) where two hardware threads share a core, some hundred cycles between cores, and \
-          longer with every CPU that joins in. All threads together then get no further \
-          than one alone.",
-    fix: "Test a flag or a limit by a plain read first and leave the cell alone when there is nothing \
-          to change. Count in per-thread cells on cache lines of their own and add them up when \
-          somebody asks. Add many at once instead of one each. Where the cell is a reference count \
-          or a lock word, share the object less, or pass it on instead of copying its handle.",
-    check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top fixed.culprit` must shrink",
+    claim: "Several threads change the same memory with atomic instructions at the same time.",
+    signature: "Clock samples show threads of one process on different CPUs within the same 10 ms \
+                at (or just after) atomic instructions: `lock` and `xchg` on x86, LSE atomics and \
+                exclusive pairs on aarch64. If the address is in the code, the threads are in the \
+                same function; if it is in a register, in any functions of the program. These \
+                samples are a large share of the threads' CPU time.",
+    not_reported: &[
+        "loops that only wait (reported as `spin-wait`)",
+        "threads that only read the shared variable: samples do not show this",
+    ],
+    why: "A CPU must own the variable's cache line to change it. While other CPUs change it too, \
+          each instruction waits for the line: 5.3 ns instead of 1.9 ns between hardware threads \
+          of one core, some hundred cycles between cores. Each further CPU makes the wait longer, \
+          until all threads together run as slowly as one alone.",
+    fix: &[
+        "Read a flag or a limit first, and write it only when it must change.",
+        "Count in per-thread variables on separate cache lines, and add them up when the total is \
+         needed.",
+        "Add once per batch instead of once per item.",
+        "If the variable is a reference count or a lock word: share the object less, or move its \
+         handle instead of copying it.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the CPU time at instructions whose address stands in the code",
+            what: "share of CPU time (of the critical path and of these threads) at atomic \
+                   instructions whose address is in the code",
             value: MIN_FIXED,
             unit: "share",
-            reason: "Every thread that is there uses the same cell. At half, counters that cost as \
-                     much as a call are told; at double, programs that lose a sixth are not.",
+            reason: "Every thread at such an instruction uses the same variable. At half, counters \
+                     that cost as much as a call would be reported; at double, programs that lose \
+                     a sixth of their CPU time would be missed.",
             source: "definition",
         },
         Threshold {
-            what: "share of the CPU time, at all such places of a process, where the address is in a register",
+            what: "the same where the address is in a register, summed over the functions of a \
+                   process",
             value: MIN_ANY,
             unit: "share",
-            reason: "An atomic instruction on a thread's own cell takes some 20 cycles: allocators and \
-                     reference counts that nobody contends for stay below a fifth. At half, those \
-                     are told.",
+            reason: "An atomic instruction on a thread's own variable takes some 20 cycles. \
+                     Allocators and reference counts without contention take less than a fifth of \
+                     CPU time; at half, they would be reported.",
             source: "definition",
         },
         Threshold {
-            what: "share of the CPU time from which one function counts beside others",
+            what: "share of CPU time from which one function counts towards the finding",
             value: MIN_PLACE,
             unit: "share",
-            reason: "Reference counts and locks that nobody contends for cost some per cent in many \
-                     functions; what waits for a cache line stands out. At half, those would add up \
-                     to a finding; at double, a cell that four functions change is missed.",
+            reason: "Reference counts and locks without contention cost some per cent in many \
+                     functions; a wait for a cache line costs more. At half, they would add up to \
+                     a finding; at double, a variable that four functions change would be missed.",
             source: "definition",
         },
         Threshold {
-            what: "time within which two threads are at such instructions at once",
+            what: "time window in which two threads count as being there at once",
             value: AT_ONCE as f64,
             unit: "ns",
-            reason: "Ten clock samples at the usual rate. At half, threads that are half of their time \
-                     elsewhere miss each other; at double, threads that take turns may meet.",
+            reason: "The window holds ten clock samples at the usual rate. At half, threads that \
+                     are elsewhere half of their time would miss each other; at double, threads \
+                     that take turns could meet.",
             source: "definition",
         },
     ],
@@ -246,27 +257,27 @@ fn told(evidence: &Evidence<'_>, places: &[Contended<'_>], total: Nanos) -> Opti
     if share < from || of_threads < from || threads.len() < 2 || !known {
         return None;
     }
-    let more = match places.len() - 1 {
-        0 => String::new(),
-        others => format!(" and {others} more"),
+    let who = match places.len() - 1 {
+        0 => format!("`{}` spends", first.name),
+        1 => format!("`{}` and another function spend", first.name),
+        others => format!("`{}` and {others} other functions spend", first.name),
     };
     let title = format!(
-        "`{}`{more}: {COST} of {total} on a CPU ({PERCENT}) stands at atomic instructions that {} \
-         threads execute at once",
-        first.name,
+        "{who} {COST} of {total} CPU time ({PERCENT}) on atomic instructions that {} threads \
+         execute at once",
         threads.len()
     );
     let mut claim = Claim::new(&DOC, title, held)
         .share_of(total)
         .sure(0.9)
-        .time("time at its atomic instructions on the path, while others are there", own)
-        .fact("share of the path's CPU time", share, "share")
+        .time("time on the critical path at these instructions while other threads are too", own)
+        .fact("share of CPU time on the critical path", share, "share")
         .fact("share of these threads' CPU time", of_threads, "share")
-        .fact("threads at it", threads.len() as f64, "count")
-        .fact("clock samples at it", samples, "count");
+        .fact("threads at these instructions", threads.len() as f64, "count")
+        .fact("clock samples at these instructions", samples, "count");
     if !first.fixed {
-        let why = "the address is in a register: that the threads share the cell is taken from how \
-                   long the instructions take";
+        let why = "the address is in a register; how long the instructions take suggests that the \
+                   threads share one variable";
         claim.confidence.lower(why, 0.75);
     }
     Some(claim)
@@ -318,7 +329,7 @@ mod tests {
         let found = first(&threads("clone3;count^atomic-fixed", 3, 2), "atomic-contention");
         let found = found.expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 150);
-        assert!(found.title.contains("`program!count`: 150 ms of 500 ms"), "{}", found.title);
+        assert!(found.title.contains("`program!count` spends 150 ms of 500 ms"), "{}", found.title);
         assert!(found.title.contains("2 threads"), "{}", found.title);
     }
 
@@ -337,7 +348,11 @@ mod tests {
         let recording = pair([&rounds, &rounds], 2);
         let found = first(&recording, "atomic-contention").expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 200);
-        assert!(found.title.starts_with("`program!price` and 1 more: 200 ms"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!price` and another function spend 200 ms"),
+            "{}",
+            found.title
+        );
     }
 
     #[test]

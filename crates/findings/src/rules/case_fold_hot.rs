@@ -9,32 +9,39 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct CaseFoldHot;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of the path's CPU time from which it is reported.
 const MIN_SHARE: f64 = 0.05;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "case-fold-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "Converting letter case, comparing without case, or collating takes a notable share \
-            of the time on a CPU.",
-    signature: "CPU time on the measured thing's path below case conversion, comparison without case \
-                and collation of the C library, C++, Rust, Go, CPython, Java, ICU and V8.",
-    why: "Each look at a key walks over all of its characters, often through tables for all of \
-          Unicode and into a new string, although most keys are ASCII, and most comparisons \
-          would be decided by exact equality.",
-    fix: "Fold once when a value enters and keep the folded form, compare exactly first and \
-          without case only on a miss, use ASCII folding with Unicode as the fall-back, \
-          compare bytes where no people's order is needed.",
-    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    claim: "Converting letter case, comparing text without case, or collating takes a notable \
+            share of CPU time.",
+    signature: "CPU time on the critical path inside case conversion, case-insensitive comparison \
+                or collation. Known functions: the C library, C++, Rust, Go, CPython, Java, ICU \
+                and V8.",
+    not_reported: &[],
+    why: "Each conversion or comparison walks over all characters of a key, often through Unicode \
+          tables and into a new string. Most keys are ASCII, and exact equality would decide most \
+          comparisons.",
+    fix: &[
+        "Fold the case once when a value enters, and keep the folded form.",
+        "Compare exactly first, and without case only when that fails.",
+        "Use ASCII folding, with Unicode folding as the fallback.",
+        "Compare bytes where no language's sort order is needed.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[Threshold {
-        what: "share of the path's CPU time",
+        what: "share of CPU time on the critical path",
         value: MIN_SHARE,
         unit: "share",
-        reason: "Lower-casing keys took 5.9 % of a run that spent 0.6 % after a fix; at half, \
-                     programs that fold what they print are told, at double that one is not.",
+        reason: "In a measured run, lower-casing keys took 5.9 % before a fix and 0.6 % after it. \
+                 At half, programs that fold what they print would be reported; at double, the \
+                 measured run would be missed.",
         source: "measured: keys of documents lower-cased on each access, before and after an ASCII \
-                     path",
+                 path",
     }],
 };
 
@@ -42,7 +49,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 const SPEC: Spec = Spec {
     doc: &DOC,
     chore: Chore::Cases,
-    doing: "letter case and collation",
+    doing: "case conversion and collation",
     min_share: MIN_SHARE,
     min_interpreted: MIN_SHARE,
     at_most: Severity::High,
@@ -64,7 +71,11 @@ mod tests {
     #[test]
     fn the_caller_is_told_with_the_share() {
         let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`program!find`: 200 ms of 400 ms"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!find` spends 200 ms of 400 ms"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "find");
         assert_eq!(found.cost.0, 200_000_000);
     }

@@ -9,7 +9,7 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshol
 /// The rule.
 pub(crate) struct ClockInKernel;
 
-/// Share of a program's CPU time on the path from which it is told.
+/// Share of a program's CPU time on the path from which it is reported.
 const MIN_OF_CPU: f64 = 0.05;
 
 /// Share of the time in the kernel's clock reads from which they are of one kind.
@@ -19,37 +19,41 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "clock-in-kernel",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
-    claim: "The program reads a clock all the time, and each reading enters the kernel.",
-    signature: "Kernel time in clock_gettime, gettimeofday or time on the measured thing's path. \
-                Readings of the usual clocks are answered by the vDSO in user code, so what is seen in \
-                the kernel is a clock that only the kernel can read, or a clock source that user code \
-                must not read.",
-    why: "A reading in the vDSO takes 20 to 30 ns, one through the kernel ten times as long and more \
-          (0.3 us, CPU-time clocks 0.5 us: Linux 6.18, virtual machine); a clock source behind a port or \
-          a register of a device (acpi_pm, hpet) adds that access, and CPU-time clocks of a process add \
-          up all of its threads.",
-    fix: "Read the clock less often: once a batch or request, not once an item. Use CLOCK_MONOTONIC \
-          instead of CPU-time clocks (CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID, clock()), \
-          and the C library instead of a direct system call. Where \
-          /sys/devices/system/clocksource/clocksource0/current_clocksource is none of tsc, kvm-clock, \
-          hyperv_clocksource_tsc_page or arch_sys_counter, the machine or its hypervisor makes every \
-          reading enter the kernel.",
-    check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit callees \
-            fixed.culprit` must shrink",
+    claim: "The program reads a clock very often, and each reading enters the kernel.",
+    signature: "Kernel time on the critical path in clock_gettime, gettimeofday or time. The vDSO \
+                answers readings of the usual clocks in user code. Kernel time therefore means a \
+                CPU-time clock, a clock source that user code cannot read, or a direct system \
+                call.",
+    not_reported: &[],
+    why: "A reading takes 20 to 30 ns in the vDSO; through the kernel it takes 0.3 us, for \
+          CPU-time clocks 0.5 us (Linux 6.18, virtual machine). A clock source behind an I/O port \
+          or a device register (acpi_pm, hpet) adds that access. A CPU-time clock of a process \
+          adds up all of its threads.",
+    fix: &[
+        "Read the clock once per batch or request, not once per item.",
+        "Use CLOCK_MONOTONIC instead of CPU-time clocks (CLOCK_PROCESS_CPUTIME_ID, \
+         CLOCK_THREAD_CPUTIME_ID, clock()).",
+        "Call the C library's clock_gettime instead of the system call.",
+        "Check /sys/devices/system/clocksource/clocksource0/current_clocksource: every reading \
+         enters the kernel unless the file names tsc, kvm-clock, hyperv_clocksource_tsc_page or \
+         arch_sys_counter.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit \
+            callees FUNCTION fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the program's CPU time on the path in reading clocks",
+            what: "share of the program's CPU time on the critical path spent reading clocks",
             value: MIN_OF_CPU,
             unit: "share",
-            reason: "Timers and logs read clocks some thousand times a second: under 0.1 %. At a \
-                     twentieth a reading is made for every item of work.",
+            reason: "Timers and logs read clocks some thousand times a second, which takes under \
+                     0.1 %. At a twentieth, the program reads a clock for every item of work.",
             source: "definition",
         },
         Threshold {
             what: "clock samples and waits in these calls",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "With fewer, their time is not known.",
+            reason: "With fewer, the time in these calls is not known well enough.",
             source: "Poisson distribution",
         },
     ],
@@ -89,25 +93,25 @@ fn told(
     let vdso = evidence.total(&by_vdso);
     let (clock, why) = if cpu_time.share_of(seen) >= MOSTLY {
         let why =
-            "What is read is the CPU time of a thread or process, which only the kernel knows.";
-        ("a clock of CPU time", why)
+            "The program reads the CPU time of a thread or process, which only the kernel knows.";
+        ("a CPU-time clock", why)
     } else if vdso.share_of(seen) >= MOSTLY {
-        let why = "The vDSO was asked and had to ask the kernel: user code must not read this \
-                   machine's clock source.";
-        ("a clock source that user code must not read", why)
+        let why = "The vDSO had to call the kernel: user code cannot read this machine's clock \
+                   source.";
+        ("a clock source that user code cannot read", why)
     } else {
-        ("a clock", "The kernel is asked directly, not through the vDSO.")
+        ("a clock", "The program calls the kernel directly, not through the vDSO.")
     };
     let caller = kernel_time::caller(evidence, &segments);
-    let title = format!("{name}: reading {clock} through the kernel takes {COST}, in `{caller}`");
+    let title = format!("{name} spends {COST} reading {clock} through the kernel, in `{caller}`");
     let claim = Claim::new(&DOC, title, Vec::new())
         .at(Site::Entry)
         .sure(0.9)
         .saying(why.to_owned(), String::new())
         .time("time in these calls", total)
-        .fact("share of the program's CPU time on the path", share, "share")
-        .fact("share of the kernel's part in clocks of CPU time", cpu_time.share_of(seen), "share")
-        .fact("share of the kernel's part that came by the vDSO", vdso.share_of(seen), "share")
+        .fact("share of the program's CPU time on the critical path", share, "share")
+        .fact("share of the kernel time in CPU-time clocks", cpu_time.share_of(seen), "share")
+        .fact("share of the kernel time entered through the vDSO", vdso.share_of(seen), "share")
         .facts(kernel_time::facts(evidence, &segments));
     Claim { segments, ..claim }
 }
@@ -145,9 +149,11 @@ mod tests {
         };
         let libc = "main;stamp;libc.so.6!clock_gettime";
         let vdso = "main;stamp;libc.so.6!clock_gettime;[vdso]!__vdso_clock_gettime";
-        assert!(why(vdso, ";k:posix_cpu_clock_get").starts_with("What is read is the CPU time"));
-        assert!(why(vdso, ";k:ktime_get_ts64;k:acpi_pm_read").starts_with("The vDSO was asked"));
-        assert!(why(libc, ";k:ktime_get_ts64").starts_with("The kernel is asked directly"));
+        assert!(why(vdso, ";k:posix_cpu_clock_get").starts_with("The program reads the CPU time"));
+        assert!(why(vdso, ";k:ktime_get_ts64;k:acpi_pm_read").starts_with("The vDSO had to call"));
+        assert!(
+            why(libc, ";k:ktime_get_ts64").starts_with("The program calls the kernel directly")
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use culprit_model::{Nanos, ProcessId, Text, Time, counter_names};
 
 use super::fsync_storm;
 use crate::evidence::{Evidence, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 
 /// The rule.
 pub(crate) struct CommitBatchTooSmall;
@@ -33,43 +33,53 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "commit-batch-too-small",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "Batches are committed that are too small: a larger one would take as long to commit.",
-    signature: "Several writes and one flush to stable storage, again and again on the measured thing's \
-                path; between readings of the process's counters the bytes of a batch differ, the time \
-                of a flush does not.",
-    why: "A commit waits until the device says that the batch is on stable storage. Up to some hundred \
-          KiB that takes as long as for one byte, so the number of commits is what costs.",
-    fix: "Commit less often: raise the limit of documents, bytes or time that ends a batch, until the \
-          wait for a commit is small beside the work for its batch. The curve is in the evidence.",
-    check: "culprit record -o fixed.culprit -- CMD; the number of flushes in `culprit findings fixed.culprit`",
+    claim: "The program commits batches that are too small: a larger batch would take as long to \
+            commit.",
+    signature: "On the critical path the program repeats several writes and then one flush to \
+                stable storage. Between readings of its counters the bytes per batch differ, but \
+                the time per flush does not.",
+    not_reported: &[],
+    why: "A commit waits until the device says that the batch is on stable storage. Up to some \
+          hundred KiB this takes as long as for one byte. So the number of commits decides the \
+          cost.",
+    fix: &[
+        "Commit less often: raise the limit of documents, bytes or time that ends a batch.",
+        "Raise the limit until the wait for a commit is short compared with the work for its \
+         batch; the evidence has the measured curve.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the number of flushes in `culprit findings \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "stretches with batches of their own",
+            what: "points of the curve: times between two counter readings, with at least 3 \
+                   commits each",
             value: MIN_POINTS as f64,
             unit: "count",
-            reason: "Three points can be flat by chance; at double, runs under 2 s tell nothing.",
+            reason: "Three points can be flat by chance. At double, runs under 2 s would never be \
+                     reported.",
             source: "counters are read five times a second",
         },
         Threshold {
-            what: "writes before each flush",
+            what: "writes before each flush (mean)",
             value: MIN_WRITES,
             unit: "count",
-            reason: "One or two writes are a record and its index, whose flush `fsync-storm` tells.",
+            reason: "One or two writes are a record and its index; `fsync-storm` reports their \
+                     flushes.",
             source: "definition",
         },
         Threshold {
-            what: "the largest batch by the smallest",
+            what: "size of the largest batch divided by that of the smallest",
             value: MIN_GROWTH,
             unit: "ratio",
-            reason: "Batches of one size say nothing about another size.",
+            reason: "Batches of one size do not show how long other sizes take.",
             source: "definition",
         },
         Threshold {
-            what: "growth of a commit's time by that of its batch (slope of the logarithms)",
+            what: "growth of a commit's time with the size of its batch (slope of the logarithms)",
             value: MAX_SLOPE,
             unit: "share",
-            reason: "At 0.25 a batch of ten times as much takes 1.8 times as long: most of the time is \
-                     still the commit's own.",
+            reason: "At 0.25 a batch ten times as large takes 1.8 times as long: most of the time \
+                     is still the commit's own.",
             source: "definition",
         },
     ],
@@ -115,15 +125,16 @@ fn told(
     }
     let name = evidence.recording.process_name(process);
     let title = format!(
-        "{name} commits {commits} times; a batch of {:.0} bytes takes {}, one of {:.0} bytes {}",
+        "{name} spends {COST} on {commits} commits: a batch of {:.0} bytes takes {}, one of {:.0} \
+         bytes {}",
         smallest.bytes, smallest.each, largest.bytes, largest.each
     );
     let curve = (0..SHOWN).map(|at| points[at * (points.len() - 1) / (SHOWN - 1)]);
     let claim = Claim::new(&DOC, title, segments)
         .sure(0.85)
         .fact("commits", commits as f64, "count")
-        .fact("writes before each (mean)", mean(|p| p.writes), "count")
-        .time("time in them", total)
+        .fact("writes before each commit (mean)", mean(|p| p.writes), "count")
+        .time("time in commits", total)
         .facts(curve.map(|p| {
             fact(format!("time of a commit of {:.0} bytes", p.bytes), p.each.0 as f64, "ns")
         }));

@@ -9,7 +9,7 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct CopyHot;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of the path's CPU time from which it is reported.
 const MIN_SHARE: f64 = 0.20;
 
 /// The same below an interpreter, which does such work for its own steps too.
@@ -19,26 +19,37 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "copy-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "Copying memory and joining strings takes much of the time on a CPU.",
-    signature: "CPU time on the measured thing's path below memcpy, memmove, strcpy, strcat, string \
-                appending and cloning, where nothing more specific (a growing container, a \
-                serialiser) asks for it.",
-    why: "The bytes are moved, not worked on: large copies run at the memory's 5 to 20 GB/s \
-          and push everything else out of the caches, and joining strings in a loop copies the \
-          beginning again each time.",
-    fix: "Pass references, views or ownership instead of copies, append to one buffer instead \
-          of joining pairs, remove from the end instead of the front, copy only what changed.",
-    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    claim: "Copying memory and joining strings takes a large share of CPU time.",
+    signature: "CPU time on the critical path inside memcpy, memmove, strcpy, strcat, or functions \
+                that append to or clone strings.",
+    not_reported: &[
+        "copies by a growing container (reported as `growth-realloc`)",
+        "copies by a serialiser (reported as `serialize-hot`)",
+        "copies by other operations with a rule of their own",
+        "moves of elements by a sort",
+    ],
+    why: "The bytes are moved, not worked on. Large copies run at memory speed, 5 to 20 GB/s, and \
+          push everything else out of the caches. Joining strings in a loop copies the beginning \
+          again each time.",
+    fix: &[
+        "Pass references, views or ownership instead of copies.",
+        "Append to one buffer instead of joining pairs of strings.",
+        "Remove items from the end of an array instead of the front.",
+        "Copy only the parts that changed.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time",
+            what: "share of CPU time on the critical path",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Programs spend about 5 % on copies; at a fifth, removing them is worth more than \
-                     most changes. At half, programs that move messages are told, at double a program \
-                     with 35 % is not.",
-            source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
-                     Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
+            reason: "Programs spend about 5 % of CPU time on copies; at a fifth, removing them is \
+                     worth more than most changes. At half, programs that move messages would be \
+                     reported; at double, a program with 35 % would be missed.",
+            source: "Kanev et al., Profiling a warehouse-scale computer, ISCA 2015: across a \
+                     fleet, allocation, copying, hashing and serialisation each take below 8 % of \
+                     CPU time",
         },
         chore::below_an_interpreter(MIN_INTERPRETED),
     ],
@@ -70,7 +81,11 @@ mod tests {
     #[test]
     fn the_caller_is_told_with_the_share() {
         let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`program!shift`: 200 ms of 400 ms"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!shift` spends 200 ms of 400 ms"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "shift");
         assert_eq!(found.cost.0, 200_000_000);
     }

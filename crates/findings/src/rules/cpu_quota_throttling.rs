@@ -1,4 +1,4 @@
-//! `cpu-quota-throttling`: held back by the cgroup's CPU quota.
+//! `cpu-quota-throttling`: the cgroup's CPU quota stops threads.
 
 use culprit_model::{Cause, counter_names};
 
@@ -15,24 +15,29 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "cpu-quota-throttling",
     group: Group::Container,
     specificity: Specificity::Mechanism,
-    claim: "Threads that could run are held back because their cgroup's CPU quota is used up.",
-    signature: "Ready but stopped on the way back to user code by the quota, on the measured thing's \
-                path; the cgroup's counters say in how many periods. `culprit bench quota` reads the \
-                same counters around work of a known CPU time.",
-    why: "A quota of N CPUs allows N times 100 ms of CPU time in each 100 ms. Threads that run in \
-          parallel use it up early and then all wait for the next period, so latencies grow by \
-          steps of a period even when the average use is below the limit.",
-    fix: "Raise or remove the quota (`--cpus`, `resources.limits.cpu`), run no more threads than the \
-          quota has CPUs (GOMAXPROCS, ActiveProcessorCount, worker counts), or allow bursts \
-          (cpu.max.burst).",
-    check: "culprit record -o fixed.culprit -- CMD; `nr_throttled` of the cgroup's cpu.stat must stop growing",
+    claim: "The cgroup's CPU quota is used up, so threads that could run must wait.",
+    signature: "Threads on the critical path are ready, but the quota stops them on their way back \
+                to user code. The cgroup's counters say in how many periods. `culprit bench quota` \
+                reads the same counters around work of a known CPU time.",
+    not_reported: &[],
+    why: "A quota of N CPUs allows N times 100 ms of CPU time in each period of 100 ms. Threads in \
+          parallel use it up early and then all wait for the next period. Latency therefore grows \
+          in steps of a period, even when the average use is below the limit.",
+    fix: &[
+        "Raise or remove the quota (`--cpus`, `resources.limits.cpu`).",
+        "Run at most as many threads as the quota has CPUs (GOMAXPROCS, ActiveProcessorCount, \
+         worker counts).",
+        "Allow bursts (cpu.max.burst).",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `nr_throttled` in the cgroup's cpu.stat must \
+            stop growing",
     thresholds: &[Threshold {
-        what: "share of periods that were throttled, where the counters tell",
+        what: "share of periods that were throttled, where the counters were read",
         value: MIN_THROTTLED,
         unit: "share",
-        reason: "A few throttled periods at start-up are common and over at once; the time itself is \
-                 measured and decides about listing.",
-        source: "kubernetes/kubernetes#67577; 186 of 200 periods in a guilty container",
+        reason: "A few throttled periods at start-up are common and short. The time itself is \
+                 measured and decides whether the finding is listed.",
+        source: "kubernetes/kubernetes#67577; 186 of 200 periods in an affected container",
     }],
 };
 
@@ -50,16 +55,16 @@ impl Rule for CpuQuotaThrottling {
         let gaps = evidence.doing(|d| d.cause == Cause::RunnableQuota).len();
         let of = counted
             .map_or_else(String::new, |(p, t)| format!(": {t} of {p} periods were throttled"));
-        let title = format!("the CPU quota holds threads back for {COST}{of}");
+        let title = format!("the CPU quota stops ready threads for {COST}{of}");
         let mut claim = Claim::new(&DOC, title, segments).fact(
-            "gaps of held-back threads",
+            "gaps in which threads were stopped",
             gaps as f64,
             "count",
         );
         match counted {
             Some((periods, throttled)) => {
-                claim = claim.fact("periods of the quota", periods as f64, "count").fact(
-                    "periods in which it was used up",
+                claim = claim.fact("quota periods", periods as f64, "count").fact(
+                    "quota periods that were throttled",
                     throttled as f64,
                     "count",
                 );

@@ -1,7 +1,7 @@
 //! `descriptor-close-loop`: a program closes every descriptor number up to its limit.
 //!
-//! A `close` of a descriptor that is open reaches the file; one of a number that is not open returns
-//! from the table at once. Thousands of the latter in a row are a loop over all numbers that the
+//! A `close` of an open descriptor reaches the file. A `close` of any other number returns from the
+//! descriptor table at once. Thousands of such calls in a row are a loop over all numbers that the
 //! limit allows, usually between fork and exec.
 
 use culprit_model::Nanos;
@@ -13,7 +13,7 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshol
 /// The rule.
 pub(crate) struct DescriptorCloseLoop;
 
-/// Time from which it is told.
+/// Time from which it is reported.
 const MIN_TIME: Nanos = Nanos(10_000_000);
 
 /// Share of the calls' time in closing what is open, up to which they close what is not.
@@ -23,32 +23,40 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "descriptor-close-loop",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
-    claim: "The program closes descriptors that are not open, up to the limit on their number.",
-    signature: "Time in the kernel's `close` on the measured thing's path that hardly ever reaches a \
-                file: the descriptors were not open. The calls are not counted; that they fail is seen \
-                from what they never do.",
-    why: "Programs close everything before they start another one by a loop up to RLIMIT_NOFILE. With \
-          the 1,024 of a login that is nothing; container engines and service managers have set \
-          1,048,576 and 1,073,741,816, where a loop takes a tenth of a second to minutes for each \
-          child.",
-    fix: "Close a range at once (close_range, closefrom), or list /proc/self/fd and close what is \
-          there; open with O_CLOEXEC and close nothing. From outside: `docker run --ulimit \
-          nofile=1024:524288`, LimitNOFILE= of the service.",
-    check: "culprit record -o fixed.culprit -- CMD; kernel time of `close` in `culprit callees fixed.culprit` must be gone",
+    claim: "The program closes descriptor numbers that are not open, up to the limit on their \
+            number.",
+    signature: "Kernel time in `close` on the critical path that almost never reaches a file: the \
+                descriptors were not open. The calls are not counted. Culprit infers that they \
+                fail from the kernel functions that they never reach.",
+    not_reported: &[],
+    why: "Some programs close everything in a loop up to RLIMIT_NOFILE before they start another \
+          program. With the 1,024 of a login this costs nothing. Container engines and service \
+          managers have set 1,048,576 and 1,073,741,816: there the loop takes a tenth of a second \
+          to minutes for each child.",
+    fix: &[
+        "Close the range with one call: close_range or closefrom.",
+        "List /proc/self/fd and close only the descriptors in it.",
+        "Open files with O_CLOEXEC and close nothing.",
+        "Lower the limit from outside: `docker run --ulimit nofile=1024:524288`, or LimitNOFILE= \
+         of the service.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; kernel time of `close` in `culprit callees \
+            close fixed.culprit` must be gone",
     thresholds: &[
         Threshold {
             what: "time in these calls",
             value: MIN_TIME.0 as f64,
             unit: "ns",
-            reason: "A call takes some 100 ns: 10 ms are 100,000 numbers, a hundred times what a \
-                     plain limit allows. At half, services that restart a few helpers are told.",
-            source: "close of a number that is not open 60 to 160 ns, Linux 6.18, virtual machine",
+            reason: "A call takes some 100 ns, so 10 ms are 100,000 numbers: a hundred times what \
+                     a plain limit allows. At half, services that restart a few helpers would be \
+                     reported.",
+            source: "close of a number that is not open: 60 to 160 ns, Linux 6.18, virtual machine",
         },
         Threshold {
-            what: "share of their time in closing what is open",
+            what: "share of this time spent closing open descriptors",
             value: MAX_OPEN,
             unit: "share",
-            reason: "Closing a file that is open spends most of the call in letting go of it.",
+            reason: "Closing an open file spends most of the call on releasing the file.",
             source: "fs/open.c close_fd, filp_flush, fput_close_sync",
         },
     ],
@@ -83,12 +91,13 @@ fn told(
         return None;
     }
     let caller = kernel_time::caller(evidence, &segments);
-    let title = format!("{name} closes descriptors that are not open for {COST}, in `{caller}`");
+    let title =
+        format!("{name} spends {COST} closing descriptors that are not open, in `{caller}`");
     let claim = Claim::new(&DOC, title, Vec::new())
         .at(Site::Entry)
         .sure(0.9)
         .time("time in these calls", total)
-        .fact("share of it in closing what is open", share, "share")
+        .fact("share of this time spent closing open descriptors", share, "share")
         .facts(kernel_time::facts(evidence, &segments));
     Some(Claim { segments, ..claim })
 }

@@ -1,4 +1,4 @@
-//! `dirty-throttling`: writers held back until dirty pages are on the disk.
+//! `dirty-throttling`: the kernel delays writers until dirty pages are on the disk.
 
 use culprit_model::{Nanos, ProcessId, counter_names};
 
@@ -17,23 +17,29 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "dirty-throttling",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "Writes are held back because more pages wait to be written to the disk than the kernel, or \
-            the container's memory limit, allows.",
-    signature: "Blocked in the kernel's balance_dirty_pages, on the measured thing's path.",
-    why: "A buffered write is as fast as memory until dirty pages reach their limit (20 % of the \
-          memory, or of the container's limit); from then on each writer sleeps up to 200 ms at a \
-          time, so that it goes no faster than the disk.",
-    fix: "Write less (compress, fewer copies), let writing begin earlier and go on steadily \
-          (sync_file_range, vm.dirty_background_bytes), use direct I/O for large files, raise the \
-          container's memory limit, or use a faster disk.",
-    check: "culprit record -o fixed.culprit -- CMD; time under balance_dirty_pages in `culprit callers \
+    claim: "The kernel delays writes because more dirty pages wait for the disk than it, or the \
+            container's memory limit, allows.",
+    signature: "Threads on the critical path are blocked in the kernel's balance_dirty_pages.",
+    not_reported: &[],
+    why: "A buffered write is as fast as memory until the dirty pages (written, but not yet on the \
+          disk) reach their limit: 20 % of the memory, or of the container's limit. From then on \
+          each writer sleeps up to 200 ms at a time. So it goes no faster than the disk.",
+    fix: &[
+        "Write less: compress, or make fewer copies.",
+        "Start the writing to disk earlier and keep it steady (sync_file_range, \
+         vm.dirty_background_bytes).",
+        "Use direct I/O for large files.",
+        "Raise the container's memory limit.",
+        "Move the files to a faster disk.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; time in `culprit callers balance_dirty_pages \
             fixed.culprit --metric blocked` must shrink",
     thresholds: &[Threshold {
         what: "waits",
         value: MIN_WAITS as f64,
         unit: "count",
-        reason: "One or two at the end of a burst are its price; the time itself decides about \
-                 listing, and one wait may take 200 ms.",
+        reason: "One or two waits at the end of a burst are normal, and one wait may take 200 ms. \
+                 The time itself decides whether the finding is listed.",
         source: "Linux mm/page-writeback.c: MAX_PAUSE",
     }],
 };
@@ -61,11 +67,12 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
     }
     let caller = kernel_time::caller(evidence, &segments);
     let name = evidence.recording.process_name(process);
-    let title = format!("{name} is held back from writing for {COST}, most from `{caller}`");
+    let title =
+        format!("{name} waits {COST} because it writes faster than the disk, most in `{caller}`");
     let claim = Claim::new(&DOC, title, segments)
         .at(Site::Entry)
         .fact("waits", waits as f64, "count")
-        .time("time of one (mean)", Nanos(waited.0 / waits as u64));
+        .time("time of one wait (mean)", Nanos(waited.0 / waits as u64));
     let written = evidence.counters.growth(Some(process), counter_names::IO_WRITE_BYTES);
     Some(match written {
         Some(written) => claim.fact("bytes that the process wrote", written.value as f64, "bytes"),

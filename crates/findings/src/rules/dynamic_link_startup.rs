@@ -1,8 +1,9 @@
 //! `dynamic-link-startup`: the dynamic linker's work before a program's own code begins.
 //!
-//! Before `main` a thread has nothing but the linker on its stack. What the linker does later, for
-//! `dlopen` or the first call of a function, has the caller below it and is not meant; nor are the
-//! constructors of libraries, which are the libraries' own work.
+//! Before `main` only the linker is on a thread's stack. Two things are not counted:
+//!
+//! - The linker's later work, for `dlopen` or the first call of a function: the caller is below it.
+//! - Constructors of libraries: they are the libraries' own work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use culprit_model::{Interval, ModuleId, Nanos, ProcessId, Recording, Text};
 
 use crate::evidence::stacks::is_kernel;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::tally;
 
 /// The rule.
@@ -29,34 +30,45 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "dynamic-link-startup",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
-    claim: "Programs spend their start on loading libraries and looking up symbols.",
-    signature: "Time on a CPU, page faults included, with nothing but the dynamic linker on the stack: \
-                before `main`, not in `dlopen` or at the first call of a function.",
-    why: "For each library the linker opens and maps a file, and for each symbol that a library uses or \
-          exports it searches the libraries in order until one has it: the work grows with symbols \
-          times libraries. Each page that holds a relocated pointer is written, which copies it. All of it \
-          is done again at every start.",
-    fix: "Link statically, or join small libraries into one. Export only the interface \
-          (`-fvisibility=hidden`, a version script, `-Bsymbolic`), so that calls within a library need no \
-          search. Drop libraries that are not used (`-Wl,--as-needed`); load rarely used ones by \
-          `dlopen` when they are needed; leave out `-z now` and `LD_BIND_NOW` where safety allows. \
-          Keep one process alive instead of starting many. `LD_DEBUG=statistics` counts the relocations.",
-    check: "culprit record -o fixed.culprit -- CMD; this finding's cost in `culprit findings fixed.culprit` must shrink",
+    claim: "Programs spend their start-up on loading libraries and looking up symbols.",
+    signature: "CPU time, page faults included, with only the dynamic linker on the stack before \
+                `main`.",
+    not_reported: &[
+        "work in `dlopen`",
+        "symbol lookup at the first call of a function",
+        "constructors of libraries",
+    ],
+    why: "The linker opens and maps each library, and searches the libraries in order for each \
+          symbol: the work grows with symbols times libraries. It also writes each page with a \
+          relocated pointer, which copies the page. Every start repeats all of this.",
+    fix: &[
+        "Link statically, or join small libraries into one.",
+        "Export only the interface (`-fvisibility=hidden`, a version script, `-Bsymbolic`): calls \
+         within a library then need no search.",
+        "Drop unused libraries (`-Wl,--as-needed`).",
+        "Load rarely used libraries with `dlopen` when they are needed.",
+        "Leave out `-z now` and `LD_BIND_NOW` where security allows.",
+        "Keep one process alive instead of starting many.",
+        "Run the program with `LD_DEBUG=statistics` to count the relocations.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; this finding's cost in `culprit findings \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "share of the measured time",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Below it a start is dominated by something else. At half, every short program of \
-                     a large framework is told.",
+            reason: "Below it, something else dominates the start. At half, every short program of \
+                     a large framework would be reported.",
             source: "definition",
         },
         Threshold {
             what: "time",
             value: MIN_TIME.0 as f64,
             unit: "ns",
-            reason: "A small program's start takes 1 ms and is most of its life: nothing to be gained. \
-                     Also ten clock samples at the usual rate, whose sum is known to a third.",
+            reason: "A small program starts in 1 ms, which is most of its life and leaves nothing \
+                     to gain. 10 ms are also ten clock samples at the usual rate, whose sum is \
+                     known to a third.",
             source: "Poisson distribution",
         },
     ],
@@ -123,16 +135,20 @@ fn told(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Claim {
         _ => format!("{} processes", processes.len()),
     };
     let verb = if processes.len() == 1 { "spends" } else { "spend" };
-    let title = format!("{who} {verb} {COST} on linking {most} files before the program begins");
+    let files = if most == 0 { "libraries".to_owned() } else { format!("{most} files") };
+    let whole = evidence.chain.whole;
+    let title =
+        format!("{who} {verb} {COST} of {whole} ({PERCENT}) linking {files} before `main` begins");
     let functions = tally::by(evidence, segments, |s| Some(leaf(evidence, evidence.of_segment(s))));
     let functions = functions.into_iter().take(LISTED);
     let mut claim = Claim::new(&DOC, title, segments.to_vec())
-        .time("time in the dynamic linker before main", evidence.total(segments))
-        .fact("files of code mapped, at most in one process", most as f64, "count")
+        .share_of(whole)
+        .time("time in the dynamic linker before `main`", evidence.total(segments))
+        .fact("files of code mapped (most in one process)", most as f64, "count")
         .fact("processes", processes.len() as f64, "count")
         .facts(functions.map(|t| fact(format!("in {}", t.key), t.total.0 as f64, "ns")));
     if most == 0 {
-        claim.confidence.lower("which files were mapped is not known", 0.8);
+        claim.confidence.lower("the recording does not say which files were mapped", 0.8);
     }
     claim
 }

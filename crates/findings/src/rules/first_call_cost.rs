@@ -33,49 +33,56 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "first-call-cost",
     group: Group::Cpu,
     specificity: Specificity::Dependency,
-    claim: "The first call of a function does something that the later ones need not do, and costs \
-            far more.",
-    signature: "A function of the application is on the stack in many separate stretches of the \
-                measured thing's time; the first is ten times as long as the median of the others, \
-                and half of it or more passes in functions, however deep, that no later one calls.",
-    why: "Something is made ready on first use: a table, a connection, a profile, a cache, code. Who \
-          happens to call first waits for all of it, though the caller may need none of it.",
-    fix: "Make it ready before it is needed (at build time, in another thread, at the start), take a \
-          way that does not need it (a constant, an invariant culture, a strict parser), or load only \
-          the part that is asked for.",
-    check: "culprit record -o fixed.culprit -- CMD; `first-call-cost` in `culprit findings fixed.culprit`",
+    claim: "The first call of a function does work that later calls do not repeat, and takes far \
+            longer.",
+    signature: "Samples show many separate calls of one function of the application: times during \
+                which it is on the stack. The first call takes ten times as long as the median of \
+                the later ones. At least half of it passes in functions, however deep, that no \
+                later call uses.",
+    not_reported: &[],
+    why: "The program prepares something on first use: a table, a connection, a profile, a cache, \
+          code. The first caller waits for all of it, though it may need none of it.",
+    fix: &[
+        "Prepare it before it is needed: at build time, in another thread, or at the start.",
+        "Take a way that does not need it: a constant, an invariant culture, a strict parser.",
+        "Load only the part that is used.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `first-call-cost` in `culprit findings \
+            fixed.culprit` must be gone",
     thresholds: &[
         Threshold {
-            what: "first stretch against the median of the later ones",
+            what: "length of the first call divided by the median of the later ones",
             value: MIN_RATIO,
             unit: "count",
-            reason: "Cold caches and untaken branches make a first call 2 to 5 times as long. At half, \
-                     those are told; at double, a first use of 15 ms before calls of 1 ms is not.",
+            reason: "Cold caches and untaken branches make a first call 2 to 5 times as long. At \
+                     half, such calls would be reported; at double, a first use of 15 ms before \
+                     calls of 1 ms would be missed.",
             source: "definition: above what cold caches explain",
         },
         Threshold {
-            what: "share of the measured time in the first stretch",
+            what: "share of the measured time in the first call",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Every program makes something ready; a twentieth of the run is worth a change.",
+            reason: "Every program prepares something; a twentieth of the run is worth a change.",
             source: "definition",
         },
         Threshold {
-            what: "later stretches that were seen",
+            what: "later calls that samples show",
             value: MIN_LATER as f64,
             unit: "count",
-            reason: "With fewer, the first is one of a few unlike calls; and what the first one alone does \
-                     must be missing in so many looks at them that chance explains it in one of twenty. Calls shorter than the clock's \
-                     period are seen by chance only, so that many more may have been made.",
+            reason: "With fewer, the first may be one of a few calls that all differ. The later \
+                     calls must also have enough samples: chance may hide a function there in at \
+                     most one case of twenty. Calls shorter than the clock's period are sampled \
+                     only by chance, so the program may have made many more.",
             source: "definition",
         },
         Threshold {
-            what: "share of the first stretch in functions that no later one calls",
+            what: "share of the first call in functions that no later call uses",
             value: MIN_ONCE,
             unit: "share",
-            reason: "Calls that follow each other look like one long one; only what they call tells a \
-                     first use from a burst. At half, two thirds of it may be ordinary work; at \
-                     double, nothing may.",
+            reason: "Samples show calls that follow each other as one long call. Only the \
+                     functions inside distinguish a first use from a burst. At half, three \
+                     quarters of it may be ordinary work; at double, nothing may be.",
             source: "definition",
         },
     ],
@@ -176,23 +183,23 @@ fn claim(evidence: &Evidence<'_>, visits: &Visits, first: &First<'_>) -> Option<
     }
     let name = |path: PathId| -> Text { evidence.name(Some(visits.path(path).frame)) };
     let title = format!(
-        "`{}`: its first call takes {COST}, a usual later one {} or less",
+        "`{}` takes {COST} in its first call, {} or less in a usual later one",
         name(first.path),
         first.median
     );
     let mut claim = Claim::new(&DOC, title, segments)
         .at(Site::Function(visits.path(first.path).frame))
         .sure(0.85)
-        .time("first stretch in it", visit.length())
-        .time("median of the later stretches, as far as sampling can tell", first.median)
-        .fact("later stretches seen", first.later as f64, "count")
+        .time("length of the first call", visit.length())
+        .time("median length of the later calls, as far as samples show", first.median)
+        .fact("later calls seen", first.later as f64, "count")
         .facts(first.once.iter().take(LISTED).map(|(path, time)| {
-            fact(format!("only the first one calls {}", name(*path)), time.0 as f64, "ns")
+            fact(format!("only the first call uses {}", name(*path)), time.0 as f64, "ns")
         }));
     let later = first.later as f64;
     if later < ENOUGH_LATER {
         let factor = (later / ENOUGH_LATER).sqrt();
-        claim.confidence.lower(format!("only {later:.0} later stretches were seen"), factor);
+        claim.confidence.lower(format!("only {later:.0} later calls were seen"), factor);
     }
     Some(claim)
 }
@@ -221,7 +228,7 @@ mod tests {
         let found = found.expect("found");
         assert_eq!(found.cost.0, 300_000_000);
         assert_eq!(&*found.at[0].function, "load");
-        assert!(found.title.contains("`program!load`: its first call takes 300 ms"), "{found:?}");
+        assert!(found.title.contains("`program!load` takes 300 ms in its first call"), "{found:?}");
         assert!(found.evidence.iter().any(|e| e.what.contains("program!read_all")));
     }
 

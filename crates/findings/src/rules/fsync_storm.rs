@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -22,31 +22,37 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Storage,
     specificity: Specificity::Mechanism,
     claim: "The program flushes to stable storage after each small write.",
-    signature: "Blocked in, or in the kernel under, fsync, fdatasync, msync, sync or a synchronous \
-                write on the measured thing's path, many times, with few bytes written between two.",
-    why: "Each flush waits until the device says that everything is on stable storage: 0.5 to 5 ms \
-          on common disks, 10 ms and more where a platter or a virtual disk really flushes, whether \
-          there is one byte to flush or a megabyte.",
-    fix: "Flush once for many writes (group commit, one transaction around a batch), use one \
-          fdatasync at the end instead of O_SYNC or fsync per record, or leave the flush out where a \
-          crash may lose the last seconds.",
-    check: "culprit record -o fixed.culprit -- CMD; time in blocked.fsync in `culprit findings fixed.culprit` must shrink",
+    signature: "Many waits, or much kernel time, in fsync, fdatasync, msync, sync or synchronous \
+                writes on the critical path. The program writes few bytes between two flushes.",
+    not_reported: &[
+        "the flush that an overlay makes when it copies a file up (reported as `overlay-copy-up`)",
+    ],
+    why: "Each flush waits until the device says that everything is on stable storage. This takes \
+          0.5 to 5 ms on common disks, and 10 ms or more if a platter or a virtual disk really \
+          flushes. One byte takes as long as a megabyte.",
+    fix: &[
+        "Flush once for many writes: group commit, or one transaction around a batch.",
+        "Call fdatasync once at the end instead of O_SYNC or fsync per record.",
+        "Leave the flush out where a crash may lose the last seconds.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; time in blocked.fsync in `culprit findings \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "flushes",
             value: MIN_FLUSHES as f64,
             unit: "count",
-            reason: "A program that saves some files safely flushes each once; a storm flushes per \
-                     record.",
+            reason: "A program that saves some files safely flushes each file once; a storm \
+                     flushes for each record.",
             source: "definition",
         },
         Threshold {
-            what: "bytes written by one flush",
+            what: "bytes written per flush",
             value: MAX_BYTES,
             unit: "bytes",
-            reason: "At 256 KiB and 500 MB/s the data takes as long (0.5 ms) as the flush itself; \
-                     with more, the bytes are the cost.",
-            source: "append and fdatasync of small records: 0.5 ms in the median, Linux 6.18, ext4",
+            reason: "At 256 KiB and 500 MB/s the data takes as long as the flush itself: 0.5 ms. \
+                     With more bytes, the data is the cost.",
+            source: "append and fdatasync of small records: median 0.5 ms, Linux 6.18, ext4",
         },
     ],
 };
@@ -93,17 +99,17 @@ fn told(
         return None;
     }
     let each = Nanos(total.0 / flushes as u64);
-    let size = bytes.map_or_else(String::new, |b| format!(", {b:.0} bytes written by each"));
+    let size = bytes.map_or_else(String::new, |b| format!(", {b:.0} bytes per flush"));
     let title = format!(
-        "{} flushes to stable storage {flushes} times, {each} each{size}",
+        "{} spends {COST} on {flushes} flushes to stable storage: {each} each{size}",
         evidence.recording.process_name(process)
     );
     let mut claim = Claim::new(&DOC, title, segments)
         .fact("flushes", flushes as f64, "count")
         .time("time of one flush (mean)", each);
     match bytes {
-        Some(bytes) => claim = claim.fact("bytes written by one flush", bytes, "bytes"),
-        None => claim.confidence.lower("bytes written were not counted", 0.85),
+        Some(bytes) => claim = claim.fact("bytes written per flush", bytes, "bytes"),
+        None => claim.confidence.lower("the recording does not count the bytes written", 0.85),
     }
     Some(claim)
 }
@@ -151,7 +157,11 @@ mod tests {
     fn a_flush_a_record_is_told_with_its_bytes() {
         let found = first(&records(50, 100), "fsync-storm").expect("found");
         assert_eq!(found.cost.0, 50 * (3 * MS + 20_000));
-        assert!(found.title.contains("50 times, 3.02 ms each, 100 bytes"), "{}", found.title);
+        assert!(
+            found.title.contains("50 flushes to stable storage: 3.02 ms each, 100 bytes"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "append");
     }
 

@@ -1,4 +1,4 @@
-//! `gc-pressure`: collecting garbage takes a notable share of what a program waits for.
+//! `gc-pressure`: garbage collection takes a notable share of a program's time.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use culprit_model::{Basis, FrameId, Nanos, ProcessId, Text};
 
 use crate::chore;
 use crate::evidence::{Chore, Evidence, Segment, SegmentId};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally;
 
 /// The rule.
 pub(crate) struct GcPressure;
 
-/// Share of a process's working time on the path from which it is told.
+/// Share of a process's working time on the path from which it is reported.
 const MIN_SHARE: f64 = 0.10;
 
 /// Share of the time that a collector aims at; what is above it can be saved.
@@ -29,45 +29,55 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "gc-pressure",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
-    claim: "Collecting garbage takes a notable share of the time, on the program's own threads or \
-            while they stand still.",
-    signature: "Time on the measured thing's path in the collectors of the JVM, Go, V8, CPython or \
-                .NET: inside a thread of the program (assists, scavenges, collections), or on a \
-                collector's own thread while no thread of the program works; and waits that a \
-                collector's thread ends.",
-    why: "A collector visits what is alive, as often as the program has filled what was free. Much \
-          allocation makes it run often, much that stays alive makes each run long, and a heap that \
-          is hardly larger than what is alive does both.",
-    fix: "Allocate less where the listed functions do (reuse buffers, avoid boxing and temporary \
-          collections, stream instead of loading all), keep less alive, or give the heap more room: \
-          -Xmx and the collector's choice (JVM), GOGC and GOMEMLIMIT (Go), --max-semi-space-size \
-          (Node.js), gc.freeze() and gc.set_threshold() (CPython).",
-    check: "culprit record -o fixed.culprit -- CMD; `gc-pressure` in `culprit findings fixed.culprit`",
+    claim: "Garbage collection takes a notable share of the time, on the program's own threads or \
+            while they wait.",
+    signature: "Time on the critical path in the garbage collectors of the JVM, Go, V8, CPython or \
+                .NET. It counts inside a thread of the program (assists, scavenges, collections), \
+                and on a collector's thread while the program does not work. Waits that a \
+                collector's thread ends count too.",
+    not_reported: &["a collector that runs while the program works"],
+    why: "A collector walks over all live objects each time that the program has filled the free \
+          memory. Much allocation makes it run often; many live objects make each run long. A heap \
+          hardly larger than its live objects does both.",
+    fix: &[
+        "Allocate less in the listed functions: reuse buffers, avoid boxing and temporary \
+         collections, stream instead of loading everything.",
+        "Keep fewer objects alive.",
+        "Give the heap more room: -Xmx (JVM), GOGC and GOMEMLIMIT (Go), --max-semi-space-size \
+         (Node.js).",
+        "Tune the collector: choose another one (JVM), or call gc.freeze() and gc.set_threshold() \
+         (CPython).",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `gc-pressure` in `culprit findings \
+            fixed.culprit` must shrink or be gone",
     thresholds: &[
         Threshold {
-            what: "share of the process's working time on the path",
+            what: "share of the process's working time on the critical path",
             value: MIN_SHARE,
             unit: "share",
             reason: "Collectors tune themselves towards a share: G1 towards 8 %, the parallel one \
-                     towards 1 %. Above a tenth they miss their own goal. At half, services in good \
-                     order are told; at double, a fifth of the time may go unseen.",
+                     towards 1 %. Above a tenth they miss their own goal. At half, healthy \
+                     services would be reported; at double, a fifth of the time could go unseen.",
             source: "OpenJDK gc_globals.hpp: GCTimeRatio 12 for G1, 99 else",
         },
         Threshold {
-            what: "share of the process's working time that a collector aims at: the severity is that of the rest",
+            what: "share of the process's working time that a collector aims at; only the rest \
+                   decides the severity",
             value: GOAL,
             unit: "share",
-            reason: "A program that allocates pays this much in good order. At half, batch jobs at 14 % \
-                     are of medium severity, at double services at 24 % are of low one.",
+            reason: "A healthy program that allocates pays this much. At half, batch jobs at 14 % \
+                     would have medium severity; at double, services at 24 % would have low \
+                     severity.",
             source: "OpenJDK gc_globals.hpp: GCTimeRatio 12 for G1, one part in 13",
         },
         Threshold {
-            what: "share of a collector thread's stretch in which the program works",
+            what: "share of a collector thread's run in which the program works, up to which it is \
+                   a pause",
             value: MAX_BESIDE,
             unit: "share",
-            reason: "Marking beside the program costs a CPU but delays nobody; a pause is a stretch in \
-                     which hardly anything else of the process runs. Pauses have 0, marking beside a \
-                     busy thread 1; samples at the edges blur both.",
+            reason: "A collector that marks while the program works costs a CPU but delays no \
+                     thread. In a pause hardly anything else of the process runs. Pauses have 0, \
+                     marking beside a busy thread 1; samples at the edges blur both.",
             source: "definition",
         },
     ],
@@ -198,18 +208,19 @@ fn told(
         .first()
         .map_or_else(|| evidence.recording.process_name(process), |(name, _)| format!("`{name}`"));
     let title = format!(
-        "{whose}: collecting garbage takes {COST}, {:.0} % of what its process spends",
-        share * 100.0
+        "{whose}: garbage collection takes {COST} of its process's {working} working time \
+         ({PERCENT})"
     );
     let mut claim =
         Claim::new(&DOC, title, sums.segments)
+            .share_of(working)
             .at(Site::Requester)
             .sure(0.9)
-            .fact("share of the process's working time on the path", share, "share")
-            .time("inside the program's threads", sums.inside)
-            .time("on the collector's threads while the program waits", sums.pauses)
+            .fact("share of the process's working time on the critical path", share, "share")
+            .time("collection inside the program's threads", sums.inside)
+            .time("collection on its own threads while the program waits", sums.pauses)
             .facts(allocators.iter().take(LISTED).map(|(name, time)| {
-                fact(format!("garbage asked for by {name}"), time.0 as f64, "ns")
+                fact(format!("garbage allocated by {name}"), time.0 as f64, "ns")
             }));
     chore::doubt_few(&mut claim, looks);
     Some(Claim { saves: 1.0 - GOAL / share, ..claim })

@@ -9,7 +9,7 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct GrowthRealloc;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of the path's CPU time from which it is reported.
 const MIN_SHARE: f64 = 0.10;
 
 /// The same below an interpreter, which does such work for its own steps too.
@@ -19,26 +19,33 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "growth-realloc",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "Containers grow by moving to larger memory, again and again, and that takes a \
-            notable share of the time on a CPU.",
-    signature: "CPU time on the measured thing's path below realloc, growing or reserving vectors, \
-                strings, lists and slices, and rehashing, with the copies, page faults and allocations inside.",
-    why: "Each step allocates a larger block, moves everything that is there, and frees the \
-          old one; containers that start empty take the many small steps each time, those that \
-          grow by a constant copy quadratically.",
-    fix: "Reserve the final or a likely size, keep and clear a container instead of making a \
-          new one, grow by a factor instead of a constant (to reserve a little more each time grows by a \
-          constant), use a small inline capacity where \
-          most are small.",
-    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    claim: "Containers grow by moving to larger memory again and again, which takes a notable \
+            share of CPU time.",
+    signature: "CPU time on the critical path inside realloc, in growing or reserving vectors, \
+                strings, lists and slices, and in rehashing. Copies, page faults and allocations \
+                inside count too.",
+    not_reported: &[],
+    why: "Each step allocates a larger block, moves all elements, and frees the old block. \
+          Containers that start empty take many small steps each time. Containers that grow by a \
+          constant copy quadratically.",
+    fix: &[
+        "Reserve the final or a likely size.",
+        "Keep and clear a container instead of making a new one.",
+        "Grow by a factor instead of a constant: reserving a little more each time grows by a \
+         constant.",
+        "Use a small inline capacity where most containers are small.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time",
+            what: "share of CPU time on the critical path",
             value: MIN_SHARE,
             unit: "share",
-            reason: "A vector that doubles copies each element about once, some per cent of filling it; a \
-                     tenth means many small containers or steps that are too small. At half, programs \
-                     that build one large table are told, at double a reader with 15 % is not.",
+            reason: "A vector that doubles copies each element about once, some per cent of \
+                     filling it. A tenth means many small containers or steps that are too small. \
+                     At half, programs that build one large table would be reported; at double, a \
+                     reader with 15 % would be missed.",
             source: "amortised cost of doubling; sequences given a starting capacity in measured \
                      transactions",
         },
@@ -72,7 +79,11 @@ mod tests {
     #[test]
     fn the_caller_is_told_with_the_share() {
         let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`program!collect`: 200 ms of 400 ms"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!collect` spends 200 ms of 400 ms"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "collect");
         assert_eq!(found.cost.0, 200_000_000);
     }

@@ -1,8 +1,8 @@
-//! `hot-function`: one function dominates the time on a CPU.
+//! `hot-function`: one function dominates the CPU time.
 //!
-//! First by own time, to which belongs what libraries and the kernel do for a function; when no
-//! function has enough of it, the deepest function that with what it calls holds most of the CPU time:
-//! the common caller of many small ones.
+//! First by self time, which includes what libraries and the kernel do for a function. If no
+//! function has enough self time, the rule reports the deepest function that with its callees holds
+//! most of the CPU time: the common caller of many small functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,58 +54,68 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "hot-function",
     group: Group::Cpu,
     specificity: Specificity::Work,
-    claim: "One function, alone or with what it calls, takes much of the time on a CPU.",
-    signature: "A large share of the CPU time on the measured thing's path passes in the function or in \
-                what libraries, runtimes and the kernel do for it; or no function has as much, and \
-                this one is the deepest that most stacks go through. Without a function of the \
-                application on the stack it is the library's, or the system call; code that has no \
-                name is `symbols-missing`, but for the loop of an interpreter that runs code without \
-                names (with what it calls, the same share): that is told here.",
-    why: "The time is spent computing, not waiting: only doing less, or doing it faster or in \
-          parallel, shortens the run.",
-    fix: "Look at the function's lines (`culprit callers`, `culprit tree`): call it less often, give it \
-          less to do, use a better algorithm or data layout, or spread it over threads.",
-    check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top fixed.culprit`",
+    claim: "One function, alone or with its callees, takes a large share of CPU time.",
+    signature: "A large share of the critical path's CPU time passes in the function, or in what \
+                libraries, runtimes and the kernel do for it. If no function has that much, this \
+                one is the deepest that most stacks go through. Without a function of the \
+                application on the stack it is the library's function, or the system call.",
+    not_reported: &[
+        "code without function names (reported as `symbols-missing`), except the loop of an \
+         interpreter",
+        "traps of the recorder's own probes",
+    ],
+    why: "The time is computing, not waiting. The run gets shorter only if the function does less, \
+          does it faster, or runs in parallel.",
+    fix: &[
+        "Find out where its time goes with `culprit callers` and `culprit tree`.",
+        "Call the function less often, or give it less to do.",
+        "Use a better algorithm or data layout.",
+        "Spread the work over threads.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time in the function itself and in libraries for it",
+            what: "share of CPU time on the critical path in the function itself and in libraries \
+                   for it",
             value: MIN_SELF,
             unit: "share",
-            reason: "Removing it would save a fifth; flat profiles have their largest function at 5 \
-                     to 15 %. At half nearly every program is told, at double only loops are.",
+            reason: "Removing it would save a fifth. In flat profiles the largest function has 5 \
+                     to 15 %. At half, nearly every program would be reported; at double, only \
+                     loops.",
             source: "definition",
         },
         Threshold {
-            what: "share with what it calls, when no function has enough itself",
+            what: "share of CPU time with callees, when no function has enough itself",
             value: MIN_INCLUSIVE,
             unit: "share",
-            reason: "Above half, one subtree decides about the CPU time.",
+            reason: "Above half, one subtree decides the CPU time.",
             source: "definition",
         },
         Threshold {
-            what: "share with what it calls from which it tells nothing",
+            what: "share of CPU time with callees from which the function is not reported",
             value: MAX_INCLUSIVE,
             unit: "share",
-            reason: "What nearly all stacks go through is the program's own loop or its beginning. At \
-                     half, the caller of everything hot is left out; at 1, a few samples of the start \
-                     make the main loop a culprit.",
+            reason: "Nearly all stacks go through the program's main loop or its start, which says \
+                     nothing. At half, the caller of everything hot would be left out; at 1, a few \
+                     samples of the start would make the main loop a finding.",
             source: "definition",
         },
         Threshold {
-            what: "clock samples",
+            what: "clock samples below which the confidence falls",
             value: ENOUGH_SAMPLES,
             unit: "count",
-            reason: "A share of 20 % of 100 samples is known to 4 points (binomial); below, confidence \
-                     falls with the root of the count.",
+            reason: "With 100 samples a share of 20 % is known to 4 points (binomial). With fewer, \
+                     the confidence falls with the root of the count.",
             source: "binomial distribution",
         },
         Threshold {
-            what: "clock samples below which nothing is said of less than 10 ms",
+            what: "clock samples below which a function with less than 10 ms is not reported",
             value: MIN_SAMPLES,
             unit: "count",
-            reason: "The time of a function with 10 samples is known to a third (the root of the \
-                     count); one or two samples name whatever ran at that moment. At 20, programs \
-                     of 20 ms of CPU time have no hot function.",
+            reason: "With 10 samples the time of a function is known to a third (the root of the \
+                     count). One or two samples name any function that happened to run. At 20, \
+                     programs of 20 ms of CPU time would have no hot function.",
             source: "Poisson distribution",
         },
     ],
@@ -165,9 +175,9 @@ fn interpreted(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Opti
     let own = tally::by_name(evidence, cpu, |d| interpreter(evidence, d));
     let most = own.into_iter().find(|t| t.total.share_of(total) >= MIN_SELF)?;
     let module = most.key.split('!').next().unwrap_or_default().to_owned();
-    let claim = told(evidence, &most.key, most.segments, total, (" with what it calls", ""))?;
-    let why = "This is the loop of an interpreter: the program's own code takes the time, and which of \
-               its functions do is not known here.";
+    let claim = told(evidence, &most.key, most.segments, total, (" with its callees", ""))?;
+    let why = "This is the loop of an interpreter: the time passes in the program's own code. The \
+               recording does not name the functions of that code.";
     let fix = format!("To see the functions: {}.", symbols_missing::way_out(evidence, &module));
     Some(Claim { specificity: Specificity::Statement, ..claim.saying(why.to_owned(), fix) })
 }
@@ -265,7 +275,7 @@ fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Op
     let specificity = Specificity::Relation;
     let within =
         |d: &Doing| d.cause.is_cpu() && d.stack.is_some_and(|s| function.stacks.contains(&s));
-    let claim = told(evidence, &name, evidence.doing(within), total, (" with what it calls", ""))?;
+    let claim = told(evidence, &name, evidence.doing(within), total, (" with its callees", ""))?;
     let site = function.frame.map_or(Site::Owner, Site::Function);
     Some(Claim { specificity, site, ..claim })
 }
@@ -300,12 +310,12 @@ fn told(
         return None;
     }
     let share = own.share_of(total);
-    let title = format!("`{name}`{with} takes {COST} of {total} on a CPU ({PERCENT}){inside}");
+    let title = format!("`{name}`{with} takes {COST} of {total} CPU time ({PERCENT}){inside}");
     let mut claim = Claim::new(&DOC, title, segments)
         .share_of(total)
-        .time("time of the function on the path", own)
-        .fact("share of the path's CPU time", share, "share")
-        .fact("clock samples in it", samples, "count");
+        .time("time in the function on the critical path", own)
+        .fact("share of CPU time on the critical path", share, "share")
+        .fact("clock samples in the function", samples, "count");
     claim.site = Site::Owner;
     if samples < ENOUGH_SAMPLES {
         let factor = (samples / ENOUGH_SAMPLES).sqrt().max(0.3);
@@ -338,7 +348,7 @@ mod tests {
         )
         .expect("found");
         assert!(
-            found.title.starts_with("`program!hash` takes 700 ms of 800 ms on a CPU (87 %)"),
+            found.title.starts_with("`program!hash` takes 700 ms of 800 ms CPU time (87 %)"),
             "{}",
             found.title
         );
@@ -351,7 +361,7 @@ mod tests {
         stacks.extend([("main;load;x", 1), ("main;load;y", 1), ("main;store", 1)]);
         let found = first(&profile(&stacks), "hot-function").expect("found");
         assert!(
-            found.title.starts_with("`program!render` with what it calls takes 800 ms of 1.10 s"),
+            found.title.starts_with("`program!render` with its callees takes 800 ms of 1.10 s"),
             "{}",
             found.title
         );

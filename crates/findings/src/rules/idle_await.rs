@@ -1,4 +1,4 @@
-//! `idle-await`: the measured thing waits for a timer while nobody works.
+//! `idle-await`: the program waits for a timer while no recorded thread works.
 
 use std::collections::BTreeMap;
 
@@ -39,45 +39,56 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "idle-await",
     group: Group::Waiting,
     specificity: Specificity::Work,
-    claim: "Much of the time passes in a timer or back-off while nobody works.",
-    signature: "A wait that a timer ended lies on the measured thing's own path, and no recorded \
-                thread worked during most of it; it is no round of a polling loop that others end. A \
-                service of which nothing counts is said to idle, as information; so is a server's wait \
-                for requests, and so are the pauses of a thread that sets the pace of others and those \
-                that last as long as a plan says and not as long as a delay was written.",
-    why: "A fixed pause lasts as long as it was written, whether or not what it waits for is long done.",
-    fix: "Shorten the pause, or replace it by a wait for the event that it stands for. A back-off \
-          should start small. If the pause is wanted (a rate limit, a test's delay), leave it. If the \
-          program looks at something between its pauses, what `poll-sleep-loop` says holds for it.",
-    check: "culprit record -o fixed.culprit -- CMD; `culprit findings fixed.culprit` must show less idle time",
+    claim: "For much of the time the program waits for timers or back-offs while no thread works.",
+    signature: "A wait on the critical path ended by a timer, and no recorded thread worked during \
+                most of it. Reported as info only: an idle service, a server that waits for \
+                requests, a thread that sets the rate for others, pauses on a schedule.",
+    not_reported: &[
+        "rounds of a polling loop (reported as `poll-sleep-loop`)",
+        "pauses of the process that a request waits for (reported as `network-wait`)",
+    ],
+    why: "A fixed pause lasts as long as the code says, even if the thing it waits for is long \
+          done.",
+    fix: &[
+        "Shorten the pause, or wait for the event that it stands for.",
+        "Start a back-off with a small delay.",
+        "Leave the pause if it is wanted: a rate limit, or a test's delay.",
+        "If the program checks something between its pauses, follow `culprit explain \
+         poll-sleep-loop`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `culprit findings fixed.culprit` must show \
+            less idle time",
     thresholds: &[
         Threshold {
-            what: "share of the wall time at which it is listed",
+            what: "share of the wall time from which the pauses in one function are listed",
             value: MIN_IDLE,
             unit: "share",
-            reason: "Short deliberate pauses are common at start and end of programs; below a tenth \
-                     their removal is within what runs usually differ by.",
+            reason: "Short deliberate pauses are common at the start and end of programs. Below a \
+                     tenth, removing them saves less than runs usually differ by.",
             source: "the medium severity bound",
         },
         Threshold {
-            what: "share of the wall time from which pauses that nobody waits for are information",
+            what: "share of the wall time from which pauses that no thread waits for are info",
             value: MOSTLY,
             unit: "share",
-            reason: "A schedule, a sender at an agreed rate and a daemon are made of pauses, and so is \
-                     a back-off that was set too long; only who wrote it knows. Programs with work of \
-                     their own stay below; an interpreter's start takes a twentieth of a short run.",
+            reason: "Schedules, senders at an agreed rate and daemons consist of pauses; so does a \
+                     program whose back-off is too long. Only its author knows which pauses are \
+                     wanted. Programs with work of their own have a smaller share; an \
+                     interpreter's start takes a twentieth of a short run.",
             source: "a scheduler, a paced sender and a daemon of 4 s each: 0.93 to 1.0",
         },
         Threshold {
-            what: "share of the time in pauses that are alike to 2 %, below which they are information",
+            what: "share of the pause time in pauses that are equal to 2 %, below which they are \
+                   info",
             value: ONE_LENGTH,
             unit: "share",
-            reason: "A delay that somebody wrote down lasts the same each time, and timers of 1 ms and \
-                     more keep to 2 %. What waits for the next entry of a plan, or for the next of \
-                     several clients, lasts ever differently. At half, plans of three periods are \
-                     accused; at double, back-offs that grow are not.",
-            source: "event loops with a fixed delay: 0.96 and 0.97; a plan of three periods, a pool of \
-                     four periodic jobs and five clients that ask at random: 0.31, 0.37 and 0.07",
+            reason: "A delay written in the code lasts the same each time, and timers of 1 ms and \
+                     more keep to 2 %. Waits for the next entry of a schedule, or for the next of \
+                     several clients, vary in length. At half, schedules of three periods would be \
+                     reported as delays; at double, back-offs that grow would be only info.",
+            source: "event loops with a fixed delay: 0.96 and 0.97; a schedule of three periods, a \
+                     pool of four periodic jobs and five clients that ask at random: 0.31, 0.37 \
+                     and 0.07",
         },
     ],
 };
@@ -127,8 +138,10 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
     let who = tally::named_by_time(evidence, threads);
     let waits = evidence.waits(&t.segments).len();
     let whole = evidence.chain.whole;
-    let title =
-        format!("for {COST} of {whole} nothing works but a timer, set in `{}` by {who}", t.key);
+    let title = format!(
+        "idle for {COST} of {whole}: `{}` in {who} waits for a timer; no other thread works",
+        t.key
+    );
     let likely =
         |s: &SegmentId| timer(evidence.of_segment(evidence.chain.segment(*s))) == Timer::Likely;
     let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
@@ -151,10 +164,10 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         .at(Site::Work)
         .saying(why, fix)
         .sure(0.9)
-        .time("waited for timers with nobody working", t.total)
+        .time("time waiting for timers while no thread works", t.total)
         .fact("waits", waits as f64, "count");
     claim.confidence.lower(
-        "what ended some of the waits was not seen: a timer, or something outside",
+        "the recording does not show what ended some waits: a timer, or something outside",
         1.0 - UNSEEN_DOUBT * unseen,
     );
     Claim { at_most, listed_from: MIN_IDLE, ..claim }
@@ -208,18 +221,18 @@ fn of_one_length(evidence: &Evidence<'_>, waits: &[IntervalId]) -> Vec<IntervalI
 }
 
 /// What to think of a program that hardly does anything else.
-const MOSTLY_WHY: &str = "The program hardly does anything else. A schedule, a sender at an agreed rate and a \
-                          daemon are made of pauses, and a back-off that was set too long looks the \
-                          same: whether these are wanted is for you to say.";
+const MOSTLY_WHY: &str = "The program hardly does anything else. Schedules, senders at an agreed \
+                          rate and daemons consist of pauses, but a back-off that is too long \
+                          looks the same. Only you can say whether these pauses are wanted.";
 
 /// Why pauses of many lengths are as a rule wanted.
-const PLANNED_WHY: &str = "These pauses last as long as it is until the next moment of a plan, or until the \
-                           next of many clients: ever differently, or up to a grid that only a clock \
-                           keeps. A delay that somebody wrote down lasts the same each time.";
+const PLANNED_WHY: &str = "These pauses follow a schedule, or end with the next of many clients: \
+                           they vary in length, or end at regular times that only a clock keeps. A \
+                           delay written in the code lasts the same each time.";
 
 /// Why pauses of one who sets the pace of others are as a rule wanted.
-const PACED_WHY: &str = "After most of these pauses the thread brings something to another one: it sets \
-                         the pace of others, as a timer of jobs or a source of requests does.";
+const PACED_WHY: &str = "After most of these pauses the thread hands something to another thread. \
+                         It sets the rate for others, as a job timer or a source of requests does.";
 
 /// Whether only a wait's own timer ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,7 +312,7 @@ mod tests {
         let found = first(&pause(1500).done(), "idle-await").expect("found");
         assert_eq!(found.cost.0, 1_500_000_000);
         assert!(
-            found.title.contains("a timer, set in `program!back_off` by program (100)"),
+            found.title.contains("`program!back_off` in program (100) waits for a timer"),
             "{}",
             found.title
         );

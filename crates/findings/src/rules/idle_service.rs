@@ -1,6 +1,6 @@
-//! What `idle-await` says of services: that they idle, and that they wait for requests.
+//! What `idle-await` reports about services: that they are idle, and that they wait for requests.
 //!
-//! Neither costs anything by itself: nobody that was recorded waits for it.
+//! Both cost nothing by themselves: no recorded thread waits for them.
 
 use culprit_model::{Nanos, Severity};
 
@@ -45,7 +45,7 @@ pub(super) fn unasked(
     let address = evidence.for_requests(interval).or(unasked)?;
     let who = evidence.recording.process_name(evidence.process(interval.thread));
     let whole = evidence.chain.whole;
-    let title = format!("for {COST} of {whole} {who} waits for requests at {address}");
+    let title = format!("{who} waits for requests at {address} for {COST} of {whole}");
     let claim = Claim::new(doc, title, requests)
         .at(Site::Work)
         .sure(0.8)
@@ -66,17 +66,17 @@ pub(super) fn all_idle(evidence: &Evidence<'_>, doc: &'static RuleDoc) -> Option
     let who = evidence.recording.thread_name(longest.thread);
     let function = evidence.name(evidence.function(longest));
     let title = format!(
-        "nothing that was recorded works or keeps others waiting: {who} waits in `{function}` ({})",
+        "idle: no recorded thread works or makes others wait; {who} waits in `{function}` ({})",
         longest.cause
     );
     let mut claim = Claim::statement(doc, title, Severity::Info)
         .saying(IDLE_WHY.to_owned(), IDLE_FIX.to_owned())
         .time("thread time that counts", counted)
-        .time("recorded", *wall);
+        .time("recorded time", *wall);
     for found in &evidence.loops.loops {
         let thread = evidence.interval(found.rounds[0]).thread;
         let what = format!(
-            "rounds of {} at a time by {}",
+            "waits of {} in a loop by {}",
             found.wait,
             evidence.recording.thread_name(thread)
         );
@@ -86,13 +86,13 @@ pub(super) fn all_idle(evidence: &Evidence<'_>, doc: &'static RuleDoc) -> Option
 }
 
 /// Why idling costs nothing by itself.
-const IDLE_WHY: &str = "A thread that waits for work which nobody was waiting for costs nothing. If \
-                        something outside of the recording waits for it, that wait is not seen \
-                        here, and neither is what this costs it.";
+const IDLE_WHY: &str = "A thread that waits for work costs nothing while no other thread waits for \
+                        it. If a program outside the recording waits for it, that wait and its \
+                        cost are not visible here.";
 
 /// What to record to see more.
-const IDLE_FIX: &str = "Record it while it has work, together with what waits for it (several \
-                        `--pid`, `--container`, or `--all`).";
+const IDLE_FIX: &str = "Record it while it has work, together with the programs that wait for it \
+                        (several `--pid`, `--container`, or `--all`).";
 
 #[cfg(test)]
 mod tests {
@@ -116,7 +116,7 @@ mod tests {
             "{}",
             found.title
         );
-        assert!(found.evidence.iter().any(|e| e.what.starts_with("rounds of 1.00 s at a time")));
+        assert!(found.evidence.iter().any(|e| e.what.starts_with("waits of 1.00 s in a loop by")));
     }
 
     /// A program that listens, or connects, and pauses in one thread while another one stands by.
@@ -141,9 +141,13 @@ mod tests {
     fn a_server_that_nobody_asks_is_no_pause() {
         let idle = first(&offering(MarkKind::Listen, ThreadId(0)), "idle-await").expect("told");
         assert_eq!(idle.severity, culprit_model::Severity::Info);
-        assert!(idle.title.ends_with("waits for requests at 127.0.0.1:8080"), "{}", idle.title);
+        assert!(idle.title.contains("waits for requests at 127.0.0.1:8080 for "), "{}", idle.title);
         let asking = first(&offering(MarkKind::Connect, ThreadId(0)), "idle-await").expect("told");
-        assert!(asking.title.contains("nothing works but a timer"), "{}", asking.title);
+        assert!(
+            asking.title.contains("waits for a timer; no other thread works"),
+            "{}",
+            asking.title
+        );
     }
 
     #[test]

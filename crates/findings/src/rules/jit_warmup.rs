@@ -1,4 +1,4 @@
-//! `jit-warmup`: much of the time goes into making code ready to run.
+//! `jit-warmup`: loading and compiling code takes much of the CPU time.
 
 use culprit_model::Severity;
 
@@ -9,36 +9,41 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct JitWarmup;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of the CPU time on the critical path from which it is reported.
 const MIN_SHARE: f64 = 0.20;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "jit-warmup",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "Loading classes or modules, generating code and running it before it is compiled take a \
-            notable share of the time on a CPU.",
-    signature: "CPU time on the measured thing's path in the compilers and loaders of the JVM, V8, \
-                CPython or .NET (ClassLoader, SystemDictionary, Compiler::Compile, \
-                _PyPegen_run_parser, marshal), or in the JVM's bytecode interpreter. Compiler \
-                threads for which nobody waits do not count.",
-    why: "A managed runtime loads, checks and compiles code when it first needs it, 0.05 to 1 ms a \
-          class or function. It is paid once a process: a start pays all of it, a long run hardly \
-          notices. Code that the program generates itself (eval, new Function, compile, proxies) \
-          pays for each piece.",
-    fix: "Load and compile only what this run needs, when it needs it; keep what was compiled \
-          (class data sharing, compile caches, .pyc files, ahead-of-time images); interpret small \
-          expressions with functions of your own instead of generating code; keep the process for \
-          many jobs.",
-    check: "culprit record -o fixed.culprit -- CMD; `jit-warmup` in `culprit findings fixed.culprit`",
+    claim: "Loading classes or modules, compiling code and running uncompiled code take much of \
+            the CPU time.",
+    signature: "CPU time on the critical path in the compilers and loaders of the JVM, V8, CPython \
+                or .NET. Examples: `ClassLoader`, `SystemDictionary`, `Compiler::Compile`, \
+                `_PyPegen_run_parser`, `marshal`. Time in the JVM's bytecode interpreter counts \
+                too.",
+    not_reported: &["compiler threads of a runtime that no other thread waits for"],
+    why: "A managed runtime loads, checks and compiles each class or function on first use: 0.05 \
+          to 1 ms each. Each process pays this once, so it dominates short runs and hardly matters \
+          in long ones. Code that the program generates itself (`eval`, `new Function`, `compile`, \
+          proxies) pays again for each piece.",
+    fix: &[
+        "Load and compile only what this run needs, and only when it needs it.",
+        "Keep compiled code between runs: class data sharing (`-XX:SharedArchiveFile`), a compile \
+         cache (`NODE_COMPILE_CACHE`), `.pyc` files or an ahead-of-time image.",
+        "Evaluate small expressions with your own functions instead of generating code.",
+        "Keep one process running for many jobs.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `jit-warmup` in `culprit findings \
+            fixed.culprit` must shrink",
     thresholds: &[Threshold {
-        what: "share of the path's CPU time",
+        what: "share of CPU time on the critical path",
         value: MIN_SHARE,
         unit: "share",
-        reason: "Node.js and the JVM spend 50 to 200 ms on their own and their libraries' code \
-                 before a program does much: a tenth to a fifth of a run of a second, which says \
-                 nothing about the program. At half, every such run is told; at double, a start that \
-                 loses a quarter is not.",
+        reason: "At start, Node.js and the JVM spend 50 to 200 ms on their own and their \
+                 libraries' code. In a run of one second that is 5 to 20 %, and it says nothing \
+                 about the program. At half, every such run is reported; at double, a start that \
+                 loses a quarter of its time is missed.",
         source: "a healthy service in Node.js that ends after 1.4 s: 15 %",
     }],
 };
@@ -47,7 +52,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 const SPEC: Spec = Spec {
     doc: &DOC,
     chore: Chore::Generate,
-    doing: "loading classes and generating code",
+    doing: "loading and compiling code",
     min_share: MIN_SHARE,
     min_interpreted: MIN_SHARE,
     at_most: Severity::High,
@@ -62,12 +67,12 @@ impl Rule for JitWarmup {
     }
 }
 
-/// Whether a segment's time makes code ready to run, and somebody waits for it.
+/// True for time that loads, compiles or interprets code and that the program waits for.
 fn is_warm_up(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let interval = evidence.of_segment(segment);
     let own = evidence.managed.purpose(interval.thread);
     let beside = own == Some(Chore::Generate) || evidence.chores.is_worker(interval.stack);
-    // Who looks for something again and again does not wait for the compiler.
+    // A link that is only inferred is a polling loop's: it does not wait for the compiler.
     let awaited = || evidence.chain.links(segment).next().is_some_and(|link| !link.inferred);
     match evidence.chores.chore(interval.stack) {
         // The only time of a one-shot command that has no link is its first thread's.

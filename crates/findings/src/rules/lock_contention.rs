@@ -1,66 +1,74 @@
-//! `lock-contention`: threads wait for a lock that others hold.
+//! `lock-contention`: threads wait for a lock that other threads hold.
 //!
-//! The holder is whoever ended the wait: a mutex is handed over by its release. What the holder
-//! did during the wait is what the critical section costs.
+//! The holder is the thread that ended the wait: its release of the lock wakes the waiter. What the
+//! holder did during the wait is the cost of the critical section.
 
-use culprit_model::{Nanos, ProcessId};
+use culprit_model::{Nanos, ProcessId, Text};
 
 use super::task_locks;
 use super::wait_on_thread::is_pushed_off;
 use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
 use crate::kernel_time::MIN_LOOKS;
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
 
 /// The rule.
 pub(crate) struct LockContention;
 
-/// Mean wait from which a lock is held for longer than it takes to switch: one hand-over is two
-/// switches and a wakeup.
+/// Mean wait from which a lock is held for longer than a handoff takes: two switches and a wakeup.
 const MIN_MEAN_WAIT: Nanos = Nanos(20_000);
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "lock-contention",
     group: Group::Waiting,
     specificity: Specificity::Dependency,
-    claim: "Threads wait for a lock that other threads hold for longer than a hand-over takes.",
-    signature: "Blocked in a mutex or read-write lock of a library, an interpreter's lock, or a \
-                lock inside the kernel, or where those who wait later end the others' waits at the \
-                same place (a semaphore or futex that is used as a lock), on the measured thing's path; the thread that ended the wait \
-                held it, and what it did meanwhile is the critical section, an answer that it waited for \
-                included. Among tasks of a runtime, which parks tasks and no threads: samples in the \
-                slow ways through its locks, below a function in which one thread works alone.",
-    why: "Only one thread at a time gets on, so more threads add waiting instead of speed, and each \
-          hand-over adds two switches. Unlike `wait-on-thread`, the waiter does not need the \
-          holder's result: another design would not wait at all.",
-    fix: "Do less while holding the lock (move the work shown under \"meanwhile\" out of it), split \
-          the lock by what it protects, use per-thread data that is merged later, or a read-write \
-          lock where most only read.",
-    check: "culprit record -o fixed.culprit -- CMD; time in blocked.lock in `culprit findings fixed.culprit` must shrink",
+    claim: "Threads wait for a lock that other threads hold for longer than a lock handoff takes.",
+    signature: "A thread on the critical path waits for a lock: a mutex, a read-write lock, an \
+                interpreter's lock, a kernel lock, or a semaphore or futex whose waiters wake each \
+                other. The thread that ended the wait is the holder; what it did meanwhile, waits \
+                for answers included, is the critical section. For tasks of a runtime (Go): \
+                samples in the slow path of a lock, below a function in which one thread works \
+                alone.",
+    not_reported: &[
+        "waits on condition variables, barriers and joins (`wait-on-thread`)",
+        "time in which the preempted holder waits for a CPU (`run-queue`)",
+    ],
+    why: "Only one thread at a time makes progress, so more threads add waiting instead of speed. \
+          Each handoff also costs two context switches. Unlike in `wait-on-thread`, the waiter \
+          does not need the holder's result: another design would not wait at all.",
+    fix: &[
+        "Do less while holding the lock: move the work listed under \"meanwhile\" out of it.",
+        "Split the lock by the data that it protects.",
+        "Use per-thread data and merge it later.",
+        "Use a read-write lock where most threads only read.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `lock-contention` in `culprit \
+            findings fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "mean length of a wait",
             value: MIN_MEAN_WAIT.0 as f64,
             unit: "ns",
-            reason: "A hand-over takes two switches (2.4 us each, up to 7 us while recorded) and a \
-                     wakeup; waits of that length are the price of the switch, not of a held lock.",
+            reason: "A handoff takes two context switches (2.4 us each, up to 7 us while recorded) \
+                     and a wakeup. Waits of that length are the price of the switch, not of a held \
+                     lock.",
             source: "pipe ping-pong on one CPU, Linux 6.18",
         },
         Threshold {
-            what: "samples in the slow ways through a lock among tasks",
+            what: "samples in the slow path of a lock among tasks",
             value: MIN_LOOKS as f64,
             unit: "count",
-            reason: "Each is taken while a task waits. Ten tell their share to a third; one or two are \
-                     two tasks that met by chance.",
+            reason: "Each sample is taken while a task waits. Ten samples give their share to \
+                     within a third; one or two can be two tasks that met by chance.",
             source: "Poisson distribution",
         },
         Threshold {
-            what: "share of the time in its function in which no other thread works",
+            what: "share of the time in the locking function in which no other thread works",
             value: task_locks::MIN_ALONE,
             unit: "share",
-            reason: "While others work, tasks that wait keep no CPU idle. At half of it, programs that \
-                     meet at a lock now and then are told; at 1, a sample of the collector's threads \
-                     hides the lock.",
+            reason: "While other threads work, waiting tasks leave no CPU idle. At half, programs \
+                     that rarely meet at a lock are reported; at 1, one sample of a garbage \
+                     collector's thread hides the lock.",
             source: "definition",
         },
     ],
@@ -69,7 +77,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for LockContention {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let mut segments = evidence.depending_on(Relation::Lock);
-        // What a holder waits for a CPU is the run queue's, whoever waits for it.
+        // Time in which a preempted holder waits for a CPU belongs to `run-queue`.
         segments.retain(|s| !is_pushed_off(evidence, evidence.chain.segment(*s)));
         let process = |s: &_| {
             let wait = evidence.dependent_wait(s)?;
@@ -82,9 +90,9 @@ impl Rule for LockContention {
     }
 }
 
-/// What depends on the lock without the waits for a CPU, where most of it is these: then too many threads
-/// are ready, and without the lock they would wait as long. A short wait for a CPU after each hand-over
-/// is a part of its price.
+/// The segments without the waits for a CPU, if these are most of the time: then too many threads
+/// are ready, and without the lock they would wait as long. A short wait for a CPU after each
+/// handoff is a part of its price.
 fn without_queue(evidence: &Evidence<'_>, mut segments: Vec<SegmentId>) -> Vec<SegmentId> {
     let is_queued =
         |id: &SegmentId| evidence.of_segment(evidence.chain.segment(*id)).cause.is_runnable();
@@ -111,34 +119,51 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
         .filter_map(|wait| Some((wait.waker?, wait.duration)))
         .collect();
     let known = holders.len() as f64 / waits.len() as f64;
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{} waits {} for locks; {} waited {} times, {mean} on average; held by {}",
+        "{} waits {COST} of {whole} ({PERCENT}) for locks in `{}`: {} of {}, {mean} on average, \
+         held by {}",
         evidence.recording.process_name(process),
-        COST,
-        match waiters.len() {
-            1 => "one thread".to_owned(),
-            many => format!("{many} threads"),
-        },
-        waits.len(),
+        waiting_function(evidence, segments),
+        counted(waits.len(), "wait"),
+        counted(waiters.len(), "thread"),
         tally::named_by_time(evidence, holders),
     );
     let (why, fix) = if is_pause(evidence, segments) { PAUSE } else { ("", "") };
     let mut claim = Claim::new(&DOC, title, segments.to_vec())
+        .share_of(whole)
         .at(Site::WaitThenWork)
         .saying(why.to_owned(), fix.to_owned())
-        .fact("waits for locks that the run depended on", waits.len() as f64, "count")
+        .fact("waits for locks on the critical path", waits.len() as f64, "count")
         .time("mean length of a wait", mean)
-        .time("these waits together, of which only a part held the run up", waited)
+        .time("total length of these waits, of which only a part delayed the run", waited)
         .fact("threads that waited", waiters.len() as f64, "count")
         .facts(tally::done(evidence, segments, 3));
-    claim.confidence.lower("the holder is known for a part of the waits only", 0.7 + 0.3 * known);
+    claim.confidence.lower("the lock holder is unknown for some of the waits", 0.7 + 0.3 * known);
     Some(claim)
 }
 
-/// What to say of a lock whose holder sleeps.
+/// `1 wait`, `59 waits`.
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// The function in which threads wait longest for the locks.
+fn waiting_function(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Text {
+    let functions = tally::by(evidence, segments, |s| {
+        let wait = evidence.interval(evidence.dependent_wait(s)?);
+        let own = evidence.chores.application(wait.stack);
+        let own = own.filter(|frame| evidence.chores.is_application(*frame));
+        own.or_else(|| evidence.stacks.focus(wait.stack))
+    });
+    evidence.name(functions.first().map(|function| function.key))
+}
+
+/// Reason and fix for a lock whose holder sleeps.
 const PAUSE: (&str, &str) = (
-    "For most of that time the holder slept.",
-    "Let go of the lock before the pause, or do without the pause.",
+    "The lock holder slept for most of this time.",
+    "Release the lock before the sleep, or remove the sleep.",
 );
 
 /// True when the holder sleeps for most of the time that others wait for the lock.
@@ -150,7 +175,7 @@ fn is_pause(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
     evidence.total(&slept).0 * 2 > evidence.total(segments).0
 }
 
-/// The waits for locks, each once; not those that wait for the waiters in turn.
+/// The waits for locks, each once, without the waits for the waiting threads.
 fn waits(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<IntervalId> {
     let wait = |id: &SegmentId| evidence.dependent_wait(evidence.chain.segment(*id));
     let mut waits: Vec<IntervalId> = segments.iter().filter_map(wait).collect();
@@ -188,13 +213,9 @@ mod tests {
         let found = first(&convoy(1000), "lock-contention").expect("found");
         // The half of the run in which the joined thread holds the lock itself is its own work.
         assert_eq!(found.cost.0 / 1_000_000, 100);
-        assert!(
-            found
-                .title
-                .contains("one thread waited 100 times, 1.00 ms on average; held by a (1001)"),
-            "{}",
-            found.title
-        );
+        let title = "server (100) waits 100 ms of 200 ms (50 %) for locks in `program!update`: \
+                     100 waits of 1 thread, 1.00 ms on average, held by a (1001)";
+        assert_eq!(found.title, title);
         assert_eq!(&*found.at[0].function, "update", "who waits comes first");
         assert_eq!(&*found.at[1].function, "grow", "then what the holder does");
     }
@@ -274,7 +295,7 @@ mod tests {
         let found = first(&recording, "lock-contention").expect("found");
         assert!(first(&recording, "poll-sleep-loop").is_none());
         assert_eq!(&*found.at[0].function, "update", "not the join: {:?}", found.at);
-        assert!(found.title.contains("one thread waited 50 times, 2.00 ms"), "{}", found.title);
+        assert!(found.title.contains("50 waits of 1 thread, 2.00 ms"), "{}", found.title);
     }
 
     #[test]
@@ -363,7 +384,7 @@ mod tests {
             assert!(first(&sleep, "lock-contention").is_some_and(|f| f.share > 0.5), "{stack}");
             assert!(first(&sleep, "poll-sleep-loop").is_none());
             let why = first(&sleep, "lock-contention").map(|f| f.why).unwrap_or_default();
-            assert!(why.starts_with("For most of that time the holder slept."), "{why}");
+            assert!(why.starts_with("The lock holder slept for most of this time."), "{why}");
         }
         let condition = "clone3;update;libc.so.6!pthread_cond_wait;k:futex_do_wait";
         let named = turns(3, condition, Cause::CpuUser, "clone3;update;grow");

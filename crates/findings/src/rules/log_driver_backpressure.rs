@@ -1,34 +1,44 @@
-//! `log-driver-backpressure`: printing waits for the engine's log driver.
+//! `log-driver-backpressure`: a program waits to print because the engine reads too slowly.
 
 use culprit_model::{Cause, Interval, LossKind, Text, ThreadId};
 
 use crate::evidence::{Evidence, Segment};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
 
 /// The rule.
 pub(crate) struct LogDriverBackpressure;
 
-/// How the places begin whose commands an engine starts, with pipes of its own for what they print.
+/// Prefixes of places where an engine starts the command and reads its output through pipes.
 const ENGINES: [&str; 3] = ["docker:", "podman:", "container:"];
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "log-driver-backpressure",
     group: Group::Container,
     specificity: Specificity::Mechanism,
-    claim: "What the program prints is taken away more slowly than it is printed, so printing waits.",
-    signature: "In a container, blocked in a write to a full pipe that somebody outside the recording \
-                empties, on the measured thing's path: every pipe within the container has both of its \
-                ends in the recording. `culprit bench log`: lines to standard output with the engine's \
-                log driver against the same container without one, round by round.",
-    why: "Standard output of a container is a pipe to the engine, which formats and writes each line \
-          (json-file: one JSON object a line). When the pipe is full, the program's write blocks, and in \
-          most programs a lock of the logger with it.",
-    fix: "Print less, or to a file in a volume; let the engine buffer (`--log-opt mode=non-blocking \
-          --log-opt max-buffer-size=4m`, which drops lines when it is full), or choose another driver \
-          (`--log-driver local`).",
-    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink. culprit bench log \
-            --place docker:IMAGE,log=none --place docker:IMAGE measures what the driver adds to a line",
+    claim: "The program waits to print because the container engine reads its output too slowly.",
+    signature: "In a container, a thread on the critical path is blocked writing to a full pipe. \
+                The reader of the pipe was not recorded, so it runs outside the container. \
+                `culprit bench log` compares lines printed with the engine's log driver and \
+                without one, round by round.",
+    not_reported: &[
+        "a pipe between two processes of the container (`pipe-backpressure`)",
+        "a pipe of a program outside a container (`pipe-backpressure`)",
+        "recordings without wakeups: the reader of a pipe is unknown",
+    ],
+    why: "The standard output of a container is a pipe to the engine. The engine formats and \
+          writes each line (`json-file`: one JSON object a line). When the pipe is full, the \
+          program's write blocks, in most programs while it holds the logger's lock.",
+    fix: &[
+        "Print fewer lines, for example with a less verbose log level.",
+        "Write the log to a file in a volume.",
+        "Let the engine buffer lines: `--log-opt mode=non-blocking --log-opt max-buffer-size=4m` \
+         (a full buffer drops lines).",
+        "Choose another log driver: `--log-driver local`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink (the driver \
+            alone: culprit bench log --place docker:IMAGE,log=none --place docker:IMAGE)",
     thresholds: &[],
 };
 
@@ -36,7 +46,7 @@ impl Rule for LogDriverBackpressure {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let recording = evidence.recording;
         let inside = ENGINES.iter().any(|engine| recording.meta.place.starts_with(engine));
-        // Without wakeups nobody knows who empties a pipe.
+        // Without wakeups the reader of a pipe is unknown.
         let blind = recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing);
         if !inside || blind {
             return Vec::new();
@@ -65,11 +75,14 @@ fn told(evidence: &Evidence<'_>, t: Tally<ThreadId>) -> Claim {
         Some(name) => format!("the engine's log reader ({name})"),
         None => "the engine's log reader".to_owned(),
     };
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{} waits {COST} to print: the pipe is full, and {reader} empties it from outside the container",
-        evidence.recording.thread_name(t.key)
+        "{} waits {COST} of {whole} ({PERCENT}) in `{}` to print: its output pipe is full until \
+         {reader} empties it",
+        evidence.recording.thread_name(t.key),
+        kernel_time::caller(evidence, &t.segments),
     );
-    Claim::new(&DOC, title, t.segments).at(Site::Entry).sure(0.85).fact(
+    Claim::new(&DOC, title, t.segments).share_of(whole).at(Site::Entry).sure(0.85).fact(
         "waits for room in the pipe",
         waits.len() as f64,
         "count",
@@ -100,6 +113,11 @@ mod tests {
     fn a_pipe_that_is_emptied_from_outside_a_container_is_the_engines() {
         let found = first(&printing("docker:x", false), "log-driver-backpressure").expect("found");
         assert_eq!(found.cost.0, 800_000_000);
+        assert!(
+            found.title.starts_with("spam (100) waits 800 ms of 1.00 s (80 %) in `program!print`"),
+            "{}",
+            found.title
+        );
         assert!(found.title.contains("the engine's log reader (shim)"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "print");
     }

@@ -1,16 +1,17 @@
-//! `major-page-faults`: blocked in page faults that read from disk.
+//! `major-page-faults`: threads wait in page faults that read from disk.
 
 use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Interval, Nanos, Text, ThreadId, Time};
 
 use crate::evidence::{Evidence, Family, IntervalId, SegmentId};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::kernel_time;
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
 
 /// The rule.
 pub(crate) struct MajorPageFaults;
 
-/// Faults from which a pattern, not a single page, is told.
+/// Page faults from which the pattern, not a single page, is reported.
 const MIN_FAULTS: u64 = 10;
 
 /// How many files are listed.
@@ -20,24 +21,33 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "major-page-faults",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "Threads wait for pages of mapped files, or of swap, to be read from disk one after \
-            the other.",
-    signature: "Blocked under a page fault that reads, on the measured thing's path, or in the kernel for \
-                it where the device answers before anyone waits; the fault's address tells the file.",
-    why: "A fault fetches one page, or a small window around it, and the thread waits for it: 72 us a \
-          page cold against 1 us warm. Code, libraries and mapped data that are not in the page \
-          cache are read in the order in which they are touched.",
-    fix: "Read the file sequentially before use (read, MAP_POPULATE, madvise WILLNEED), keep it in the \
-          page cache (a warm-up run, vmtouch), make it smaller, use huge pages where the file \
-          system has them, or raise the memory limit when the cache is dropped because of it. Swapped memory needs more RAM or less of it in use.",
-    check: "culprit record -o second.culprit -- CMD; a second run with a warm cache must not show it",
+    claim: "Threads wait while pages of mapped files, or of swap, are read from disk one after the \
+            other.",
+    signature: "A thread on the critical path is blocked in a page fault that reads from disk. If \
+                the disk answers before the thread blocks, the kernel's work for the fault counts. \
+                The address of the fault identifies the file.",
+    not_reported: &[],
+    why: "A fault reads one page, or a small window around it, and the thread waits for it. A page \
+          takes 72 us from disk and 1 us from the page cache. Code, libraries and data that are \
+          not in the page cache are read in the order of their first touch.",
+    fix: &[
+        "Read the file sequentially before use: `read`, `MAP_POPULATE` or \
+         `madvise(MADV_WILLNEED)`.",
+        "Keep the file in the page cache: make a warm-up run, or run `vmtouch -t FILE`.",
+        "Make the file smaller.",
+        "Use huge pages where the file system has them.",
+        "Raise the memory limit if the page cache is dropped because of it.",
+        "Add RAM or use less memory if the pages come from swap.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; with a warm page cache, `major-page-faults` \
+            must be gone from `culprit findings fixed.culprit`",
     thresholds: &[Threshold {
-        what: "faults that read",
+        what: "page faults that read from disk",
         value: MIN_FAULTS as f64,
         unit: "count",
-        reason: "Every start after an idle time reads a few pages; the listing share decides about \
-                 the rest.",
-        source: "cold mmap fault 72 to 77 us, warm 0.9 to 1.3 us, Linux 6.18",
+        reason: "Every start after an idle time reads a few pages. From here on, the share of the \
+                 run time decides whether the finding is listed.",
+        source: "fault on a mapped file: cold 72 to 77 us, warm 0.9 to 1.3 us, Linux 6.18",
     }],
 };
 
@@ -53,7 +63,7 @@ fn is_read_by_fault(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     }
 }
 
-/// How many faults that read the threads had that the time is of, from its first moment to its last.
+/// How many faults that read from disk the threads had, from their first segment to their last.
 fn faults(evidence: &Evidence<'_>, segments: &[SegmentId]) -> u64 {
     let mut spans: BTreeMap<ThreadId, (Time, Time)> = BTreeMap::new();
     for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
@@ -73,7 +83,7 @@ impl Rule for MajorPageFaults {
         let segments = evidence.segments(|_, i| is_read_by_fault(evidence, i));
         let cause = |w: &IntervalId| evidence.interval(*w).cause;
         let waits = evidence.waits(&segments).iter().filter(|w| cause(w) == Cause::Fault).count();
-        // Who is answered at once does not wait, and one wait may be for several faults.
+        // A fault that the disk answers at once has no wait; one wait may be for several faults.
         let faults = faults(evidence, &segments).max(waits as u64);
         if faults < MIN_FAULTS {
             return Vec::new();
@@ -96,23 +106,34 @@ impl Rule for MajorPageFaults {
         }
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let of = files.first().map_or_else(String::new, |(file, _)| format!(" of {file}"));
-        let title = format!("{faults} page faults{of} take {COST}");
+        let read = match &files[..] {
+            [] => String::new(),
+            [(file, _)] => format!(" {file}"),
+            [(file, _), ..] => format!(" {file} and others"),
+        };
+        let whole = evidence.chain.whole;
+        let title = format!(
+            "{faults} page faults take {COST} of {whole} ({PERCENT}) to read{read} from disk, \
+             mostly in `{}`",
+            kernel_time::caller(evidence, &segments)
+        );
         let mean = Nanos(waited.0 / (waits as u64).max(1));
         let mut claim = Claim::new(&DOC, title, segments)
-            .fact("page faults that read", faults as f64, "count")
-            .fact("waits for page faults", waits as f64, "count")
-            .time("waited for the disk", waited)
-            .time("time of one wait (mean)", mean)
+            .share_of(whole)
+            .fact("page faults that read from disk", faults as f64, "count")
+            .fact("waits in page faults", waits as f64, "count")
+            .time("time waiting for the disk", waited)
+            .time("mean length of a wait", mean)
             .facts(files.iter().take(MAX_FILES).map(|(file, time)| {
-                fact(format!("waited for pages of {file}"), time.0 as f64, "ns")
+                fact(format!("time waiting for pages of {file}"), time.0 as f64, "ns")
             }));
         if evidence.faults.count() == 0 {
-            claim.confidence.lower("faults were not recorded: the files are unknown", 0.9);
+            claim.confidence.lower("page faults were not recorded, so the files are unknown", 0.9);
         } else {
-            claim
-                .confidence
-                .lower("the file is known for a part only", 0.9 + 0.1 * known.share_of(waited));
+            claim.confidence.lower(
+                "the file is unknown for some of the waits",
+                0.9 + 0.1 * known.share_of(waited),
+            );
         }
         vec![claim]
     }
@@ -147,11 +168,9 @@ mod tests {
     fn waits_for_pages_are_told_by_file() {
         let found = first(&cold(100), "major-page-faults").expect("found");
         assert_eq!(found.cost.0, 100 * MS);
-        assert!(
-            found.title.contains("100 page faults of /data/table take 100 ms"),
-            "{}",
-            found.title
-        );
+        let title = "100 page faults take 100 ms of 200 ms (50 %) to read /data/table and others \
+                     from disk, mostly in `program!scan`";
+        assert_eq!(found.title, title);
         let of =
             |what: &str| found.evidence.iter().find(|e| e.what.contains(what)).map(|e| e.value);
         assert_eq!(of("/data/table"), Some(75e6));
@@ -185,7 +204,8 @@ mod tests {
         }
         let found = first(&scene.done(), "major-page-faults").expect("found");
         assert_eq!(found.cost.0, 220 * MS);
-        assert!(found.title.starts_with("100 page faults of /data/table"), "{}", found.title);
+        let title = "100 page faults take 220 ms of 320 ms (69 %) to read /data/table from disk";
+        assert!(found.title.starts_with(title), "{}", found.title);
     }
 
     #[test]

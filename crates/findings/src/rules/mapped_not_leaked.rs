@@ -10,7 +10,7 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 /// The rule.
 pub(crate) struct MappedNotLeaked;
 
-/// Pages of files from which somebody may take them for a leak.
+/// Resident pages of files that a user may take for a leak.
 const MIN_FILE: u64 = 256 << 20;
 
 /// Their share of all resident memory.
@@ -24,33 +24,39 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Memory,
     specificity: Specificity::Statement,
     claim: "Most of a process's resident memory is pages of mapped files: cache, not a leak.",
-    signature: "At its largest, two thirds or more of a process's resident memory are file-backed \
-                (`RssFile` in `/proc/PID/status`) and only the rest is its own (`RssAnon`, swap).",
-    why: "A page of a mapped file counts as resident in each process that touched it, but it is the \
-          page cache's: the kernel drops it when memory is short, after writing it back where it was \
-          changed, and reads it again when it is touched. What a process has to itself is its \
-          anonymous memory. Where dropped pages are soon needed again, `major-page-faults` and \
-          `memory-limit-reclaim` say so.",
-    fix: "Nothing has to be fixed. Watch private memory (RssAnon, or `anon` in the cgroup's \
-          memory.stat) instead of resident or working-set size, and set limits with room for the files \
-          that are hot. To keep the number small, read with pread or give pages back by madvise \
-          MADV_DONTNEED.",
-    check: "culprit record -o fixed.culprit -- CMD; private memory in `culprit findings fixed.culprit --all` must stay level",
+    signature: "At least two thirds of a process's resident memory are pages of files (`RssFile` \
+                in `/proc/PID/status`). The rest is its own memory (`RssAnon`, swap) or shared \
+                memory. The reading with the most file pages decides.",
+    not_reported: &[],
+    why: "A page of a mapped file counts as resident in each process that touched it, but it \
+          belongs to the page cache. When memory is short, the kernel drops such pages and reads \
+          them again on the next touch; it writes changed pages back first. If dropped pages are \
+          soon needed again, `major-page-faults` and `memory-limit-reclaim` report it.",
+    fix: &[
+        "Leave the program as it is: the kernel takes this memory back when it needs it.",
+        "Watch private memory (`RssAnon`, or `anon` in the cgroup's `memory.stat`), not resident \
+         or working-set size.",
+        "Set memory limits with room for the files in frequent use.",
+        "To reduce resident memory, read with `pread` or release pages with \
+         `madvise(MADV_DONTNEED)`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; private memory in `culprit findings \
+            fixed.culprit --all` must not grow",
     thresholds: &[
         Threshold {
             what: "resident pages of files",
             value: MIN_FILE as f64,
             unit: "bytes",
-            reason: "The code and libraries of the largest programs are 200 MiB; at half, every \
-                     browser and virtual machine for languages is told.",
+            reason: "The code and libraries of the largest programs take 200 MiB. At half, every \
+                     browser and every language runtime is reported.",
             source: "definition",
         },
         Threshold {
             what: "share of the resident memory",
             value: MIN_SHARE,
             unit: "share",
-            reason: "With twice as much of files as of its own, a process is misjudged by a factor of \
-                     three by who looks at resident memory.",
+            reason: "With twice as many file pages as private pages, resident memory is three \
+                     times the process's own memory.",
             source: "definition",
         },
     ],
@@ -76,22 +82,24 @@ fn told(
 ) -> Claim {
     let gib = |bytes: u64| format!("{:.2} GiB", bytes as f64 / f64::from(1 << 30));
     let title = format!(
-        "{} of the {} resident in {} are pages of mapped files, {} are its own",
+        "{}: {} of {} resident memory ({:.0} %) is pages of mapped files (cache, not a leak); {} \
+         is private",
+        evidence.recording.process_name(process),
         gib(largest.file),
         gib(largest.total()),
-        evidence.recording.process_name(process),
+        share(largest) * 100.0,
         gib(largest.private),
     );
     let first = readings.first().unwrap_or(largest);
     let most = readings.iter().map(|r| r.private).max().unwrap_or(largest.private);
     Claim::statement(&DOC, title, Severity::Info)
         .sure(0.95)
-        .fact("resident pages of mapped files at most", largest.file as f64, "bytes")
-        .fact("private memory then", largest.private as f64, "bytes")
-        .fact("share of the resident memory", share(largest), "share")
+        .fact("most resident pages of mapped files", largest.file as f64, "bytes")
+        .fact("private memory at that time", largest.private as f64, "bytes")
+        .fact("share of mapped files in the resident memory", share(largest), "share")
         .fact("pages of mapped files at the first reading", first.file as f64, "bytes")
         .fact("private memory at the first reading", first.private as f64, "bytes")
-        .fact("private memory at most", most as f64, "bytes")
+        .fact("most private memory", most as f64, "bytes")
         .facts(files(evidence, process))
 }
 
@@ -116,7 +124,9 @@ fn files(evidence: &Evidence<'_>, process: ProcessId) -> Vec<culprit_model::Evid
     let share = |count: u64| count as f64 / total.max(1) as f64;
     let listed = files.into_iter().take(LISTED);
     listed
-        .map(|(file, count)| fact(format!("share of file faults in {file}"), share(count), "share"))
+        .map(|(file, count)| {
+            fact(format!("share of page faults on files: {file}"), share(count), "share")
+        })
         .collect()
 }
 
@@ -140,7 +150,7 @@ mod tests {
         let found = first(&having(2048, 512), "mapped-not-leaked").expect("found");
         assert_eq!(found.severity, Severity::Info);
         assert!(
-            found.title.starts_with("2.00 GiB of the 2.50 GiB resident in database (100)"),
+            found.title.starts_with("database (100): 2.00 GiB of 2.50 GiB resident memory (80 %)"),
             "{}",
             found.title
         );

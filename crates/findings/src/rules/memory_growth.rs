@@ -1,12 +1,13 @@
-//! `memory-growth`: a process's private memory rises all through the recording.
+//! `memory-growth`: a process's private memory rises throughout the recording.
 //!
 //! ```text
 //! lows   |  .   |   .  |   .  |   :  |   :  |   :       each window's lowest reading
-//! window  start |  1   |  2   |  3   |  4   |  5        the start may fill what it likes
+//! window  start |  1   |  2   |  3   |  4   |  5        the start is left out
 //! ```
 //!
-//! A heap that is collected rises and falls, so the lowest reading of each window is compared; a
-//! cache that fills rises less and less. What the memory is for, no counter tells: a statement.
+//! A garbage-collected heap rises and falls, so the lowest readings of the windows are compared. A
+//! cache that fills rises less and less. No counter shows what the memory is for, so the finding is
+//! a statement.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +21,13 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 /// The rule.
 pub(crate) struct MemoryGrowth;
 
-/// Windows of equal length that a process's readings are cut into; the first is its start.
+/// Windows of equal length into which a process's readings are divided; the first is its start.
 const WINDOWS: usize = 6;
 
 /// Readings from which the lowest of a window means something: three a window.
 const MIN_READINGS: usize = 3 * WINDOWS;
 
-/// Bytes of growth from which it is told.
+/// Bytes of growth from which it is reported.
 const MIN_GROWTH: u64 = 16 << 20;
 
 /// The same as a share of what the process has at the end.
@@ -45,49 +46,60 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "memory-growth",
     group: Group::Memory,
     specificity: Specificity::Statement,
-    claim: "A process's private memory rises all through the recording.",
-    signature: "The lowest private memory (anonymous pages, swapped ones included) of each sixth of the \
-                time that a process was seen rises from the second to the last, by about as much each \
-                time. The functions are those that touched fresh anonymous pages.",
-    why: "Memory that is taken and not given back ends at a limit: reclaim and swap slow the process \
-          down before, the kernel ends it there. A command that ends by itself may simply need what \
-          it computes with, so for one of those this is only noted; for a service, rising at rest or \
-          under even load is a leak, or a cache without a bound.",
-    fix: "Look at what the functions below keep: entries that are added and never removed, \
-          listeners and buffers of requests that have ended. Bound caches by size or age; \
-          `culprit record --alloc` tells who allocates when the pages' first touch is not enough.",
-    check: "culprit record -o fixed.culprit -- CMD; private memory in `culprit findings fixed.culprit` must come to a level",
+    claim: "A process's private memory rises throughout the recording.",
+    signature: "The time in which the process was seen is divided into six windows. The lowest \
+                private memory (anonymous pages, swapped ones included) rises from the second \
+                window to the last, by similar steps. The listed functions touched the fresh \
+                anonymous pages.",
+    not_reported: &[
+        "memory that a process takes at its start",
+        "a heap that is collected and falls back",
+        "a cache that fills more and more slowly",
+    ],
+    why: "Memory that is never freed reaches a limit: reclaim and swap slow the process down, then \
+          the kernel kills it. In a service, growth at rest or under even load is a leak or an \
+          unbounded cache. A command that ends by itself may need the memory for its result, so \
+          there the finding is info.",
+    fix: &[
+        "Find entries that the listed functions add and never remove.",
+        "Remove the listeners and buffers of requests that have ended.",
+        "Bound each cache by size or age.",
+        "Run `culprit record --alloc` if the first touch of pages does not show who allocates.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `memory-growth` must be gone from `culprit \
+            findings fixed.culprit`",
     thresholds: &[
         Threshold {
             what: "readings of a process",
             value: MIN_READINGS as f64,
             unit: "count",
-            reason: "Three for each sixth of its time: with one, a heap that is collected now and then \
-                     seems to rise. They come five times a second, so shorter runs than 4 s are left out.",
+            reason: "Each sixth of the time needs three readings. With one, a heap that is \
+                     collected now and then seems to rise. There are five readings a second, so \
+                     runs under 4 s are left out.",
             source: "definition",
         },
         Threshold {
             what: "growth after the first sixth",
             value: MIN_GROWTH as f64,
             unit: "bytes",
-            reason: "Allocators and interpreters take memory in pieces of up to some megabytes, and \
-                     keep what they had. At half, slow starts are told.",
+            reason: "Allocators and interpreters take memory in pieces of up to some megabytes and \
+                     keep them. At half, slow starts are reported.",
             source: "glibc arenas (64 MiB reserved, touched as used), V8 semi-spaces (16 MiB)",
         },
         Threshold {
-            what: "share of the private memory at the end that was added",
+            what: "growth as a share of the private memory at the end",
             value: MIN_SHARE,
             unit: "share",
-            reason: "A process of gigabytes changes by some per cent as its load does.",
+            reason: "The memory of a process of gigabytes changes by some per cent with its load.",
             source: "definition",
         },
         Threshold {
-            what: "share of the mean step that each step must have",
+            what: "smallest step as a share of the mean step",
             value: MIN_STEP,
             unit: "share",
-            reason: "A cache that fills by chance hits adds less each time: seen for one and a half \
-                     of its time constants, its last step is half of the mean. A leak under even load \
-                     adds as much each time.",
+            reason: "A cache that fills by random hits adds less with each step. Seen for 1.5 of \
+                     its time constants, its last step is half of the mean step. A leak under even \
+                     load adds the same in each step.",
             source: "steps of 1 - exp(-t) over five windows",
         },
     ],
@@ -161,10 +173,11 @@ fn told(evidence: &Evidence<'_>, name: &str, grown: &[(ProcessId, Growth)]) -> C
         _ => format!("{} processes of {name}", grown.len()),
     };
     let touches = Touches::of(evidence, grown);
-    let most = touches.functions.first().map(|(name, _)| format!(", most in `{name}`"));
+    let most = touches.functions.first().map(|(name, _)| format!(", mostly in `{name}`"));
     let title = format!(
-        "private memory of {who} rises all through, by {} in {longest}{}",
+        "{who}: private memory rises steadily by {} (to {}) in {longest}{}",
         mib(bytes),
+        mib(of(|g| g.to.private)),
         most.unwrap_or_default()
     );
     let one_shot = evidence.chain.one_shot;
@@ -178,9 +191,9 @@ fn told(evidence: &Evidence<'_>, name: &str, grown: &[(ProcessId, Growth)]) -> C
         .sure(0.9)
         .fact("private memory after the start", of(|g| g.from.private) as f64, "bytes")
         .fact("private memory at the end", of(|g| g.to.private) as f64, "bytes")
-        .fact("growth a second", rate, "bytes/s")
+        .fact("growth per second", rate, "bytes/s")
         .fact(
-            "smallest step from one sixth of the time to the next",
+            "smallest growth from one sixth of the time to the next",
             of(|g| g.least) as f64,
             "bytes",
         )
@@ -190,9 +203,11 @@ fn told(evidence: &Evidence<'_>, name: &str, grown: &[(ProcessId, Growth)]) -> C
         fact(format!("share of fresh pages touched in {name}"), count as f64 / whole, "share")
     }));
     if one_shot {
-        claim.confidence.lower("a command that ends by itself may need what it keeps", 0.8);
+        claim.confidence.lower("a command that ends by itself may need this memory", 0.8);
     } else if longest < WARM {
-        claim.confidence.lower(format!("only {longest} were seen: it may be a start"), 0.7);
+        claim
+            .confidence
+            .lower(format!("only {longest} of growth was seen: it may be the start-up"), 0.7);
     }
     claim
 }
@@ -202,7 +217,7 @@ fn mib(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// Who touched fresh anonymous pages while the memory rose.
+/// The functions that touched fresh anonymous pages while the memory rose.
 #[derive(Default)]
 struct Touches {
     /// By function, the most first.
@@ -246,7 +261,8 @@ impl Touches {
     }
 }
 
-/// The application's function that called the library which touched a page, else the one that did.
+/// The application's function that called the library which touched a page, else the function that
+/// touched it.
 fn toucher(evidence: &Evidence<'_>, stack: StackId) -> Option<FrameId> {
     evidence.chores.caller(Some(stack)).or_else(|| evidence.stacks.focus(Some(stack)))
 }
@@ -296,7 +312,7 @@ mod tests {
         let recording = touched(program(|at| 20 + 2 * at), Scene::running);
         let found = first(&recording, "memory-growth").expect("found");
         assert_eq!(found.severity, Severity::Low, "it was seen for 10 s");
-        assert!(found.title.ends_with("most in `program!remember`"), "{}", found.title);
+        assert!(found.title.ends_with(" s, mostly in `program!remember`"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "remember");
         assert_eq!(found.cost, Nanos::ZERO);
     }

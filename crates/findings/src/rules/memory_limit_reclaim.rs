@@ -1,19 +1,19 @@
-//! `memory-limit-reclaim`: threads free memory, or wait for it, before they are given more.
+//! `memory-limit-reclaim`: threads must free memory, or wait for it, before they get more.
 
 use culprit_model::{Cause, ProcessId, counter_names};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 
 /// The rule.
 pub(crate) struct MemoryLimitReclaim;
 
-/// Share of what was fetched from storage that must have been fetched before, and dropped at the limit,
-/// for waits for files to be the limit's.
+/// Share of the data read from storage that the limit must have dropped before, for waits for files
+/// to count as the limit's.
 const MIN_AGAIN: f64 = 0.5;
 
-/// The smallest page of a file, bytes: with larger ones more was read again than is told.
+/// The smallest page of a file, bytes: with larger pages, more was read again than is counted.
 const PAGE: f64 = 4096.0;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
@@ -22,32 +22,39 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Mechanism,
     claim: "Threads must free memory before they get more: the container's limit, or the machine's \
             memory, is reached.",
-    signature: "CPU time and waits in the kernel's direct reclaim, on the measured thing's path, below \
-                an allocation, a page fault or a read; the cgroup's counter of limit hits, where it was \
-                read, tells whose limit it was. Where most of what is fetched from storage was dropped at \
-                the limit before (the cgroup's counter of refaults), the waits for it, too.",
-    why: "At the limit each allocation first looks for pages to drop or swap; what is dropped is often \
-          the program's own code and the files that it reads next, which then come from disk again.",
-    fix: "Raise the memory limit, or use less: smaller heaps and caches, fewer workers, files read in \
-          pieces and dropped (posix_fadvise DONTNEED). Let reclaim begin earlier in the background \
-          (memory.high), and protect what is needed (memory.low).",
-    check: "culprit record -o fixed.culprit -- CMD; the cgroup's count of limit hits (`max` in memory.events, memory.failcnt \
-            of version 1) must stop growing",
+    signature: "CPU time and waits on the critical path in the kernel's direct reclaim, below an \
+                allocation, a page fault or a read. The cgroup's counter of limit hits, where it \
+                was read, shows whose limit it was. If most data read from storage had been \
+                dropped at the limit (the cgroup's refault counter), the waits for it count too.",
+    not_reported: &["waits for files that are read for the first time"],
+    why: "At the limit, each allocation must first find pages to drop or to swap. The dropped \
+          pages are often the program's own code and the files that it reads next. These must then \
+          be read from disk again.",
+    fix: &[
+        "Raise the memory limit of the container: `--memory SIZE`.",
+        "Use less memory: smaller heaps and caches, fewer workers.",
+        "Read files in pieces and drop each piece: `posix_fadvise(POSIX_FADV_DONTNEED)`.",
+        "Set `memory.high`, so that reclaim starts earlier and in the background.",
+        "Protect the memory that is needed: set `memory.low`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cgroup's count of limit hits (`max` in \
+            `memory.events`, `memory.failcnt` in version 1) must stop growing",
     thresholds: &[
         Threshold {
             what: "clock samples and waits",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "With ten the time is known to a third; the limit is touched now and then by every \
-                     container that reads files, as the page cache counts.",
+            reason: "Ten give the time to within a third. Every container that reads files reaches \
+                     its limit now and then, because the page cache counts.",
             source: "Linux admin-guide/cgroup-v2: memory.max",
         },
         Threshold {
-            what: "share of what is fetched from storage that was in memory before",
+            what: "share of the data read from storage that was in memory before",
             value: MIN_AGAIN,
             unit: "share",
-            reason: "A file larger than the limit that is read once hits the limit, too, and nothing is \
-                     fetched twice; from half on most waits would not be without the limit.",
+            reason: "A file larger than the limit hits the limit even if it is read once, but \
+                     nothing is read twice. From half on, most waits would not occur without the \
+                     limit.",
             source: "Linux mm/workingset.c: workingset_refault_file",
         },
     ],
@@ -76,8 +83,8 @@ fn is_fetch(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     doing.cause == Cause::Disk && (within(Family::ReadMiss) || within(Family::FileFault))
 }
 
-/// How many pages the cgroup fetched from storage again because the limit had them dropped; none where
-/// it has no limit, did not hit it, or fetched most of what it read for the first time.
+/// How many pages the cgroup read from storage again after the limit had dropped them. `None` if it
+/// has no limit, did not hit it, or read most of its data for the first time.
 fn read_again(evidence: &Evidence<'_>) -> Option<u64> {
     let growth = |process, name| evidence.counters.growth(process, name).map(|g| g.value);
     evidence.counters.last(None, counter_names::MEMORY_LIMIT_BYTES)?;
@@ -106,29 +113,30 @@ fn told(
         None => "memory is short".to_owned(),
     };
     let what = match again {
-        Some(_) => "freeing memory and reading again what was dropped",
+        Some(_) => "freeing memory and reading dropped files again",
         None => "freeing memory",
     };
-    let title = format!("{name}: {what} takes {COST}, most in `{caller}`: {whose}");
+    let run = evidence.chain.whole;
+    let title =
+        format!("{name}: {what} takes {COST} of {run} ({PERCENT}), mostly in `{caller}`; {whose}");
     let facts = kernel_time::facts(evidence, &segments);
     let waited = kernel_time::waited(evidence, &segments);
     let mut claim = Claim::new(&DOC, title, segments)
         .at(Site::Entry)
+        .share_of(run)
         .time("time in direct reclaim", freeing)
-        .time("of it waiting", waited)
+        .time("time blocked, not on a CPU", waited)
         .facts(facts);
     if let Some(pages) = again {
-        claim = claim.time("waits for what was dropped", whole.saturating_sub(freeing)).fact(
-            "pages of files read again after they were dropped",
-            pages as f64,
-            "count",
-        );
+        claim = claim
+            .time("time waiting to read dropped pages again", whole.saturating_sub(freeing))
+            .fact("file pages read again after they were dropped", pages as f64, "count");
     }
     if let Some(limit) = limit {
         claim = claim.fact("memory limit of the cgroup", limit as f64, "bytes");
     }
     if hits.is_none() {
-        claim.confidence.lower("whose memory is short was not counted", 0.85);
+        claim.confidence.lower("no counter shows whose memory was short", 0.85);
     }
     claim
 }
@@ -157,7 +165,9 @@ mod tests {
         let recording = limited("try_to_free_mem_cgroup_pages");
         let found = first(&recording, "memory-limit-reclaim").expect("found");
         assert_eq!(found.cost.0, 250_000_000);
-        assert!(found.title.contains("memory limit was hit 300 times"), "{}", found.title);
+        let title = "importer (100): freeing memory takes 250 ms of 500 ms (50 %), mostly in \
+                     `program!grow`; the cgroup's memory limit was hit 300 times";
+        assert_eq!(found.title, title);
         assert_eq!(told(&recording), ["hot-function 250", "memory-limit-reclaim 250"]);
     }
 
@@ -182,7 +192,7 @@ mod tests {
     fn waits_for_what_the_limit_dropped_are_the_limits_and_first_reads_are_not() {
         let found = first(&scanning(76_800), "memory-limit-reclaim").expect("found");
         assert_eq!(found.cost.0, 250_000_000);
-        assert!(found.title.contains("reading again what was dropped"), "{}", found.title);
+        assert!(found.title.contains("reading dropped files again"), "{}", found.title);
         assert_eq!(
             first(&scanning(2_000), "memory-limit-reclaim").expect("found").cost.0,
             50_000_000

@@ -1,10 +1,10 @@
-//! `metadata-storm`: making, renaming and removing files takes much of the time.
+//! `metadata-storm`: creating, renaming and removing files takes much of the time.
 
 use culprit_model::Nanos;
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 
 /// The rule.
 pub(crate) struct MetadataStorm;
@@ -16,35 +16,44 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "metadata-storm",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "The program makes, renames, removes or changes the attributes of many files, and that, \
-            not their data, takes the time.",
-    signature: "CPU time and waits inside the kernel's create, mkdir, rename, link, unlink, rmdir, \
-                truncate, chmod and chown, on the measured thing's path, with the function that \
-                calls. How many calls there were is not recorded.",
-    why: "Each of these changes a folder and an inode, and on most file systems the journal: 5 to 50 \
-          us on a local disk, more in a folder of many entries, on a layered file system (which \
-          may copy the file first) or a shared one, and while the journal is full.",
-    fix: "Keep many small things in one file (a database, an archive, a log with an index), write files \
-          where they belong instead of renaming each, remove a whole folder at once in the background, \
-          set owners and modes when files are made, and keep what need not survive on a tmpfs.",
-    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink",
+    claim: "The program creates, renames, removes or changes the attributes of many files; this \
+            takes the time, not the files' data.",
+    signature: "CPU time and waits on the critical path inside the kernel's create, mkdir, rename, \
+                link, unlink, rmdir, truncate, chmod and chown. The finding names the function \
+                that calls. The number of calls is not recorded.",
+    not_reported: &[
+        "copies of files to an overlay's upper layer (`overlay-copy-up`)",
+        "flushes of files to disk (`fsync-storm`)",
+    ],
+    why: "Each of these calls changes a folder, an inode and, on most file systems, the journal. \
+          On a local disk this takes 5 to 50 us. It takes longer in large folders, on shared or \
+          layered file systems (which may copy the file first), and while the journal is full.",
+    fix: &[
+        "Keep many small items in one file: a database, an archive, or a log with an index.",
+        "Write files where they belong instead of renaming each one.",
+        "Remove a whole folder at once, in the background.",
+        "Set owners and modes when the files are created.",
+        "Keep temporary files on a tmpfs.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `metadata-storm` in `culprit \
+            findings fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "clock samples and waits",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "With ten the time is known to a third; a program that makes its output and some \
-                     temporary files is not seen.",
+            reason: "Ten give the time to within a third. A program that creates its output and \
+                     some temporary files has fewer.",
             source: "Poisson distribution",
         },
         Threshold {
-            what: "share of the wall time at which it is listed",
+            what: "share of the wall time from which it is listed",
             value: MIN_STORM,
             unit: "share",
-            reason: "A compiler's temporary files take less than 0.1 % of its run; at double a program that \
-                     saves each record in a file of its own goes unsaid while it computes as well.",
-            source: "create, rename and unlink of 25,000 files of 8 bytes: 57 us of CPU time a file, \
-                     Linux 6.18, ext4",
+            reason: "A compiler's temporary files take less than 0.1 % of its run. At double, a \
+                     program that computes and saves each record in its own file is missed.",
+            source: "creating, renaming and removing 25,000 files of 8 bytes: 57 us of CPU time a \
+                     file, Linux 6.18, ext4",
         },
     ],
 };
@@ -74,13 +83,17 @@ impl Rule for MetadataStorm {
 
 fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Nanos) -> Claim {
     let caller = kernel_time::caller(evidence, &segments);
-    let title =
-        format!("{name}: making, renaming and removing files takes {COST}, most from `{caller}`");
+    let whole = evidence.chain.whole;
+    let title = format!(
+        "{name}: creating, renaming and removing files takes {COST} of {whole} ({PERCENT}), mostly \
+         from `{caller}`"
+    );
     let claim = Claim::new(&DOC, title, Vec::new())
+        .share_of(whole)
         .at(Site::Entry)
         .sure(0.9)
-        .time("time in the kernel's changes of folders and files", total)
-        .time("of it waiting", kernel_time::waited(evidence, &segments))
+        .time("kernel time for changes of files and folders", total)
+        .time("of this, blocked", kernel_time::waited(evidence, &segments))
         .facts(kernel_time::facts(evidence, &segments));
     Claim { segments, listed_from: MIN_STORM, ..claim }
 }
@@ -115,7 +128,11 @@ mod tests {
     fn a_file_for_each_entry_is_told_and_the_look_ups_are_not_counted_twice() {
         let found = first(&cache(50), "metadata-storm").expect("found");
         assert_eq!(found.cost.0, 450_000_000);
-        assert!(found.title.contains("most from `program!store`"), "{}", found.title);
+        assert!(
+            found.title.ends_with("450 ms of 500 ms (90 %), mostly from `program!store`"),
+            "{}",
+            found.title
+        );
         assert!(found.evidence.iter().any(|e| e.what.contains("called from program!drop")));
         assert_eq!(told(&cache(50)), ["metadata-storm 450", "path-lookup-storm 50"]);
     }

@@ -1,40 +1,47 @@
-//! `name-lookup-wait`: waits inside the functions that resolve names.
+//! `name-lookup-wait`: threads wait inside the functions that resolve names.
 
 use culprit_model::{Nanos, ThreadId};
 
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
 use crate::kernel_time;
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
 
 /// The rule.
 pub(crate) struct NameLookupWait;
 
-/// A wait of a look-up from which it was for a resend, not for an answer.
+/// Length from which a lookup's wait was for a timeout and a resend, not for an answer.
 const RESEND: Nanos = Nanos(900_000_000);
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "name-lookup-wait",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "A thread waits for the address of a host, or for another name, to be looked up.",
-    signature: "Blocked inside the functions that resolve names (getaddrinfo, the resolver, the name \
-                service's modules, Go's resolver), on the measured thing's path. Which server was \
-                asked for which name is not recorded.",
-    why: "A look-up asks servers over the network, one after the other, for each search domain and for \
-          both kinds of address; one that does not answer costs 5 s before the next is asked. \
-          Containers often have a search list (ndots:5) that turns one name into ten questions.",
-    fix: "Keep connections and addresses, use names with a final dot or ndots:1, remove dead servers \
-          from resolv.conf, run a cache on this machine (systemd-resolved, nscd, a DNS cache beside the \
-          containers); for lost parallel questions `options single-request-reopen` or TCP.",
-    check: "culprit record -o fixed.culprit -- CMD; waits under getaddrinfo in `culprit callees \
-            fixed.culprit --metric blocked` must shrink",
+    claim: "A thread waits while the address of a host, or another name, is looked up.",
+    signature: "A thread on the critical path is blocked inside functions that resolve names: \
+                `getaddrinfo`, the C library's resolver and name service modules, Go's resolver. \
+                The recording does not show which server was asked, or for which name.",
+    not_reported: &[],
+    why: "A lookup asks servers over the network one after the other, for each search domain and \
+          for both kinds of address. A server that does not answer costs 5 s before the next one \
+          is asked. Containers often have a search list (`ndots:5`) that turns one name into ten \
+          queries.",
+    fix: &[
+        "Keep connections and resolved addresses.",
+        "Use names with a final dot, or set `options ndots:1` in `resolv.conf`.",
+        "Remove servers that do not answer from `resolv.conf`.",
+        "Run a cache on this machine: `systemd-resolved`, `nscd`, or a DNS cache beside the \
+         containers.",
+        "If parallel queries get lost, set `options single-request-reopen` or use TCP.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `name-lookup-wait` in `culprit \
+            findings fixed.culprit` must shrink",
     thresholds: &[Threshold {
-        what: "one wait that was for a timeout, not for an answer",
+        what: "length of a wait that was for a timeout, not for an answer",
         value: RESEND.0 as f64,
         unit: "ns",
-        reason: "Servers answer within 0.2 s, also distant ones; resolvers ask again after 5 s, or \
-                 after 1 s where the interval is set lower.",
+        reason: "Servers answer within 0.2 s, distant ones too. Resolvers ask again after 5 s, or \
+                 after 1 s if the timeout is set lower.",
         source: "resolv.conf(5): timeout, 5 s by default",
     }],
 };
@@ -66,22 +73,28 @@ fn told(
     let waits = evidence.waits(&segments);
     let resends = waits.iter().filter(|w| evidence.interval(**w).duration >= RESEND).count();
     let caller = kernel_time::caller(evidence, &segments);
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{} waits {COST} for names to be looked up, most from `{caller}`",
+        "{} waits {COST} of {whole} ({PERCENT}) to resolve names, mostly from `{caller}`",
         evidence.recording.thread_name(waiter)
     );
     let mean = Nanos(total.0 / (waits.len() as u64).max(1));
     let here = if resends > 0 {
-        format!("{resends} of the waits took a resolver's timeout: a server does not answer.")
+        format!(
+            "{resends} of {} waits lasted as long as a resolver's timeout: a server does not \
+             answer.",
+            waits.len()
+        )
     } else {
         String::new()
     };
     Claim::new(&DOC, title, segments)
+        .share_of(whole)
         .at(Site::Entry)
         .saying(here, String::new())
         .fact("waits in the resolver", waits.len() as f64, "count")
-        .fact("of these as long as a timeout", resends as f64, "count")
-        .time("time of one (mean)", mean)
+        .fact("of these, as long as a timeout", resends as f64, "count")
+        .time("mean length of a wait", mean)
 }
 
 #[cfg(test)]
@@ -110,11 +123,14 @@ mod tests {
         for resolver in resolvers {
             let found = first(&asking(resolver), "name-lookup-wait").expect(resolver);
             assert_eq!(found.cost.0, 5_020_000_000);
-            assert!(found.why.starts_with("1 of the waits took a resolver's timeout"));
+            assert!(found.why.starts_with("1 of 2 waits lasted as long as a resolver's timeout"));
             assert_eq!(told(&asking(resolver))[0], "name-lookup-wait 5020");
         }
         let found = first(&asking(resolvers[0]), "name-lookup-wait").expect("found");
         assert_eq!(&*found.at[0].function, "fetch");
+        let title = "client (100) waits 5.02 s of 5.04 s (100 %) to resolve names, mostly from \
+                     `program!fetch`";
+        assert_eq!(found.title, title);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use culprit_model::{Cause, Nanos, ProcessId, Text, Time};
 
 use crate::evidence::relation::is_descendant;
 use crate::evidence::{Evidence, Segment, SegmentId};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally;
 
 /// The rule.
@@ -15,7 +15,7 @@ pub(crate) struct NeighbourCpu;
 /// Share of a wait for a CPU in which a neighbour must have had it.
 const MIN_HAD: f64 = 0.5;
 
-/// Share of the time that counts from which it is listed, as for `run-queue`.
+/// Share of the counted time from which it is listed, as for `run-queue`.
 const MIN_QUEUED: f64 = 0.05;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
@@ -24,39 +24,48 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Pattern,
     claim: "Another program on this machine or in this container used the CPU that ready threads \
             waited for.",
-    signature: "Ready and not running, while on the CPU that the thread had left another recorded \
-                program ran that neither started it nor was started by it. Programs outside the \
-                recording are not seen: `run-queue` tells of them.",
-    why: "The scheduler divides a CPU among all that want it, by weight: a neighbour with as much weight \
-          takes half.",
-    fix: "Move the neighbour to other CPUs or another machine (cpuset, taskset), lower its weight (nice, \
-          cpu.weight) or limit it (cpu.max), or run it at another time.",
-    check: "record again without the neighbour, or with it moved; this finding must be gone",
+    signature: "A thread was ready but not running, while another recorded program ran on the CPU \
+                that the thread had left. Neither program started the other.",
+    not_reported: &[
+        "a program outside the recording (`run-queue`)",
+        "another process of the same program, or one that either program started (`run-queue`)",
+        "recordings of one command's whole life (`culprit record -- CMD`)",
+    ],
+    why: "The scheduler divides a CPU among all ready threads, by weight. A neighbour of the same \
+          weight takes half.",
+    fix: &[
+        "Move the neighbour to other CPUs (`taskset`, a cpuset) or to another machine.",
+        "Lower the neighbour's weight: `nice` or `cpu.weight`.",
+        "Limit the neighbour's CPU time: `cpu.max`.",
+        "Run the neighbour at another time.",
+    ],
+    check: "culprit record --all --duration 10 -o fixed.culprit; with the neighbour moved or \
+            stopped, `neighbour-cpu` must be gone from `culprit findings fixed.culprit`",
     thresholds: &[
         Threshold {
             what: "share of a wait in which the neighbour had the CPU",
             value: MIN_HAD,
             unit: "share",
-            reason: "A thread may be moved to another CPU while it waits; whoever had the one that it \
-                     left for more than half of the wait is the likely reason.",
+            reason: "A waiting thread may be moved to another CPU. The program that ran for more \
+                     than half of the wait on the CPU that the thread left is the likely reason.",
             source: "definition",
         },
         Threshold {
-            what: "share of the time that counts at which it is listed",
+            what: "share of the counted time from which it is listed",
             value: MIN_QUEUED,
             unit: "share",
-            reason: "Every wakeup costs some us of queue on an idle machine too.",
+            reason: "Each wakeup costs some microseconds of run queue, on an idle machine too.",
             source: "definition",
         },
     ],
 };
 
-/// Who ran on each CPU, in order of time.
+/// The processes that ran on each CPU, in order of time.
 type Cpus = BTreeMap<u32, Vec<(Time, Time, ProcessId)>>;
 
 impl Rule for NeighbourCpu {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        // What a command started are no neighbours of it, and nothing else was recorded.
+        // Processes that a command started are not its neighbours, and nothing else was recorded.
         if evidence.chain.one_shot {
             return Vec::new();
         }
@@ -83,7 +92,7 @@ fn cpus(evidence: &Evidence<'_>) -> Cpus {
     cpus
 }
 
-/// The program, no relation of the waiting one, that had the CPU for most of a wait.
+/// The program that had the CPU for most of a wait and is not related to the waiting one.
 fn neighbour(evidence: &Evidence<'_>, cpus: &Cpus, segment: &Segment) -> Option<Text> {
     let interval = evidence.of_segment(segment);
     let (from, to) = (segment.start, segment.start + segment.length);
@@ -113,11 +122,16 @@ fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Na
     let waiting =
         tally::by(evidence, &segments, |s| Some(evidence.process(evidence.of_segment(s).thread)));
     let whom: Vec<_> = waiting.iter().map(|t| evidence.recording.process_name(t.key)).collect();
-    let title = format!("{} waits {COST} for a CPU that {name} used", tally::named(whom));
+    let whole = evidence.chain.whole;
+    let title = format!(
+        "{} waits {COST} of {whole} ({PERCENT}) for a CPU on which {name} runs",
+        tally::named(whom)
+    );
     let claim = Claim::new(&DOC, title, segments)
+        .share_of(whole)
         .sure(0.85)
-        .time(format!("time ready while {name} had the CPU"), total)
-        .fact("CPUs", f64::from(evidence.recording.meta.cpus), "count");
+        .time(format!("time ready but not running while {name} had the CPU"), total)
+        .fact("CPUs of the machine", f64::from(evidence.recording.meta.cpus), "count");
     Claim { listed_from: MIN_QUEUED, ..claim }
 }
 
@@ -147,7 +161,9 @@ mod tests {
         assert!(told.contains(&"neighbour-cpu 400".to_owned()), "{told:?}");
         assert!(!told.iter().any(|t| t.starts_with("run-queue")), "{told:?}");
         let found = first(&recording, "neighbour-cpu").expect("found");
-        assert!(found.title.contains("waits 600 ms for a CPU that server used"), "{}", found.title);
+        let title = &found.title;
+        assert!(title.starts_with("batch (101) waits 600 ms of "), "{title}");
+        assert!(title.ends_with(" for a CPU on which server runs"), "{title}");
     }
 
     #[test]

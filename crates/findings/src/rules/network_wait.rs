@@ -1,9 +1,9 @@
-//! `network-wait`: blocked in receive, send or connect towards a peer.
+//! `network-wait`: a thread is blocked in receive, send or connect towards a peer.
 
 use culprit_model::{Evidence as Fact, Interval, Nanos, Text, ThreadId, Time};
 
 use crate::evidence::{Evidence, Family, Relation, Segment};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, fact};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, fact};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -13,23 +13,30 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "network-wait",
     group: Group::Waiting,
     specificity: Specificity::Relation,
-    claim: "A thread waits for a peer: to answer, to take data, or to accept a connection.",
-    signature: "Blocked in a socket's receive, send or connect, or in a poll that a socket's data \
-                ended, on the measured thing's path. A peer on this machine is whoever ended the \
-                wait; what it did meanwhile fills the time.",
-    why: "The caller does nothing else until the answer is there, so each exchange costs a round \
-          trip and the peer's own time.",
-    fix: "Send requests together or before their answers are needed (pipeline, batch, parallel \
-          connections), keep answers that do not change, keep the connection open. When the peer is \
-          on this machine, what it did is listed under \"meanwhile\": make that faster.",
-    check: "culprit record -o fixed.culprit -- CMD; time in blocked.net in `culprit findings fixed.culprit` must shrink",
+    claim: "A thread waits for a peer to answer, to take data, or to accept a connection.",
+    signature: "A thread on the critical path is blocked in a socket's receive, send or connect. A \
+                poll counts if a socket's data ended it. A peer on this machine is the process \
+                that ended the wait; its work meanwhile fills the time.",
+    not_reported: &["a server that waits for connections or requests"],
+    why: "The caller does nothing else until the answer arrives. Each exchange costs a round trip \
+          and the peer's own time.",
+    fix: &[
+        "Send requests together or before their answers are needed: pipeline, batch, or open \
+         parallel connections.",
+        "Cache answers that do not change.",
+        "Keep the connection open between requests.",
+        "If the peer runs on this machine, make its work faster: it is listed under \"meanwhile\".",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `network-wait` in `culprit \
+            findings fixed.culprit` must shrink",
     thresholds: &[],
 };
 
 /// How many waits are listed one by one.
 const LISTED: usize = 3;
 
-/// The share of all waits that those must make up: of many equal ones, three say nothing.
+/// Share of the total waiting time that the listed waits must make up: three of many equal waits
+/// say nothing.
 const MOST: f64 = 0.5;
 
 /// Who the peer is.
@@ -61,8 +68,8 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
     }
 }
 
-/// Whose wait it is: where any thread without a task waits for the network for all tasks of its process,
-/// the process's first thread stands for all of them.
+/// The thread whose wait it is. In a runtime whose threads wait for the network for all tasks of
+/// the process, the process's first thread stands for all of them.
 fn waiter(evidence: &Evidence<'_>, wait: &Interval) -> ThreadId {
     if !evidence.stacks.in_family(wait.stack, Family::Scheduler) {
         return wait.thread;
@@ -106,19 +113,23 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
         .iter()
         .filter(|w| evidence.stacks.in_family(evidence.interval(**w).stack, Family::Connect))
         .count();
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{} waits {} in `{function}` for {whom}, {} times",
+        "{} waits {COST} of {whole} ({PERCENT}) in `{function}` for {whom}, {}",
         evidence.recording.thread_name(waiter),
-        COST,
-        waits.len()
+        match waits.len() {
+            1 => "once".to_owned(),
+            many => format!("{many} times"),
+        }
     );
     let each = Nanos(t.total.0 / (waits.len() as u64).max(1));
     let claim = Claim::new(&DOC, title, t.segments.clone())
+        .share_of(whole)
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits for the peer", waits.len() as f64, "count")
-        .fact("of these while connecting", connects as f64, "count")
-        .time("time of one (mean)", each)
+        .fact("of these, while connecting", connects as f64, "count")
+        .time("mean length of a wait", each)
         .facts(one_by_one(evidence, t));
     match peer {
         Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
@@ -126,8 +137,8 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
     }
 }
 
-/// The waits one by one: how much less they would take at most if all had been asked for at once,
-/// and the longest, where few make up most of it.
+/// The waits one by one: the most that sending all requests at once could save, and the longest
+/// waits where few make up most of the time.
 fn one_by_one(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Vec<Fact> {
     let key = |s: &Segment| {
         let wait = wait_of(evidence, s);
@@ -139,12 +150,12 @@ fn one_by_one(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Vec<Fact>
     let Some(longest) = waits.first().filter(|_| waits.len() > 1) else { return Vec::new() };
     let spared = t.total.saturating_sub(longest.total);
     let mut facts =
-        vec![fact("spared at most if all had been asked for at once", spared.0 as f64, "ns")];
+        vec![fact("most that sending all requests at once could save", spared.0 as f64, "ns")];
     let listed = &waits[..waits.len().min(LISTED)];
     if listed.iter().map(|w| w.total).sum::<Nanos>().share_of(t.total) >= MOST {
         facts.extend(listed.iter().map(|w| {
             let (from, function) = &w.key;
-            fact(format!("the wait from {from} on, in {function}"), w.total.0 as f64, "ns")
+            fact(format!("wait that starts at {from}, in {function}"), w.total.0 as f64, "ns")
         }));
     }
     facts
@@ -210,9 +221,9 @@ mod tests {
         let told: Vec<_> =
             found.evidence.iter().map(|e| (e.what.as_str(), e.value / 1e6)).collect();
         for fact in [
-            ("spared at most if all had been asked for at once", 400.0),
-            ("the wait from 310 ms on, in program!analytics", 570.0),
-            ("the wait from 0 ns on, in program!licence", 300.0),
+            ("most that sending all requests at once could save", 400.0),
+            ("wait that starts at 310 ms, in program!analytics", 570.0),
+            ("wait that starts at 0 ns, in program!licence", 300.0),
         ] {
             assert!(told.contains(&fact), "{told:?}");
         }
@@ -255,7 +266,9 @@ mod tests {
     fn a_peer_over_loopback_is_inferred_from_who_ran_at_each_end() {
         let titles = over_loopback(20);
         assert!(
-            titles[0].contains("waits 198 ms in `program!ask` for server (101), 20 times"),
+            titles[0].contains(
+                "waits 198 ms of 220 ms (90 %) in `program!ask` for server (101), 20 times"
+            ),
             "{titles:?}"
         );
         let chance = over_loopback(3);

@@ -1,4 +1,4 @@
-//! `number-format-hot`: much CPU time goes into numbers and formatted text.
+//! `number-format-hot`: converting numbers and formatting text takes much of the CPU time.
 
 use culprit_model::Severity;
 
@@ -9,50 +9,57 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct NumberFormatHot;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of the CPU time on the critical path from which it is reported.
 const MIN_SHARE: f64 = 0.10;
 
-/// The same below an interpreter, which does such work for its own steps too.
+/// The same for code of interpreters, which do such work for their own steps too.
 const MIN_INTERPRETED: f64 = 0.20;
 
-/// Share of its time that the fix saves: a direct conversion has to find the digits as well.
+/// Share of its time that the fix saves: a direct conversion must compute the digits as well.
 const SAVES: f64 = 0.7;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "number-format-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "Turning numbers into text or text into numbers, or formatting text, takes a notable \
-            share of the time on a CPU.",
-    signature: "CPU time on the measured thing's path below printf, scanf, strtod, iostream \
-                operators, core::fmt, fmt and strconv, String.format, float conversions; not the \
-                system calls that write the text.",
-    why: "A format is interpreted again for each value, locale and width are looked at, and \
-          shortest exact decimal digits of a floating-point number are costly: 100 to 1000 ns \
-          a number.",
-    fix: "Write integers with a direct conversion (to_chars, itoa), keep numbers binary \
-          between programs, format only what somebody reads, build one string for many values, \
-          do not format log lines that are dropped.",
-    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    claim: "Converting numbers to or from text, or formatting text, takes much of the CPU time.",
+    signature: "CPU time on the critical path below `printf`, `scanf`, `strtod`, iostream \
+                operators, `core::fmt`, `fmt`, `strconv`, `String.format` or float conversions.",
+    not_reported: &["the system calls that write the text", "exceptions that a conversion throws"],
+    why: "The program interprets a format again for each value, and checks locale and width. The \
+          shortest exact digits of a floating-point number are costly. One number takes 100 to \
+          1000 ns.",
+    fix: &[
+        "Write integers with a direct conversion: `std::to_chars`, `itoa`.",
+        "Keep numbers binary between programs.",
+        "Format only text that is read.",
+        "Build one string for many values.",
+        "Check the log level before formatting a log line.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time",
+            what: "share of CPU time on the critical path",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Programs that print results spend some per cent; from a tenth on, the form of the \
-                     output costs more than its content should. At half, tables of results are told, at \
-                     double a writer of numbers at 15 % is not.",
-            source: "snprintf of `%f` 200 to 400 ns against 20 to 40 ns for std::to_chars, glibc 2.41 and \
+            reason: "Programs that print results spend some per cent on it. From a tenth on, the \
+                     form of the output costs more than its content should. At half, tables of \
+                     results are reported; at double, a writer of numbers at 15 % is missed.",
+            source: "snprintf of `%f` 200 to 400 ns, std::to_chars 20 to 40 ns, glibc 2.41 and \
                      libstdc++ 14",
         },
         chore::below_an_interpreter(MIN_INTERPRETED),
         chore::PURPOSE,
         Threshold {
-            what: "share of this time that the fix saves, of which the severity is",
+            what: "share of this time that the fix saves; it decides the severity",
             value: SAVES,
             unit: "share",
-            reason: "The digits have to be found in any case. At half, only what takes more than a quarter                      of a run is of medium severity; at 1, the text of ordinary answers is.",
-            source: "three fields by snprintf 99 ns, by std::to_chars 12; `%.2f` 252 and 58, glibc 2.36; by                      fmt.Fprintf 202 and strconv.AppendInt 38, a float 143 and 63, Go 1.26",
+            reason: "The digits must be computed in any case. At half, only a cost above a quarter \
+                     of the run is of medium severity; at 1, the text of ordinary answers is.",
+            source: "three fields: snprintf 99 ns, std::to_chars 12 ns; `%.2f`: 252 and 58 ns, \
+                     glibc 2.36; fmt.Fprintf 202 ns, strconv.AppendInt 38 ns; a float: 143 and 63 \
+                     ns, Go 1.26",
         },
     ],
 };
@@ -61,7 +68,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 const SPEC: Spec = Spec {
     doc: &DOC,
     chore: Chore::Numbers,
-    doing: "numbers and formatted text",
+    doing: "converting numbers and formatting text",
     min_share: MIN_SHARE,
     min_interpreted: MIN_INTERPRETED,
     at_most: Severity::High,
@@ -85,7 +92,11 @@ mod tests {
     #[test]
     fn the_caller_is_told_with_the_share() {
         let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`program!dump`: 200 ms of 400 ms"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!dump` spends 200 ms of 400 ms"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "dump");
         assert_eq!(found.cost.0, 200_000_000);
     }

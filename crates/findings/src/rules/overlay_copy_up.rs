@@ -1,54 +1,58 @@
-//! `overlay-copy-up`: the first change of a file in a lower layer copies it whole.
+//! `overlay-copy-up`: the first change of a file in a lower overlay layer copies the whole file.
 
 use culprit_model::{Cause, Time};
 
 use super::fsync_storm::count_flushes;
 use crate::evidence::{Doing, Evidence, Family, Segment, SegmentId};
 use crate::kernel_time;
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally;
 
 /// The rule.
 pub(crate) struct OverlayCopyUp;
 
-/// How many times as long the first open must take as the second, in the same arm of a probe.
+/// How many times as long as the second open the first one must take, in the same arm of a probe.
 pub(crate) const LEAST_RATIO: f64 = 2.0;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "overlay-copy-up",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "The first change of a file that lies in a lower layer copies the whole file, in `open`, \
+    claim: "The first change of a file in a lower overlay layer copies the whole file, in `open`, \
             `chmod`, `chown` or `rename`.",
-    signature: "CPU time, waits and run queue below the overlay's own copy (ovl_copy_up*), on the \
-                measured thing's path. `culprit bench copy-up`: the first open for writing takes long \
-                and the second does not, and the kernel counts as many bytes written during that open \
-                as the file has.",
-    why: "An overlay keeps changes in its upper layer. A file of the image is copied there before it is \
-          changed for the first time, also for a change of its mode or owner, and the copy is synced. \
-          The time is charged to open(2) or chmod(2), never to write(2), and grows with the file's \
-          size, not with the change's. Only the first change pays: a container that is kept has the \
+    signature: "CPU time, waits and run queue time on the critical path below the overlay's own \
+                copy (`ovl_copy_up*`). `culprit bench copy-up`: the first open for writing takes \
+                long, the second does not. During the first open the kernel counts as many written \
+                bytes as the file has.",
+    not_reported: &[],
+    why: "An overlay copies a file of the image to its upper layer, and syncs it, before the first \
+          change of data, mode or owner. The time counts in `open` or `chmod`, not in `write`, and \
+          grows with the file's size. Only the first change pays: a container that is kept has the \
           copy already.",
-    fix: "Put files that change into a volume, or make them when the container starts instead of in the \
-          image. Open without write access what is only read. Change modes and owners in the same build \
-          step that adds the file (`COPY --chown`, `--chmod`), never by `chmod -R` at the start.",
-    check: "culprit record -o fixed.culprit -- CMD; this finding must be gone, also in a new container. \
-            culprit bench copy-up --place docker:IMAGE --at layer --at volume measures what a copy costs",
+    fix: &[
+        "Put files that change into a volume.",
+        "Create files that change when the container starts, not in the image.",
+        "Open files that are only read without write access: `O_RDONLY`.",
+        "Change modes and owners in the build step that adds the file (`COPY --chown`, `--chmod`), \
+         not with `chmod -R` at the start.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; this finding must be gone, in a new container \
+            too (a copy alone: culprit bench copy-up --place docker:IMAGE --at layer --at volume)",
     thresholds: &[
         Threshold {
-            what: "first open of a file against the second, in the same place, where a probe measured it",
+            what: "first open of a file against the second, in the same place, measured by a probe",
             value: LEAST_RATIO,
             unit: "ratio",
-            reason: "The bytes that were copied are the evidence; the ratio only leaves out copies that \
-                     nobody notices.",
+            reason: "The copied bytes are the evidence. The ratio only excludes copies too short \
+                     to notice.",
             source: "64 KiB files: 1.9 to 13 ms against 0.02 ms",
         },
         Threshold {
-            what: "clock samples and waits below which a recording's finding is less sure",
+            what: "clock samples and waits below which the finding is less sure",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "One look proves the copy, the kernel's function does nothing else; from ten on its \
-                     time is known to a third.",
+            reason: "One sample proves the copy, because the kernel's function does nothing else. \
+                     From ten on, its time is known to within a third.",
             source: "Linux fs/overlayfs/copy_up.c; Poisson distribution",
         },
     ],
@@ -72,24 +76,23 @@ fn is_copy(evidence: &Evidence<'_>, doing: &Doing) -> bool {
 
 fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>) -> Claim {
     let caller = kernel_time::caller(evidence, &segments);
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{name}: copying files of lower layers before their first change takes {COST}, most from `{caller}`"
+        "{name}: copying whole files of lower overlay layers before their first change takes \
+         {COST} of {whole} ({PERCENT}), mostly from `{caller}`"
     );
     let looks = kernel_time::looks(evidence, &segments);
     let copies = count_flushes(evidence, &segments, Time(u64::MAX));
     let mut claim = Claim::new(&DOC, title, Vec::new())
+        .share_of(whole)
         .at(Site::Entry)
-        .time("of it waiting", kernel_time::waited(evidence, &segments))
+        .time("time blocked, not on a CPU", kernel_time::waited(evidence, &segments))
         .facts(kernel_time::facts(evidence, &segments));
     if copies > 0 {
-        claim = claim.fact(
-            "copies that were waited for until they were synced",
-            copies as f64,
-            "count",
-        );
+        claim = claim.fact("copies with a wait for their sync", copies as f64, "count");
     }
     if looks < kernel_time::MIN_LOOKS {
-        claim.confidence.lower(format!("it was seen only {looks} times"), 0.7);
+        claim.confidence.lower(format!("only {looks} samples and waits show the copy"), 0.7);
     }
     Claim { segments, ..claim }
 }
@@ -128,7 +131,11 @@ mod tests {
         let recording = changed(true);
         assert_eq!(told(&recording)[..2], ["fsync-storm 1500", "overlay-copy-up 1000"]);
         let found = first(&recording, "overlay-copy-up").expect("found");
-        assert!(found.title.contains("1.00 s, most from `program!open_store`"), "{}", found.title);
+        assert!(
+            found.title.ends_with("1.00 s of 2.53 s (40 %), mostly from `program!open_store`"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "open_store");
     }
 

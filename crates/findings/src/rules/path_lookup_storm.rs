@@ -1,70 +1,81 @@
-//! `path-lookup-storm`: looking for files by their paths takes much of the time.
+//! `path-lookup-storm`: looking up files by their paths takes much of the time.
 
 use culprit_model::{Cause, Nanos};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 
 /// The rule.
 pub(crate) struct PathLookupStorm;
 
-/// Time below which it is a start's.
+/// Time from which it is reported: a start takes less.
 const MIN_TIME: Nanos = Nanos(30_000_000);
 
-/// Share of the wall time from which looking for files is listed.
+/// Share of the wall time from which the finding is listed.
 const MIN_STORM: f64 = 0.03;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "path-lookup-storm",
     group: Group::Storage,
     specificity: Specificity::Pattern,
-    claim: "The program looks for files by their paths, again and again.",
-    signature: "CPU time and waits inside the kernel's open, stat, access and readlink, on the \
-                measured thing's path, and what libuv, Node.js, CPython, Java and other libraries do \
-                around them (arguments, answers, errors), with the function that calls. How many calls there were and \
-                whether they failed is not recorded.",
-    why: "Each call walks the path folder by folder: 0.5 to 2 us when all of it is cached, more for \
-          each folder that is not, on layered, network and shared file systems, and where a security \
-          module looks at each step. A search along a list of folders pays this for every folder \
-          that does not have the file.",
-    fix: "Look once and keep the answer, also that a file is not there; list a folder once instead of \
-          asking for each name; open files relative to a folder that is open already (openat); put \
-          the folder that has the files first in the search path, or bundle many small files into \
-          one. Keep open what is opened again and again.",
-    check: "culprit record -o fixed.culprit -- CMD; time in open and stat in `culprit callees` and \
-            this finding's cost must shrink",
+    claim: "The program looks up files by their paths again and again.",
+    signature: "CPU time and waits on the critical path inside the kernel's open, stat, access and \
+                readlink. The work of libuv, Node.js, CPython, Java and other libraries around \
+                these calls counts too. The finding names the function that calls; the number of \
+                calls and their failures are not recorded.",
+    not_reported: &[
+        "path lookups of an exec (the start of a program)",
+        "calls that create or copy a file (`metadata-storm`, `overlay-copy-up`)",
+        "an open of a FIFO that waits for the other end (`pipe-backpressure`)",
+    ],
+    why: "Each call walks the path folder by folder: 0.5 to 2 us if all folders are cached. \
+          Folders that are not cached, layered, network and shared file systems, and security \
+          modules make it slower. A search along a list of folders pays this for each folder that \
+          does not have the file.",
+    fix: &[
+        "Look each path up once and keep the answer, including that a file is missing.",
+        "List a folder once instead of asking for each name.",
+        "Put the folder that has the files first in the search path.",
+        "Open files relative to a folder that is open already: `openat`.",
+        "Bundle many small files into one.",
+        "Keep files open that are opened again and again.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `path-lookup-storm` in `culprit \
+            findings fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "clock samples and waits",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "With ten the time is known to a third; every program opens its libraries and \
-                     files when it starts, which is seen in one or two.",
+            reason: "Ten give the time to within a third. Every program opens its libraries and \
+                     files at its start, which one or two samples show.",
             source: "Poisson distribution",
         },
         Threshold {
-            what: "time in look-ups",
+            what: "time in path lookups",
             value: MIN_TIME.0 as f64,
             unit: "ns",
-            reason: "An interpreter that starts and loads its library looks for 2 to 4 ms, several times \
-                     that where folders are not cached. 30 ms are some 20,000 calls.",
-            source: "open of a file that is not there, six folders deep: 1.3 us, Linux 6.18, ext4",
+            reason: "An interpreter that starts and loads its library spends 2 to 4 ms on lookups; \
+                     folders that are not cached make it several times that. 30 ms are some 20,000 \
+                     calls.",
+            source: "open of a file that does not exist, six folders deep: 1.3 us, Linux 6.18, \
+                     ext4",
         },
         Threshold {
-            what: "share of the wall time at which it is listed",
+            what: "share of the wall time from which it is listed",
             value: MIN_STORM,
             unit: "share",
-            reason: "An interpreter's start is looking for modules for 2 % of its CPU time. At half, \
-                     scripts that only start would be told, at double a storm in one phase of a program \
-                     goes unsaid.",
+            reason: "The start of an interpreter spends 2 % of its CPU time on looking up modules. \
+                     At half, scripts that only start are reported; at double, a storm in one \
+                     phase of a program is missed.",
             source: "start of CPython 3.11 with asyncio and sqlite3: 3 of 150 ms, Linux 6.18, ext4",
         },
     ],
 };
 
-/// True for the kernel's way from a path to a file, but for what is made or copied there, and for what
-/// a library or runtime does around the call.
+/// True for the kernel's work from a path to a file, without the creation or copy of a file, and
+/// for the work of a library or runtime around the call.
 fn is_lookup(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     let within = |family| evidence.stacks.in_family(doing.stack, family);
     if doing.cause == Cause::CpuUser {
@@ -95,13 +106,17 @@ impl Rule for PathLookupStorm {
 
 fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Nanos) -> Claim {
     let caller = kernel_time::caller(evidence, &segments);
-    let title =
-        format!("{name}: looking for files by their paths takes {COST}, most from `{caller}`");
+    let whole = evidence.chain.whole;
+    let title = format!(
+        "{name}: looking up files by path takes {COST} of {whole} ({PERCENT}), mostly from \
+         `{caller}`"
+    );
     let claim = Claim::new(&DOC, title, Vec::new())
+        .share_of(whole)
         .at(Site::Entry)
         .sure(0.9)
-        .time("time in path look-ups", total)
-        .time("of it waiting", kernel_time::waited(evidence, &segments))
+        .time("time in path lookups", total)
+        .time("of this, blocked", kernel_time::waited(evidence, &segments))
         .facts(kernel_time::facts(evidence, &segments));
     Claim { segments, listed_from: MIN_STORM, ..claim }
 }
@@ -131,7 +146,8 @@ mod tests {
     fn looking_along_a_search_path_is_told_with_its_caller_and_counted_once() {
         let found = first(&search(50), "path-lookup-storm").expect("found");
         assert_eq!(found.cost.0, 350_000_000);
-        assert!(found.title.ends_with("takes 350 ms, most from `program!find`"), "{}", found.title);
+        let title = "takes 350 ms of 400 ms (87 %), mostly from `program!find`";
+        assert!(found.title.ends_with(title), "{}", found.title);
         assert_eq!(&*found.at[0].function, "find");
         assert!(found.evidence.iter().any(|e| e.what.contains("__x64_sys_openat")));
         assert_eq!(told(&search(50)), ["path-lookup-storm 350"]);

@@ -1,4 +1,4 @@
-//! `pipe-backpressure`: a writer waits on a full pipe or a reader on an empty one, because the
+//! `pipe-backpressure`: a writer waits on a full pipe, or a reader on an empty one, because the
 //! other end is slow.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use culprit_model::{Severity, ThreadId};
 
 use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
-use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -18,17 +18,19 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Waiting,
     specificity: Specificity::Relation,
     claim: "One end of a pipe waits for the other: the writer for room, or the reader for data.",
-    signature: "Blocked in a pipe's or FIFO's read, write or open, or in a poll that a pipe ended, \
-                on the measured thing's path; the other end's work fills the time. A process that \
-                waits for its own child's output waits for the child, which `wait-on-child` tells. Of \
-                little weight where both ends are stages of a shell's pipeline and the other one \
-                computes: the slowest stage sets the pace of every pipeline.",
-    why: "A pipe holds 64 KiB. When it is full or empty the faster end runs at the pace of the slower \
-          one, so all that counts is what the slower one does.",
-    fix: "Make the slow end faster: what it did is listed under \"meanwhile\". A larger buffer \
-          (F_SETPIPE_SZ) only helps when both ends are fast but uneven; writing larger blocks \
-          saves switches.",
-    check: "culprit record -o fixed.culprit -- CMD; time in blocked.pipe in `culprit findings fixed.culprit` must shrink",
+    signature: "A thread on the critical path is blocked in the read, write or open of a pipe or \
+                FIFO. A poll counts if a pipe ended it. The work of the other end fills the time.",
+    not_reported: &["a process that waits for the output of its own child (`wait-on-child`)"],
+    why: "A pipe holds 64 KiB: when it is full or empty, the faster end runs at the pace of the \
+          slower one. Only the work of the slower end counts. In a shell's pipeline the slowest \
+          stage always sets the pace: a wait for a stage that computes is of low severity at most.",
+    fix: &[
+        "Make the slow end faster: its work is listed under \"meanwhile\".",
+        "Write larger blocks to save context switches.",
+        "If both ends are fast but uneven, enlarge the buffer: `fcntl(F_SETPIPE_SZ)`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `pipe-backpressure` in `culprit \
+            findings fixed.culprit` must shrink",
     thresholds: &[],
 };
 
@@ -60,15 +62,11 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, bool)>) -> Claim {
     let threads = t.segments.iter().map(|s| evidence.of_segment(evidence.chain.segment(*s)).thread);
     let others: BTreeSet<ThreadId> = threads.filter(|thread| *thread != waiter).collect();
     let others = others.into_iter().map(|thread| evidence.recording.thread_name(thread));
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{} waits {} {} {}",
+        "{} waits {COST} of {whole} ({PERCENT}) {} by {}",
         evidence.recording.thread_name(waiter),
-        COST,
-        if writes {
-            "for room in a pipe that is read by"
-        } else {
-            "for data from a pipe that is written by"
-        },
+        if writes { "for room in a pipe read" } else { "for data from a pipe written" },
         tally::named(others.collect()),
     );
     let waits = evidence.waits(&t.segments);
@@ -76,6 +74,7 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, bool)>) -> Claim {
     let at_most =
         if is_pipelined(evidence, waiter, &t.segments) { Severity::Low } else { Severity::High };
     let claim = Claim::new(&DOC, title, t.segments)
+        .share_of(whole)
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits for the other end", waits.len() as f64, "count")
@@ -83,8 +82,8 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, bool)>) -> Claim {
     Claim { at_most, ..claim }
 }
 
-/// True for a stage of a pipeline that waits for another one which computes most of the time: both are
-/// children of one shell.
+/// True for a stage of a pipeline that waits for another stage which computes most of the time:
+/// both are children of one shell.
 fn is_pipelined(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
     let parent = |thread| evidence.recording.process(evidence.process(thread)).parent;
     let stage = parent(waiter);
@@ -126,13 +125,8 @@ mod tests {
     fn a_writer_held_up_by_its_reader_names_the_slow_end() {
         let found = first(&pipeline(true), "pipe-backpressure").expect("found");
         assert_eq!(found.cost.0, 990_000_000);
-        assert!(
-            found
-                .title
-                .contains("gen (100) waits 990 ms for room in a pipe that is read by pack (101)"),
-            "{}",
-            found.title
-        );
+        let title = "gen (100) waits 990 ms of 1.00 s (99 %) for room in a pipe read by pack (101)";
+        assert_eq!(found.title, title);
     }
 
     #[test]

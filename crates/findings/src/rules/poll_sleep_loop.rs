@@ -1,9 +1,9 @@
-//! `poll-sleep-loop`: a thread looks again and again whether something has happened, and sleeps
-//! between two looks, while what it looks for is another one's progress.
+//! `poll-sleep-loop`: a thread checks again and again for the progress of another thread, and
+//! sleeps between two checks.
 //!
-//! Known by [`Loops`](crate::evidence::Loops): the same wait ended by its own timer at a
-//! near-constant period. A loop is guilty only for the part of its sleep in which nobody worked:
-//! while the awaited work is done, that work is the reason; after it, only the sleep is.
+//! [`Loops`](crate::evidence::Loops) finds them: the same wait, ended by its own timer at a
+//! near-constant interval. Only the part of the sleep in which no thread worked counts: while the
+//! awaited work runs, that work is the reason; after it, the sleep is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
 use crate::evidence::pacing::MIN_GIVES;
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Evidence, IntervalId, Loop, Relation, Segment, SegmentId, distrusted};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
 pub(crate) struct PollSleepLoop;
@@ -23,61 +23,75 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "poll-sleep-loop",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "A thread sleeps a fixed time between two looks at something that others make happen, \
-            and others wait for it meanwhile.",
-    signature: "The same function sleeps, or polls until its time-out, again and again at a \
-                near-constant period with little work between; somebody waits for the sleeper, or \
-                other threads' work ends the loop; nobody works during the time that is counted. \
-                A sleep in a critical section or between a request and its answer looks at nothing, \
-                neither does one that paces requests to a server or what is handed over on a grid, \
-                nor a shell that only writes into a pipe between two sleeps, nor a server that nobody \
-                asks.",
-    why: "Whatever happens right after a look is noticed only at the next one: half a period late \
-          on average, a whole period late in a closed loop where the next event needs the last one \
-          to be seen. Throughput of such a loop is one event a period, however fast the work is.",
-    fix: "Wait for the event itself: a blocking read, a FIFO read by `cat`, a file-change \
-          notification, a condition variable, a future. If polling has to stay, a shorter period \
-          costs CPU in proportion and delay in inverse proportion.",
-    check: "culprit record -o fixed.culprit -- CMD; the rounds in `culprit findings fixed.culprit` must be gone",
+    claim: "A thread sleeps a fixed time between checks for the progress of other threads, and \
+            others wait for it meanwhile.",
+    signature: "The same function sleeps, or waits until its timeout, again and again at a \
+                near-constant interval with little work between. Another thread waits for the \
+                sleeper, or the work of other threads ends the loop. Only time in which no thread \
+                works counts.",
+    not_reported: &[
+        "a sleep while holding a lock (`lock-contention`)",
+        "a sleep between a request and its answer",
+        "a client that sends requests to a server at a fixed rate",
+        "a producer that delivers on a fixed schedule (its wakeups do not drift)",
+        "a shell that only writes into a pipe between two sleeps",
+        "a server that receives no requests",
+        "a poll that an event ended at least once, such as an accept loop with a timeout",
+    ],
+    why: "An event right after a check is noticed only at the next check: half an interval late on \
+          average. In a closed loop, where the next event needs the last one to be seen, it is a \
+          whole interval late. Such a loop handles one event per interval, however fast the work \
+          is.",
+    fix: &[
+        "Wait for the event itself: a blocking read, a condition variable, a future or a \
+         file-change notification.",
+        "Replace a followed file by a FIFO that `cat` reads.",
+        "If the loop must poll, shorten the interval: the delay falls and the CPU time rises in \
+         proportion.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `poll-sleep-loop` must be gone from `culprit \
+            findings fixed.culprit`",
     thresholds: &[
         Threshold {
             what: "rounds of the loop",
             value: MIN_ROUNDS as f64,
             unit: "count",
-            reason: "Below it a constant period is chance: two equal time-outs at start-up are no \
-                     loop. At 10, loops of one second hide in runs under 10 s.",
-            source: "periods of tail (1 s), watchdog (1 s), chokidar (100 ms) in runs of some seconds",
+            reason: "With fewer rounds, a constant interval can be chance, such as two equal \
+                     timeouts at the start. At 10, loops of one second are missed in runs under 10 \
+                     s.",
+            source: "poll intervals of tail (1 s), watchdog (1 s) and chokidar (100 ms) in runs of \
+                     some seconds",
         },
         Threshold {
-            what: "spread of the period (distance of its quartiles by its median)",
+            what: "spread of the waits (quartile distance by median)",
             value: MAX_SPREAD,
             unit: "share",
-            reason: "A wait ends when its timer fires; the run queue after it does not count, so the \
-                     spread stays small on busy machines too. At half, loops whose looks vary are \
-                     missed, at double, waits of varied length pass.",
+            reason: "A wait ends when its timer fires. The run queue after it does not count, so \
+                     the spread is small on busy machines too. At half, loops whose waits vary are \
+                     missed; at double, waits of different lengths are reported.",
             source: "40 sleeps each: 0.02 % at 100 ms, 0.2 % at 10 ms, 0.8 % at 1 ms, Linux 6.18",
         },
         Threshold {
             what: "share of a round that the thread works",
             value: MAX_WORK,
             unit: "share",
-            reason: "A thread that works more than it sleeps is paced, not polling.",
+            reason: "A thread that works longer than it sleeps works at a pace; it does not poll.",
             source: "definition",
         },
         Threshold {
-            what: "share of the rounds after which its thread brings something to another one",
+            what: "share of the rounds after which the thread delivers something to another thread",
             value: MIN_GIVES,
             unit: "share",
-            reason: "Who looks at what others do comes upon it in some rounds, who sets the pace of \
-                     others gives in nearly all. It counts where it asks a server, or wakes on a grid \
-                     that does not drift, and nobody waits for it.",
+            reason: "A poller finds something to deliver in some rounds, a thread that sets the \
+                     pace in nearly all. Above this share, a loop is not reported if it sends \
+                     requests, keeps a schedule without drift, or starts a process per sleep.",
             source: "definition",
         },
     ],
 };
 
-/// Share of a loop's waits that must be waited for: a hand-over of an interpreter's lock now and then is
-/// none of it.
+/// Share of a loop's waits that others must wait for: an occasional handoff of an interpreter's
+/// lock does not count.
 const MIN_AWAITED: f64 = 0.1;
 
 impl Rule for PollSleepLoop {
@@ -91,13 +105,13 @@ impl Rule for PollSleepLoop {
     }
 }
 
-/// Which loops wait for what others do, in the order of the evidence's loops.
+/// Which loops poll for the work of other threads, in the order of the evidence's loops.
 pub(crate) fn guilty_loops(evidence: &Evidence<'_>) -> Vec<bool> {
     let loops = evidence.loops.loops.iter().zip(rounds(evidence));
     loops.map(|(found, segments)| is_guilty(evidence, found, &segments)).collect()
 }
 
-/// The segments in which each loop waits with nobody working.
+/// The segments in which each loop waits while no thread works.
 fn rounds(evidence: &Evidence<'_>) -> Vec<Vec<SegmentId>> {
     let mut rounds = vec![Vec::new(); evidence.loops.loops.len()];
     for (id, segment) in evidence.chain.iter() {
@@ -115,16 +129,16 @@ fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> b
     looks && !found.paces && !segments.is_empty()
 }
 
-/// True where a loop that nobody waits for is there for requests.
+/// True for a loop that waits for requests while no thread waits for it.
 fn is_expected(evidence: &Evidence<'_>, found: &Loop) -> bool {
     let first = evidence.interval(found.rounds[0]);
     let unasked = evidence.unasked().is_some_and(|(since, _)| since <= first.start);
     unasked || evidence.for_requests(first).is_some()
 }
 
-/// True when somebody waits for an outcome of the loop rather than for its end: a shell that waits
-/// for its child, or a thread that joins another, would wait for a deliberate pause too. So would a
-/// thread that waits once in another way until another thread is done.
+/// True when another thread waits for a result of the loop, not for its end. A shell that waits for
+/// its child, or a thread that joins another, would wait for a deliberate pause too, and so would a
+/// thread that waits once until another thread is done.
 pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
     let mut awaited = Nanos::ZERO;
     let mut by_threads: BTreeMap<ThreadId, (BTreeSet<IntervalId>, Nanos)> = BTreeMap::new();
@@ -145,11 +159,11 @@ pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> boo
     awaited > Nanos::ZERO && awaited.share_of(evidence.total(segments)) >= MIN_AWAITED
 }
 
-/// How a segment is waited for.
+/// What another thread waits for in a segment.
 enum Awaiting {
-    /// For what comes of it.
+    /// For a result.
     Outcome,
-    /// In this wait for a thread, which is for an outcome where its waiter waits again and again.
+    /// In this wait for a thread, which is for a result if its waiter waits again and again.
     Thread(IntervalId),
 }
 
@@ -163,7 +177,7 @@ fn awaiting(evidence: &Evidence<'_>, segment: &Segment) -> Option<Awaiting> {
         match relation {
             Relation::Child => {}
             _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => {}
-            // Who waits for events of any kind waits for whoever comes, and who pauses for nobody.
+            // A wait for events of any kind is not for one thread, and a pause is for no thread.
             Relation::Thread if wait.cause == Cause::Poll => {}
             Relation::Other if is_pause(wait) || evidence.for_requests(wait).is_some() => {}
             Relation::Thread => in_thread = in_thread.or(Some(Awaiting::Thread(link.wait))),
@@ -173,8 +187,8 @@ fn awaiting(evidence: &Evidence<'_>, segment: &Segment) -> Option<Awaiting> {
     in_thread
 }
 
-/// True when other threads worked during the last round: their progress ended the loop. Threads that
-/// pause at the same place do the same as the loop, and are not what it looks at.
+/// True when other threads worked during the last round: their progress ended the loop. Threads
+/// that pause at the same place are loops of the same kind and do not count.
 fn others_end_it(evidence: &Evidence<'_>, found: &Loop) -> bool {
     let name = evidence.name(found.function);
     let alike = evidence
@@ -195,26 +209,34 @@ fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Clai
         true => format!("{} processes", evidence.recording.thread(first.thread).name),
         false => evidence.recording.thread_name(first.thread),
     };
+    let place = evidence.chores.application(first.stack);
+    let place = place.filter(|frame| evidence.chores.is_application(*frame));
+    let place = place.map(|frame| format!(" in `{}`", evidence.name(Some(frame))));
+    let polls = match found.by_processes {
+        true => "poll: they".to_owned(),
+        false => format!("polls{}: it", place.unwrap_or_default()),
+    };
     let verb = match (found.cause == Cause::Sleep, found.by_processes) {
         (true, false) => "sleeps",
         (true, true) => "sleep",
-        (false, false) => "polls",
-        (false, true) => "poll",
+        (false, false) => "waits for a timeout of",
+        (false, true) => "wait for a timeout of",
     };
+    let whole = evidence.chain.whole;
     let title = format!(
-        "{who} {verb} {} at a time, {rounds} times, between looks at what others do",
+        "{who} {polls} {verb} {} between checks, {rounds} times ({COST} of {whole})",
         found.wait
     );
     let (why, fix) = about_files(evidence);
     let mut claim = Claim::new(&DOC, title, segments)
         .saying(why, fix)
         .sure(if somebody { 0.95 } else { 0.8 })
-        .time("length of one wait (median)", found.wait)
-        .time("period from wait to wait (median)", found.period)
+        .time("median length of one wait", found.wait)
+        .time("poll interval: median time from one wait to the next", found.period)
         .fact("rounds", rounds as f64, "count")
         .fact("spread of the waits (quartile distance by median)", found.spread, "share")
         .fact("share of a round spent working", found.work, "share")
-        .fact("rounds a second", rate(found.period), "1/s");
+        .fact("rounds per second", rate(found.period), "1/s");
     if let Some(fs) = distrusted(evidence.recording) {
         let number = u64::from_str_radix(fs.magic.trim_start_matches("0x"), 16).unwrap_or(0);
         claim = claim.fact(
@@ -231,29 +253,29 @@ fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Clai
     }
     let unknown = |id: &IntervalId| evidence.interval(*id).woken_by == Some(WakeSource::Interrupt);
     if found.rounds.iter().all(unknown) {
-        let why = "that a timer ended the waits is taken from how even they are";
+        let why = "that a timer ended the waits is inferred from their even lengths";
         // What is polled may be a device that sends as evenly.
         claim.confidence.lower(why, 0.75);
     }
     if evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing) {
-        claim.confidence.lower("that a timer ended each wait is taken from its cause", 0.9);
+        claim.confidence.lower("that a timer ended each wait is inferred from its cause", 0.9);
     }
     claim
 }
 
-/// What a file system that following programs distrust adds to the reason and the fix.
+/// Reason and fix to add on a file system on which programs that follow files poll.
 pub(crate) fn about_files(evidence: &Evidence<'_>) -> (String, String) {
     let Some(fs) = distrusted(evidence.recording) else { return (String::new(), String::new()) };
     let why = format!(
-        "The {} folder of this place lies on {} (statfs type {}). A program that follows files asks \
-         statfs whether every change will be notified, and polls on a file system that it knows as \
-         remote or does not know: GNU coreutils has called overlayfs remote since 8.25, although \
-         the kernel notifies on it. So the reader chose to poll; the file system did not force it.",
+        "The {} folder of this place lies on {} (statfs type {}). A program that follows files \
+         asks statfs, and polls on file systems that it knows as remote or does not know. GNU \
+         coreutils has called overlayfs remote since 8.25, although the kernel notifies on it. So \
+         the reader chose to poll; the file system did not force it.",
         fs.part, fs.kind, fs.magic
     );
     let fix = format!(
-        "If what it looks at is a file on {}: read a FIFO with `cat` instead, or put the file on a \
-         volume or tmpfs, where the same program is notified.",
+        "For a followed file on {}: read a FIFO with `cat` instead, or put the file on a volume or \
+         tmpfs, where the same program is notified.",
         fs.kind
     );
     (why, fix)
@@ -266,12 +288,12 @@ fn rate(period: Nanos) -> f64 {
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, Scene, first, told};
-    use culprit_model::{Cause, Recording, ThreadId};
+    use culprit_model::{Cause, Finding, Recording, ThreadId};
 
     const NAP: &str = "main;follow;libc.so.6!clock_nanosleep;k:do_nanosleep";
     const READ: &str = "main;next_row;libc.so.6!read;k:anon_pipe_read";
 
-    /// A driver that reads rows from a pipe, and a follower that looks once a second.
+    /// A driver that reads rows from a pipe, and a follower that checks once a second.
     fn closed_loop(rounds: u64) -> Scene {
         let mut scene = Scene::default();
         let driver = scene.program("driver", None, 0);
@@ -291,11 +313,9 @@ mod tests {
         let found = first(&recording, "poll-sleep-loop").expect("the loop is found");
         // The think time and the look are not the sleep's cost.
         assert_eq!(found.cost.0 / 1_000_000, 8 * 949);
-        assert!(
-            found.title.starts_with("follower (101) sleeps 999 ms at a time, 8 times"),
-            "{}",
-            found.title
-        );
+        let title = "follower (101) polls in `program!follow`: it sleeps 999 ms between checks, \
+                     8 times (7.59 s of 8.00 s)";
+        assert_eq!(found.title, title);
         assert_eq!((&*found.at[0].function, &*found.at[0].thread), ("follow", "follower (101)"));
         assert!(
             found
@@ -318,11 +338,11 @@ mod tests {
             "{}",
             found.why
         );
-        assert!(found.fix.contains("FIFO with `cat`"));
+        assert!(found.fix[0].contains("FIFO with `cat`"), "{:?}", found.fix);
         assert!(found.evidence.iter().any(|e| (e.value - f64::from(0x794c_7630_u32)).abs() < 0.5));
     }
 
-    /// A server that looks every half second whether it shall end; sometimes somebody calls.
+    /// A server that checks every half second whether it must end; sometimes a client calls.
     #[test]
     fn an_accept_loop_with_a_time_limit_is_no_polling() {
         const ACCEPT: &str = "main;serve;libc.so.6!poll;k:do_sys_poll";
@@ -363,7 +383,7 @@ mod tests {
         assert!(!nobody_waits(4));
     }
 
-    /// Workers that pause in each of their jobs, and a thread that waits until all is done.
+    /// Workers that pause in each of their jobs, and a thread that waits until all jobs are done.
     #[test]
     fn pauses_that_somebody_waits_through_once_are_no_polling() {
         const DONE: &str = "main;block_on;libc.so.6!syscall;k:futex_do_wait";
@@ -429,7 +449,8 @@ mod tests {
         let recording = scene.done();
         let found = first(&recording, "poll-sleep-loop").expect("found");
         assert_eq!(found.cost.0 / 1_000_000, 69, "only after the job's end");
-        assert!(found.title.starts_with("sleep processes sleep 99.0 ms"), "{}", found.title);
+        let title = "sleep processes poll: they sleep 99.0 ms between checks, 6 times (69.0 ms of ";
+        assert!(found.title.starts_with(title), "{}", found.title);
     }
 
     /// A server that polls for requests, and a client that waits for its answers.
@@ -449,12 +470,14 @@ mod tests {
     #[test]
     fn even_waits_that_unknown_interrupts_ended_are_a_timers() {
         let found = |recording: &Recording| first(recording, "poll-sleep-loop");
+        // Without the cost.
+        let title = |found: &Finding| found.title.rsplit_once(" (").map(|(t, _)| t.to_owned());
         let seen = found(&polling(|_| 500, |_| End::Timer)).expect("found");
         let unseen = found(&polling(|_| 500, |_| End::Interrupt)).expect("found");
-        assert_eq!(seen.title, unseen.title);
+        assert_eq!(title(&seen), title(&unseen));
         assert!(unseen.confidence < seen.confidence, "{:?}", unseen.evidence);
         let half = |round: u64| if round < 6 { End::Interrupt } else { End::Timer };
-        assert_eq!(found(&polling(|_| 500, half)).expect("found").title, seen.title);
+        assert_eq!(title(&found(&polling(|_| 500, half)).expect("found")), title(&seen));
         // Requests that a device brings do not come evenly.
         assert!(found(&polling(|round| 400 + 20 * round, |_| End::Interrupt)).is_none());
     }

@@ -1,4 +1,4 @@
-//! `random-read`: reads that wait for the disk and fetch little each time.
+//! `random-read`: small reads that miss the page cache, each with a wait for the disk.
 
 use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
 
@@ -21,45 +21,55 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "random-read",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "The program reads small pieces of files that are not in memory, and waits for the disk each \
-            time.",
-    signature: "Blocked in reads that miss the page cache, on the measured thing's path, in a process \
-                that fetches few bytes from storage for each wait. That the places are scattered is \
-                inferred: for reads one after the other the kernel fetches 128 KiB and more ahead. \
-                Where the calls name no place (no pread, no lseek was seen), small files are read whole, \
-                and that is said.",
-    why: "Each wait costs the disk's latency, 0.05 to 0.2 ms on flash, 5 to 10 ms on a platter, for a \
-          few kilobytes, and only one request is on its way: the disk could do many at once.",
-    fix: "Read in the order of the file, or sort the places first; keep what belongs together close \
-          (clustered layout, larger pages), tell the kernel ahead (posix_fadvise WILLNEED, \
-          readahead), ask for many pieces at once (threads, io_uring), or let the data fit into memory.",
-    check: "culprit record -o fixed.culprit -- CMD; blocked.disk in `culprit findings fixed.culprit` must \
-            shrink, or bytes for each wait grow",
+    claim: "The program reads small pieces of files that are not in the page cache, and waits for \
+            the disk each time.",
+    signature: "Many waits on the critical path in reads that miss the page cache, each fetching \
+                few bytes from storage. Random positions are inferred: for sequential reads the \
+                kernel fetches 128 KiB or more ahead. Without pread or lseek calls the title says \
+                `many small files` instead.",
+    not_reported: &[
+        "sequential reads: they fetch more than 64 KiB per wait",
+        "page faults on mapped files: see `major-page-faults`",
+        "processes without a counter of bytes read from storage",
+    ],
+    why: "Each wait costs the disk's latency: 0.05 to 0.2 ms on flash, 5 to 10 ms on a hard disk. \
+          It fetches only a few kilobytes. Only one request is in flight, although the disk can \
+          serve many at once.",
+    fix: &[
+        "Read the file in order, or sort the positions before reading.",
+        "Announce the next reads to the kernel: `posix_fadvise(POSIX_FADV_WILLNEED)`, `readahead`.",
+        "Keep many requests in flight: several threads, or io_uring.",
+        "Store data that is read together close together: clustered layout, larger pages.",
+        "Make the data fit into memory.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; blocked.disk in `culprit findings \
+            fixed.culprit` must shrink, or the bytes per wait must grow",
     thresholds: &[
         Threshold {
             what: "waits for the disk in reads",
             value: MIN_WAITS as f64,
             unit: "count",
-            reason: "A cold start reads some dozens of files, each with a wait or two.",
+            reason: "A cold start reads some dozens of files, with one or two waits each.",
             source: "definition",
         },
         Threshold {
-            what: "bytes fetched from storage for one wait",
+            what: "bytes fetched from storage per wait",
             value: MAX_BYTES,
             unit: "bytes",
-            reason: "The kernel's smallest window of reading ahead grows from 16 to 128 KiB within \
-                     four reads of a sequence, so a stream fetches more than 64 KiB for each wait. At \
-                     half, records of 32 KiB are not told, at double the beginnings of files are.",
+            reason: "Read-ahead grows from 16 to 128 KiB within four sequential reads. A \
+                     sequential stream therefore fetches more than 64 KiB per wait. At half, \
+                     records of 32 KiB would be missed; at double, the first reads of files would \
+                     be reported.",
             source: "Linux mm/readahead.c, read_ahead_kb 128",
         },
     ],
 };
 
 /// What is different where small files are read whole.
-const WHY_FILES: &str = "The files are read from the front, but each is so small that the kernel has \
-                         nothing to read ahead.";
-const FIX_FILES: &str = "Read many small files with several threads, or in one archive or database; a \
-                         second run finds them in memory.";
+const WHY_FILES: &str = "The program reads each file from its start, but the files are too small \
+                         for read-ahead. A second run finds them in the page cache.";
+const FIX_FILES: &str = "Read many small files with several threads, or pack them into one archive \
+                         or database.";
 
 /// True for a read's wait for pages, and the kernel's own work on it.
 fn is_miss(evidence: &Evidence<'_>, doing: &Doing) -> bool {
@@ -122,10 +132,11 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
     let waited = kernel_time::waited(evidence, &segments);
     let caller = kernel_time::caller(evidence, &segments);
     let scattered = is_scattered(evidence, process, &segments);
-    let what = if scattered { "" } else { " of many small files that are not in memory" };
+    let what = if scattered { "small disk reads" } else { "disk reads of many small files" };
     let title = format!(
-        "{} waits for the disk in {waits} reads{what}, {:.0} KiB each, for {COST}, most from `{caller}`",
+        "{} spends {COST} of {} on {what}, mainly in `{caller}`: {waits} waits, {:.0} KiB each",
         evidence.recording.process_name(process),
+        evidence.chain.whole,
         each / 1024.0
     );
     let (why, fix) = if scattered { ("", "") } else { (WHY_FILES, FIX_FILES) };
@@ -135,8 +146,8 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -
         .saying(why.to_owned(), fix.to_owned())
         .sure(0.85)
         .fact("waits for the disk in reads", waits as f64, "count")
-        .fact("bytes fetched from storage for one wait", each, "bytes")
-        .time("time of one wait (mean)", mean)
+        .fact("bytes fetched from storage per wait", each, "bytes")
+        .time("mean time of one wait", mean)
         .facts(kernel_time::facts(evidence, &segments));
     Some(Claim { segments, ..claim })
 }
@@ -165,7 +176,12 @@ mod tests {
     fn small_pieces_are_told_with_their_size() {
         let found = first(&reader(4096, true), "random-read").expect("found");
         assert_eq!(found.cost.0, 400 * MS);
-        assert!(found.title.contains("in 200 reads, 4 KiB each, for 400 ms"), "{}", found.title);
+        assert!(
+            found.title.contains("400 ms of 600 ms on small disk reads, mainly in `program!fetch`"),
+            "{}",
+            found.title
+        );
+        assert!(found.title.ends_with(": 200 waits, 4 KiB each"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "fetch");
         assert_eq!(told(&reader(4096, true))[0], "random-read 400");
     }
@@ -177,8 +193,9 @@ mod tests {
             frame.function = frame.function.replace("pread64", "read").into();
         }
         let found = first(&recording, "random-read").expect("found");
-        assert!(found.title.contains("200 reads of many small files"), "{}", found.title);
-        assert!(found.fix.starts_with("Read many small files"), "{}", found.fix);
+        assert!(found.title.contains("ms on disk reads of many small files"), "{}", found.title);
+        assert!(found.title.ends_with(": 200 waits, 8 KiB each"), "{}", found.title);
+        assert!(found.fix[0].starts_with("Read many small files"), "{:?}", found.fix);
         assert!(!first(&reader(8192, true), "random-read").expect("found").title.contains("files"));
     }
 

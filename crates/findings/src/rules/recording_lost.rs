@@ -13,18 +13,27 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "recording-lost",
     group: Group::Quality,
     specificity: Specificity::Statement,
-    claim: "A part of what happened is missing from the recording.",
-    signature: "The loss table counts dropped records, a killed recorder, a full disk, a damaged \
-                file, accounting that differs from the kernel's own, or what another profiler's \
-                file held that has no place in a recording or no certain meaning.",
-    why: "The recorder could not keep up, or was ended early. Intervals that touch a hole are marked \
-          uncertain, and findings that rest on them have less confidence.",
-    fix: "Record again: fewer processes, larger rings, a disk with room, and end with Ctrl-C.",
-    check: "culprit record -o second.culprit -- CMD; `culprit findings second.culprit` must not show it",
+    claim: "The recording is incomplete: records were dropped, or its sums of time differ from the \
+            kernel's.",
+    signature: "The loss table lists dropped records, a killed recorder, a full disk, a damaged \
+                file or threads that were not attached. It also lists sums of time that differ \
+                from the kernel's. For an imported file it lists content that a recording cannot \
+                hold, or whose meaning is uncertain.",
+    not_reported: &[],
+    why: "The recorder could not keep up, or was stopped early. Intervals that touch a hole are \
+          marked uncertain. Findings that rest on them have lower confidence.",
+    fix: &[
+        "Record fewer processes at once.",
+        "Run the recorder as root: it then has larger rings and real-time priority.",
+        "Write the recording to a disk with free space (`-o`).",
+        "End the recording with Ctrl-C.",
+    ],
+    check: "culprit record -o second.culprit -- CMD; `culprit findings second.culprit` must not \
+            list `recording-lost`",
     thresholds: &[],
 };
 
-/// The kinds of loss that this tells.
+/// The kinds of loss that this finding reports.
 pub(crate) const KINDS: &[LossKind] = &[
     LossKind::SwitchesLost,
     LossKind::SamplesLost,
@@ -51,7 +60,8 @@ impl Rule for RecordingLost {
             all.into_iter().partition(|l| l.kind == LossKind::AccountingDiffers);
         let records: u64 = lost.iter().map(|l| l.count).fold(0, u64::saturating_add);
         let noun = if records == 1 { "record" } else { "records" };
-        let title = format!("the recording misses {records} {noun} or has holes");
+        let title =
+            format!("the recording is incomplete: {records} {noun} lost, damaged or left out");
         let intervals = &evidence.recording.intervals;
         let all: Nanos = intervals.iter().map(|i| i.duration).sum();
         let uncertain: Nanos = intervals.iter().filter(|i| i.uncertain).map(|i| i.duration).sum();
@@ -62,19 +72,19 @@ impl Rule for RecordingLost {
     }
 }
 
-/// What a difference to the kernel's sums says: no record is known to be lost, the sums disagree.
+/// The claim that sums differ from the kernel's: no record is known to be lost.
 fn accounts_differ(evidence: &Evidence<'_>, apart: &[&Loss]) -> Option<Claim> {
-    let title = "sums of time differ from the kernel's own accounts";
+    let title = "the recorded CPU or run-queue time differs from the kernel's accounting";
     let claim = losses::statement(&DOC, title, apart)?;
-    let why = "No record is known to be missing here: time that a hypervisor took, or the \
-               recorder's own work at each switch, is counted by one side only. Findings that rest \
-               on the sum that differs are less sure by the share that it differs by.";
+    let why = "No record is known to be missing. Only one side counts time that a hypervisor took, \
+               or the recorder's own work at each switch. Findings that rest on such a sum lose \
+               confidence by the share of its difference.";
     let fix = claim.fix.clone();
     let sums = evidence.sums_apart;
     Some(
         claim
             .saying(why.to_owned(), fix)
-            .fact("share by which time on CPUs differs", sums.cpu, "share")
-            .fact("share by which time on run queues differs", sums.run_queue, "share"),
+            .fact("difference from the kernel's CPU time", sums.cpu, "share")
+            .fact("difference from the kernel's run-queue time", sums.run_queue, "share"),
     )
 }

@@ -1,4 +1,4 @@
-//! `repeated-work`: the same program runs with the same arguments, over and over.
+//! `repeated-work`: the same program runs many times with the same arguments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use crate::settle::{MEDIUM_SHARE, severity_of};
 /// The rule.
 pub(crate) struct RepeatedWork;
 
-/// Runs of one command line from which they are told.
+/// Runs of one command line from which they are reported.
 const MIN_RUNS: usize = 5;
 
-/// Time of one run, on the path, from which it is more than the start of a program.
+/// Time of one run on the critical path from which it is more than the start of a program.
 const MIN_EACH: Nanos = Nanos(20_000_000);
 
-/// Spread of the runs' CPU time (distance of its quartiles by its median) up to which they do the same.
+/// Spread of the runs' CPU time (interquartile range / median) up to which they do the same work.
 const MAX_SPREAD: f64 = 0.25;
 
 /// Characters of a command line that a title shows.
@@ -28,45 +28,54 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "repeated-work",
     group: Group::Cpu,
     specificity: Specificity::Statement,
-    claim: "The same program runs with the same arguments, over and over.",
-    signature: "Processes that were executed with the same arguments (at least one) and used about the \
-                same CPU time each; what they and their children worked lies on the measured thing's \
-                path. Other findings explain that time; this one says that it was spent repeatedly.",
-    why: "What does not change gives the same answer each time, so all runs but the first may be spent \
-          for nothing. What a run reads from its standard input, from files and from the environment is \
-          not seen here.",
-    fix: "If the answer is the same, run it once and keep it (a variable in a shell, a field, a file), or \
-          ask it about many things at once.",
-    check: "culprit record -o fixed.culprit -- CMD; the number of runs in `culprit findings fixed.culprit`",
+    claim: "The same program runs many times with the same arguments.",
+    signature: "Several processes ran with the same arguments (at least one) and used about the \
+                same CPU time. Their work, including their children's, lies on the critical path. \
+                Other findings explain that time; this one reports that it was spent repeatedly.",
+    not_reported: &[
+        "runs shorter than 20 ms: see `spawn-storm`",
+        "runs whose CPU time varies: their input differs",
+        "commands that run only inside other repeated commands",
+    ],
+    why: "If nothing changes between the runs, each gives the same answer, and all but the first \
+          are wasted. The recording does not show what a run reads from standard input, files and \
+          the environment.",
+    fix: &[
+        "Run the command once and keep its answer in a shell variable, a field or a file.",
+        "Pass many items to one run instead of starting a run for each.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the number of runs in `culprit findings \
+            fixed.culprit` must fall",
     thresholds: &[
         Threshold {
             what: "runs of one command line",
             value: MIN_RUNS as f64,
             unit: "count",
-            reason: "Twice or thrice happens between the steps of a script; at double, loops over a \
-                     handful of things are missed.",
+            reason: "A script may run a command two or three times between its steps. At double, \
+                     loops over a handful of items would be missed.",
             source: "definition",
         },
         Threshold {
-            what: "time of one run on the path",
+            what: "time of one run on the critical path",
             value: MIN_EACH.0 as f64,
             unit: "ns",
-            reason: "Shorter runs cost what starting a program costs, which `spawn-storm` tells.",
+            reason: "A shorter run costs about as much as starting a program: see `spawn-storm`.",
             source: "python3 -c pass 41 ms, perl -e 1 3 ms, Linux 6.18, 2 CPUs",
         },
         Threshold {
-            what: "spread of the runs' CPU time (distance of its quartiles by its median)",
+            what: "spread of the runs' CPU time (interquartile range / median)",
             value: MAX_SPREAD,
             unit: "share",
-            reason: "Runs over different input differ in what they work; the same work repeated stays \
-                     within this, also on busy machines.",
+            reason: "Runs with different input use different CPU time. The same work repeated \
+                     remains within this spread, also on busy machines.",
             source: "definition",
         },
         Threshold {
-            what: "share of the wall time",
+            what: "share of the measured time",
             value: MEDIUM_SHARE,
             unit: "share",
-            reason: "Below the medium severity bound, to run something again may be the simplest way.",
+            reason: "Below the medium severity bound, running the command again may be the \
+                     simplest way.",
             source: "definition",
         },
     ],
@@ -187,17 +196,21 @@ fn told(
         of_run.iter().for_each(|(at, time)| *stacks.entry(*at).or_default() += *time);
     }
     let costliest = stacks.into_iter().max_by_key(|(_, time)| *time).map(|(at, _)| at);
-    let title =
-        format!("`{}` runs {} times, {each} each: {total} in all", shown(line), group.len());
+    let title = format!(
+        "`{}` runs {} times: {each} each, {total} of {} in total",
+        shown(line),
+        group.len(),
+        evidence.chain.whole
+    );
     let severity = severity_of(share).min(Severity::Medium);
     let claim = Claim::statement(&DOC, title, severity)
         .pointing(costliest.into_iter().collect())
         .sure(0.8)
         .fact("runs with the same arguments", group.len() as f64, "count")
-        .time("time of one run on the path (mean)", each)
-        .time("time of all of them", total)
+        .time("mean time of one run on the critical path", each)
+        .time("time of all runs on the critical path", total)
         .fact("share of the measured time", share, "share")
-        .fact("spread of their CPU time", spread, "share");
+        .fact("spread of their CPU time (interquartile range / median)", spread, "share");
     Some((total, claim))
 }
 
@@ -251,7 +264,10 @@ mod tests {
     fn the_same_run_again_and_again_is_told_beside_what_explains_its_time() {
         let recording = with(&[("site.conf", 100); 8]);
         let found = first(&recording, "repeated-work").expect("found");
-        assert_eq!(found.title, "`tool --load site.conf` runs 8 times, 100 ms each: 800 ms in all");
+        assert_eq!(
+            found.title,
+            "`tool --load site.conf` runs 8 times: 100 ms each, 800 ms of 800 ms in total"
+        );
         assert_eq!((found.cost, found.severity), (Nanos::ZERO, Severity::Medium));
         assert_eq!(&*found.at[0].function, "parse");
     }

@@ -1,4 +1,4 @@
-//! `rights-missing`: the recorder was not allowed to see everything.
+//! `rights-missing`: the recorder lacked rights, so evidence is missing.
 
 use culprit_model::{Label, LossKind, Rung, Severity};
 
@@ -13,17 +13,20 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "rights-missing",
     group: Group::Quality,
     specificity: Specificity::Statement,
-    claim: "The recorder lacked rights, so a kind of evidence is missing.",
-    signature: "The recording stands on a lower rung than the full one, or the loss table says that \
-                kernel stacks or wakers could not be recorded.",
-    why: "Without kernel stacks the cause of a wait is polled or unknown; without wakers nobody knows \
-          who ended it. Findings that need them are missing or less sure.",
-    fix: "Grant the right that is named, for one recording.",
-    check: "culprit doctor says which rung this machine allows",
+    claim: "The recorder lacked rights, so some evidence is missing.",
+    signature: "The recording's access level (rung) is below `full`. Or the loss table lists \
+                missing kernel stacks, wakers or processor counters, small rings, or refused \
+                probes.",
+    not_reported: &["the access level of a file that was imported from another tool"],
+    why: "Without kernel stacks, the cause of a wait is polled or unknown. Without wakers, the \
+          thread that ended a wait is unknown. Findings that need this evidence are missing or \
+          less certain.",
+    fix: &["Grant the named right for one recording, then record again."],
+    check: "culprit doctor; it must report the access level (rung) `full`",
     thresholds: &[],
 };
 
-/// The kinds of loss that this tells.
+/// The kinds of loss that this finding reports.
 pub(crate) const KINDS: &[LossKind] = &[
     LossKind::WakersMissing,
     LossKind::KernelStacksMissing,
@@ -42,9 +45,9 @@ impl Rule for RightsMissing {
         }
         let title = match low {
             true => {
-                format!("recorded on the {} rung: a kind of evidence is missing", meta.rung.word())
+                format!("recorded at access level `{}`: evidence is missing", meta.rung.word())
             }
-            false => "the recorder lacked a right that it would have used".to_owned(),
+            false => "the recorder lacked a right that it could have used".to_owned(),
         };
         let mut claim = losses::statement(&DOC, &title, &missing)
             .unwrap_or_else(|| Claim::statement(&DOC, title.clone(), Severity::Low));

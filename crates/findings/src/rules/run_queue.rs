@@ -1,4 +1,4 @@
-//! `run-queue`: ready to run, but no CPU was free.
+//! `run-queue`: threads are ready to run, but no CPU is free.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fac
 /// The rule.
 pub(crate) struct RunQueue;
 
-/// Share of the wall time from which waiting for a CPU is listed.
+/// Share of the measured time from which waiting for a CPU is listed.
 const MIN_QUEUED: f64 = 0.05;
 
 /// How many users of the CPUs are listed.
@@ -21,28 +21,36 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "run-queue",
     group: Group::Cpu,
     specificity: Specificity::Work,
-    claim: "Threads are ready but wait for a CPU, because others use them.",
-    signature: "Ready and not running on the measured thing's path, outside any lock's hand-over and \
-                any quota.",
-    why: "More threads want to run than there are CPUs, in this program or beside it; each waits for \
-          the others' time slices (about 3 ms each).",
-    fix: "No code is slow because of this: measure again where the CPUs are free before judging the rest.",
-    check: "culprit record -o fixed.culprit -- CMD on a quiet machine; runnable time must shrink",
+    claim: "Threads are ready to run but wait for a CPU, because other threads use the CPUs.",
+    signature: "A thread on the critical path is ready and not running.",
+    not_reported: &[
+        "the run queue right after a lock was released: see `lock-contention`",
+        "time in which a CPU quota stops the thread: see `cpu-quota-throttling`",
+        "a recorded run-queue time that differs from the kernel's by more than half",
+    ],
+    why: "More threads want to run than there are CPUs, in this program or in others on the \
+          machine. Each waits for the others' time slices (about 3 ms each).",
+    fix: &[
+        "Measure again with free CPUs before you judge other findings: this slowness is not in \
+         your code.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; on a quiet machine the runnable time must \
+            shrink",
     thresholds: &[
         Threshold {
-            what: "share of the wall time at which it is listed",
+            what: "share of the measured time from which it is listed",
             value: MIN_QUEUED,
             unit: "share",
-            reason: "Every wakeup costs some us of queue on an idle machine too; a program that \
-                     switches often collects a few per cent of it.",
+            reason: "Every wakeup costs some us of run queue, on an idle machine too. A program \
+                     that switches often collects a few per cent.",
             source: "definition",
         },
         Threshold {
-            what: "share by which our sum may differ from the kernel's",
+            what: "difference between the recorded run-queue time and the kernel's",
             value: MOST_APART,
             unit: "share",
-            reason: "A difference lowers the confidence by its share; from half on, the time told \
-                     may be none.",
+            reason: "A difference lowers the confidence by its share. Above half, the reported \
+                     time may not exist.",
             source: "/proc/PID/task/TID/schedstat, read while recording",
         },
     ],
@@ -55,31 +63,34 @@ impl Rule for RunQueue {
         if total == Nanos::ZERO || evidence.sums_apart.run_queue > MOST_APART {
             return Vec::new();
         }
-        let cpus = evidence.recording.meta.cpus;
+        let (cpus, whole) = (evidence.recording.meta.cpus, evidence.chain.whole);
         let working = working(evidence, &segments);
-        // Otherwise somebody who was not recorded had the CPUs.
+        // Otherwise programs outside the recording use the CPUs.
         let own = working > f64::from(cpus);
         let claim = if own {
-            let title =
-                format!("ready threads wait {COST} for a CPU: {working:.1} want to run on {cpus}");
+            let title = format!(
+                "threads wait {COST} of {whole} for a CPU: on average {working:.1} threads want to \
+                 run on {cpus} CPUs"
+            );
             let fix = "Run fewer threads at once, or give the program more CPUs.".to_owned();
             Claim::new(&DOC, title, segments).saying(String::new(), fix).facts(users(evidence))
         } else {
             let title = format!(
-                "ready threads wait {COST} for a CPU that programs outside the recording use"
+                "threads wait {COST} of {whole} for a CPU that programs outside the recording use"
             );
             let why = format!(
-                "The recorded threads alone ({working:.1} that want to run) do not fill {cpus} CPUs: \
-                 others on this machine do, or the program may not use all of them."
+                "On average {working:.1} recorded threads want to run: too few to fill {cpus} \
+                 CPUs. Other programs on this machine use them, or this program may not use all of \
+                 them."
             );
-            let fix = "`culprit record --all` (or `--cgroup`) names who else runs; move it, give the \
-                       program a higher weight (nice, cpu.weight) or CPUs of its own, and measure on a \
-                       quiet machine.";
+            let fix = "Find the other programs with `culprit record --all` (or `--cgroup`). Move \
+                       them, or give this program a higher weight (nice, cpu.weight) or CPUs of \
+                       its own.";
             Claim::new(&DOC, title, segments).saying(why, fix.to_owned())
         };
         let claim = claim
             .sure(0.9)
-            .fact("threads that wanted to run meanwhile (mean)", working, "count")
+            .fact("mean number of threads that wanted to run", working, "count")
             .fact("CPUs", f64::from(cpus), "count");
         vec![Claim { listed_from: MIN_QUEUED, ..claim }]
     }
@@ -137,7 +148,7 @@ mod tests {
     fn a_crowded_machine_is_told_with_who_used_it() {
         let found = first(&crowd(600), "run-queue").expect("found");
         assert_eq!(found.cost.0, 600_000_000);
-        assert!(found.title.contains("4.0 want to run on 2"), "{}", found.title);
+        assert!(found.title.contains("4.0 threads want to run on 2 CPUs"), "{}", found.title);
         assert!(found.evidence.iter().any(|e| e.what.contains("CPU time of other0")));
     }
 
@@ -165,7 +176,7 @@ mod tests {
         assert!(less.evidence.iter().any(|e| e.what.contains("kernel's own sum")));
         assert!(first(&accounted(200), "run-queue").is_none());
         let told = first(&accounted(200), "recording-lost").expect("told");
-        assert!(told.title.contains("differ from the kernel's"), "{}", told.title);
+        assert!(told.title.contains("differs from the kernel's"), "{}", told.title);
     }
 
     #[test]
@@ -176,10 +187,12 @@ mod tests {
         scene.run(main, 600, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
         let found = first(&scene.done(), "run-queue").expect("found");
         assert!(found.title.ends_with("that programs outside the recording use"), "{found:?}");
-        assert!(found.fix.contains("--all") && !found.fix.contains("fewer threads"), "{found:?}");
+        let fix = found.fix.join(" ");
+        assert!(fix.contains("--all") && !fix.contains("fewer threads"), "{found:?}");
         assert!(!found.evidence.iter().any(|e| e.what.contains("CPU time of")), "{found:?}");
         let crowd = first(&crowd(600), "run-queue").expect("found");
-        assert!(crowd.fix.contains("fewer threads") && !crowd.fix.contains("--all"), "{crowd:?}");
+        let fix = crowd.fix.join(" ");
+        assert!(fix.contains("fewer threads") && !fix.contains("--all"), "{crowd:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `seccomp-cost`: what a container's filter on system calls adds to each.
+//! `seccomp-cost`: the time that a container's seccomp filter adds to each system call.
 
 use culprit_model::{Cause, Nanos};
 
@@ -13,24 +13,28 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "seccomp-cost",
     group: Group::Container,
     specificity: Specificity::Mechanism,
-    claim: "The container's filter on system calls (seccomp) adds time to each call.",
-    signature: "CPU time in the kernel's filter (__seccomp_filter) on the measured thing's path, before \
-                the call itself begins. `culprit bench syscall`: batches of one call by CPU time, in the \
-                same place with its filter and without, round by round; a call without the kernel (vDSO) \
-                is the control.",
-    why: "Each system call first runs the filter's program. A call that is allowed whatever its \
-          arguments are is let through by a bitmap (Linux 5.11); one whose arguments are looked at \
+    claim: "The container's seccomp filter adds time to each system call.",
+    signature: "CPU time in the kernel's filter (`__seccomp_filter`) on the critical path, before \
+                the call itself begins. `culprit bench syscall` compares batches of one call by \
+                CPU time, round by round, with the filter and without it. A call that does not \
+                enter the kernel (vDSO) is the control.",
+    not_reported: &[],
+    why: "Each system call first runs the filter program. Since Linux 5.11 a bitmap lets calls \
+          pass that the filter allows with any arguments. A call whose arguments the filter checks \
           runs the whole program.",
-    fix: "Nothing for most programs: some hundred thousand calls a second make it a few percent of a \
-          CPU. For programs that do little but call the kernel: fewer and larger calls (batching, \
-          io_uring, vDSO), or a profile of your own that allows the hot calls first.",
-    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink. culprit bench syscall \
-            --place docker:IMAGE --place docker:IMAGE,seccomp=off measures what the filter adds to a call",
+    fix: &[
+        "Make fewer and larger system calls: batching, io_uring, vDSO.",
+        "Use a seccomp profile of your own that allows the hot calls first.",
+        "Otherwise leave it: some hundred thousand calls per second cost a few per cent of a CPU.",
+        "Measure the filter's cost per call with `culprit bench syscall --place docker:IMAGE \
+         --place docker:IMAGE,seccomp=off`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink",
     thresholds: &[Threshold {
         what: "clock samples in the filter",
         value: kernel_time::MIN_LOOKS as f64,
         unit: "count",
-        reason: "With ten the time is known to a third.",
+        reason: "Ten samples give the time to within a third.",
         source: "Poisson distribution",
     }],
 };
@@ -49,8 +53,10 @@ impl Rule for SeccompCost {
 
 fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, total: Nanos) -> Claim {
     let caller = kernel_time::caller(evidence, &segments);
-    let title =
-        format!("{name}: the filter on system calls takes {COST}, most for calls from `{caller}`");
+    let title = format!(
+        "system calls, mainly from `{caller}` in {name}, spend {COST} of {} in the seccomp filter",
+        evidence.chain.whole
+    );
     let facts = kernel_time::facts(evidence, &segments);
     Claim::new(&DOC, title, segments)
         .at(Site::Entry)
@@ -86,7 +92,7 @@ mod tests {
         let recording = calling("k:__seccomp_filter;k:?");
         let found = first(&recording, "seccomp-cost").expect("found");
         assert_eq!(found.cost.0, 200_000_000);
-        assert!(found.title.contains("calls from `program!probe_item`"), "{}", found.title);
+        assert!(found.title.contains("calls, mainly from `program!probe_item`"), "{}", found.title);
         assert!(!told(&recording).contains(&"hot-function 1200".to_owned()));
     }
 

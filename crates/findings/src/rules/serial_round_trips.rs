@@ -1,12 +1,13 @@
-//! `serial-round-trips`: many small exchanges with a peer, one after the other.
+//! `serial-round-trips`: many small requests to a peer, one after the other.
 //!
-//! Each exchange is cheap, so no single wait shows up; together, the kernel's network path, the
-//! switches and the waits are the run. What a peer computes for an answer is not part of it.
+//! Each round trip is cheap, so no single wait stands out. Together the kernel's network path, the
+//! context switches and the waits fill the run. The time in which the peer computes its answer does
+//! not count.
 
 use culprit_model::{Cause, Interval, Nanos, Severity, ThreadId};
 
 use crate::evidence::{Evidence, Family, Relation, Segment, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally;
 
 /// The rule.
@@ -18,49 +19,62 @@ const MIN_TRIPS: usize = 200;
 /// Mean length of a wait up to which the trip, not the peer's work, is the cost.
 const MAX_MEAN: Nanos = Nanos(2_000_000);
 
-/// Share of the exchanges' time in which a second recorded thread may work.
+/// Share of the round trips' time in which a second recorded thread may work.
 const MAX_BESIDE: f64 = 0.5;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "serial-round-trips",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "A thread makes many small exchanges with a peer, one after the other, and the trips \
-            themselves take the time.",
-    signature: "Many short waits for data from a socket on the measured thing's path; counted are the \
-                kernel's time in the network path, the hand-overs, the peer's pauses and the waits \
-                that no peer's work fills. Exchanges whose answer was there at once are not seen. Where \
-                a recorded server waits for them, which is what is measured, they are information: \
-                who asks may be there to load it.",
-    why: "Each exchange costs two passes through the network stack and two switches on this machine \
-          (some 20 to 40 us over loopback), a round trip on any other network, however little is said.",
-    fix: "Say more per exchange: batch requests, pipeline them (send the next before the last answer \
-          is there), ask in parallel, keep what does not change, or move the loop to the other side.",
-    check: "culprit record -o fixed.culprit -- CMD; the waits for the peer in `culprit findings fixed.culprit` must shrink",
+    claim: "A thread makes many small round trips to a peer, one after the other, and the round \
+            trips themselves take the time.",
+    signature: "A thread on the critical path waits many times, for a short time each, for data \
+                from a socket. The cost is the kernel's network path, the run queue, the peer's \
+                pauses and waits in which the peer does not work. It is info when other threads \
+                work in parallel, or when a recorded server waits for these requests: the client \
+                may only generate load.",
+    not_reported: &[
+        "round trips whose answer is already there: the thread does not wait",
+        "time in which the peer computes its answer",
+        "waits of more than 2 ms on average: see `network-wait`",
+    ],
+    why: "Each round trip costs two passes through the network stack and two context switches, \
+          however few bytes it moves. That takes 20 to 40 us over loopback; between machines the \
+          network's round-trip time comes on top.",
+    fix: &[
+        "Batch: put several requests into one message.",
+        "Pipeline: send the next request before the last answer arrives.",
+        "Send independent requests in parallel.",
+        "Cache answers that do not change.",
+        "Move the loop to the other side, so that one request returns everything.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the time in round trips in `culprit findings \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "waits for a peer",
             value: MIN_TRIPS as f64,
             unit: "count",
-            reason: "200 trips over loopback take 5 ms or so; fewer cannot matter but in the shortest \
-                     runs.",
-            source: "ping_pong.c: 32 us a trip, Linux 6.18",
+            reason: "200 round trips over loopback take about 5 ms. Fewer matter only in very \
+                     short runs.",
+            source: "ping_pong.c: 32 us a round trip, Linux 6.18",
         },
         Threshold {
             what: "mean length of a wait",
             value: MAX_MEAN.0 as f64,
             unit: "ns",
-            reason: "A trip within a data centre stays below; longer waits are the distance or the \
-                     peer's work, which `network-wait` tells.",
+            reason: "A round trip within a data centre is shorter. Longer waits come from distance \
+                     or from the peer's work: see `network-wait`.",
             source: "definition",
         },
         Threshold {
-            what: "share of this time in which a second recorded thread works, above which it is information",
+            what: "share of this time in which a second recorded thread works, above which the \
+                   finding is info",
             value: MAX_BESIDE,
             unit: "share",
-            reason: "Who waits for one answer at a time takes turns with its peer. Where both work, \
-                     several requests are under way: one more would only wait at the server.",
-            source: "one at a time over loopback: 0.03 to 0.44",
+            reason: "With one request at a time, client and server take turns. If both work, \
+                     several requests are in flight: one more would only wait at the server.",
+            source: "one request at a time over loopback: 0.03 to 0.44",
         },
     ],
 };
@@ -90,8 +104,8 @@ fn measured(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
     outermost
 }
 
-/// True for a wait for a peer, the queue after one, the kernel's own network path, and a pause of the
-/// peer before its answer: nobody works in it, and fewer exchanges have fewer of it.
+/// True for a wait for a peer, the run queue after it, the kernel's own network path, and a pause
+/// of the peer before its answer: no thread works in it, and fewer round trips have less of it.
 fn is_trip(evidence: &Evidence<'_>, segment: SegmentId) -> bool {
     let interval = evidence.of_segment(evidence.chain.segment(segment));
     let talks = evidence.stacks.in_family(interval.stack, Family::Net)
@@ -122,24 +136,24 @@ fn told(
     let each = Nanos(total.0 / waits.len() as u64);
     let function = waits.first().and_then(|i| evidence.stacks.focus(i.stack));
     let title = format!(
-        "{} makes at least {} exchanges one after the other in `{}`: {each} of network each",
+        "{} makes at least {} round trips one after the other in `{}`: {each} each, {COST} of {}",
         evidence.recording.thread_name(thread),
         waits.len(),
         evidence.name(function),
+        evidence.chain.whole,
     );
     let beside = segments.iter().map(|s| evidence.work.during(evidence.chain.segment(*s), 2));
     let beside = beside.sum::<Nanos>().share_of(total);
-    // Where others work meanwhile, several are under way; and whoever asks a server whose own time is
-    // measured may be there to load it.
+    // Where others work in parallel, several requests are in flight. A client of a server whose own
+    // time is measured may only generate load.
     let several = beside > MAX_BESIDE || fills_servers_wait(evidence, &segments);
     let at_most = if several { Severity::Info } else { Severity::High };
-    let claim =
-        Claim::new(&DOC, title, segments)
-            .sure(0.9)
-            .fact("exchanges that the thread had to wait in; those that found the answer there are not seen", waits.len() as f64, "count")
-            .time("mean length of a wait", mean)
-            .time("network path, hand-overs and waits of one exchange", each)
-            .fact("share of this time in which another thread works as well", beside, "share");
+    let claim = Claim::new(&DOC, title, segments)
+        .sure(0.9)
+        .fact("round trips in which the thread waited", waits.len() as f64, "count")
+        .time("mean length of a wait", mean)
+        .time("mean time of a round trip without the peer's work", each)
+        .fact("share of this time in which another thread works too", beside, "share");
     Some(Claim { at_most, ..claim })
 }
 
@@ -199,9 +213,9 @@ mod tests {
         let found = first(&chat(1000, 50), "serial-round-trips").expect("found");
         assert_eq!(found.cost.0, 70_000_000);
         assert!(
-            found
-                .title
-                .contains("at least 1000 exchanges one after the other in `program!ask`: 70.0 us"),
+            found.title.contains(
+                "at least 1000 round trips one after the other in `program!ask`: 70.0 us each"
+            ),
             "{}",
             found.title
         );

@@ -1,4 +1,4 @@
-//! `serialize-hot`: much CPU time goes into reading or writing JSON, XML, base64 or other encodings.
+//! `serialize-hot`: much CPU time goes into reading or writing JSON, XML, base64 or other formats.
 
 use culprit_model::Severity;
 
@@ -9,35 +9,41 @@ use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 /// The rule.
 pub(crate) struct SerializeHot;
 
-/// Share of the path's CPU time from which it is told.
+/// Share of the critical path's CPU time from which it is reported.
 const MIN_SHARE: f64 = 0.20;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "serialize-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "Reading or writing JSON, XML, base64, serialised objects or character encodings \
-            takes much of the time on a CPU.",
-    signature: "CPU time on the measured thing's path below (de)serialisers: jansson, cJSON, \
-                simdjson, expat, libxml2, serde, encoding/json, CPython's json and pickle, Jackson, \
-                V8's JSON, iconv; and, less sure, in functions of the program whose names say so \
-                (`json_escape`, `base64_encode`).",
-    why: "Every value is turned into text and back, character by character, with an allocation \
-          for most of them. Where that is the program's purpose it is no fault, but still \
-          where the time goes; therefore it is never told as severe, and as minor below half of the CPU time.",
-    fix: "Convert only the parts that are needed (streaming, lazy or partial parsing), do not \
-          convert back and forth between two parts of the same program, keep the result, use a \
-          binary format or a faster library.",
-    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top fixed.culprit`",
+    claim: "Reading or writing JSON, XML, base64, serialised objects or character encodings takes \
+            much of the CPU time.",
+    signature: "CPU time on the critical path below (de)serialisers: jansson, cJSON, simdjson, \
+                expat, libxml2, serde, encoding/json, CPython's json and pickle, Jackson, V8's \
+                JSON, iconv. With lower confidence also in functions of the program whose names \
+                say so (`json_escape`, `base64_encode`).",
+    not_reported: &[],
+    why: "Every value is converted to text and back, character by character, most of them with an \
+          allocation. This may be the program's purpose. Severity is therefore medium at most, and \
+          info below half of the CPU time.",
+    fix: &[
+        "Convert only the parts that you need: streaming, lazy or partial parsing.",
+        "Do not convert back and forth between two parts of the same program.",
+        "Keep the converted result.",
+        "Use a binary format or a faster library.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
-            what: "share of the path's CPU time",
+            what: "share of the critical path's CPU time",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Programs that exchange documents rarely spend above a tenth on them; a fifth decides \
-                         about the run. At half, every service is told, at double only converters.",
-            source: "fleet-wide shares of allocation, copying, hashing and serialisation, each below 8 %: \
-                         Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
+            reason: "Programs that exchange documents rarely spend more than 10 % on them; 20 % \
+                     decides about the run. At half, every service would be reported; at double, \
+                     only converters.",
+            source: "fleet-wide shares of allocation, copying, hashing and serialisation, each \
+                     below 8 %: Kanev et al., Profiling a warehouse-scale computer, ISCA 2015",
         },
         chore::PURPOSE,
     ],
@@ -70,7 +76,11 @@ mod tests {
     #[test]
     fn the_caller_is_told_with_the_share() {
         let found = first(&beside(STACK, 10, 10), super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`program!answer`: 200 ms of 400 ms"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!answer` spends 200 ms of 400 ms"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "answer");
         assert_eq!(found.cost.0, 200_000_000);
     }

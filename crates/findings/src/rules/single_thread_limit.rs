@@ -1,6 +1,6 @@
-//! `single-thread-limit`: one thread computes all the time, and no other does.
+//! `single-thread-limit`: one thread computes nearly all the time, and no other thread works.
 //!
-//! A statement: the thread's time itself is explained by what it does there.
+//! A finding without cost: other findings explain what the thread does in that time.
 
 use culprit_model::{Interval, Nanos, Severity, ThreadId, Time};
 
@@ -16,7 +16,7 @@ const MIN_BUSY: f64 = 0.80;
 /// Share of the wall time in which a second thread may work or want to.
 const MAX_BESIDE: f64 = 0.20;
 
-/// Share of the wall time that another thread waits for it from which it is waited for.
+/// Share of the wall time in which another thread waits for it, from which the severity is low.
 const MIN_WAITED: f64 = 0.50;
 
 /// Share of the wall time that a thread must work itself for its wait to count.
@@ -29,57 +29,65 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "single-thread-limit",
     group: Group::Cpu,
     specificity: Specificity::Statement,
-    claim: "One thread computes nearly all the time while nothing else of the program does: more CPUs \
-            would not help.",
-    signature: "One thread is on a CPU for most of the wall time, on a machine with several CPUs, and \
-                hardly ever a second recorded thread works or is ready. Time in which it is ready and \
-                others have the CPU, or a quota holds it back, does not count: there, more threads would \
-                only queue. That the other CPUs were idle is inferred: programs outside the recording \
-                are not seen.",
-    why: "A run cannot be shorter than what its busiest thread computes. This is no fault of a solver \
-          that has nothing to divide; it is a limit where other threads wait for this one, or where \
-          the work has independent parts.",
-    fix: "Make the thread's work less (its hot functions are findings of their own), divide it over \
-          threads, or hand parts that others do not need at once to a thread beside it.",
+    claim: "One thread computes nearly all the time and no other thread of the program works: more \
+            CPUs would not help.",
+    signature: "One thread is on a CPU for most of the wall time, on a machine with several CPUs. \
+                A second recorded thread hardly ever works or is ready. Idle CPUs are inferred: \
+                programs outside the recording are not seen.",
+    not_reported: &[
+        "a thread that is mostly ready but waits for a CPU: more threads would only queue",
+        "a thread that a CPU quota stops: more threads would only queue",
+        "services: only a command that ran to its end is judged",
+        "runs shorter than 2 s",
+    ],
+    why: "A run cannot be shorter than the work of its busiest thread. This is a limit if other \
+          threads wait for this one, or if the work has independent parts. A solver that has \
+          nothing to divide is fine.",
+    fix: &[
+        "Reduce the thread's work: its hot functions are findings of their own.",
+        "Divide the work over several threads.",
+        "Move work whose result is not needed at once to another thread.",
+    ],
     check: "culprit record -o fixed.culprit -- CMD; the run must take less wall time than CPU time",
     thresholds: &[
         Threshold {
-            what: "share of the wall time that the thread is on a CPU",
+            what: "share of the wall time in which the thread is on a CPU",
             value: MIN_BUSY,
             unit: "share",
-            reason: "At 0.8 a perfect division over two threads would save 40 % of the wall time; a \
-                     thread that waits for a third of it has another limit.",
+            reason: "At 0.8 a perfect division over two threads would save 40 % of the wall time. \
+                     A thread that waits for a third of the wall time has another limit.",
             source: "Amdahl's law",
         },
         Threshold {
             what: "share of the wall time in which a second thread works or is ready",
             value: MAX_BESIDE,
             unit: "share",
-            reason: "Above, the program is parallel in part and other findings tell what keeps it.",
+            reason: "Above it the program is parallel in part, and other findings explain what \
+                     limits it.",
             source: "definition",
         },
         Threshold {
-            what: "share of the wall time that another thread waits for it",
+            what: "share of the wall time in which another thread waits for it",
             value: MIN_WAITED,
             unit: "share",
-            reason: "Then it is told as low, else as information: a wait of half of the run is more than \
-                     the start and the end of a pool.",
+            reason: "From this share on the severity is low, below it info. A wait of half of the \
+                     run is more than the start and the end of a thread pool.",
             source: "definition",
         },
         Threshold {
-            what: "share of the wall time that such a thread works itself",
+            what: "share of the wall time in which the waiting thread works itself",
             value: MIN_OWN_WORK,
             unit: "share",
-            reason: "A runtime's helpers and a launcher wait for the program because that is their \
-                     purpose.",
+            reason: "Helper threads of a runtime and launchers wait for the program because that \
+                     is their purpose.",
             source: "compiler threads of V8 and the launcher of the JVM: below 0.03",
         },
         Threshold {
             what: "wall time",
             value: MIN_WALL.0 as f64,
             unit: "ns",
-            reason: "Below two seconds, dividing the work is seldom worth its price; at half, every \
-                     command of a second would be told.",
+            reason: "Below 2 s, dividing the work is seldom worth the effort. At half, every \
+                     command of 1 s would be reported.",
             source: "definition",
         },
     ],
@@ -145,17 +153,20 @@ fn told(
     let waited = waited_for(evidence, thread);
     let is_waited_for = waited.share_of(wall) >= MIN_WAITED;
     let severity = if is_waited_for { Severity::Low } else { Severity::Info };
-    let whom = if is_waited_for { " and others wait for it" } else { "" };
+    let whom = if is_waited_for { ", and another thread waits for it" } else { "" };
     let cpus = evidence.recording.meta.cpus;
     let title = format!(
-        "one thread of {} computes for {computed} of {wall}{whom}: the program uses 1 of {cpus} CPUs",
-        evidence.recording.process_name(evidence.process(thread))
+        "{} computes for {computed} of {wall}{whom}: the program uses 1 of {cpus} CPUs",
+        evidence.recording.thread_name(thread)
     );
     Claim::statement(&DOC, title, severity)
         .sure(0.8)
-        .time(format!("on a CPU: {}", evidence.recording.thread_name(thread)), computed)
-        .time("longest that another thread of the process waited for it", waited)
-        .time("two threads worked or were ready", evidence.work.with_at_least(2, from, from + wall))
+        .time(format!("CPU time of {}", evidence.recording.thread_name(thread)), computed)
+        .time("longest total wait of another thread of the process for it", waited)
+        .time(
+            "time in which two threads worked or were ready",
+            evidence.work.with_at_least(2, from, from + wall),
+        )
         .fact("CPUs", f64::from(cpus), "count")
 }
 

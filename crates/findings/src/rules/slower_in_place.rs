@@ -1,6 +1,6 @@
 //! `slower-in-place`: the same command takes longer in one place than in another.
 //!
-//! Told by `find_difference` and `find_measured` only: one recording has nothing to compare with.
+//! Only `find_difference` and `find_measured` report it: one recording has nothing to compare with.
 
 use crate::evidence::Evidence;
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};
@@ -13,12 +13,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Comparison,
     specificity: Specificity::Statement,
     claim: "The command, or a probe's work, takes longer in this place than in the baseline place.",
-    signature: "Runs alternated between the places; the interval of the ratio of their wall times \
-                lies wholly above the band in which runs count as equal.",
-    why: "The difference is real within the stated confidence. The other findings say what the extra \
-          time was spent on.",
-    fix: "Begin with the finding that explains most of the extra time.",
-    check: "culprit why -- CMD, after the change: the ratio must come down",
+    signature: "The runs alternate between the places. The confidence interval of the ratio of \
+                their wall times lies wholly above the band in which runs count as equal.",
+    not_reported: &[],
+    why: "The difference is real within the stated confidence. The other findings explain where \
+          the extra time goes.",
+    fix: &["Begin with the finding that explains most of the extra time."],
+    check: "culprit why -- CMD; after the change the ratio must be lower",
     thresholds: &[],
 };
 

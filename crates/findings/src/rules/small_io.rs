@@ -7,7 +7,7 @@ use culprit_model::{Cause, Evidence as Fact, Nanos, ProcessId, Text, counter_nam
 
 use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally;
 
 /// The rule.
@@ -24,41 +24,51 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Storage,
     specificity: Specificity::Mechanism,
     claim: "The program reads or writes a few bytes at a time, with many system calls.",
-    signature: "CPU time in read and write calls on the measured thing's path, and in what a \
-                runtime does around them, in a process whose counters show many calls with few bytes each. Calls on sockets and \
-                on the descriptors of events, timers and watches are left out by the kernel's \
-                functions on the stack: each moves a message that somebody waits for.",
-    why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its locks, \
-          however few bytes it moves: reading 1 byte or 4 KiB of a cached file takes the same time.",
-    fix: "Put a buffer around the file (BufReader, BufWriter, setvbuf, io.BufferedReader), read \
-          blocks and split them in memory, collect lines and write them together, or use readv, \
-          writev or io_uring.",
-    check: "culprit record -o fixed.culprit -- CMD; calls and bytes a call in `culprit findings fixed.culprit`",
+    signature: "CPU time on the critical path in read and write calls, and in a runtime's code \
+                around them. The process's counters show many calls with few bytes each. Calls \
+                that move messages are recognised by the kernel's functions on the stack and left \
+                out.",
+    not_reported: &[
+        "calls on sockets: each moves a message that a peer waits for",
+        "calls on descriptors of events, timers, signals and file watches",
+    ],
+    why: "A call costs 0.1 to 1 us to enter and leave the kernel, find the file and take its \
+          locks. The number of bytes hardly matters: reading 1 byte or 4 KiB of a cached file \
+          takes the same time.",
+    fix: &[
+        "Put a buffer around the file: BufReader, BufWriter, setvbuf, io.BufferedReader.",
+        "Read whole blocks and split them in memory.",
+        "Collect lines and write them together.",
+        "Combine calls with readv, writev or io_uring.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `culprit findings fixed.culprit` must show \
+            fewer calls with more bytes per call",
     thresholds: &[
         Threshold {
-            what: "bytes a call",
+            what: "bytes per call",
             value: MAX_BYTES,
             unit: "bytes",
-            reason: "Up to 4 KiB the bytes are free, so a buffer of 64 KiB saves nine tenths of the time \
-                     of 512-byte calls. Doubling it would tell programs that handle small records.",
-            source: "cached pread of 1 byte 0.49 us, 512 0.58, 4096 0.53, 65536 2.3; pwrite 0.81, 0.80, \
-                     0.87, 2.3 us, Linux 6.18",
+            reason: "Up to 4 KiB the bytes are free: a buffer of 64 KiB saves nine tenths of the \
+                     time of 512-byte calls. At double, programs that handle small records would \
+                     be reported.",
+            source: "cached pread of 1 byte 0.49 us, 512 0.58, 4096 0.53, 65536 2.3; pwrite 0.81, \
+                     0.80, 0.87, 2.3 us, Linux 6.18",
         },
         Threshold {
             what: "calls",
             value: MIN_CALLS as f64,
             unit: "count",
-            reason: "2,000 calls take 1 ms or so; with fewer the share of time cannot matter but in \
-                     the shortest runs.",
+            reason: "2,000 calls take about 1 ms. Fewer matter only in very short runs.",
             source: "as above",
         },
         Threshold {
             what: "share of the calls' time that is spent on messages",
             value: MAX_MESSAGES,
             unit: "share",
-            reason: "The counters are a process's: where most of the calls' time goes to sockets, their \
-                     bytes a call are those of messages. At half, a server with a socket and a log of \
-                     single lines is not told, at double nothing is left out.",
+            reason: "The counters are those of a whole process. If most of the calls' time goes to \
+                     sockets, the bytes per call are those of messages. At half, a server with a \
+                     socket and a log of single lines would be missed; at double, nothing would be \
+                     left out.",
             source: "definition",
         },
     ],
@@ -153,12 +163,18 @@ fn told(
         .filter_map(|way| small(evidence, writes, process, segments, way))
         .collect();
     let most = small.iter().max_by_key(|small| small.calls)?;
+    let callers = match &most.callers[..] {
+        [] => "? makes".to_owned(),
+        [one] => format!("`{}` makes", one.name),
+        [first, others @ ..] => format!("`{}` and {} more make", first.name, others.len()),
+    };
     let title = format!(
-        "{} makes at least {} {} calls of {:.0} bytes each",
-        evidence.recording.process_name(process),
+        "{callers} at least {} {} calls of {:.0} bytes each in {}: {COST} of {}",
         most.calls,
         most.way,
-        most.each
+        most.each,
+        evidence.recording.process_name(process),
+        evidence.chain.whole
     );
     let held: Vec<_> = small.iter().flat_map(|small| small.segments.iter().copied()).collect();
     let total = evidence.total(&held);
@@ -168,9 +184,10 @@ fn told(
     for small in &small {
         claim = claim
             .fact(format!("{} calls", small.way), small.calls as f64, "count")
-            .fact(format!("bytes a {} call", small.way), small.each, "bytes")
+            .fact(format!("bytes per {} call", small.way), small.each, "bytes")
             .facts(by_caller(small));
-        let why = format!("{} calls for messages are told apart by their time", small.way);
+        let why =
+            format!("the number of {} calls without messages is estimated by time", small.way);
         claim.confidence.lower(why, 1.0 - small.messages);
     }
     Some(claim)
@@ -215,9 +232,8 @@ struct Caller {
     total: Nanos,
 }
 
-/// The functions that make the calls whose time by kind this is, without those that mostly move
-/// messages: a message a call is how they are delivered, and no buffer holds them back. The costliest
-/// first.
+/// The functions that make the calls whose time by kind this is, the costliest first. Functions
+/// that mostly move messages are left out: each message needs its own call, so no buffer can help.
 fn without_messages(evidence: &Evidence<'_>, times: &[Nanos]) -> Vec<Caller> {
     let stacks = &evidence.stacks;
     let focus = evidence.doings.each(|d| stacks.focus(d.stack));
@@ -251,7 +267,8 @@ fn by_caller(small: &Small) -> impl Iterator<Item = Fact> {
     let all: Nanos = small.callers.iter().map(|caller| caller.total).sum();
     small.callers.iter().take(LISTED).map(move |caller| {
         let about = (small.calls as f64 * caller.total.share_of(all)).round();
-        let what = format!("{} calls by {}, by its share of their time", small.way, caller.name);
+        let what =
+            format!("{} calls by {}, estimated by its share of their time", small.way, caller.name);
         fact(what, about, "count")
     })
 }
@@ -279,7 +296,10 @@ mod tests {
         let found = first(&writer(1_000_000, 10_000_000), "small-io").expect("found");
         assert_eq!(found.cost.0, 400_000_000);
         assert!(
-            found.title.contains("makes at least 1000000 write calls of 10 bytes each"),
+            found.title.starts_with(
+                "`program!put` and 1 more make at least 1000000 write calls of 10 bytes each in \
+                 writer"
+            ),
             "{}",
             found.title
         );
@@ -310,7 +330,11 @@ mod tests {
         assert!(first(&server(300, 40), "small-io").is_none());
         let found = first(&server(90, 300), "small-io").expect("found");
         assert_eq!(found.cost.0, 300_000_000);
-        assert!(found.title.contains("at least 7500 write calls of 50 bytes"), "{}", found.title);
+        assert!(
+            found.title.contains("makes at least 7500 write calls of 50 bytes each"),
+            "{}",
+            found.title
+        );
         assert_eq!(&*found.at[0].function, "note");
     }
 

@@ -1,4 +1,4 @@
-//! `spawn-storm`: many short child processes, whose start and end is a large part of what they do.
+//! `spawn-storm`: many short child processes; starting and ending them takes much of the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,33 +24,38 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
     claim: "Many short child processes are started, and starting and ending them takes the time.",
-    signature: "Many processes that were started in the recording and used little CPU each; their \
-                time on a CPU, on the run queue and in faults, and their parents' time in fork, lie \
-                on the measured thing's path. Sleeps and other waits of the children stay with \
-                the rules for those.",
-    why: "A process costs a copy of page tables, a load of the program, run-time linking, faults for \
-          every page touched and a tear-down: 0.5 ms for a small static program, 4 ms for perl, \
-          40 ms of CPU for python3, before it does any work.",
-    fix: "Do the work in one process: shell built-ins and parameter expansion instead of `expr`, \
-          `sed` or `cut` per line, one `awk` or script over all lines, `xargs` or `find -exec +` \
-          with many arguments, a library call instead of a program.",
-    check: "culprit record -o fixed.culprit -- CMD; the number of processes in `culprit findings fixed.culprit` must be gone",
+    signature: "Many processes started and ended in the recording and used little CPU time each. \
+                Their time on a CPU, on the run queue, in page faults and on the disk lies on the \
+                critical path. So does their parents' time in fork.",
+    not_reported: &["sleeps and other waits of the children: other findings report them"],
+    why: "Each process copies page tables, loads and links its program, faults in every page that \
+          it touches, and is torn down. Before any work this takes 0.5 ms for a small static \
+          program, 4 ms for perl and 40 ms of CPU for python3.",
+    fix: &[
+        "In a shell loop, use built-ins and parameter expansion instead of `expr`, `sed` or `cut`.",
+        "Process all lines with one `awk` or one script.",
+        "Pass many arguments to one process: `xargs`, or `find -exec PROGRAM {} +`.",
+        "Call a library function instead of a program.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the number of short processes in `culprit \
+            findings fixed.culprit` must fall",
     thresholds: &[
         Threshold {
             what: "short processes",
             value: MIN_CHILDREN as f64,
             unit: "count",
-            reason: "A start-up script runs a dozen helpers once; loops make hundreds. At half, \
-                     ordinary wrapper scripts are told.",
+            reason: "A start-up script runs a dozen helpers once; loops start hundreds. At half, \
+                     ordinary wrapper scripts would be reported.",
             source: "definition",
         },
         Threshold {
             what: "CPU time of a short process",
             value: SHORT_CPU.0 as f64,
             unit: "ns",
-            reason: "The start of an interpreter alone takes up to 41 ms of CPU; a process with more \
-                     does work of its own.",
-            source: "python3 -c pass 41 ms, perl -e 1 3 ms, a static C program 1.6 ms, Linux 6.18, 2 CPUs",
+            reason: "The start of an interpreter alone takes up to 41 ms of CPU. A process with \
+                     more CPU time does work of its own.",
+            source: "python3 -c pass 41 ms, perl -e 1 3 ms, a static C program 1.6 ms, Linux 6.18, \
+                     2 CPUs",
         },
     ],
 };
@@ -66,7 +71,7 @@ impl Rule for SpawnStorm {
         }
         let segments = evidence.segments(|_, i| {
             let is_short = |thread| short.contains(&evidence.process(thread));
-            // Nobody's time fills the wait before a child's first instruction.
+            // No thread's time fills the wait before a child's first instruction.
             let unborn =
                 matches!(i.cause, Cause::Child | Cause::Pipe) && i.waker.is_some_and(is_short);
             (is_short(i.thread) && is_running_cost(i.cause)) || is_forking(evidence, i) || unborn
@@ -110,14 +115,17 @@ const PARTS: [(&str, &[Family]); 4] = [
     ("in fork", &[Family::Fork]),
     ("in exec", &[Family::Exec]),
     ("in run-time linking", &[Family::Link]),
-    ("at their end", &[Family::Exit]),
+    ("at exit", &[Family::Exit]),
 ];
 
 fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<SegmentId>) -> Claim {
     let total = evidence.total(&segments);
     let each = Nanos(total.0 / short.len() as u64);
-    let title =
-        format!("{} short processes take {COST} to start, run and end: {each} each", short.len());
+    let title = format!(
+        "{} short processes take {COST} of {} to start, run and end: {each} each",
+        short.len(),
+        evidence.chain.whole
+    );
     let mut parts = [Nanos::ZERO; PARTS.len()];
     let mut own = Nanos::ZERO;
     for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
@@ -128,7 +136,7 @@ fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<Segm
     }
     let mut claim = Claim::new(&DOC, title, segments)
         .fact("short processes", short.len() as f64, "count")
-        .time("time of each", each);
+        .time("mean time of one", each);
     for ((what, _), time) in PARTS.iter().zip(parts) {
         claim = claim.time(format!("spent {what}"), time);
     }

@@ -1,8 +1,8 @@
-//! `spin-wait`: a thread stays on a CPU in a loop that only waits for what another one does.
+//! `spin-wait`: a thread burns CPU time in a loop until another thread acts.
 //!
-//! Known by the loop's instructions (`frames.instruction`), or by yielding to the scheduler. Locks
-//! that try for a moment and then block leave the CPU after microseconds; what is counted stays on
-//! it.
+//! Recognised by the loop's instructions (`frames.instruction`), or by calls that yield to the
+//! scheduler. A lock that spins briefly and then blocks leaves the CPU after microseconds; only
+//! longer spinning counts.
 
 use std::collections::BTreeMap;
 
@@ -44,43 +44,49 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "spin-wait",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
-    claim: "A thread burns a CPU in a loop that does nothing until another thread acts.",
-    signature: "Clock samples in a short loop with the processor's wait hint (`pause`, `yield`), in a \
-                short loop that reads memory and changes nothing that it depends on, or in calls of \
-                `sched_yield`; the thread stays on the CPU instead of blocking after a short try, and \
-                others live that can end it.",
-    why: "The loop takes a CPU from whoever else could run, often from the very thread that it waits \
-          for, whose time slice it waits out when CPUs are few. A spinning lock also pulls the cache \
-          line from its holder. The time on the path is what the others need: blocking gives the CPU \
-          back, and only where CPUs are short also the time.",
-    fix: "Block: a condition variable, a semaphore, `std::atomic::wait`, a futex, a channel, a join. \
-          Where waits are mostly shorter than a switch, spin some microseconds and then block, as \
-          adaptive mutexes do; use the library's mutex instead of a spin lock of one's own.",
-    check: "culprit record -o fixed.culprit -- CMD; cpu.user in `culprit report fixed.culprit` must shrink",
+    claim: "A thread burns CPU time in a loop that does nothing until another thread acts.",
+    signature: "Clock samples in a short loop with the CPU's wait hint (`pause`, `yield`), in a \
+                short loop that only reads memory, or in `sched_yield`. The thread remains on the \
+                CPU and does not block. Another thread or process that can end the loop is alive.",
+    not_reported: &[
+        "locks that spin for some microseconds and then block",
+        "a thread that is alone: it waits for time or a signal",
+    ],
+    why: "The loop takes a CPU from threads that could run, often from the very thread that it \
+          waits for. A spinning lock also pulls the cache line away from its holder. Blocking \
+          frees the CPU; it shortens the run only where CPUs are short.",
+    fix: &[
+        "Block: condition variable, semaphore, `std::atomic::wait`, futex, channel or join.",
+        "If waits are mostly shorter than a context switch, spin some microseconds, then block.",
+        "Replace a spin lock of your own by the library's mutex.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; cpu.user in `culprit report fixed.culprit` \
+            must shrink",
     thresholds: &[
         Threshold {
             what: "share of the measured time",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Short tries before blocking stay below it. At half, busy adaptive locks are \
-                     told; at double, loops that burn a sixth of the run are not.",
+            reason: "Brief spinning before blocking is below it. At half, busy adaptive locks \
+                     would be reported; at double, loops that burn a sixth of the run would be \
+                     missed.",
             source: "definition",
         },
         Threshold {
             what: "mean time on a CPU in the loop",
             value: MIN_STRETCH.0 as f64,
             unit: "ns",
-            reason: "Adaptive locks try for 100 rounds, 2 to 5 us, then block; whoever is still there \
-                     after ten switches' time does not. At double nothing changes, at half busy \
-                     machines add their switches.",
+            reason: "Adaptive locks spin for 100 rounds, 2 to 5 us, then block. A thread that \
+                     still spins after ten context switches' time does not block. At double \
+                     nothing changes; at half, busy machines add their switches.",
             source: "std::sync::Mutex of Rust 1.9x, PTHREAD_MUTEX_ADAPTIVE_NP of glibc 2.41",
         },
         Threshold {
             what: "share of the loop's time in which another process works, for a single thread",
             value: MIN_OTHERS,
             unit: "share",
-            reason: "Processes may wait for each other by shared memory. A thread that is alone waits \
-                     for time or a signal, which is not told.",
+            reason: "Processes may wait for each other through shared memory. A thread that is \
+                     alone waits for time or a signal, which is not reported.",
             source: "definition",
         },
     ],
@@ -143,15 +149,14 @@ fn told<K>(
     if !peers && working.share_of(own) < MIN_OTHERS {
         return None;
     }
-    let title = format!(
-        "`{name}` waits {COST} on a CPU in a loop that does nothing until another thread acts"
-    );
+    let whole = evidence.chain.whole;
+    let title = format!("`{name}` spins for {COST} of {whole} on a CPU until another thread acts");
     // Below a call that yields, the function to look at is the one that calls it.
     let decoded = evidence.instruction(&interval(found.segments.first()?).into()).is_some();
     let mut claim = Claim::new(&DOC, title, found.segments)
         .at(if decoded { Site::Work } else { Site::Entry })
         .sure(if peers { 0.9 } else { 0.6 })
-        .time("time in the loop on the path", own)
+        .time("time in the loop on the critical path", own)
         .fact("share of the measured time", share, "share")
         .time("mean time on a CPU in the loop", stretch)
         .facts(others.iter().take(LISTED).map(|(thread, time)| {
@@ -159,7 +164,7 @@ fn told<K>(
             fact(format!("meanwhile: {name} works"), time.0 as f64, "ns")
         }));
     if others.is_empty() {
-        claim.confidence.lower("nobody was seen to work meanwhile", 0.7);
+        claim.confidence.lower("no other thread was seen working meanwhile", 0.7);
     }
     Some(claim)
 }
@@ -249,7 +254,7 @@ mod tests {
             let found = first(&waits(stack, 1000, cause), "spin-wait").expect(stack);
             assert_eq!(found.cost.0 / 1_000_000, 200, "{stack}");
             assert!(
-                found.title.starts_with("`program!await_ready` waits 200 ms"),
+                found.title.starts_with("`program!await_ready` spins for 200 ms of"),
                 "{}",
                 found.title
             );

@@ -1,8 +1,8 @@
 //! `symbols-missing`: functions have no name.
 //!
-//! Told only when unnamed code holds enough of the time: nearly every system has some stripped
-//! library that does not matter. Where it holds so much that a hot function may be in it, it is listed by
-//! that time, as far as no other finding takes it: that code has no name says less than anything else.
+//! Reported only when unnamed code takes enough of the time: nearly every system has a stripped
+//! library that does not matter. Where a hot function may hide in unnamed code, the finding's cost
+//! is that time, as far as no other finding takes it: this one is the least specific.
 
 use culprit_model::{Cause, Interval, LossKind, ModuleId, Nanos, Severity};
 
@@ -13,10 +13,10 @@ use crate::{losses, tally};
 /// The rule.
 pub(crate) struct SymbolsMissing;
 
-/// Share of CPU time in unnamed functions from which it is told.
+/// Share of CPU time in unnamed functions from which it is reported.
 const MIN_UNNAMED: f64 = 0.02;
 
-/// Share of the path's CPU time from which unnamed code takes it, as a hot function would.
+/// Share of the critical path's CPU time from which unnamed code takes it, as a hot function would.
 const MIN_NOBODYS: f64 = 0.20;
 
 /// Time below which that says nothing: ten clock samples at the usual rate.
@@ -30,32 +30,40 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Quality,
     specificity: Specificity::Statement,
     claim: "A part of the code has no function names.",
-    signature: "Stacks whose leaf has no symbol hold a share of the CPU time, and the loss table says \
-                which modules have none; or a fifth of the path's CPU time and more passes in code of \
-                which no function can be named: stripped programs and generated code.",
-    why: "A stripped module, generated code without a map, or a kernel that hides its addresses gives \
-          addresses only. Rules that know mechanisms by function names cannot speak about them.",
-    fix: "Supply the symbols: debug packages, the unstripped file, a perf map of the runtime.",
-    check: "culprit record -o second.culprit -- CMD, with the symbols in place",
+    signature: "Stacks whose innermost frame has no symbol hold a share of the CPU time, and the \
+                loss table names the modules. Or a fifth or more of the critical path's CPU time \
+                is in stripped programs or generated code, where no function can be named.",
+    not_reported: &["a library without symbols that takes less than 2 % of the CPU time"],
+    why: "A stripped module, generated code without a map, or a kernel that hides its addresses \
+          gives addresses only. Rules that recognise mechanisms by function names cannot work \
+          there.",
+    fix: &[
+        "Install the debug symbols, or keep the unstripped file.",
+        "Let the runtime write a perf map of its generated code.",
+    ],
+    check: "culprit record -o second.culprit -- CMD; with the symbols in place, `culprit findings \
+            second.culprit` must not list `symbols-missing`",
     thresholds: &[
         Threshold {
             what: "share of CPU time in unnamed functions",
             value: MIN_UNNAMED,
             unit: "share",
-            reason: "Below it no listed finding can hide there: twice the listing share.",
+            reason: "Below it no listed finding can hide there: it is twice the share from which \
+                     findings are listed.",
             source: "the listing share of 1 %",
         },
         Threshold {
-            what: "share of the path's CPU time for which no function can be named",
+            what: "share of the critical path's CPU time for which no function can be named",
             value: MIN_NOBODYS,
             unit: "share",
-            reason: "From there on a hot function may be in it, and this is said in its place.",
+            reason: "From this share on a hot function may hide there; this finding stands in its \
+                     place.",
             source: "the threshold of `hot-function`",
         },
     ],
 };
 
-/// The kinds of loss that this tells.
+/// The kinds of loss that this finding reports.
 pub(crate) const KINDS: &[LossKind] = &[
     LossKind::ModulesUnreadable,
     LossKind::SymbolsMissing,
@@ -84,21 +92,21 @@ fn nobodys(evidence: &Evidence<'_>) -> Option<Claim> {
     let name = evidence.recording.module(most.key).name.as_str();
     let more = if modules.len() > 1 { " and others" } else { "" };
     let title = format!(
-        "{COST} of {total} on a CPU ({PERCENT}) is in {}{more}, where no function of the program can be \
-         named: {}",
+        "{COST} of {total} CPU time ({PERCENT}) is in {}{more}, where the program's functions have \
+         no names: {}",
         code(name),
         way_out(evidence, name)
     );
     let mut claim = Claim::new(&DOC, title, segments)
         .share_of(total)
-        .time("CPU time on the path in code without a name", own)
-        .fact("share of the path's CPU time", own.share_of(total), "share")
+        .time("CPU time on the critical path in code without a name", own)
+        .fact("share of the critical path's CPU time", own.share_of(total), "share")
         .facts(modules.iter().take(LISTED).map(|m| {
             let name = &evidence.recording.module(m.key).name;
             fact(format!("in {}", code(name)), m.total.0 as f64, "ns")
         }));
-    claim.fix = format!("Here: {}.", way_out(evidence, name));
-    // That nobody can say more of it is no fault of the program.
+    claim.fix = format!("To see the functions: {}.", way_out(evidence, name));
+    // Missing names are not the program's fault.
     claim.at_most = Severity::Info;
     Some(claim)
 }
@@ -113,9 +121,9 @@ fn code(module: &str) -> &str {
     if module == "[jit]" { "generated code" } else { module }
 }
 
-/// What names the functions of a program whose unnamed time is in a module. Options as of OpenJDK 17
-/// to 25, Node.js 18 to 24 and CPython 3.12; the stacks of generated code have frame pointers, and no
-/// tables that `--stacks dwarf` could read.
+/// The option that gives names to the functions of a program whose unnamed time is in a module.
+/// Options as of OpenJDK 17 to 25, Node.js 18 to 24 and CPython 3.12; the stacks of generated code
+/// have frame pointers, but no tables that `--stacks dwarf` could read.
 pub(super) fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
     let loaded = |start: &str| {
         module.starts_with(start)
@@ -124,11 +132,11 @@ pub(super) fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
     };
     if loaded("libjvm") {
         "run java with -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer \
-         -XX:+DumpPerfMapAtExit (methods that the interpreter runs have no names)"
+         -XX:+DumpPerfMapAtExit (methods that the JVM interprets have no names)"
             .to_owned()
     } else if (loaded("python") || loaded("libpython")) && has_trampolines(evidence) {
-        "build CPython with -fno-omit-frame-pointer and -mno-omit-leaf-frame-pointer, so that its stacks \
-         are whole"
+        "build CPython with -fno-omit-frame-pointer and -mno-omit-leaf-frame-pointer, so that no \
+         stack is cut"
             .to_owned()
     } else if loaded("python") || loaded("libpython") {
         "run it with CPython 3.12 or later and -X perf".to_owned()
@@ -156,7 +164,7 @@ fn some_names(evidence: &Evidence<'_>) -> Option<Claim> {
     if share < MIN_UNNAMED {
         return None;
     }
-    let title = format!("{unnamed} of {all} on a CPU is in functions without a name");
+    let title = format!("{unnamed} of {all} CPU time is in functions without a name");
     let missing = losses::of_kinds(evidence, KINDS);
     losses::statement(&DOC, &title, &missing)
         .map(|c| c.fact("share of CPU time in unnamed functions", share, "share"))
@@ -191,11 +199,11 @@ mod tests {
         let found = found.expect("told");
         assert_eq!((found.cost.0, found.severity), (450_000_000, Severity::Info));
         assert!(
-            found.title.starts_with("450 ms of 500 ms on a CPU (90 %) is in app, where no"),
+            found.title.starts_with("450 ms of 500 ms CPU time (90 %) is in app, where the"),
             "{}",
             found.title
         );
-        assert!(found.fix.contains("debug symbols of app"), "{}", found.fix);
+        assert!(found.fix[0].contains("debug symbols of app"), "{:?}", found.fix);
         assert!(first(&program(&[("app!?;app!?", 9)]), "hot-function").is_none());
     }
 
@@ -208,7 +216,7 @@ mod tests {
         assert_eq!(told(&recording), ["hot-function 450"]);
         let found = first(&recording, "hot-function").expect("told");
         assert!(found.title.starts_with("`python3.11!_PyEval_EvalFrameDefault` with"), "{found:?}");
-        assert!(found.fix.contains("-X perf"), "{}", found.fix);
+        assert!(found.fix[0].contains("-X perf"), "{:?}", found.fix);
     }
 
     #[test]
@@ -226,7 +234,7 @@ mod tests {
         let stack = "java!main;libjvm.so!JavaCalls::call_helper;[jit]!call_stub;[jit]!?";
         let found = first(&program(&[(stack, 9)]), super::DOC.id).expect("told");
         assert!(found.title.contains("is in generated code"), "{}", found.title);
-        assert!(found.fix.contains("UnlockDiagnosticVMOptions"), "{}", found.fix);
+        assert!(found.fix[0].contains("UnlockDiagnosticVMOptions"), "{:?}", found.fix);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `syscall-storm`: a function enters the kernel all the time, for little work each time.
+//! `syscall-storm`: a function makes many system calls that each do little work.
 
 use std::collections::BTreeMap;
 
@@ -27,52 +27,57 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "syscall-storm",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    claim: "One function enters the kernel all the time, for calls that do next to nothing.",
-    signature: "Much of the kernel time of one library function's system calls, on the measured thing's \
-                path, is at the kernel's entry and exit and not in what the calls do; or a good part \
-                of all CPU time is in calls that only ask. The calls are not counted: that they are \
-                short is inferred.",
-    why: "Entering and leaving the kernel costs 0.1 to 0.2 us, more with a container's filter on \
-          system calls and with mitigations of processor flaws; where a call does as little as that, \
-          the way is the cost.",
-    fix: "Keep what does not change (process and user numbers, clock sources, positions in files), \
-          ask once for many (readv, sendmmsg, pread at an offset instead of lseek and read, io_uring), \
-          wait for events instead of asking, and let the clock be read without the kernel (vDSO: \
-          clock source tsc).",
-    check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit callees \
-            fixed.culprit` must shrink",
+    claim: "One function makes many system calls that do next to nothing each.",
+    signature: "On the critical path, much of the kernel time of one library function's system \
+                calls is at the kernel's entry and exit. Or calls that only query state take a \
+                good part of all CPU time. The calls are not counted: that they are short is \
+                inferred.",
+    not_reported: &[],
+    why: "Entering and leaving the kernel costs 0.1 to 0.2 us, more with a seccomp filter or with \
+          mitigations of CPU flaws. If the call itself does as little as that, entry and exit are \
+          the cost.",
+    fix: &[
+        "Keep what does not change: process and user ids, clock sources, file positions.",
+        "Make one call for many items: readv, sendmmsg, io_uring.",
+        "Use pread at an offset instead of lseek and read.",
+        "Wait for events instead of asking for them again and again.",
+        "Read the clock without the kernel: vDSO with the clock source `tsc`.",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit \
+            callees fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "share of the calls' kernel time spent on entering and leaving",
             value: MIN_ENTERING,
             unit: "share",
-            reason: "At a third a call works for at most twice as long as it enters: 0.3 us. Cheap calls \
-                     are at two thirds, stat and open at a tenth; at half, reads of cached files \
-                     would be told.",
+            reason: "At a third a call works for at most twice as long as it enters: 0.3 us. Cheap \
+                     calls are at two thirds, stat and open at a tenth. At half, reads of cached \
+                     files would be reported.",
             source: "getppid 70 %, lseek 68 %, stat 6 %, open 8 %, Linux 6.18, virtual machine",
         },
         Threshold {
-            what: "share of the path's CPU time in these calls",
+            what: "share of the critical path's CPU time in these calls",
             value: MIN_OF_CPU,
             unit: "share",
-            reason: "Every program makes some cheap calls; a tenth of all CPU time for them is a way of \
-                     working.",
+            reason: "Every program makes some cheap calls. A tenth of all CPU time is more than \
+                     that.",
             source: "definition",
         },
         Threshold {
-            what: "share of the path's CPU time in calls that only ask (poll without waiting, getrusage, getpid, ...)",
+            what: "share of the critical path's CPU time in calls that only query state (poll \
+                   without waiting, getrusage, getpid, ...)",
             value: MIN_ASKING,
             unit: "share",
-            reason: "Such a call moves nothing, however long its way through the kernel is. An event \
-                     loop under load asks for a tenth of its time what is ready; who asks for a \
-                     quarter asks too often.",
+            reason: "Such a call moves no data, however long its way through the kernel is. An \
+                     event loop under load spends a tenth of its time on asking what is ready; a \
+                     quarter is too much.",
             source: "getrusage 0.8 us, poll of one descriptor 0.3 us, Linux 6.18, virtual machine",
         },
         Threshold {
             what: "clock samples in these calls",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "With fewer, the share of entering is not known.",
+            reason: "With fewer, the share of entry and exit is not known.",
             source: "binomial distribution",
         },
     ],
@@ -188,8 +193,9 @@ fn told(evidence: &Evidence<'_>, name: &str, calls: Calls, total: Nanos) -> Clai
     let share = calls.share();
     let caller = kernel_time::caller(evidence, &calls.kernel);
     let title = format!(
-        "`{caller}` enters the kernel through `{name}` for {COST}, {:.0} % of the calls' kernel time \
-         only to get in and out",
+        "`{caller}` makes many cheap system calls through `{name}`: {COST} of {}, {:.0} % of their \
+         kernel time only to enter and leave the kernel",
+        evidence.chain.whole,
         share * 100.0
     );
     let claim = Claim::new(&DOC, title, Vec::new())
@@ -226,9 +232,9 @@ mod tests {
         let found = first(&asking(6, 2), "syscall-storm").expect("found");
         assert_eq!(found.cost.0, 450_000_000);
         assert!(
-            found
-                .title
-                .starts_with("`program!note_owner` enters the kernel through `libc.so.6!getppid`"),
+            found.title.starts_with(
+                "`program!note_owner` makes many cheap system calls through `libc.so.6!getppid`"
+            ),
             "{}",
             found.title
         );

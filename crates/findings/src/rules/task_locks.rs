@@ -1,8 +1,8 @@
 //! `lock-contention` among tasks: locks of a runtime that runs many tasks on few threads.
 //!
-//! No thread waits for such a lock: its runtime lets another task run, and where there is none the thread
-//! idles. What is left of it are the slow ways into and out of the lock, which are taken only while tasks
-//! wait, and that meanwhile one thread works alone:
+//! No thread waits for such a lock: the runtime runs another task, or the thread idles if there is
+//! no other task. Two traces remain. Threads take the slow paths into and out of the lock only
+//! while tasks wait. And one thread works alone in that time:
 //!
 //! ```text
 //! thread 1   Lookup: render .......... unlockSlow | Lookup: render ...
@@ -18,8 +18,8 @@ use crate::kernel_time::MIN_LOOKS;
 use crate::rule::{COST, Claim, Site};
 use crate::tally;
 
-/// Share of the time in a function with the lock in which no other thread works, below which the lock
-/// keeps nobody: while others work, no CPU waits for it.
+/// Share of the time in a function with the lock in which no other thread works. Below it the lock
+/// is not reported: while other threads work, it leaves no CPU idle.
 pub(crate) const MIN_ALONE: f64 = 0.5;
 
 /// The functions that take contended locks and then work alone, on a machine where others could.
@@ -38,8 +38,8 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
     .collect()
 }
 
-/// The function that takes or leaves the lock: the innermost one that is none of the lock's own, and
-/// none that the compiler made for a deferred call.
+/// The function that takes or leaves the lock: the innermost one outside the lock's own code that
+/// the compiler did not make for a deferred call.
 fn taker(evidence: &Evidence<'_>, stack: StackId) -> Option<FrameId> {
     let recording = evidence.recording;
     let name = |frame: &FrameId| recording.frame(*frame).function.as_str();
@@ -64,15 +64,17 @@ fn told(evidence: &Evidence<'_>, taker: FrameId, slow: &[SegmentId]) -> Option<C
         return None;
     }
     let title = format!(
-        "tasks wait for a lock that `{name}` takes: for {COST} one thread works there and no other one"
+        "`{name}` takes a lock that other tasks wait for: one thread works there alone for {COST} \
+         of {}",
+        evidence.chain.whole
     );
     let claim = Claim::new(&DOC, title, alone)
         .at(Site::Function(taker))
         .sure(0.8)
-        .time("in the function with what it calls", all)
-        .fact("share of it in which no other thread worked", share, "share")
-        .time("in the slow ways into and out of the lock", evidence.total(slow))
-        .fact("samples there", slow.len() as f64, "count");
+        .time("time in the function and its callees", all)
+        .fact("share of it in which no other thread works", share, "share")
+        .time("time in the slow paths into and out of the lock", evidence.total(slow))
+        .fact("samples in these slow paths", slow.len() as f64, "count");
     Some(claim)
 }
 
@@ -109,7 +111,11 @@ mod tests {
         let found = first(&server(50, false), "lock-contention").expect("found");
         assert_eq!(found.cost.0, 950_000_000);
         assert_eq!(&*found.at[0].function, "main.Lookup");
-        assert!(found.title.contains("a lock that `program!main.Lookup` takes"), "{}", found.title);
+        assert!(
+            found.title.starts_with("`program!main.Lookup` takes a lock that"),
+            "{}",
+            found.title
+        );
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! `wait-on-child`: a process waits for its children, and their work is on the measured thing's
-//! path.
+//! `wait-on-child`: a process waits for its children, and their work is on the critical path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,68 +15,79 @@ use crate::tally;
 /// The rule.
 pub(crate) struct WaitOnChild;
 
-/// Share of its time that a process with one child works itself: below it, it is only a wrapper
-/// around that child, and to wait is its purpose.
+/// Share of its time that a process with one child works itself. Below it the process only wraps
+/// that child, and waiting is its purpose.
 const MIN_OWN_WORK: f64 = 0.10;
 
-/// Share of the children's time in code without names above which nobody can say whether it is needed.
+/// Share of the children's time in code without names, above which the finding is info: without
+/// names nobody can judge whether the work is needed.
 const MAX_UNNAMED: f64 = 0.5;
 
-/// Share of the time from which a wrapper's wait is listed: what nothing else explains of its child
-/// is worth a word only where it is much.
+/// Share of the measured time from which a wrapper's wait is listed, as far as no other finding
+/// explains its child's time.
 const MIN_WRAPPED: f64 = 0.10;
 
-/// Share of the waiting that a child must take to be counted as one that is waited for.
+/// Share of the waiting from which a child counts.
 const MIN_CHILD: f64 = 0.05;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-child",
     group: Group::Waiting,
     specificity: Specificity::Relation,
-    claim: "A process waits for child processes, and what they do is on the path.",
-    signature: "Blocked in wait4, waitid or vfork or for a child's output, on the measured thing's \
-                path; the time is what the children did. For a process that only wraps one \
-                child it is told as information, where nothing else explains the time. The \
-                severity is that of the time which could be spared: parent and children at once, no \
-                shorter than the longest of them, and only while one child lived and a CPU was free; \
-                where that is next to nothing, what the children do is told first.",
-    why: "The children run one after the other while their parent waits; each also pays for its \
+    claim: "A process waits for child processes, and their work is on the critical path.",
+    signature: "A process on the critical path is blocked in wait4, waitid or vfork, or waits for \
+                a child's output. The time is what the children did. Severity: the most that \
+                running parent and children in parallel on free CPUs could save, while only one \
+                child lives.",
+    not_reported: &[
+        "time of an only child that another finding explains; the rest is info",
+        "time that another finding explains, if running in parallel would save next to nothing",
+    ],
+    why: "The children run one after the other while their parent waits. Each also pays for its \
           start, its linking and its end.",
-    fix: "Run children in parallel where they do not need each other, run the same one only once \
-          and keep its result, or do the work in the process itself. What the children did is \
-          listed under \"meanwhile\".",
-    check: "culprit record -o fixed.culprit -- CMD; time waiting for children in `culprit findings fixed.culprit` must shrink",
+    fix: &[
+        "Run children that do not need each other in parallel: `make -j`, `xargs -P`, `&` and \
+         `wait`.",
+        "Run the same child only once and keep its result.",
+        "Do the work in the process itself.",
+        "Reduce the children's work: it is listed under \"meanwhile\".",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; time waiting for children in `culprit findings \
+            fixed.culprit` must shrink",
     thresholds: &[
         Threshold {
             what: "share of its time that a parent of a single child works itself",
             value: MIN_OWN_WORK,
             unit: "share",
-            reason: "Shells, launchers and supervisors wait because that is their purpose; what \
-                     their only child does is the program.",
+            reason: "Shells, launchers and supervisors wait because that is their purpose. The \
+                     work of their only child is the program.",
             source: "definition",
         },
         Threshold {
-            what: "share of the wall time at which the wait of a wrapper is listed",
+            what: "share of the measured time from which the wait of a wrapper is listed",
             value: MIN_WRAPPED,
             unit: "share",
-            reason: "What nothing else explains of an only child is worth a word where it is much. \
-                     At half, each start of a child would be told; at double, a fifth of a run \
+            reason: "Unexplained time of an only child is worth listing only when it is much. At \
+                     half, each start of a child would be reported; at double, a fifth of a run \
                      would have no name.",
             source: "the medium severity bound",
         },
         Threshold {
-            what: "share of the children's time in code without names above which it is information",
+            what: "share of the children's time in code without names, above which the finding is \
+                   info",
             value: MAX_UNNAMED,
             unit: "share",
-            reason: "Whether work is needed, as a compiler's is, cannot be said of code that nothing \
-                     names. At half or double, it would be said of much of it.",
+            reason: "Without names nobody can judge whether the work is needed, as a compiler's \
+                     is. At half, children with mostly named code would be info; at double, \
+                     children without names would get full severity.",
             source: "definition",
         },
         Threshold {
-            what: "share of the waiting that counts a child",
+            what: "share of the waiting from which a child counts",
             value: MIN_CHILD,
             unit: "share",
-            reason: "A helper of some ms beside the main child does not make a wrapper a driver.",
+            reason: "A helper of some ms beside the main child does not turn a wrapper into a \
+                     driver.",
             source: "definition",
         },
     ],
@@ -128,8 +138,8 @@ struct Parents {
 }
 
 impl Parents {
-    /// The parents that wait in some segments, and those of the segments in which one does, with the
-    /// innermost that does.
+    /// The parents that wait in some segments, and the segments in which a parent waits, each with
+    /// the innermost such parent.
     fn of(evidence: &Evidence<'_>, segments: &[SegmentId]) -> (Self, Vec<(ThreadId, SegmentId)>) {
         let (mut parents, mut waiting) = (Self::default(), Vec::new());
         let mut times: FxHashMap<(ThreadId, ProcessId), Nanos> = FxHashMap::default();
@@ -173,9 +183,8 @@ impl Parents {
         (parents, waiting)
     }
 
-    /// How much less time it would take at most if a parent and its children did all at once: no longer
-    /// than the longest of them, on no more CPUs than there are, and only where the children run one
-    /// by one.
+    /// The most that running a parent and its children in parallel could save. The longest of them
+    /// remains, there are only so many CPUs, and it counts only while one child runs alone.
     fn spared(&self, evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> Nanos {
         let lonely = lonely(evidence.recording, evidence.process(waiter));
         let cpus = evidence.recording.meta.cpus.max(1);
@@ -251,8 +260,9 @@ fn told(
     named.sort_by_key(|(process, time)| (std::cmp::Reverse(**time), **process));
     let names = named.iter().map(|(p, _)| evidence.recording.process_name(**p)).collect();
     let title = format!(
-        "{} waits {COST} for its children {}",
+        "{} waits {COST} of {} for its children {}",
         evidence.recording.process_name(evidence.process(waiter)),
+        evidence.chain.whole,
         tally::named(names)
     );
     let costliest = named.into_iter().take(3).map(|(process, time)| {
@@ -273,16 +283,16 @@ fn told(
         let severity = severity_of(spared.share_of(evidence.chain.whole));
         let unnamed = unnamed_share(evidence, segments) > MAX_UNNAMED;
         let at_most = if unnamed { Severity::Info } else { severity };
-        // Where nothing can be spared, what the children do says more than that they are waited for.
+        // If nothing can be saved, findings about the children's work say more than this one.
         let moot = severity == Severity::Info;
         let specificity = if moot { Specificity::Statement } else { claim.specificity };
-        let what = "spared at most if what they and their parent do were done at once";
+        let what = "most that running parent and children in parallel could save";
         Claim { at_most, specificity, ..claim.fact(what, spared.0 as f64, "ns") }
     }
 }
 
-/// The share of the time that children compute in code of which nothing can be named: whether that work
-/// is needed, as a compiler's is, cannot be said then.
+/// The share of the time that children compute in code without names. Nobody can judge then whether
+/// that work is needed, as a compiler's is.
 fn unnamed_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
     let is_unnamed = |segment: &&SegmentId| {
         let interval = evidence.of_segment(evidence.chain.segment(**segment));
@@ -370,7 +380,9 @@ mod tests {
         let found = first(&scene.done(), "wait-on-child").expect("found");
         assert_eq!(found.cost.0, 300_000_000);
         assert!(
-            found.title.starts_with("sh (100) waits 300 ms for its children cc (101), cc"),
+            found
+                .title
+                .starts_with("sh (100) waits 300 ms of 300 ms for its children cc (101), cc"),
             "{}",
             found.title
         );

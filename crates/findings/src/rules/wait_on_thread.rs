@@ -1,5 +1,5 @@
-//! `wait-on-thread`: a thread waits on the measured thing's path until another thread of the same
-//! process has done its work, and that one works alone.
+//! `wait-on-thread`: a thread on the critical path waits for another thread of its process, which
+//! works alone in that time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,50 +14,67 @@ use crate::tally::{self, Tally};
 /// The rule.
 pub(crate) struct WaitOnThread;
 
-/// Share of a stretch of waiting in which two or more threads of the process may work, or want to
-/// and are kept out by a mutex: above it the work was spread over threads, and waiting for the last
-/// one is what joining means.
+/// Share of a series of waits in which two or more threads of the process may work, or want to and
+/// wait for a mutex. Above it the threads run in parallel, and waiting for the last one is normal.
 const MAX_PARALLEL: f64 = 0.5;
 
-/// What a waiter may do between two waits that are one stretch, as a share of the stretch before:
-/// to come back from one join and start the next takes microseconds.
+/// How long a waiter may work between two waits of one series, as a share of the series so far:
+/// returning from one join and starting the next takes microseconds.
 const MAX_BETWEEN: f64 = 0.01;
 
-/// Confidence left where no record tells which thread ends the waits: that one thread alone works
-/// is then not shown.
+/// Confidence left where no record names the thread that ends the waits: nothing then shows that
+/// one thread works alone.
 const WITHOUT_ENDER: f64 = 0.5;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-thread",
     group: Group::Waiting,
     specificity: Specificity::Dependency,
-    claim: "A thread waits until another thread of its process has done something, and only that \
-            one works meanwhile.",
-    signature: "Blocked in a condition variable, a join, a semaphore, an event or a local hand-over \
-                on the measured thing's path; another thread of the process ended the wait, and it \
-                alone worked.",
-    why: "Two threads take turns, so the second one buys nothing: the path is as long as if one did \
-          both, plus the hand-over. Unlike `lock-contention`, the waiter needs the other's result.",
-    fix: "Start that work earlier, do it only when it is needed, split it over threads, or do not \
-          wait for it. What the other thread did is listed under \"meanwhile\".",
-    check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` must shrink",
+    claim: "A thread waits for another thread of its process, and only that thread works \
+            meanwhile.",
+    signature: "A thread on the critical path is blocked in a condition variable, a join, a \
+                semaphore, an event or a message inside the process. Another thread of the process \
+                ended the wait. Only that thread worked meanwhile.",
+    not_reported: &[
+        "joins of parallel work: two or more threads work for most of the wait",
+        "a timed sleep: it ends by itself",
+        "a wait during which no thread of the process works",
+        "a launcher that waits for the thread that runs the program",
+        "time in which the other thread waits for a CPU: see `run-queue`",
+        "a garbage collector's thread that waits for a CPU: see `gc-pressure`",
+    ],
+    why: "The two threads take turns, so the second thread gains nothing. The run takes as long as \
+          if one thread did both, plus the context switches. Unlike in `lock-contention`, the \
+          waiter needs the other thread's result.",
+    fix: &[
+        "Start the other thread's work earlier.",
+        "Do that work only when its result is needed.",
+        "Split that work over several threads.",
+        "Continue without waiting for it.",
+        "Reduce the other thread's work: it is listed under \"meanwhile\".",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` \
+            must shrink",
     thresholds: &[
         Threshold {
-            what: "share of a stretch of waits in which two or more threads of the process work, or would but for a mutex",
+            what: "share of a series of waits in which two or more threads of the process work, or \
+                   wait only for a mutex",
             value: MAX_PARALLEL,
             unit: "share",
-            reason: "Above it the waits join parallel work; so they do, and are told as information, \
-                     where it holds from the first of them to the last. At half, pools whose last worker runs on \
-                     alone for a third are missed; near 1, every pool would be told.",
+            reason: "Above this share the waits join parallel work and are not reported. If it \
+                     holds from the first wait to the last, the other waits are info. At half, \
+                     pools whose last worker runs alone for a third would be missed; near 1, every \
+                     pool would be reported.",
             source: "definition",
         },
         Threshold {
-            what: "share of a stretch of waits that the waiter may work before the next wait of the stretch",
+            what: "share of a series of waits that the waiter may work before the next wait of the \
+                   series",
             value: MAX_BETWEEN,
             unit: "share",
             reason: "Threads that share work are joined one after the other: the wait for the last \
-                     one belongs to those before. Real work of the waiter between two waits ends \
-                     the stretch.",
+                     one belongs to the waits before it. Real work of the waiter between two waits \
+                     ends the series.",
             source: "definition",
         },
     ],
@@ -72,7 +89,7 @@ impl Rule for WaitOnThread {
         let launched = launched(evidence);
         waiting.retain(|s| {
             let segment = evidence.chain.segment(*s);
-            // A pause ends by itself, whoever works meanwhile.
+            // A timed sleep ends by itself, whatever other threads do.
             !is_timed(evidence.of_segment(segment))
                 && !is_beside(evidence, segment)
                 && !is_at_rest(evidence, segment)
@@ -111,8 +128,8 @@ impl Rule for WaitOnThread {
     }
 }
 
-/// True for waits between which the threads mostly work side by side: what is left over where they share
-/// work and do not end at once.
+/// True for waits between which the threads mostly work in parallel: they share work and do not all
+/// end at the same time.
 fn is_left_over(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> bool {
     let each = || segments.iter().map(|id| evidence.chain.segment(*id));
     let (Some(from), Some(to)) =
@@ -123,8 +140,8 @@ fn is_left_over(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) ->
     work.with_at_least(2, from, to).share_of(to.since(from)) > MAX_PARALLEL
 }
 
-/// True where a thread was working and lost its CPU to others: they are what is waited for then. The queue
-/// right after it was woken is part of handing over.
+/// True where a thread was working and lost its CPU: the wait is then for the threads on the CPUs.
+/// The run queue right after a wakeup is a part of the wakeup.
 pub(crate) fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let interval = evidence.of_segment(segment);
     let before = segment.interval.0.checked_sub(1).map(|row| evidence.interval(IntervalId(row)));
@@ -132,15 +149,14 @@ pub(crate) fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool 
     interval.cause == Cause::Runnable && worked
 }
 
-/// True while a thread waits for others of its process and none of them works: what ends that is outside,
-/// or was not seen.
+/// True while a thread waits for others of its process and none of them works: something outside
+/// ends the wait, or its end was not recorded.
 fn is_at_rest(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let cause = evidence.of_segment(segment).cause;
     matches!(cause, Cause::Lock | Cause::Poll) && nobody_works(evidence, segment)
 }
 
-/// True where a runtime's own thread works while another one looks for something again and again: that
-/// is not what it looks for.
+/// True where a runtime's own thread works while another thread polls: the poll is not for that.
 fn is_beside(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let worker = evidence.of_segment(segment).thread;
     evidence.managed.purpose(worker).is_some()
@@ -153,23 +169,22 @@ fn launched(evidence: &Evidence<'_>) -> BTreeSet<ThreadId> {
     evidence.recording.intervals.iter().filter(inside).map(|i| i.thread).collect()
 }
 
-/// True where a launcher waits for the thread that runs the program: that is no other's work.
+/// True where a launcher waits for the thread that runs the program itself.
 fn is_launched(evidence: &Evidence<'_>, launched: &BTreeSet<ThreadId>, segment: &Segment) -> bool {
     let thread = evidence.of_segment(segment).thread;
     launched.contains(&thread)
         && evidence.dependent_wait(segment).is_some_and(|w| evidence.interval(w).thread != thread)
 }
 
-/// True where a collector's thread is ready and gets no CPU: `gc-pressure` tells the collection, and
-/// what it waits for is not that thread.
+/// True where a collector's thread is ready and gets no CPU: `gc-pressure` reports the collection.
 fn is_collection_held_up(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let interval = evidence.of_segment(segment);
     interval.cause.is_runnable()
         && evidence.managed.purpose(interval.thread) == Some(Chore::Collect)
 }
 
-/// The segments by stretches of waiting: threads that share their work are joined one after the
-/// other, and the wait for the last of them is not apart from the waits for those before.
+/// The segments by series of waits: threads that share their work are joined one after the other,
+/// and the wait for the last one belongs to the waits before it.
 fn stretches(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<Vec<SegmentId>> {
     let mut stretches: Vec<(Vec<SegmentId>, Nanos)> = Vec::new();
     for &id in segments {
@@ -219,32 +234,34 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
     let waits = evidence.waits(&t.segments);
     let exits = waits.iter().filter(|w| ends_with_exit(evidence, **w)).count();
     let whom = match (unknown, exits == waits.len()) {
-        (true, _) => format!("something that {} does", tally::UNKNOWN),
-        (false, true) => format!("{names} to end, which works alone meanwhile"),
-        (false, false) => format!("{names}, which works alone meanwhile"),
+        (true, _) => tally::UNKNOWN.to_owned(),
+        (false, true) => format!("{names} to end while no other thread works"),
+        (false, false) => format!("{names} while no other thread works"),
     };
     let who = evidence.recording.thread_name(waiter);
-    let title = format!("{who} waits {COST} in `{function}` for {whom}");
+    let whole = evidence.chain.whole;
+    let title = format!("{who} waits {COST} of {whole} in `{function}` for {whom}");
     let inferred = inferred_share(evidence, &t.segments);
     let mut claim = Claim::new(&DOC, title, t.segments.clone())
         .at(Site::WaitThenWork)
         .sure(0.9)
         .fact("waits", waits.len() as f64, "count")
-        .fact("of these for another thread's end", exits as f64, "count")
+        .fact("waits for another thread's exit", exits as f64, "count")
         .facts(tally::done(evidence, &t.segments, 3));
     if unknown {
-        claim.confidence.lower("which thread ends the waits is not known", WITHOUT_ENDER);
+        claim.confidence.lower("the thread that ends the waits is not known", WITHOUT_ENDER);
     }
     if inferred > 0.5 {
-        claim.why = "It does not wait for the event but looks for it again and again; the time in \
-                     which the other one works is counted here, the rest under `poll-sleep-loop`."
-            .to_owned();
+        claim.why =
+            "The thread polls instead of waiting for the event. The time in which the other thread \
+             works is counted here, the rest under `poll-sleep-loop`."
+                .to_owned();
     }
     claim
 }
 
-/// The thread that a stretch of waiting is for: the one whose time fills it, else the one that ended
-/// the wait; none where no record tells.
+/// The thread that a segment waits for: the one whose time fills it, else the one that ended the
+/// wait; none where no record names it.
 fn ender(evidence: &Evidence<'_>, waiter: ThreadId, segment: &Segment) -> Option<ThreadId> {
     let interval = evidence.of_segment(segment);
     let other = (interval.thread != waiter).then_some(interval.thread);
@@ -297,7 +314,8 @@ mod tests {
         assert_eq!(found.cost.0, 700_000_000);
         assert!(
             found.title.contains(
-                "waits 700 ms in `program!start_up` for loader0 (1001) to end, which works alone"
+                "waits 700 ms of 1.00 s in `program!start_up` for loader0 (1001) to end while no \
+                 other"
             ),
             "{}",
             found.title

@@ -12,29 +12,36 @@ const HEAD: &str = "\
 <!-- Written from crates/findings by its tests; CULPRIT_BLESS=1 writes it again. -->
 # Findings
 
-A finding is a named problem with its cost in wall-clock time, the evidence for it, why it costs
-time, what to do and how to check it. `culprit explain ID` prints one of these pages.
+A finding is a named problem. It has its cost in wall-clock time, its evidence, the reason, what to
+do, and a command that checks the fix. `culprit explain ID` prints one of these pages.
 
-**Whose time counts.** For a command that ran to its end the measured time is its life: the time of
-the thread that ended it, in which every wait that another thread ended is filled with what that
-thread did, and so on through whoever waited for whom. Where a runtime moves tasks between threads,
-a thread without a task is followed to the one that works. Idle threads cost nothing, because
-nobody waited for them. For a service every thread's time counts but its idle waits; a command that
-was told to end (SIGINT, SIGTERM) is a service, and what only that ended was awaited by nobody.
+**Which time counts, for a command.** Culprit follows the run's critical path. It starts at the thread
+that ended the command. Where that thread waited for another one, the other thread's work takes the
+place of the wait, and so on. Threads without a task cost nothing: no thread waited for them.
 
-**Counted once.** When several rules explain the same moment, the one that says more takes it:
-mechanism before dependency before pattern before work before relation. So costs add up to no more
-than the measured time.
+**Which time counts, for a service.** The time of every thread counts, except for waits for requests. A
+command that SIGINT or SIGTERM ended is a service.
 
-**Confidence** falls with lost records, missing stacks, inferred wakers and few samples; the
-finding's evidence says which.
+**Counted once.** Two rules can explain the same time. The more specific rule gets it: mechanism, then
+dependency, pattern, work, relation. The costs of all findings add up to at most the measured time.
+
+**Confidence** falls with lost records, missing stacks, inferred wakers and few samples. The evidence of
+the finding names the reason.
 ";
+
+fn list(text: &mut String, heading: &str, items: &[&str]) -> std::fmt::Result {
+    if !items.is_empty() {
+        writeln!(text, "- **{heading}.**")?;
+    }
+    items.iter().try_for_each(|item| writeln!(text, "  - {item}"))
+}
 
 fn page(doc: &RuleDoc, text: &mut String) -> std::fmt::Result {
     writeln!(text, "\n### `{}`\n\n{}\n", doc.id, doc.claim)?;
     writeln!(text, "- **Recognised by.** {}", doc.signature)?;
+    list(text, "Not reported", doc.not_reported)?;
     writeln!(text, "- **Why it costs time.** {}", doc.why)?;
-    writeln!(text, "- **What to do.** {}", doc.fix)?;
+    list(text, "What to do", doc.fix)?;
     writeln!(text, "- **Check.** {}", doc.check)?;
     writeln!(text, "- **Level.** {}", doc.specificity.word())?;
     if !doc.thresholds.is_empty() {
@@ -51,8 +58,7 @@ fn written() -> Result<String, std::fmt::Error> {
     writeln!(
         text,
         "\n**Severity** follows the share of the measured time: high from {:.0} %, medium from {:.0} %, \
-         low from {:.0} %; what costs less is information. Below {:.0} % a finding is listed only with \
-         `--all`.",
+         low from {:.0} %, info below. Findings below {:.0} % are listed only with `--all`.",
         HIGH_SHARE * 100.0,
         MEDIUM_SHARE * 100.0,
         LOW_SHARE * 100.0,

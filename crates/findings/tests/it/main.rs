@@ -3,3 +3,4 @@
 #[path = "../../../model/tests/it/blessed.rs"]
 mod blessed;
 mod docs;
+mod words;

@@ -163,7 +163,7 @@ impl Script {
                 Ok(())
             }
             [who, _] if who.contains('/') => Ok(()),
-            _ => Err(format!("`{}` is no line of the notation", words.join(" "))),
+            _ => Err(format!("cannot read the line `{}`", words.join(" "))),
         }
     }
 
@@ -218,7 +218,7 @@ impl Script {
             Some(Meaning { cause: *cause, stack: None })
         };
         let defined = self.letters.get(&letter).copied();
-        defined.or_else(plain).ok_or_else(|| format!("`{letter}` stands for nothing"))
+        defined.or_else(plain).ok_or_else(|| format!("`{letter}` has no `stack` line"))
     }
 
     fn process(&self, name: &str) -> Result<ProcessId, String> {
@@ -226,7 +226,7 @@ impl Script {
             row.name.as_str() == name || format!("{}({})", row.name, row.pid) == name
         };
         let known = self.recording.processes.iter().position(matches);
-        known.map(ProcessId::from_index).ok_or_else(|| format!("no process `{name}`"))
+        known.map(ProcessId::from_index).ok_or_else(|| format!("unknown process `{name}`"))
     }
 
     fn thread(&self, name: &str) -> Result<ThreadId, String> {
@@ -234,7 +234,7 @@ impl Script {
             row.name.as_str() == name || format!("{}({})", row.name, row.tid) == name
         };
         let known = self.recording.threads.iter().position(matches);
-        known.map(ThreadId::from_index).ok_or_else(|| format!("no thread `{name}`"))
+        known.map(ThreadId::from_index).ok_or_else(|| format!("unknown thread `{name}`"))
     }
 
     fn time(&self, ticks: &str) -> Result<Time, String> {
@@ -292,7 +292,7 @@ fn duration(text: &str) -> Result<Nanos, String> {
         "us" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,
-        other => return Err(format!("`{other}` is no unit of time")),
+        other => return Err(format!("unknown unit of time `{other}`; use ns, us, ms or s")),
     };
     Ok(Nanos(number(digits)? * unit))
 }

@@ -25,7 +25,7 @@ pub fn parse_raw(text: &str) -> Result<Recording, NotationError> {
     for run in &script.runs {
         let before = before.replace(*run).filter(|last| last.thread == run.thread);
         if before.is_some_and(|last| !follows(last.meaning.cause, run.meaning.cause)) {
-            let reason = format!("a thread cannot be {} at once after", run.meaning.cause);
+            let reason = format!("the thread must be on a CPU before it is {}", run.meaning.cause);
             return Err(NotationError { line: 0, reason });
         }
         observe(&mut script.recording, before.as_ref(), run, tick);

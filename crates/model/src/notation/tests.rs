@@ -51,7 +51,7 @@ fn columns_come_back() {
 #[test]
 fn errors_name_the_line() {
     let error = parse("tick 1ms\n\nnonsense\n").expect_err("no line");
-    assert_eq!(error.to_string(), "line 3: `nonsense` is no line of the notation");
+    assert_eq!(error.to_string(), "line 3: cannot read the line `nonsense`");
     let error = parse("app(1)/main(1) UU$").expect_err("no letter");
-    assert_eq!(error.to_string(), "line 1: `$` stands for nothing");
+    assert_eq!(error.to_string(), "line 1: `$` has no `stack` line");
 }

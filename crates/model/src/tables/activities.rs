@@ -7,7 +7,7 @@ use crate::text::Text;
 use crate::time::{Nanos, Time};
 
 labels! {
-    /// What told of an activity.
+    /// What recorded an activity.
     ActivitySource ("activity source") {
         /// Entry and return of a function that the user named, or of two.
         Function = "function",
@@ -29,7 +29,7 @@ labels! {
         Enter = "enter",
         /// The thread leaves the innermost activity of this name that it works on.
         Leave = "leave",
-        /// An activity with a key begins; which threads work on it is told elsewhere.
+        /// An activity with a key begins; other rows say which threads work on it.
         Start = "start",
         /// The activity of this name and key ends, on whichever thread of the process.
         Stop = "stop",
@@ -57,10 +57,10 @@ table! {
         end: Option<Time>,
         /// Its kind, as the user or the file names it: what activities are added up by.
         name: Text,
-        /// What tells it from others of its name that are under way; none where it began and ended
-        /// on one thread.
+        /// The value by which it is distinguished from open activities of the same name; none when
+        /// it began and ended on one thread.
         key: Option<Text>,
-        /// What told of it.
+        /// What recorded it.
         source: ActivitySource,
         /// The thread that began it.
         thread: ThreadId,
@@ -99,9 +99,9 @@ table! {
         kind: EdgeKind,
         /// The activity's kind.
         name: Text,
-        /// What tells it from others of its name; none where the thread is enough.
+        /// The value that distinguishes it from others of its name; none where the thread is enough.
         key: Option<Text>,
-        /// What told.
+        /// What recorded it.
         source: ActivitySource,
     }
 }

@@ -23,7 +23,7 @@ table! {
         stack: Option<StackId>,
         /// What the value counts.
         metric: Metric,
-        /// Why the time passed; none for what is no time and where the file does not say.
+        /// Why the time passed; none when the metric is not a time or the file does not say.
         cause: Option<Cause>,
         /// How much, in the metric's unit.
         value: u64,

@@ -11,7 +11,7 @@ table! {
     Counter in "counters" {
         /// When it was read.
         time: Time,
-        /// Whose: none for the recorded cgroup or the machine (the name tells).
+        /// Whose: none for the recorded cgroup or the machine (see the name).
         process: Option<ProcessId>,
         /// What: one of the names in `counter_names`.
         name: Text,

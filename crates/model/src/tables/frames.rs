@@ -17,7 +17,7 @@ labels! {
         /// In a short loop that changes nothing it depends on: only what another one writes, or
         /// the passing of time, ends it.
         Spin = "spin",
-        /// In a short loop with the instruction that tells the processor that it waits.
+        /// In a short loop with the pause instruction of spin loops.
         Pause = "pause",
     }
 }
@@ -39,8 +39,8 @@ table! {
         line: Option<u32>,
         /// True when this function was inlined into the next frame towards the root.
         inlined: bool,
-        /// What the instructions around the address tell of a thread that was interrupted there;
-        /// none for callers, where they tell nothing, and where the code could not be read.
+        /// What a thread that was interrupted at the address did, by the instructions around it;
+        /// none for callers, for other instructions, and where the code could not be read.
         instruction: Option<Instruction>,
     }
 }

@@ -24,7 +24,7 @@ labels! {
 }
 
 table! {
-    /// A stretch of one thread's life with one cause and one stack. Ordered by thread, then by
+    /// A part of one thread's life with one cause and one stack. Ordered by thread, then by
     /// start; each thread's rows follow each other without gap or overlap from its start to its
     /// end.
     ///
@@ -54,9 +54,9 @@ table! {
         waker: Option<ThreadId>,
         /// Where the waker was.
         waker_stack: Option<StackId>,
-        /// What kind of event ended the wait; none for rows that are no wait and where unknown.
+        /// What kind of event ended the wait; none for rows that are not waits, and where unknown.
         woken_by: Option<WakeSource>,
-        /// True when a loss of switch records touches this stretch.
+        /// True when switch records were lost during this interval.
         uncertain: bool,
     }
 }

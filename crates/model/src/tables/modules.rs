@@ -9,7 +9,7 @@ table! {
     Module in "modules" {
         /// Short name: the file's base name, `[kernel]`, `[vdso]`, `[jit]`.
         name: Text,
-        /// Path as the process that mapped it sees it; equal to `name` for what is no file.
+        /// Path as the process that mapped it sees it; equal to `name` for code that is not a file.
         path: Text,
         /// Build id, lower-case hex; none when the file carries none.
         build_id: Option<Text>,

@@ -6,8 +6,8 @@ use crate::text::Text;
 use crate::time::Time;
 
 table! {
-    /// One look at a thread's `/proc` entries. Ordered by time. Only where kernel stacks were not
-    /// allowed.
+    /// One reading of a thread's `/proc` entries. Ordered by time. Only where kernel stacks were
+    /// not allowed.
     Observation in "observations" {
         /// When.
         time: Time,

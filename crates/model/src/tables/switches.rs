@@ -35,7 +35,7 @@ table! {
         /// Where it was, kernel frames at the leaf; none for switches in, and where it was lost.
         stack: Option<StackId>,
         /// The kernel's state letter at the switch out as a character code (R, S, D, T, t, X, Z),
-        /// where tracepoints tell it.
+        /// where tracepoints report it.
         state: Option<u32>,
     }
 }

@@ -25,7 +25,7 @@ labels! {
 }
 
 labels! {
-    /// Which tracepoint told.
+    /// Which tracepoint reported it.
     WakeupKind ("wakeup kind") {
         /// `sched_waking`: in the waker's context.
         Waking = "waking",
@@ -41,7 +41,7 @@ table! {
         time: Time,
         /// The thread that was made ready.
         thread: ThreadId,
-        /// Which tracepoint told.
+        /// Which tracepoint reported it.
         kind: WakeupKind,
         /// What kind of event did it.
         source: WakeSource,

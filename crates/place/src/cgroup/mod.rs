@@ -150,7 +150,7 @@ impl Cgroup {
             Some(name) if at_top => Ok(format!("/{}", name.to_string_lossy())),
             _ => Err(Error::Unsupported {
                 place: format!("cgroup `{}`", self.folder().display()),
-                what: "hold a container: it is not at the top of the tree",
+                what: "contain a container: it is not at the top of the hierarchy",
             }),
         }
     }

@@ -80,8 +80,10 @@ fn find(name: &str, settings: &Settings) -> Result<(Client, RunningContainer)> {
         };
         match runtime()?.block_on(client.docker().inspect_container(name, None)) {
             Ok(found) => return describe(client, name, found),
-            Err(reply) if is_missing(&reply) => said.push(format!("{kind} knows none")),
-            Err(reply) => return Err(client.error("look at a container", &reply)),
+            Err(reply) if is_missing(&reply) => {
+                said.push(format!("{kind} has no container with this name"))
+            }
+            Err(reply) => return Err(client.error("inspect a container", &reply)),
         }
     }
     Err(Error::ContainerMissing { name: name.to_owned(), why: said.join("; ") })
@@ -168,7 +170,7 @@ impl Place for Existing {
         if let Some(cgroup) = cgroup
             && cgroup.folder() != self.container.cgroup()?.folder()
         {
-            let what = "put a command into another cgroup than its own";
+            let what = "run a command outside its own cgroup";
             return Err(Error::Unsupported { place: self.spec.to_string(), what });
         }
         let request = self.request(command)?;
@@ -225,7 +227,7 @@ struct Exec {
 impl Exec {
     async fn inspect(&self) -> Result<ExecInspectResponse> {
         let found = self.client.docker().inspect_exec(&self.id).await;
-        found.map_err(|reply| self.client.error("look at a command", &reply))
+        found.map_err(|reply| self.client.error("inspect a command", &reply))
     }
 
     /// The command's process, once it was made; `None` when it could not be. The engine answers a
@@ -291,7 +293,7 @@ impl Subject for Exec {
     fn signal(&self, pid: Option<Pid>, signal: Signal) -> Result<()> {
         // Engines send signals to a container's first process only; ours goes to the process.
         let Some(pid) = pid else {
-            let what = "send a signal to a process that it did not name";
+            let what = "send a signal: the process id is unknown";
             return Err(Error::Unsupported { place: self.client.kind.to_string(), what });
         };
         match open_pidfd(pid) {

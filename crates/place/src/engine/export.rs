@@ -37,7 +37,7 @@ pub fn export_image(engine: EngineKind, image: &str, settings: &Settings) -> Res
     match runtime()?.block_on(client.docker().inspect_image(image)) {
         Ok(_) => {}
         Err(reply) if is_missing(&reply) => return Err(image_missing(&client, image)),
-        Err(reply) => return Err(client.error("look at an image", &reply)),
+        Err(reply) => return Err(client.error("inspect an image", &reply)),
     }
     let (sender, parts) = sync_channel(AHEAD);
     let image = image.to_owned();

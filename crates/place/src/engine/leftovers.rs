@@ -57,7 +57,7 @@ fn remove_all(
 /// Removes a container, and then what its dead maker has left in folders that were mounted there: the
 /// program in it would have removed that, had it not ended with it.
 fn remove_with_folders(client: &Client, name: &str) -> Result<bool> {
-    let found = client.call("look at a container", |d| d.inspect_container(name, None));
+    let found = client.call("inspect a container", |d| d.inspect_container(name, None));
     let mounts = found.ok().and_then(|found| found.mounts).unwrap_or_default();
     let removed = remove_container(client, name)?;
     if let (true, Some(owner)) = (removed, owner_of(name)) {
@@ -97,7 +97,7 @@ fn first_processes(client: &Client) -> Result<Vec<Pid>> {
     let running = client.call("list containers", |d| d.list_containers(None))?;
     let ids = running.into_iter().filter_map(|c| c.id);
     let first = |id: String| {
-        let found = client.call("look at a container", |d| d.inspect_container(&id, None)).ok()?;
+        let found = client.call("inspect a container", |d| d.inspect_container(&id, None)).ok()?;
         found.state?.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0).map(Pid)
     };
     Ok(ids.filter_map(first).collect())

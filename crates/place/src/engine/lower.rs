@@ -32,7 +32,7 @@ pub(super) fn add(client: &Client, image: &str, files: &[LowerFile]) -> Result<S
         ..ContainerCreateBody::default()
     };
     let options = CreateContainerOptionsBuilder::new().name(&container).build();
-    client.call("make a container", |docker| docker.create_container(Some(options), request))?;
+    client.call("create a container", |docker| docker.create_container(Some(options), request))?;
     let filled = fill(client, &container, archive, &owner.fresh_name());
     let removed = remove_container(client, &container);
     let name = filled?;
@@ -48,12 +48,12 @@ fn fill(
 ) -> Result<String> {
     let options = UploadToContainerOptionsBuilder::new().path("/").build();
     let parts = futures_util::stream::iter(archive.map(Into::into));
-    client.call("put files into a container", |docker| {
+    client.call("copy files into a container", |docker| {
         docker.upload_to_container(container, Some(options), bollard::body_stream(parts))
     })?;
     let options =
         CommitContainerOptionsBuilder::new().container(container).repo(name).tag("latest");
-    client.call("make an image of a container", |docker| {
+    client.call("create an image from a container", |docker| {
         docker.commit_container(options.build(), ContainerConfig::default())
     })?;
     Ok(format!("{name}:latest"))
@@ -65,7 +65,7 @@ fn archive(files: &[LowerFile]) -> Result<impl Iterator<Item = Vec<u8>> + Send +
         let place = "a container".to_owned();
         return Err(Error::Unsupported {
             place,
-            what: "have files in a layer with longer paths than 100 bytes",
+            what: "have paths longer than 100 bytes in a layer",
         });
     }
     let all: Vec<(LowerFile, Option<Vec<u8>>)> =

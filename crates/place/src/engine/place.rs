@@ -61,7 +61,7 @@ impl Container {
         settings: &Settings,
     ) -> Result<Self> {
         let client = Client::connect(engine, settings)?;
-        let info = client.call("tell about itself", |docker| docker.info())?;
+        let info = client.call("report its configuration", |docker| docker.info())?;
         let spec = PlaceSpec::Engine { engine, image: image.clone(), options: options.clone() };
         let mut place = Self {
             spec,
@@ -96,7 +96,7 @@ impl Container {
         let found = match found {
             Ok(found) => found,
             Err(reply) if is_missing(&reply) => return Err(image_missing(&self.client, name)),
-            Err(reply) => return Err(self.client.error("look at an image", &reply)),
+            Err(reply) => return Err(self.client.error("inspect an image", &reply)),
         };
         name.clone_into(&mut self.image);
         if !self.options.layer {
@@ -111,7 +111,7 @@ impl Container {
         let name = Owner::ours()?.fresh_name();
         let options = CreateImageOptionsBuilder::new().from_src("-").repo(&name).tag("latest");
         let body = bollard::body_full(root.archive().into());
-        self.client.call("make an empty image", |docker| {
+        self.client.call("create an empty image", |docker| {
             docker.create_image(Some(options.build()), Some(body), None).try_collect::<Vec<_>>()
         })?;
         self.image = format!("{name}:latest");
@@ -139,7 +139,7 @@ impl Container {
         let request = wish.request(command)?;
         let name = owner.fresh_name();
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
-        let doing = "make a container";
+        let doing = "create a container";
         self.client.call(doing, |docker| docker.create_container(Some(options), request))?;
         self.containers.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
         Ok(name)
@@ -225,9 +225,13 @@ impl Place for Container {
                 }
             },
             notes: vec![
-                format!("{} {}, as the engine tells", self.client.kind, said(&info.server_version)),
+                format!(
+                    "{} {}, as reported by the engine",
+                    self.client.kind,
+                    said(&info.server_version)
+                ),
                 format!("storage driver {}", said(&info.driver)),
-                format!("output is logged by the driver {}", said(&info.logging_driver)),
+                format!("log driver {}", said(&info.logging_driver)),
             ],
         })
     }
@@ -254,7 +258,7 @@ impl Place for Container {
 
     /// As the overlay drivers tell them (`LowerDir`, `UpperDir`).
     fn image_folders(&self) -> Result<Vec<PathBuf>> {
-        let image = self.client.call("look at an image", |d| d.inspect_image(&self.image))?;
+        let image = self.client.call("inspect an image", |d| d.inspect_image(&self.image))?;
         let data = image.graph_driver.map(|driver| driver.data).unwrap_or_default();
         let told = ["UpperDir", "LowerDir"].into_iter().filter_map(|which| data.get(which));
         let folders = told.flat_map(|list| list.split(':')).map(PathBuf::from);
@@ -293,7 +297,7 @@ struct NewContainer {
 impl NewContainer {
     async fn inspect(&self) -> Result<bollard::models::ContainerState> {
         let found = self.client.docker().inspect_container(&self.name, None).await;
-        let found = found.map_err(|reply| self.client.error("look at a container", &reply))?;
+        let found = found.map_err(|reply| self.client.error("inspect a container", &reply))?;
         Ok(found.state.unwrap_or_default())
     }
 }
@@ -379,7 +383,7 @@ impl Subject for NewContainer {
 /// A status as the engine tells it.
 pub(super) fn exit(status: Option<i64>) -> Result<Exit> {
     let status = status.and_then(|s| i32::try_from(s).ok()).map(Exit::Code);
-    status.ok_or_else(|| Error::EngineLost { why: "it told no exit status".to_owned() })
+    status.ok_or_else(|| Error::EngineLost { why: "the engine returned no exit status".to_owned() })
 }
 
 /// Removes a container with its anonymous volumes, running or not. `false` when the engine is busy

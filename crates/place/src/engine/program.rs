@@ -54,7 +54,7 @@ pub(super) fn put(
     let folder = if has_own_tmp(client, &container.id)? { TMP } else { ROOT };
     // The container's user owns it, and may remove it.
     let options = UploadToContainerOptionsBuilder::new().path(folder).copy_uidgid("true").build();
-    let taken = client.call("put a program into a container", |docker| {
+    let taken = client.call("copy a program into a container", |docker| {
         let body = bollard::body_full(archive.into());
         docker.upload_to_container(&container.id, Some(options), body)
     });
@@ -87,7 +87,7 @@ fn archive(program: &Path, name: &str) -> io::Result<Vec<u8>> {
 /// Whether `/tmp` is a folder in what the engine writes to: below a mount that only the container
 /// sees, a file would be seen by nobody.
 fn has_own_tmp(client: &Client, id: &str) -> Result<bool> {
-    let found = client.call("look at a container", |d| d.inspect_container(id, None))?;
+    let found = client.call("inspect a container", |d| d.inspect_container(id, None))?;
     let mounts = found.mounts.unwrap_or_default();
     let tmpfs = found.host_config.and_then(|config| config.tmpfs).unwrap_or_default();
     let points = mounts.iter().filter_map(|mount| mount.destination.as_ref());
@@ -103,7 +103,7 @@ fn mode(client: &Client, id: &str, path: &str) -> Result<Option<u32>> {
     match runtime()?.block_on(client.docker().get_container_archive_info(id, Some(options))) {
         Ok(found) => Ok(Some(found.file_mode)),
         Err(reply) if is_missing(&reply) => Ok(None),
-        Err(reply) => Err(client.error("look into a container", &reply)),
+        Err(reply) => Err(client.error("read files of a container", &reply)),
     }
 }
 

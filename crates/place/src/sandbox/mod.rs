@@ -100,7 +100,7 @@ impl Place for Sandbox {
         facts.notes.extend(self.notes.iter().cloned());
         if facts.work.as_ref().is_some_and(|fs| !fs.is_overlay()) {
             let dir = self.work_dir.display();
-            facts.notes.push(format!("the work folder `{dir}` does not lie on the overlay here"));
+            facts.notes.push(format!("the work folder `{dir}` is not on the overlay"));
         }
         Ok(facts)
     }
@@ -135,16 +135,22 @@ impl Drop for Sandbox {
 fn notes(steps: &[Step], noted: &[Noted], privileged: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !privileged {
-        notes
-            .push("made without root: a user namespace, one overlay a top-level folder".to_owned());
+        notes.push(
+            "created without root: a user namespace, and one overlay for each top-level folder"
+                .to_owned(),
+        );
     }
     for note in noted {
         let Some(Step::Overlay { lower, .. }) = steps.get(note.step) else { continue };
         let folder = lower.to_string_lossy();
         notes.push(match note.outcome {
             Outcome::Done => continue,
-            Outcome::ReadOnly(why) => format!("`{folder}` is read-only: no overlay on it ({why})"),
-            Outcome::LeftOut(why) => format!("`{folder}` is left out: no overlay on it ({why})"),
+            Outcome::ReadOnly(why) => {
+                format!("`{folder}` is read-only: the kernel refuses an overlay there ({why})")
+            }
+            Outcome::LeftOut(why) => {
+                format!("`{folder}` is missing: the kernel refuses an overlay there ({why})")
+            }
         });
     }
     notes

@@ -53,7 +53,7 @@ impl State {
             for folder in [&upper, &work] {
                 fs::create_dir(folder).map_err(|e| Error::file("create", folder, e))?;
             }
-            let shown = fs::metadata(lower).map_err(|e| Error::file("look at", lower, e))?;
+            let shown = fs::metadata(lower).map_err(|e| Error::file("inspect", lower, e))?;
             let mode = Permissions::from_mode(shown.mode() & 0o7777);
             let owned = match privileged {
                 true => chown(&upper, Some(shown.uid()), Some(shown.gid())),

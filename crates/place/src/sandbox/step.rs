@@ -144,9 +144,9 @@ impl fmt::Display for Step {
             Self::Overlay { lower, .. } => write!(f, "mount an overlay on {}", lower.display()),
             Self::Bind { source, .. } => write!(f, "bind {}", source.display()),
             Self::BindReadOnly { source, .. } => write!(f, "bind {} read-only", source.display()),
-            Self::Folder { path, .. } => write!(f, "make the folder {}", path.display()),
-            Self::File { path } => write!(f, "make the file {}", path.display()),
-            Self::Link { path, .. } => write!(f, "make the link {}", path.display()),
+            Self::Folder { path, .. } => write!(f, "create the folder {}", path.display()),
+            Self::File { path } => write!(f, "create the file {}", path.display()),
+            Self::Link { path, .. } => write!(f, "create the link {}", path.display()),
             Self::Enter { root } => write!(f, "make {} the root", root.display()),
         }
     }

@@ -92,7 +92,7 @@ pub(crate) fn first_process(
     namespaces: &Namespaces,
     steps: &[Step],
 ) -> Result<(First, Vec<Noted>)> {
-    let error = |e: Errno| refused("make a process", e);
+    let error = |e: Errno| refused("create a process", e);
     let _forking = forking();
     let (lifeline_in, lifeline) = pipe_with(PipeFlags::CLOEXEC).map_err(error)?;
     let (report, report_out) = pipe_with(PipeFlags::CLOEXEC).map_err(error)?;
@@ -103,7 +103,7 @@ pub(crate) fn first_process(
     let mut reports = Reports(File::from(report));
     let heard = reports.listen(|said| judge(said, steps, &mut noted));
     reap(forked);
-    let heard = heard.map_err(|e| refused("hear of it", e))?;
+    let heard = heard.map_err(|e| refused("wait for its first process", e))?;
     let child = heard.born.map(LocalChild::adopt).transpose().map_err(error)?;
     match (heard.outcome, child) {
         (Some(Ok(())), Some(child)) => {
@@ -139,9 +139,9 @@ fn judge(said: Report, steps: &[Step], noted: &mut Vec<Noted>) -> Said<Error> {
         }
         Report::Failed(stage, why) => {
             let step = match stage {
-                Stage::Isolate => "make namespaces",
+                Stage::Isolate => "create namespaces",
                 Stage::Network => "bring up the loopback interface",
-                _ => "make a process",
+                _ => "create a process",
             };
             Said::Failed(refused(step, Errno::from_raw_os_error(why)))
         }

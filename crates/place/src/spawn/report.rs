@@ -32,8 +32,8 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Prepare => "prepare a process for",
-            Self::Isolate => "make namespaces for",
-            Self::Network => "bring up loopback for",
+            Self::Isolate => "create namespaces for",
+            Self::Network => "bring up the loopback interface for",
             Self::Enter => "enter the namespaces for",
             Self::Directory => "enter the working directory of",
             Self::Execute => "execute",

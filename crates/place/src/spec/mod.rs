@@ -31,11 +31,23 @@ impl EngineKind {
     /// How its service is started.
     pub(crate) const fn start_hint(self) -> &'static str {
         match self {
+            Self::Docker => "start it with `systemctl start docker` (or `dockerd &` as root)",
+            Self::Podman => {
+                "start it with `systemctl start podman.socket` (or `systemctl --user start \
+                 podman.socket`)"
+            }
+        }
+    }
+
+    /// How a user who may not use its socket gets the right.
+    pub(crate) const fn access_hint(self) -> &'static str {
+        match self {
             Self::Docker => {
-                "start it with `systemctl start docker` (or `dockerd &` as root), or add yourself to the group `docker`"
+                "use sudo, or add yourself to the group `docker` (`sudo usermod -aG docker \
+                 $USER`) and log in again"
             }
             Self::Podman => {
-                "start its service with `systemctl start podman.socket` (or `systemctl --user start podman.socket`)"
+                "use sudo, or start your own service: `systemctl --user start podman.socket`"
             }
         }
     }
@@ -183,14 +195,22 @@ impl SpecError {
     pub fn hint(&self) -> Option<String> {
         Some(match &self.problem {
             SpecProblem::UnknownPlace(_) => {
-                "places are host, host:/dir, sandbox, sandbox:/dir, docker:IMAGE, docker:@host, podman:IMAGE, container:NAME".into()
+                "the places are host, host:/dir, sandbox, sandbox:/dir, docker:IMAGE, \
+                 docker:@host, podman:IMAGE, container:NAME"
+                    .into()
             }
-            SpecProblem::NotAbsolute(path) => format!("write the whole path, such as `\"$PWD\"/{path}`"),
+            SpecProblem::NotAbsolute(path) => {
+                format!("give the absolute path, such as `\"$PWD\"/{path}`")
+            }
             SpecProblem::NoContainer => "`docker ps` lists the running containers".into(),
-            SpecProblem::NoImage(engine) => format!("`{engine} images` lists the local images; `{engine}:@host` needs none"),
-            SpecProblem::UnknownImage(_) => format!("`{HOST_IMAGE}` is the only name of that kind"),
+            SpecProblem::NoImage(engine) => {
+                format!("`{engine} images` lists the local images; `{engine}:@host` needs no image")
+            }
+            SpecProblem::UnknownImage(_) => {
+                format!("`{HOST_IMAGE}` is the only image name that starts with `@`")
+            }
             SpecProblem::UnknownOption(_) => options::KNOWN.into(),
-            SpecProblem::Value { form, .. } => format!("the form is `{form}`"),
+            SpecProblem::Value { form, .. } => format!("the form is {form}"),
             SpecProblem::Twice(_) | SpecProblem::LayerAndWorkdir => return None,
         })
     }
@@ -199,7 +219,7 @@ impl SpecError {
 /// What exactly is wrong with a place's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SpecProblem {
-    #[error("there is no kind of place called `{0}`")]
+    #[error("unknown kind of place `{0}`")]
     UnknownPlace(String),
     #[error("`{0}` is not an absolute path")]
     NotAbsolute(String),
@@ -209,12 +229,12 @@ pub(crate) enum SpecProblem {
     NoImage(EngineKind),
     #[error("`{0}` is not an image")]
     UnknownImage(String),
-    #[error("there is no option `{0}`")]
+    #[error("unknown option `{0}`")]
     UnknownOption(String),
     #[error("`{option}` cannot be `{value}`")]
     Value { option: &'static str, value: String, form: &'static str },
     #[error("`{0}` is given twice")]
     Twice(&'static str),
-    #[error("`layer` and `workdir` both say where to work")]
+    #[error("`layer` and `workdir` cannot be used together")]
     LayerAndWorkdir,
 }

@@ -10,7 +10,10 @@ use super::lower::LowerFile;
 use super::{SpecProblem, absolute};
 
 /// What a wrong option's hint says.
-pub(super) const KNOWN: &str = "options are volume=/src:/dst[:ro], net=host|bridge|none, publish=[HOSTPORT:]PORT[/udp], cpus=0.5, memory=512m, workdir=/dir, layer, tmpfs=/dir, lower=/file:SIZE[:COUNT], seccomp=default|off, log=none|json-file|local";
+pub(super) const KNOWN: &str = "the options are volume=/src:/dst[:ro], net=host|bridge|none, \
+                                publish=[HOSTPORT:]PORT[/udp], cpus=0.5, memory=512m, \
+                                workdir=/dir, layer, tmpfs=/dir, lower=/file:SIZE[:COUNT], \
+                                seccomp=default|off, log=none|json-file|local";
 
 /// How a container is made; every field may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -50,13 +50,13 @@ fn other_spellings_become_the_canonical_one() {
 
 #[test]
 fn wrong_names_say_what_is_wrong_and_what_is_right() {
-    check_error("hots", "there is no kind of place called `hots`", "host, host:/dir");
+    check_error("hots", "unknown kind of place `hots`", "host, host:/dir");
     check_error("host:dir", "`dir` is not an absolute path", "\"$PWD\"/dir");
     check_error("docker", "docker needs an image", "docker:@host");
     check_error("podman:,net=host", "podman needs an image", "podman images");
     check_error("docker:@hots", "`@hots` is not an image", "@host");
-    check_error("docker:a,cpu=1", "there is no option `cpu=1`", "cpus=0.5");
-    check_error("docker:a,layer=1", "there is no option `layer=1`", "layer");
+    check_error("docker:a,cpu=1", "unknown option `cpu=1`", "cpus=0.5");
+    check_error("docker:a,layer=1", "unknown option `layer=1`", "layer");
     check_error("docker:a,cpus=0", "`cpus` cannot be `0`", "cpus=0.5");
     check_error("docker:a,cpus=.5", "`cpus` cannot be `.5`", "cpus=0.5");
     check_error("docker:a,memory=99999999999g", "`memory` cannot be `99999999999g`", "memory=512m");
@@ -66,6 +66,6 @@ fn wrong_names_say_what_is_wrong_and_what_is_right() {
     check_error("docker:a,publish=0", "`publish` cannot be `0`", "PORT");
     check_error("docker:a,net=hots", "`net` cannot be `hots`", "bridge");
     check_error("docker:a,net=host,net=none", "`net` is given twice", "");
-    check_error("docker:a,workdir=/x,layer", "`layer` and `workdir` both say where to work", "");
+    check_error("docker:a,workdir=/x,layer", "`layer` and `workdir` cannot be used together", "");
     check_error("container:", "the container's name is missing", "docker ps");
 }

@@ -216,7 +216,7 @@ impl Peer {
         let request = Request { task: T::NAME.to_owned(), dir: dir.to_path_buf(), input };
         let mut line = serde_json::to_string(&request).map_err(odd)?;
         line.push('\n');
-        let gone = |_| Fault::new("a second measuring program ended in the middle of its work");
+        let gone = |_| Fault::new("the second measuring program ended before its work was done");
         let mut answer = String::new();
         self.to.as_mut().map_or(Ok(()), |to| to.write_all(line.as_bytes())).map_err(gone)?;
         self.from.read_line(&mut answer).map_err(gone)?;

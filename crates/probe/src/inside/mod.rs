@@ -105,12 +105,14 @@ impl Fault {
     #[must_use]
     pub fn io(doing: &str, on: &Path, error: &std::io::Error) -> Self {
         let hint = match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => {
-                Some("free space there, or measure less: smaller sizes, another folder".to_owned())
-            }
+            Some(libc::ENOSPC | libc::EDQUOT) => Some(
+                "free some space there, choose another folder, or give smaller sizes".to_owned(),
+            ),
             // What makes no folders at all (`/proc`) says that there is none.
             Some(libc::EROFS | libc::EACCES | libc::EPERM | libc::ENOENT) => Some(
-                "choose a folder that may be written to, such as `--place host:/tmp`, or in a container `--at folder:/PATH`".to_owned(),
+                "choose a folder that you can write to, such as `--place host:/tmp`, or in a \
+                 container `--at folder:/PATH`"
+                    .to_owned(),
             ),
             _ => None,
         };

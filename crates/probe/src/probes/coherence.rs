@@ -29,8 +29,8 @@ const fn share(id: &'static str, name: &'static str) -> Metric {
     Metric::shown_fact(id, name, Unit::Share)
 }
 
-const DESCRIPTOR: Metric = share("fresh.fd", "new data by a descriptor from before");
-const MAPPING: Metric = share("fresh.mapping", "new data by a mapping from before");
+const DESCRIPTOR: Metric = share("fresh.fd", "new data through an old descriptor");
+const MAPPING: Metric = share("fresh.mapping", "new data through an old mapping");
 const INODE: Metric = share("inode_kept", "same inode number after the copy");
 const RENAME: Metric = share("rename_dir", "folder can be renamed");
 

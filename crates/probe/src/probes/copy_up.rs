@@ -130,9 +130,9 @@ struct Metrics {
 }
 
 const TREE: Metric =
-    Metric::lower("chmod_tree_ns", "chmod of one in the tree", Unit::Nanos, Part::Headline);
+    Metric::lower("chmod_tree_ns", "chmod of a file in the tree", Unit::Nanos, Part::Headline);
 const TREE_AGAIN: Metric =
-    Metric::lower("chmod_tree_again_ns", "the same again", Unit::Nanos, Part::Shown);
+    Metric::lower("chmod_tree_again_ns", "second chmod in the tree", Unit::Nanos, Part::Shown);
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -207,13 +207,19 @@ impl Probe for CopyUp {
     fn words(&self) -> Vec<String> {
         let sizes: Vec<&str> = self.sizes.iter().map(|size| size.id()).collect();
         let mut words = vec![format!(
-            "files of {} that lie in a lower layer where there is one, new in each round: opened for writing, one byte written, synced, opened again; chmod of a second one",
+            "files of {} in a lower layer, if the place has one, new in each round: open for \
+             writing, write one byte, sync, open again; then chmod of a second file",
             sizes.join(", ")
         )];
         if self.tree > 0 {
             words.push(format!("chmod of {} lower files of 1 KiB, twice", self.tree));
         }
-        words.push("a file opened for reading and mapped before its first change: whether both show what is written then, and whether its inode number stays; a folder renamed: whether the kernel lets it".to_owned());
+        words.push(
+            "a file is opened for reading and mapped before its first change: whether both show \
+             the new data, and whether the inode number is the same afterwards"
+                .to_owned(),
+        );
+        words.push("a folder is renamed: whether the kernel allows it".to_owned());
         words
     }
 
@@ -230,9 +236,10 @@ impl Probe for CopyUp {
                 PlaceSpec::Container { name } => {
                     return Err(Error::Asked {
                         what: format!(
-                            "cannot measure copy-up in the container `{name}`: its layers hold no file of ours"
+                            "cannot measure copy-up in the container `{name}`: the probe's files \
+                             are not in its layers"
                         ),
-                        hint: Some("measure its image: `docker:IMAGE`".to_owned()),
+                        hint: Some("measure its image instead: `docker:IMAGE`".to_owned()),
                     });
                 }
                 _ => {}

@@ -91,18 +91,18 @@ const METRICS: [(Operation, Metric, Metric); 8] = [
     (Operation::Rename, cpu("rename_cpu_ns", "rename, CPU"), wall("rename_ns.p50", "rename, p50")),
     (
         Operation::Miss,
-        cpu("miss_cpu_ns", "stat of no file, CPU"),
-        wall("miss_ns.p50", "stat of no file, p50"),
+        cpu("miss_cpu_ns", "stat of a missing file, CPU"),
+        wall("miss_ns.p50", "stat of a missing file, p50"),
     ),
     (
         Operation::Readdir,
-        cpu("readdir_cpu_ns", "list, CPU an entry"),
-        wall("readdir_ns.p50", "list, p50 an entry"),
+        cpu("readdir_cpu_ns", "list, CPU per entry"),
+        wall("readdir_ns.p50", "list, p50 per entry"),
     ),
     (
         Operation::Batch,
-        cpu("batch_cpu_ns", "batch, CPU a record"),
-        wall("batch_ns", "batch, wall a record"),
+        cpu("batch_cpu_ns", "batch, CPU per record"),
+        wall("batch_ns", "batch, wall per record"),
     ),
     (Operation::Unlink, cpu("unlink_cpu_ns", "unlink, CPU"), wall("unlink_ns.p50", "unlink, p50")),
 ];
@@ -135,19 +135,27 @@ impl Probe for Files {
     fn words(&self) -> Vec<String> {
         vec![
             format!(
-                "{} files of {} bytes in a new folder a round: create, stat, stat of no file, list, open+read+close, rename; CPU time of one, by the middle one of groups of {GROUP}",
+                "in each round, {} files of {} bytes in a new folder: create, stat, stat of a \
+                 missing file, list, open+read+close, rename; CPU time of one operation, the \
+                 median of groups of {GROUP}",
                 self.count, self.bytes
             ),
             format!(
-                "then {} records of {RECORD} bytes appended and {INDEXES} index files updated for each, under a lock, with one fsync; CPU time of a record",
+                "then {} records of {RECORD} bytes appended, each with updates of {INDEXES} index \
+                 files, under a lock and with one fsync; CPU time of a record",
                 self.records
             ),
             format!(
-                "then {} times 4 KiB appended with fdatasync, and as many new files of 4 KiB with fsync, wall time: the device's matter, and no test of a place",
+                "then {} appends of 4 KiB with fdatasync, and as many new files of 4 KiB with \
+                 fsync: wall time; it depends on the device, so it gives no verdict on a place",
                 durable::TIMES
             ),
-            "on the host, where the kernel lets a user mount them, overlays of 1, 10, 40 and 100 empty layers below the own one: names looked for that are nowhere and were never looked for".to_owned(),
-            "files are removed after the last round, all arms' together, for a file system may be slower in making files after others were removed".to_owned(),
+            "on the host, if users may mount overlays: stat of new missing names on overlays with \
+             1, 10, 40 and 100 empty lower layers"
+                .to_owned(),
+            "the files of all places are removed after the last round: on some file systems, \
+             removing files slows down creating others"
+                .to_owned(),
         ]
     }
 
@@ -232,10 +240,10 @@ impl Task for Pass {
                 File::from(openat(&at, file, flags, Mode::from_raw_mode(0o666))?)
                     .write_all(&content)
             })?,
-            each(Operation::Stat, &again(&files), &folder, "look at", |file| {
+            each(Operation::Stat, &again(&files), &folder, "inspect", |file| {
                 Ok(statat(&at, *file, AtFlags::SYMLINK_NOFOLLOW).map(drop)?)
             })?,
-            each(Operation::Miss, &again(&others), &folder, "look for", |file| {
+            each(Operation::Miss, &again(&others), &folder, "check for", |file| {
                 match statat(&at, *file, AtFlags::SYMLINK_NOFOLLOW) {
                     Err(Errno::NOENT) => Ok(()),
                     other => Ok(other.map(drop)?),
@@ -366,7 +374,7 @@ fn list(folder: &Path, expected: u32) -> std::result::Result<Told, Fault> {
         passes.push((thread_cpu_ns() - cpu) as f64 / f64::from(expected.max(1)));
         if seen != expected as usize {
             return Err(Fault::new(format!(
-                "`{}` has {seen} entries where {expected} were made",
+                "`{}` has {seen} entries instead of {expected}",
                 folder.display()
             )));
         }

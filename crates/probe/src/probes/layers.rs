@@ -26,10 +26,10 @@ use crate::sample::Sample;
 
 /// Layers below the own one, and what is told of each number.
 const DEPTHS: [(u32, Metric); 4] = [
-    (1, fact("layers_miss_cpu_ns.1", "first stat of no file, 1 layer below, CPU")),
-    (10, fact("layers_miss_cpu_ns.10", "the same, 10 layers")),
-    (40, fact("layers_miss_cpu_ns.40", "the same, 40 layers")),
-    (100, fact("layers_miss_cpu_ns.100", "the same, 100 layers")),
+    (1, fact("layers_miss_cpu_ns.1", "stat of a missing file, 1 lower layer, CPU")),
+    (10, fact("layers_miss_cpu_ns.10", "stat of a missing file, 10 lower layers, CPU")),
+    (40, fact("layers_miss_cpu_ns.40", "stat of a missing file, 40 lower layers, CPU")),
+    (100, fact("layers_miss_cpu_ns.100", "stat of a missing file, 100 lower layers, CPU")),
 ];
 
 /// Of the kernel, which all places share; so it is not compared.
@@ -70,7 +70,7 @@ impl Task for Layers {
     fn run(self, here: &mut Here) -> Result<Told, Fault> {
         let folder = here.dir()?.join("layers");
         if here.kept::<Mounted>().is_none() {
-            let failed = |error: std::io::Error| Fault::io("make folders in", &folder, &error);
+            let failed = |error: std::io::Error| Fault::io("create folders in", &folder, &error);
             make_folders(&folder).map_err(failed)?;
             let mounted = Peer::start_with_own_mounts().ok().and_then(|mut peer| {
                 peer.ask(&Mount { folder: folder.clone() }, &folder).ok().map(|()| peer)
@@ -145,7 +145,7 @@ fn misses(names: &[PathBuf]) -> Result<f64, Fault> {
     for name in names {
         match fs::symlink_metadata(name) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Fault::io("look for", name, &error)),
+            Err(error) => return Err(Fault::io("check for", name, &error)),
             Ok(_) => return Err(Fault::new(format!("`{}` is there", name.display()))),
         }
     }

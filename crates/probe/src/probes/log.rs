@@ -54,7 +54,8 @@ impl Probe for Log {
 
     fn words(&self) -> Vec<String> {
         vec![format!(
-            "{} lines of {} bytes to standard output, one write each, read by Culprit; wall time and CPU time of a line",
+            "{} lines of {} bytes to standard output, one write per line, read by Culprit; wall \
+             time and CPU time of a line",
             self.lines, self.bytes
         )]
     }

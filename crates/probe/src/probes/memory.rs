@@ -43,11 +43,11 @@ const WARM_WALL: Metric =
     Metric::lower("warm_fault_ns", "fault of a cached file, wall", Unit::Nanos, Part::Shown);
 /// How many pages such a fault maps.
 const WARM_PAGES: Metric =
-    Metric::shown_fact("warm_pages_per_fault", "pages that it maps", Unit::Count);
+    Metric::shown_fact("warm_pages_per_fault", "pages mapped per fault", Unit::Count);
 const COLD: Metric =
     Metric::lower("cold_fault_ns", "page from the disk, wall", Unit::Nanos, Part::Shown);
 /// How often a page that the cache had dropped was waited for.
-const MAJOR: Metric = Metric::shown_fact("cold_major_share", "of them major faults", Unit::Share);
+const MAJOR: Metric = Metric::shown_fact("cold_major_share", "share of major faults", Unit::Share);
 
 impl Probe for Memory {
     fn id(&self) -> &'static str {
@@ -63,10 +63,16 @@ impl Probe for Memory {
     }
 
     fn words(&self) -> Vec<String> {
-        vec![format!(
-            "{} MiB of new memory, of a mapped file in the page cache, and of the same file once the cache was told to drop it, without read-ahead: each page touched once; of the cached file by fault, for one maps neighbours along",
-            self.bytes >> 20
-        )]
+        vec![
+            format!(
+                "{} MiB of new memory, of a mapped file in the page cache, and of the same file \
+                 after it was dropped from the cache, without read-ahead: each page is touched \
+                 once",
+                self.bytes >> 20
+            ),
+            "times of the cached file are per fault, because one fault also maps neighbouring pages"
+                .to_owned(),
+        ]
     }
 
     fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {

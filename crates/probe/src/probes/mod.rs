@@ -64,7 +64,9 @@ pub(crate) fn run(name: &str, input: Value, here: &mut Here) -> Result<Value, Fa
         notify::Watched::NAME => run_task::<notify::Watched>(input, here),
         storage::Storage::NAME => run_task::<storage::Storage>(input, here),
         syscall::Batches::NAME => run_task::<syscall::Batches>(input, here),
-        _ => Err(Fault::new(format!("there is no task `{name}`"))
-            .hint("the measuring program in the place is of another version")),
+        _ => Err(Fault::new(format!("unknown task `{name}`")).hint(
+            "the measuring program in the place has another version; use the same version of \
+             Culprit everywhere",
+        )),
     }
 }

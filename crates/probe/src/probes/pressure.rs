@@ -42,7 +42,8 @@ impl Default for Pressure {
 const READ: Metric = Metric::lower("read_ns_per_mib", "read 1 MiB", Unit::Nanos, Part::Headline);
 const READ_CPU: Metric =
     Metric::lower("read_cpu_ns_per_mib", "read 1 MiB, CPU", Unit::Nanos, Part::Shown);
-const FROM_DISK: Metric = Metric::shown_fact("from_disk_share", "of it from the disk", Unit::Share);
+const FROM_DISK: Metric =
+    Metric::shown_fact("from_disk_share", "share read from the disk", Unit::Share);
 const REFAULTS: Metric = Metric::shown_fact("file_refaults", "refaults", Unit::Count);
 const LIMIT_HITS: Metric = Metric::shown_fact("limit_hits", "limit hit", Unit::Count);
 const LIMIT: Metric = Metric::fact("limit_bytes", "memory allowed", Unit::Bytes);
@@ -62,11 +63,17 @@ impl Probe for Pressure {
     }
 
     fn words(&self) -> Vec<String> {
-        vec![format!(
-            "a file of {} MiB, written once, and read {} times from its beginning to its end a round; the kernel's counters say how many pages had been dropped and were read again, and how often memory's limit was hit",
-            self.bytes >> 20,
-            self.passes
-        )]
+        vec![
+            format!(
+                "a file of {} MiB is written once, then read {} times from start to end in each \
+                 round",
+                self.bytes >> 20,
+                self.passes
+            ),
+            "the kernel counts the dropped pages that were read again, and how often the memory \
+             limit was hit"
+                .to_owned(),
+        ]
     }
 
     fn works_with_files(&self) -> bool {
@@ -79,8 +86,9 @@ impl Probe for Pressure {
         let at = if asked.at.is_empty() { vec![Location::Layer(None)] } else { asked.at.clone() };
         if at.len() > 1 {
             return Err(Error::Asked {
-                what: "files in several places of one container share its memory".to_owned(),
-                hint: Some("give one `--at`".to_owned()),
+                what: "cannot measure several `--at` of one container: they share its memory"
+                    .to_owned(),
+                hint: Some("give only one `--at`".to_owned()),
             });
         }
         let with = |arm: Arm| {
@@ -95,7 +103,7 @@ impl Probe for Pressure {
         let limit = stand.counters()?.memory.limit_bytes;
         let fits = limit
             .filter(|limit| *limit >= self.bytes)
-            .map(|limit| format!("its memory of {} MiB has room for the file", limit >> 20));
+            .map(|limit| format!("the file fits into its memory limit of {} MiB", limit >> 20));
         Ok(fits.into_iter().collect())
     }
 

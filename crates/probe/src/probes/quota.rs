@@ -69,10 +69,11 @@ const CONTEST_BEGINS_NS: u64 = 50_000_000;
 
 const CHUNK: Metric =
     Metric::lower("chunk_ns.p50", "30 ms of CPU time", Unit::Nanos, Part::Headline);
-const LONGEST: Metric = Metric::lower("chunk_ns.max", "the longest", Unit::Nanos, Part::Shown);
+const LONGEST: Metric =
+    Metric::lower("chunk_ns.max", "30 ms of CPU time, longest", Unit::Nanos, Part::Shown);
 const LIGHT: Metric = Metric::lower("light_ns.p50", "5 ms every 45 ms", Unit::Nanos, Part::Shown);
-const THROTTLED: Metric = Metric::shown_fact("throttled_share", "periods held back", Unit::Share);
-const HELD_BACK: Metric = Metric::shown_fact("throttled_ns", "held back", Unit::Nanos);
+const THROTTLED: Metric = Metric::shown_fact("throttled_share", "throttled periods", Unit::Share);
+const HELD_BACK: Metric = Metric::shown_fact("throttled_ns", "throttled time", Unit::Nanos);
 const TOGETHER: Metric = Metric::lower(
     "threads_chunk_ns.p50",
     "30 ms in each of several threads",
@@ -80,20 +81,21 @@ const TOGETHER: Metric = Metric::lower(
     Part::Shown,
 );
 const TOGETHER_LONGEST: Metric =
-    Metric::lower("threads_chunk_ns.max", "the longest of these", Unit::Nanos, Part::Detail);
+    Metric::lower("threads_chunk_ns.max", "several threads, longest", Unit::Nanos, Part::Detail);
 const TOGETHER_THROTTLED: Metric = Metric::shown_fact(
     "threads_throttled_share",
-    "periods held back, several threads",
+    "throttled periods, several threads",
     Unit::Share,
 );
 const TOGETHER_HELD_BACK: Metric =
-    Metric::fact("threads_throttled_ns", "held back, several threads", Unit::Nanos);
+    Metric::fact("threads_throttled_ns", "throttled time, several threads", Unit::Nanos);
 const SHARE: Metric = Metric::shown_fact("weight_share", "share of a busy CPU", Unit::Share);
-const EXPECTED: Metric = Metric::shown_fact("weight_expected", "its share by weight", Unit::Share);
+const EXPECTED: Metric =
+    Metric::shown_fact("weight_expected", "expected share by weight", Unit::Share);
 const SHARE_CPU: Metric =
     Metric::fact("weight_cpu_ns", "CPU time beside busy threads", Unit::Nanos);
 const SHARE_COUNTED: Metric =
-    Metric::fact("weight_cgroup_cpu_ns", "the same and around it, of the cgroup", Unit::Nanos);
+    Metric::fact("weight_cgroup_cpu_ns", "CPU time of the whole cgroup", Unit::Nanos);
 const THREADS: Metric = Metric::fact("threads", "threads", Unit::Count);
 const PERIODS: Metric = Metric::fact("periods", "periods", Unit::Count);
 const ALLOWED: Metric = Metric::fact("quota_cpus", "CPUs allowed", Unit::Count);
@@ -142,20 +144,25 @@ impl Probe for Quota {
 
     fn words(&self) -> Vec<String> {
         let alone = format!(
-            "{} chunks of 30 ms of CPU time, one after the other, and {LIGHT_TIMES} of 5 ms, one every 45 ms: wall time of each; the kernel's counters say in how many of the quota's periods it was held back",
+            "{} chunks of 30 ms of CPU time, one after the other, and {LIGHT_TIMES} of 5 ms, one \
+             every 45 ms: wall time of each chunk",
             self.chunks
         );
+        let counters =
+            "the kernel counts the periods in which the quota throttled the work".to_owned();
         let together = format!(
-            "then {THREAD_CHUNKS} chunks of 30 ms in each of as many threads at once as the place has CPUs, at least {LEAST_THREADS} and at most {}",
+            "then {THREAD_CHUNKS} chunks of 30 ms in each of several threads at once: one thread \
+             per CPU of the place, at least {LEAST_THREADS} and at most {}",
             self.most_threads()
         );
         let weight = (self.siblings > 0).then(|| {
             format!(
-                "last {BUSY} busy threads in the place and {} on the host, all on one CPU: what those in the place get of the time of all of them, beside what is theirs by the weights of the cgroups",
+                "at the end, {BUSY} busy threads in the place and {} on the host, all on one CPU: \
+                 the place's share of their CPU time, and its share by the weights of the cgroups",
                 self.siblings
             )
         });
-        [alone, together].into_iter().chain(weight).collect()
+        [alone, counters, together].into_iter().chain(weight).collect()
     }
 
     /// One round takes seconds.
@@ -370,7 +377,7 @@ impl Task for Threads {
         std::thread::scope(|scope| {
             let all: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
             for thread in all {
-                let seen = thread.join().map_err(|_| Fault::new("a thread has panicked"))?;
+                let seen = thread.join().map_err(|_| Fault::new("a thread panicked"))?;
                 chunks.add(&seen);
             }
             Ok(ToldTogether { threads, chunks })
@@ -425,7 +432,7 @@ fn together(threads: Vec<JoinHandle<Option<u64>>>) -> std::result::Result<Option
     let nice = rustix::process::getpriority_process(None).unwrap_or(0);
     let mut got = Some(Got { cpu_ns: 0, weight: threads.len() as f64 * 1.25_f64.powi(-nice) });
     for thread in threads {
-        let one = thread.join().map_err(|_| Fault::new("a thread has panicked"))?;
+        let one = thread.join().map_err(|_| Fault::new("a thread panicked"))?;
         got = got.zip(one).map(|(got, ns)| Got { cpu_ns: got.cpu_ns + ns, ..got });
     }
     Ok(got)

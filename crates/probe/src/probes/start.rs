@@ -93,14 +93,21 @@ impl Probe for Start {
 
     fn words(&self) -> Vec<String> {
         let mut words = vec![
+            "creation of the place until the first answer of the program in it".to_owned(),
             format!(
-                "the place made anew, until the program in it has answered; then {} starts of a program that ends at once, and {} forks: wall time of one",
+                "then {} starts of a program that ends at once, and {} forks: wall time of one",
                 self.spawns, self.forks
             ),
-            "in a container one more such program by the engine's exec, from asking until it has ended".to_owned(),
+            "in a container, one more such program by the engine's exec, from the request to its \
+             end"
+            .to_owned(),
         ];
         if self.cold {
-            words.push("a container more whose program is a file of its image, twice: after the page cache was told to drop the image's files, and again".to_owned());
+            words.push(
+                "one more container whose program is a file of its image, started twice: first \
+                 after the image's files were dropped from the page cache, then again"
+                    .to_owned(),
+            );
         }
         words
     }
@@ -123,7 +130,11 @@ impl Probe for Start {
         }
         let Some(image) = self.image(stand) else { return Ok(Vec::new()) };
         if stand.workers().place(&image)?.image_folders()?.is_empty() {
-            return Ok(vec!["the files of its image cannot be reached from here, so they cannot be dropped from the page cache".to_owned()]);
+            return Ok(vec![
+                "no cold start: Culprit cannot access the files of the image, so it cannot drop \
+                 them from the page cache"
+                    .to_owned(),
+            ]);
         }
         Ok(Vec::new())
     }
@@ -206,13 +217,13 @@ fn is_runtime(arm: &Arm) -> bool {
 /// Which runtime it is, or why there are no numbers.
 fn prepare_runtime(stand: &mut Stand<'_>) -> Result<String> {
     if let Some(why) = no_runtime() {
-        return Ok(format!("{why}, so it is not measured"));
+        return Ok(format!("not measured: {why}"));
     }
     match by_runtime(stand, None) {
-        Ok(Some((_, runtime))) => Ok(format!("made by `{}`", runtime.display())),
-        Ok(None) => Ok("no runtime is here".to_owned()),
+        Ok(Some((_, runtime))) => Ok(format!("created by `{}`", runtime.display())),
+        Ok(None) => Ok("no container runtime is installed".to_owned()),
         Err(Error::Interrupted) => Err(Error::Interrupted),
-        Err(error) => Ok(format!("the runtime does not run here, so it is not measured: {error}")),
+        Err(error) => Ok(format!("not measured: the runtime failed: {error}")),
     }
 }
 
@@ -399,7 +410,7 @@ impl Task for Starts {
             spawns.record(Clock::now() - begun);
             major_faults += ended.major_faults;
             if !ended.success {
-                return Err(Fault::new(format!("`{}` did not end well", self.program.display())));
+                return Err(Fault::new(format!("`{}` failed", self.program.display())));
             }
         }
         for _ in 0..self.forks {

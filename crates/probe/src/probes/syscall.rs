@@ -50,7 +50,7 @@ const CLONE3: Metric = Metric::lower("clone3_ns", "clone3 (refused)", Unit::Nano
 const FCNTL: Metric = Metric::lower("fcntl_ns", "fcntl", Unit::Nanos, Part::Shown);
 const STAT: Metric = Metric::lower("tmpfs_stat_ns", "stat in memory", Unit::Nanos, Part::Shown);
 const PIPE: Metric =
-    Metric::lower("pipe_trip_cpu_ns", "pipe to and fro, CPU", Unit::Nanos, Part::Shown);
+    Metric::lower("pipe_trip_cpu_ns", "pipe round trip, CPU", Unit::Nanos, Part::Shown);
 const VDSO: Metric = Metric::lower("vdso_clock_ns", "vDSO clock", Unit::Nanos, Part::Shown);
 const FILTERS: Metric = Metric::fact("seccomp_filters", "filters", Unit::Count);
 
@@ -71,11 +71,14 @@ impl Probe for Syscall {
     fn words(&self) -> Vec<String> {
         vec![
             format!(
-                "{} batches of {} calls each of getppid, personality, clone3 (which is refused), fcntl, stat of a file in memory and the vDSO's clock_gettime a round; CPU time of a call, the median of the batches",
+                "in each round, {} batches of {} calls of getppid, personality, clone3 (refused), \
+                 fcntl, stat of a file in memory and clock_gettime of the vDSO: CPU time of a \
+                 call, the median of the batches",
                 self.batches, self.calls
             ),
             format!(
-                "as many batches of {} times one byte to another thread on the same CPU and back, through pipes; CPU time of both threads",
+                "the same number of batches of {} round trips of one byte through pipes to \
+                 another thread on the same CPU: CPU time of both threads",
                 trips(self.calls)
             ),
         ]
@@ -213,7 +216,7 @@ fn to_and_fro(trips: u32) -> std::io::Result<u64> {
         let other = scope.spawn(move || side(cpu, trips, &to_back, &there, false));
         let this = scope.spawn(move || side(cpu, trips, &to_there, &back, true));
         let ended = [this, other].map(|thread| {
-            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread has panicked")))
+            thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
         });
         ended.into_iter().sum()
     })

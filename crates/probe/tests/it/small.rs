@@ -33,6 +33,12 @@ fn value(answer: &Answer, arm: usize, metric: &str) -> f64 {
     answer.arms[arm].values(metric)[0]
 }
 
+/// The largest value of all rounds.
+fn largest(answer: &Answer, arm: usize, metric: &str) -> f64 {
+    let metric = answer.metrics.iter().find(|known| known.id == metric).unwrap();
+    answer.arms[arm].values(metric).into_iter().fold(0.0, f64::max)
+}
+
 #[test]
 fn memory_is_told_by_its_faults() {
     let answer = two_rounds(Memory { bytes: 2 << 20 }, &[]);
@@ -112,7 +118,7 @@ fn on_loopback() -> Answer {
 
 #[test]
 fn client_and_server_meet_on_loopback() {
-    assert!(value(&on_loopback(), 0, "load_per_s") > 0.0);
+    assert!(largest(&on_loopback(), 0, "load_per_s") > 0.0);
 }
 
 #[test]
@@ -151,7 +157,7 @@ fn a_name_is_looked_up_where_its_server_is_reached() {
     let question = |kind: u8| [&b"\x02db\x04test\0\0"[..], &[kind, 0, 1]].concat();
     assert_eq!(names, [question(1), question(28)], "nothing else was asked for");
     // A sandbox has a loopback of its own, on which no server listens.
-    assert!(session.facts[1][0].contains("cannot be looked up"), "{:?}", session.facts);
+    assert!(session.facts[1][0].contains("lookup of `db.test` failed"), "{:?}", session.facts);
     assert_eq!(answer.arms[1].values(&answer.metrics[0]).len(), 2, "the rest is measured");
 }
 
@@ -200,13 +206,16 @@ fn a_file_is_read_and_written_by_every_engine() {
             write_share: 0.3,
             size: 4 << 20,
             warmup: Duration::from_millis(20),
-            duration: Duration::from_millis(300),
+            duration: Duration::from_millis(500),
             ..Spec::default()
         };
-        // A short round has too few requests for its tail.
+        // A short round has too few requests for its tail; a disk that stands still answers none.
         let probe = Disk::new(spec, Files::OwnEachRound, Vec::new()).unwrap();
-        let answer = two_rounds(probe, &["latency_ns.p99"]);
-        assert!(value(&answer, 0, "iops") > 0.0 && value(&answer, 1, "iops") > 0.0);
-        assert!(value(&answer, 0, "in_flight") > 0.0, "{:?}", answer.workload);
+        let some = ["latency_ns.p50", "latency_ns.p99", "latency_ns.max", "cpu_ns_per_op"];
+        let answer = two_rounds(probe, &some);
+        for arm in [0, 1] {
+            assert!(largest(&answer, arm, "iops") > 0.0, "{engine:?}: no request in two rounds");
+            assert!(largest(&answer, arm, "in_flight") > 0.0, "{:?}", answer.workload);
+        }
     }
 }

@@ -12,7 +12,10 @@ fn error(sql: &str) -> (String, String) {
 #[test]
 fn unknown_names_have_suggestions() {
     let (text, hint) = error("SELECT * FROM interval");
-    assert!(text.contains("no table `interval`") && hint.contains("`intervals`"), "{text} {hint}");
+    assert!(
+        text.contains("unknown table `interval`") && hint.contains("`intervals`"),
+        "{text} {hint}"
+    );
     let (text, hint) = error("SELECT i.durations FROM intervals i");
     assert!(text.contains("`durations`") && hint.contains("`duration`"), "{text} {hint}");
     let (text, hint) = error("SELECT total FROM thread_states WHERE thred = 1");
@@ -22,7 +25,7 @@ fn unknown_names_have_suggestions() {
     let (text, hint) = error("DESCRIBE thread_stats");
     assert!(text.contains("thread_stats") && hint.contains("thread_states"), "{text} {hint}");
     let (text, _) = error("SELECT * FROM information_schema.tables");
-    assert!(text.contains("no table"), "{text}");
+    assert!(text.contains("unknown table"), "{text}");
 }
 
 #[test]

@@ -19,36 +19,39 @@ pub(crate) fn explain(rights: &Rights, limits: Limits) -> Vec<String> {
     let mut sentences = Vec::new();
     if rights.user.is_err() {
         sentences.push(format!(
-            "no perf events at all, states of threads are polled from /proc: {}",
+            "no perf events, so Culprit polls thread states from /proc: {}",
             why(rights.user, limits, 2)
         ));
         return sentences;
     }
     if rights.kernel.is_err() {
         sentences.push(format!(
-            "no kernel stacks and no stacks of waiting threads, reasons of waits are polled from \
-             /proc: {}",
+            "no kernel stacks and no stacks of waiting threads, so Culprit polls the reasons of \
+             waits from /proc: {}",
             why(rights.kernel, limits, 1)
         ));
     } else if rights.machine.is_err() {
         sentences.push(format!(
-            "no wakers and no recording of containers, other users' processes or the whole \
-             machine: {}",
+            "no wakers, and no recordings of containers, of other users' processes or of the \
+             whole machine: {}",
             why(rights.machine, limits, 0)
         ));
     } else if let Err(Errno(libc::EXDEV)) = &rights.wakers {
         sentences.push(
-            "no wakers, because tracepoints name threads by the host's numbers: record from the \
-             host, or start the container with `docker run --pid=host`"
+            "no wakers: tracepoints use the host's thread numbers, and this pid namespace has \
+             other numbers; record from the host, or start the container with `docker run \
+             --pid=host`"
                 .to_owned(),
         );
     } else if let Err(errno) = &rights.wakers {
         let found = std::io::Error::from_raw_os_error(errno.0);
-        sentences.push(format!(
-            "no wakers, because tracefs cannot be read ({found}): run as root, or give the \
-             recorder CAP_DAC_READ_SEARCH and mount tracefs: `mount -t tracefs none \
-             /sys/kernel/tracing`"
-        ));
+        let way_out = if limits.root {
+            "give this process CAP_SYS_ADMIN, for a container with `docker run --cap-add SYS_ADMIN`"
+        } else {
+            "run `culprit` as root, or give it CAP_DAC_READ_SEARCH and mount tracefs: `mount -t \
+             tracefs none /sys/kernel/tracing`"
+        };
+        sentences.push(format!("no wakers: Culprit cannot read tracefs ({found}); {way_out}"));
     }
     sentences
 }
@@ -66,7 +69,8 @@ pub(crate) fn refusal(target: &str, answer: Result<(), Errno>, limits: Limits) -
 fn why(answer: Result<(), Errno>, limits: Limits, needed: i32) -> String {
     let errno = answer.err().unwrap_or(Errno(libc::EACCES));
     let ways = way_out(errno, limits, needed);
-    format!("{}; {}", cause(errno, limits), ways.join(", or "))
+    let ways = if ways.is_empty() { String::new() } else { format!("; {}", ways.join(", or ")) };
+    format!("{}{ways}", cause(errno, limits))
 }
 
 /// What refused, as far as it can be told. Container runtimes answer EPERM or ENOSYS for the same
@@ -79,8 +83,11 @@ fn cause(errno: Errno, limits: Limits) -> String {
             "the container's seccomp profile forbids perf_event_open".to_owned()
         }
         Some(level) if matches!(errno.0, libc::EACCES | libc::EPERM) && !limits.perfmon => {
-            let who = if limits.root { "root without" } else { "an ordinary user without" };
-            format!("kernel.perf_event_paranoid is {level} and we are {who} CAP_PERFMON")
+            let who = if limits.root { "root" } else { "an ordinary user" };
+            format!(
+                "kernel.perf_event_paranoid is {level}, and culprit runs as {who} without \
+                 CAP_PERFMON"
+            )
         }
         Some(_) => std::io::Error::from_raw_os_error(errno.0).to_string(),
     }
@@ -97,11 +104,18 @@ fn way_out(errno: Errno, limits: Limits, needed: i32) -> Vec<String> {
             "record from the host with `culprit record --container NAME`".to_owned(),
         ];
     }
-    let mut ways = vec!["run it as root".to_owned()];
+    let mut ways = Vec::new();
+    if !limits.root {
+        ways.push("run `culprit` as root".to_owned());
+    } else if !limits.perfmon {
+        ways.push(format!("give this process CAP_PERFMON, for a container with {DOCKER}"));
+    }
     if limits.paranoid.is_some_and(|level| level > needed) {
         ways.push(format!("`sudo sysctl kernel.perf_event_paranoid={needed}`"));
     }
-    ways.push(SETCAP.to_owned());
+    if !limits.root {
+        ways.push(SETCAP.to_owned());
+    }
     ways
 }
 
@@ -164,9 +178,19 @@ mod tests {
     }
 
     #[test]
+    fn root_is_not_told_to_become_root() {
+        let root = Limits { root: true, ..user_at(2) };
+        let said = explain(&rights(0, libc::EACCES, libc::EACCES), root);
+        assert!(said[0].contains("give this process CAP_PERFMON"), "{}", said[0]);
+        assert!(!said[0].contains("as root, or"), "{}", said[0]);
+        let said = explain(&rights(0, 0, 0), Limits { perfmon: true, ..root });
+        assert!(said[0].contains("CAP_SYS_ADMIN") && !said[0].contains("as root"), "{}", said[0]);
+    }
+
+    #[test]
     fn a_target_out_of_reach_is_an_error_with_hints() {
         let error = refusal("the whole machine", Err(Errno(libc::EACCES)), user_at(1));
-        assert!(error.to_string().starts_with("the whole machine cannot be recorded: "));
+        assert!(error.to_string().starts_with("cannot record the whole machine: "));
         assert!(error.hints().iter().any(|hint| hint.contains("perf_event_paranoid=0")));
     }
 }

@@ -41,7 +41,7 @@ pub(crate) use activities::ActivityEnd;
 pub use activities::{ActivityEnds, ActivityProbe, Function};
 pub(crate) use allocators::AllocCall;
 pub(crate) use definitions::Definitions;
-pub(crate) use pmu::{UprobePmu, refusal};
+pub(crate) use pmu::{UprobePmu, as_admin, refusal};
 pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
 pub(crate) use toll::{Hits, Toll, Trap};
 

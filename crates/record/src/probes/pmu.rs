@@ -50,16 +50,25 @@ fn lowest_bit(text: &str) -> Option<u32> {
     bits.split(['-', ',']).next()?.parse().ok().filter(|bit| *bit < 64)
 }
 
+/// How this process gets CAP_SYS_ADMIN.
+pub(crate) fn as_admin(limits: Limits) -> &'static str {
+    if limits.root {
+        "give this process CAP_SYS_ADMIN, for a container with `docker run --cap-add SYS_ADMIN`"
+    } else {
+        "run `culprit` as root"
+    }
+}
+
 /// The error for a recording that asks for probes where they are not allowed.
 pub(crate) fn refusal(what: &str, errno: Errno, limits: Limits) -> Error {
     let found = io::Error::from_raw_os_error(errno.0);
     let (reason, hints) = match errno.0 {
         libc::ENOENT => (
-            format!("this kernel has no uprobes ({FOLDER} is not there)"),
+            format!("this kernel has no uprobes ({FOLDER} does not exist)"),
             vec!["use a kernel with CONFIG_UPROBE_EVENTS".to_owned()],
         ),
         _ if limits.seccomp => (
-            format!("the kernel refuses probes in programs ({found}), or a seccomp profile does"),
+            format!("the kernel or a seccomp profile refuses probes in programs ({found})"),
             vec![
                 "start the container with `docker run --cap-add SYS_ADMIN`".to_owned(),
                 "record from the host with `culprit record --container NAME`".to_owned(),
@@ -67,9 +76,9 @@ pub(crate) fn refusal(what: &str, errno: Errno, limits: Limits) -> Error {
         ),
         _ => (
             format!(
-                "probes in programs take CAP_SYS_ADMIN, whatever perf_event_paranoid is ({found})"
+                "probes in programs need CAP_SYS_ADMIN, at every perf_event_paranoid ({found})"
             ),
-            vec!["run it as root".to_owned()],
+            vec![as_admin(limits).to_owned()],
         ),
     };
     Error::Refused { target: what.to_owned(), reason, hints }
@@ -101,6 +110,10 @@ mod tests {
         assert!(without.to_string().contains("no uprobes"), "{without}");
         let denied = refusal("allocations", Errno(libc::EACCES), Limits::default());
         assert!(denied.to_string().contains("CAP_SYS_ADMIN"), "{denied}");
-        assert_eq!(denied.hints(), ["run it as root"]);
+        assert_eq!(denied.hints(), ["run `culprit` as root"]);
+        let root = Limits { root: true, ..Limits::default() };
+        let denied = refusal("allocations", Errno(libc::EACCES), root);
+        assert_eq!(denied.hints(), [as_admin(root)]);
+        assert!(!as_admin(root).contains("as root"));
     }
 }

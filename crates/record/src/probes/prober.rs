@@ -170,7 +170,7 @@ impl Prober {
         }
         let unfound = self.wishes.iter().flat_map(|wish| wish.unfound(&self.placed));
         let refused = |(name, end): (String, String)| {
-            Trouble::Refused(name, format!("nothing that ran has `{end}`"))
+            Trouble::Refused(name, format!("no program or library that ran has `{end}`"))
         };
         let troubles: Vec<Trouble> = unfound.map(refused).collect();
         self.tell(News { troubles, ..News::default() });

@@ -270,17 +270,21 @@ pub(crate) fn refusal(errno: Errno, limits: Limits) -> Error {
     let found = std::io::Error::from_raw_os_error(errno.0);
     let (reason, hint) = match errno.0 {
         libc::ENOENT => (
-            "this kernel has no tracepoint sock:sock_send_length; it came with Linux 6.3"
+            "this kernel has no tracepoint sock:sock_send_length; Linux 6.3 and later have it"
                 .to_owned(),
-            "name the function that handles a request: `--activity NAME=FUNCTION`",
+            "give the function that handles a request instead: `--activity NAME=FUNCTION`",
         ),
         _ if limits.perfmon => (
-            format!("the tracepoints of sockets cannot be used ({found})"),
+            format!("Culprit cannot use the tracepoints of sockets ({found})"),
             "mount tracefs: `mount -t tracefs none /sys/kernel/tracing`",
         ),
         _ => (
-            format!("the tracepoints of sockets take CAP_PERFMON and a readable tracefs ({found})"),
-            "run it as root",
+            format!("the tracepoints of sockets need CAP_PERFMON and a readable tracefs ({found})"),
+            if limits.root {
+                "give this process CAP_PERFMON, for a container with `docker run --cap-add PERFMON`"
+            } else {
+                "run `culprit` as root"
+            },
         ),
     };
     let target = "requests on sockets".to_owned();
@@ -334,6 +338,6 @@ mod tests {
         assert!(old.to_string().contains("Linux 6.3"), "{old}");
         let denied = refusal(Errno(libc::EACCES), Limits::default());
         assert!(denied.to_string().contains("CAP_PERFMON"), "{denied}");
-        assert_eq!(denied.hints(), ["run it as root"]);
+        assert_eq!(denied.hints(), ["run `culprit` as root"]);
     }
 }

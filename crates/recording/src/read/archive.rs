@@ -5,7 +5,7 @@ use std::io;
 
 use bytes::Bytes;
 
-use crate::disk::META;
+use crate::disk::{META, parse_stopped};
 use crate::spool::{Folder, META_LATEST, PartName, scan};
 use crate::write::table_entry;
 use crate::zip::{Entry, Note, Source, read_directory};
@@ -76,6 +76,12 @@ impl Archive {
     /// missing is none.
     pub(crate) fn unfinished(&self) -> bool {
         !self.finished && self.entries.iter().any(|entry| entry.note.is_some())
+    }
+
+    /// Why the recorder of an unfinished file could not go on, where it could say so.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        let newest = self.metas().find_map(|entry| self.read(entry).ok())?;
+        parse_stopped(&newest)
     }
 
     /// True while the recorder of an unfinished file still lives.

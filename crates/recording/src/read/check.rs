@@ -23,13 +23,13 @@ impl Repairs {
     pub(crate) fn describe(&self) -> Option<String> {
         let mut done = Vec::new();
         if self.cleared > 0 {
-            done.push(format!("{} cells named something that is not there", self.cleared));
+            done.push(format!("{} references to missing rows were cleared", self.cleared));
         }
         if self.dropped > 0 {
-            done.push(format!("{} rows were left out", self.dropped));
+            done.push(format!("{} rows were skipped", self.dropped));
         }
         if self.sorted {
-            done.push("rows were out of order".to_owned());
+            done.push("rows were in the wrong order".to_owned());
         }
         (!done.is_empty()).then(|| done.join(", "))
     }

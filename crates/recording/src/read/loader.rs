@@ -79,7 +79,7 @@ impl<'a> Loader<'a> {
             return Vec::new();
         }
         let rows = R::rows(self.load_columns(&table)).unwrap_or_else(|e| {
-            self.damaged(1, format!("the table `{}` cannot be read: {e}", table.name));
+            self.damaged(1, format!("cannot read the table `{}`: {e}", table.name));
             Vec::new()
         });
         if let Some(count) = self.counts.last_mut() {
@@ -112,7 +112,7 @@ impl<'a> Loader<'a> {
     pub(crate) fn check(&mut self, table: &Table) {
         for piece in self.pieces(table.name) {
             if let Err(why) = self.archive.read_piece(&piece) {
-                self.damaged(1, format!("`{}` cannot be read: {why}", piece.name()));
+                self.damaged(1, format!("cannot read `{}`: {why}", piece.name()));
             }
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Loader<'a> {
         let pieces = self.archive.pieces(table);
         let expected = !ADDED_SINCE.contains(&table);
         if pieces.is_empty() && self.archive.finished && expected {
-            self.damaged(1, format!("the table `{table}` is not in the file"));
+            self.damaged(1, format!("the table `{table}` is missing"));
         }
         pieces
     }
@@ -151,7 +151,7 @@ impl<'a> Loader<'a> {
             match read {
                 Ok(columns) => append(&mut all, columns),
                 Err(why) => {
-                    self.damaged(1, format!("`{}` cannot be read: {why}", piece.name()));
+                    self.damaged(1, format!("cannot read `{}`: {why}", piece.name()));
                     // Handles into the parts behind it would name other rows.
                     if pointed_to {
                         break;
@@ -182,7 +182,7 @@ impl<'a> Loader<'a> {
             } else {
                 LossKind::FileDamaged
             };
-            self.lost(kind, count.max(1), format!("in the table `{table}` {what}"));
+            self.lost(kind, count.max(1), format!("table `{table}`: {what}"));
         }
     }
 

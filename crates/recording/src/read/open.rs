@@ -202,12 +202,12 @@ fn read_meta(path: &Path, archive: &Archive) -> Result<Option<Meta>, Error> {
         // Formats of one number: an upgrader of each earlier one would have its turn here.
         return match head.schema {
             SCHEMA => parse_meta(&bytes).map(Some).map_err(|e| failed(e.to_string())),
-            other => Err(failed(format!("format {other} never existed"))),
+            other => Err(failed(format!("format {other} is unknown"))),
         };
     }
     match first_problem {
         Some(why) => Err(failed(why)),
-        None if archive.cut => Err(failed("the file ends inside it".to_owned())),
+        None if archive.cut => Err(failed("the file ends too early".to_owned())),
         None => Ok(None),
     }
 }
@@ -278,7 +278,7 @@ fn state_losses(archive: &Archive, absent: &[&str]) -> Vec<Loss> {
     };
     let mut losses = Vec::new();
     if archive.garbage > 0 {
-        let detail = format!("{} bytes belong to no part of the file", archive.garbage);
+        let detail = format!("{} bytes are not part of the format", archive.garbage);
         losses.push(loss(LossKind::FileDamaged, detail));
     }
     if archive.finished {
@@ -287,18 +287,23 @@ fn state_losses(archive: &Archive, absent: &[&str]) -> Vec<Loss> {
     if !archive.unfinished() {
         let mut detail = "the end of the file is missing".to_owned();
         if !absent.is_empty() {
-            detail.push_str(&format!(", and with it the tables {}", absent.join(", ")));
+            detail.push_str(&format!(", with the tables {}", absent.join(", ")));
         }
         losses.push(loss(LossKind::FileDamaged, detail));
         return losses;
     }
-    let detail = if archive.is_live() {
-        "the recorder still runs"
-    } else {
-        "the recorder ended without finishing the file"
-    };
     let from = Some(last_time(archive));
-    losses.push(Loss { from, ..loss(LossKind::RecorderKilled, detail.to_owned()) });
+    let (kind, detail) = match archive.stopped() {
+        Some(why) => (LossKind::DiskFull, why),
+        None if archive.is_live() => {
+            (LossKind::RecorderKilled, "the recorder is still running".to_owned())
+        }
+        None => {
+            let detail = "the recorder ended before it finished the file";
+            (LossKind::RecorderKilled, detail.to_owned())
+        }
+    };
+    losses.push(Loss { from, ..loss(kind, detail) });
     losses.extend(dropped(archive));
     losses
 }
@@ -315,6 +320,6 @@ fn dropped(archive: &Archive) -> Option<Loss> {
         count: note.rows,
         from: timed.then_some(Time(note.span.0)),
         to: timed.then_some(Time(note.span.1)),
-        detail: Text::from("rows of events, the oldest first"),
+        detail: Text::from("the oldest event rows"),
     })
 }

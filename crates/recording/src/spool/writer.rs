@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use culprit_model::{ColumnData, Meta, Row, Table, Values};
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::disk::{META, meta_to_json};
+use crate::disk::{META, meta_to_json, stopped_to_json};
 use crate::error::Error;
 use crate::spool::names::{Folder, META_LATEST, PartName};
 use crate::spool::released::{Released, Run};
@@ -42,7 +42,20 @@ pub struct SpoolWriter {
     /// Numbers given so far.
     numbers: BTreeMap<(Folder, &'static str), u64>,
     released: Released,
+    newest_meta: NewestMeta,
 }
+
+/// The `meta.json` that is in force. Spaces behind it leave room for the reason why recording stops.
+#[derive(Debug, Default)]
+struct NewestMeta {
+    meta: Meta,
+    name: String,
+    start: u64,
+    length: usize,
+}
+
+/// Bytes of the longest reason, with its quotes and its key.
+const REASON_ROOM: usize = 400;
 
 /// An entry in the file.
 #[derive(Debug, Clone)]
@@ -88,9 +101,12 @@ impl SpoolWriter {
             latest: BTreeMap::new(),
             numbers: BTreeMap::new(),
             released: Released::default(),
+            newest_meta: NewestMeta::default(),
         };
         let json = spool.json(meta)?;
-        spool.put(META, &json, Note { released: false, rows: 1, span: Note::TIMELESS })?;
+        spool.put(META, &json, META_NOTE)?;
+        spool.newest_meta =
+            NewestMeta { meta: meta.clone(), name: META.to_owned(), start: 0, length: json.len() };
         if options.max_event_bytes.is_some() {
             // Past the end, so that nothing is lost by trying.
             spool
@@ -144,9 +160,35 @@ impl SpoolWriter {
     /// As [`SpoolWriter::replace`].
     pub fn replace_meta(&mut self, meta: &Meta) -> Result<(), Error> {
         let json = self.json(meta)?;
-        let note = Note { released: false, rows: 1, span: Note::TIMELESS };
-        let part = self.put_part(Folder::Latest, META_LATEST, &json, note)?;
+        let part = self.put_part(Folder::Latest, META_LATEST, &json, META_NOTE)?;
+        let (name, start) = (part.name.to_string(), part.start);
+        self.newest_meta = NewestMeta { meta: meta.clone(), name, start, length: json.len() };
         self.supersede(META_LATEST, part)
+    }
+
+    /// Notes in the file why recording stops. It overwrites bytes that are there already: a full disk
+    /// takes no more.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Meta`] when that fails, too; the file is then as a killed recorder
+    /// leaves it.
+    pub fn note_stop(&mut self, why: &str) -> Result<(), Error> {
+        let NewestMeta { meta, name, start, length } = &self.newest_meta;
+        // Each character takes at most six bytes of JSON.
+        let short: String = why.chars().take(REASON_ROOM / 8).collect();
+        for reason in [why, &short] {
+            let mut json = stopped_to_json(meta, reason).map_err(|error| self.no_meta(&error))?;
+            if json.len() > *length {
+                continue;
+            }
+            json.resize(*length, b' ');
+            let mut entry =
+                local_header(name, *length as u64, crc32fast::hash(&json), Some(META_NOTE));
+            entry.extend_from_slice(&json);
+            let written = self.file.write_all_at(&entry, *start);
+            return written.map_err(|source| Error::io("write", &self.path, source));
+        }
+        Ok(())
     }
 
     /// Bytes of the file, released ones included: its length as `ls` shows it.
@@ -174,7 +216,13 @@ impl SpoolWriter {
     }
 
     fn json(&self, meta: &Meta) -> Result<Vec<u8>, Error> {
-        meta_to_json(meta).map_err(|e| Error::Meta { path: self.path.clone(), why: e.to_string() })
+        let mut json = meta_to_json(meta).map_err(|error| self.no_meta(&error))?;
+        json.resize(json.len() + REASON_ROOM, b' ');
+        Ok(json)
+    }
+
+    fn no_meta(&self, error: &serde_json::Error) -> Error {
+        Error::Meta { path: self.path.clone(), why: error.to_string() }
     }
 
     fn append_to<R: Row>(&mut self, folder: Folder, rows: &[R]) -> Result<Part, Error> {
@@ -259,6 +307,9 @@ impl SpoolWriter {
         fallocate(&self.file, flags, from, length).map_err(Into::into)
     }
 }
+
+/// The note of a `meta.json`.
+const META_NOTE: Note = Note { released: false, rows: 1, span: Note::TIMELESS };
 
 /// The smallest and largest value of the table's first column of times.
 fn span(table: &Table, columns: &[ColumnData]) -> (u64, u64) {

@@ -45,7 +45,7 @@ const UNKNOWN_WORD: u8 = u8::MAX;
 #[derive(Debug, Error)]
 pub(crate) enum Damage {
     /// It breaks off, or its numbers contradict each other.
-    #[error("its bytes are not well formed")]
+    #[error("its bytes are malformed")]
     Malformed,
     /// A column that may not be missing is.
     #[error("it has no column `{0}`")]
@@ -89,7 +89,7 @@ pub(crate) enum Damage {
     #[error("it has values in encoding {0} (Parquet's number)")]
     Encoding(i32),
     /// Decompression failed.
-    #[error("a page cannot be decompressed: {0}")]
+    #[error("cannot decompress a page: {0}")]
     Zstd(io::Error),
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use culprit_model::Switch;
+use culprit_model::{LossKind, Switch};
 use culprit_recording::{Error, Kind, SpoolOptions, SpoolWriter, open, parse, write};
 
 use crate::sample;
@@ -15,17 +15,18 @@ fn message(bytes: &[u8]) -> String {
 #[test]
 fn other_files_are_named_for_what_they_are() {
     for (bytes, expected) in [
-        (&b""[..], "`x` is no recording: it is empty"),
+        (&b""[..], "`x` is not a recording: it is empty"),
         (
             b"PERFILE2\0\0",
-            "`x` is no recording: it is a file of `perf record`; import it with `culprit import`",
+            "`x` is not a recording: it is a file of `perf record`; import it with `culprit \
+             import`",
         ),
-        (b"\x7fELF\x02\x01", "`x` is no recording: it is a program or library (ELF)"),
-        (b"main;f 12\n", "`x` is no recording: it is text"),
-        (b"\x00\x01\x02\x03", "`x` is no recording: it is in no format known here"),
+        (b"\x7fELF\x02\x01", "`x` is not a recording: it is a program or library (ELF)"),
+        (b"main;f 12\n", "`x` is not a recording: it is a text file"),
+        (b"\x00\x01\x02\x03", "`x` is not a recording: it is in an unknown format"),
         (
             b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-            "`x` is no recording: it is a zip archive without a recording's `meta.json`",
+            "`x` is not a recording: it is a zip archive without `meta.json`",
         ),
     ] {
         assert_eq!(message(bytes), expected);
@@ -48,7 +49,7 @@ fn a_newer_format_says_which_version_wrote_it() {
     let newer = rezip(&bytes, &[("meta.json", br#"{"schema":99,"tool":"7.5","future":[{}]}"#)]);
     assert_eq!(
         message(&newer),
-        "`x` was written by version 7.5 in format 99; this version reads formats up to 1"
+        "cannot read `x`: version 7.5 wrote it in format 99, and this version reads formats up to 1"
     );
     let broken = rezip(&bytes, &[("meta.json", b"{")]);
     assert!(message(&broken).starts_with("cannot read `meta.json` in `x`: "));
@@ -137,7 +138,12 @@ fn a_full_disk_is_said_and_leaves_the_earlier_parts_whole() {
     let small = spool.append_events(&[sample::switch(whole * 5000)]).is_ok();
     let error = write(&path, &sample::recording(100_000)).unwrap_err();
     assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+    spool.note_stop("the disk was full").unwrap();
     let opened = open(&path).unwrap();
+    let losses = &opened.recording.losses;
+    let full: Vec<_> = losses.iter().filter(|loss| loss.kind == LossKind::DiskFull).collect();
+    assert_eq!((full.len(), &*full[0].detail), (1, "the disk was full"));
+    assert!(!losses.iter().any(|loss| loss.kind == LossKind::RecorderKilled), "{losses:?}");
     assert_eq!(opened.recording.switches.len(), whole as usize * 5000 + usize::from(small));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file stays");
 }

@@ -112,15 +112,13 @@ fn belongs(image: &ModuleImage, elf: &Elf, source: &Source) -> Result<(), Error>
         return if found.matches(expected) { Ok(()) } else { Err(mismatch()) };
     }
     let Some((_, expected)) = &image.debug_link else {
-        return Err(
-            source.malformed("neither a build id nor a CRC says that it belongs to the program")
-        );
+        return Err(source.malformed("no build id and no CRC links it to the program"));
     };
     let found = source.crc32()?;
     if found == *expected {
         return Ok(());
     }
-    Err(source.malformed(format!("CRC is {found:#010x}, the program expects {expected:#010x}")))
+    Err(source.malformed(format!("its CRC is {found:#010x}, the program expects {expected:#010x}")))
 }
 
 /// The `dwz` file that several debug files share names with: `.gnu_debugaltlink` is its path, absolute or

@@ -246,7 +246,7 @@ where
     H: CompressionHeader<Endian = Endianness>,
 {
     let (header, data) =
-        pod::from_bytes::<H>(raw).map_err(|()| "compression header is cut".to_owned())?;
+        pod::from_bytes::<H>(raw).map_err(|()| "the compression header is cut short".to_owned())?;
     let kind = header.ch_type(endian);
     let format = if kind == elf::ELFCOMPRESS_ZLIB {
         CompressionFormat::Zlib
@@ -270,8 +270,8 @@ where
     H: FileHeader<Endian = Endianness>,
 {
     let bytes = source.read("ELF header", 0, size_of::<H>() as u64)?;
-    let (header, _) =
-        pod::from_bytes::<H>(&bytes).map_err(|()| source.malformed("ELF header is cut"))?;
+    let (header, _) = pod::from_bytes::<H>(&bytes)
+        .map_err(|()| source.malformed("the ELF header is cut short"))?;
     if !header.is_supported() {
         return Err(source.malformed("unsupported ELF header"));
     }

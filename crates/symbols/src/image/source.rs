@@ -92,7 +92,7 @@ impl Source {
         let end = offset.checked_add(size).filter(|&end| end <= self.length);
         let Some(end) = end else {
             return Err(self.malformed(format!(
-                "{what} at {offset:#x} with {size} bytes reaches past the end of the file at {:#x}",
+                "{what} at {offset:#x} with {size} bytes ends behind the end of the file at {:#x}",
                 self.length
             )));
         };

@@ -31,14 +31,16 @@ const CODE_DEBUG_INFO: u32 = 2;
 pub fn parse_jitdump(bytes: &[u8], path: &str) -> Result<JitCode, Error> {
     let malformed =
         |reason: &str| Error::Malformed { path: path.to_owned(), reason: reason.to_owned() };
-    let magic = bytes.first_chunk::<4>().ok_or_else(|| malformed("jitdump header is cut"))?;
+    let magic =
+        bytes.first_chunk::<4>().ok_or_else(|| malformed("the jitdump header is cut short"))?;
     let endian = match (u32::from_le_bytes(*magic), u32::from_be_bytes(*magic)) {
         (MAGIC, _) => RunTimeEndian::Little,
         (_, MAGIC) => RunTimeEndian::Big,
         _ => return Err(malformed("not a jitdump file")),
     };
     let mut input = EndianSlice::new(bytes, endian);
-    let flags = skip_header(&mut input).map_err(|_| malformed("jitdump header is cut"))?;
+    let flags =
+        skip_header(&mut input).map_err(|_| malformed("the jitdump header is cut short"))?;
     let mut reader = JitReader { ticks: flags & ARCH_TIMESTAMP != 0, ..JitReader::default() };
     while !input.is_empty() {
         match next_record(&mut input) {

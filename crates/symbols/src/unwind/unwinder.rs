@@ -58,19 +58,19 @@ pub enum Truncation {
         address: Avma,
     },
     /// The frame's row needs a register whose value was lost on the way or never recorded.
-    #[error("register {register} (DWARF number) is not known here")]
+    #[error("the value of register {register} (DWARF number) is unknown")]
     RegisterUnknown {
         /// Its DWARF number.
         register: u8,
     },
     /// The unwind information is damaged or uses something unknown.
-    #[error("the unwind information of this address cannot be used")]
+    #[error("the unwind information of this address is unusable")]
     BadRow,
     /// No unwind information, and the frame pointer leads nowhere.
-    #[error("no unwind information for this address, and its frame pointer leads nowhere")]
+    #[error("no unwind information for this address, and its frame pointer is invalid")]
     NoRow,
     /// The caller's frame does not lie above the callee's.
-    #[error("the caller's frame does not lie above this one")]
+    #[error("the caller's frame is not above this frame")]
     NoProgress,
     /// More frames than a copied stack can hold.
     #[error("more than {MOST_FRAMES} frames")]

@@ -180,7 +180,7 @@ class Flame {
   say() {
     const { name, total } = this.tree;
     const parts = [];
-    if (total[0] === 0) parts.push("nothing left: change the metric or the range");
+    if (total[0] === 0) parts.push("no time to show: change the metric or the range");
     else parts.push(`${duration(total[this.zoom])}, ${percent(total[this.zoom] / total[0])}`);
     if (this.zoom > 0) parts.unshift(name[this.zoom]);
     if (this.needle) parts.push(`${percent(this.matched / (total[0] || 1))} match “${this.needle}”`);

@@ -21,7 +21,7 @@ function showView(index) {
   byId("all-threads").hidden = view.threads.length <= FEW;
   byId("all-threads").textContent = `all ${view.threads.length} threads`;
   byId("merged").textContent = view.merged_below_ns > 0
-    ? `Pieces shorter than ${duration(view.merged_below_ns)} are merged; the longest names the piece. The flame graph shows the whole recording.`
+    ? `Pieces shorter than ${duration(view.merged_below_ns)} are merged; each piece shows the cause of its longest part. The flame graph shows the whole recording.`
     : "";
   for (const part of document.querySelectorAll("[data-view]")) {
     part.hidden = Number(part.dataset.view) !== index;

@@ -212,7 +212,7 @@ class Strips {
     if (piece < 0) { hideTip(); return; }
     const parts = [element("b", `${CAUSES[thread.cause[piece]].word}, ${duration(thread.ns[piece])}`),
       element("span", `${thread.process} / ${thread.thread}, from ${duration(thread.starts[piece])}`, "from")];
-    if (!thread.counts[piece]) parts.push(element("div", "Nobody waited for this.", "from"));
+    if (!thread.counts[piece]) parts.push(element("div", "Nothing waited for this.", "from"));
     const frames = [];
     for (let s = thread.stack[piece]; s >= 0 && frames.length < 8; s = this.view.stacks.parent[s]) {
       frames.push([this.view.names[this.view.stacks.name[s]]]);

@@ -44,7 +44,8 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "The time within which a share of all waits was over, all rounds together. Both axes are logarithmic; a curve ends where fewer than ten waits lie beyond it.",
+            "The latency that a given share of all values does not exceed, over all rounds. Both \
+             axes are logarithmic. A curve ends where fewer than ten values are larger.",
         );
         for (what, seen) in &all {
             body.leaf("h3", &[], what);

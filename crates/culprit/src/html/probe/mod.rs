@@ -47,7 +47,7 @@ pub(crate) fn probe_page(answer: &Answer) -> String {
 fn body(answer: &Answer) -> String {
     let content = content(answer);
     let mut top = Markup::default();
-    top.fixed("\n<body>\n<a class=\"skip\" href=\"#main\">To the content</a>\n");
+    top.fixed("\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");
     top.element("header", &[("class", "bar-top")], |bar| {
         bar.leaf("span", &[("class", "brand")], "Culprit");
         bar.element("nav", &[("aria-label", "Sections")], |nav| {
@@ -71,7 +71,7 @@ fn content(answer: &Answer) -> String {
     latency::section(&mut body, answer);
     numbers::section(&mut body, answer);
     if !causes.is_empty() {
-        findings::section(&mut body, &causes, "What makes places differ.");
+        findings::section(&mut body, &causes, "Causes of the differences between the places.");
     }
     numbers::conditions(&mut body, answer);
     body.fixed("</main>\n<footer>");
@@ -100,9 +100,12 @@ fn metrics(body: &mut Markup, answer: &Answer) {
     let baseline = answer.arms.first().map_or("the baseline", |arm| arm.arm.label.as_str());
     body.element("section", &[("id", "metrics")], |body| {
         body.leaf("h2", &[], "Place against place");
-        body.leaf("p", &[("class", "lead")], &format!(
-            "Left: a point for every round, the median as a bar. Right: the ratio to {baseline}, round by round, with its interval, on a logarithmic axis; within the shaded band it counts as the same, and the paler band is what identical runs differ by."
-        ));
+        let lead = format!(
+            "Left: one point per round; the bar is the median. Right: the ratio to {baseline}, \
+             paired by round, with its interval, on a logarithmic axis. A ratio within the shaded \
+             band counts as the same. The paler band shows how much identical runs differ."
+        );
+        body.leaf("p", &[("class", "lead")], &lead);
         for (at, metric) in answer.metrics.iter().enumerate().filter(|(_, metric)| shown(metric)) {
             body.element("figure", &[], |figure| {
                 figure.element("figcaption", &[], |caption| {

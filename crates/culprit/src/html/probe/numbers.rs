@@ -16,12 +16,13 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Ratios are medians of round by round, so they need not be the ratio of the medians.",
+            "Each ratio is the median of the ratios of the rounds. It can differ from the ratio of \
+             the medians.",
         );
         summaries(body, answer, |metric| metric.part != Part::Detail);
         if answer.metrics.iter().any(|metric| metric.part == Part::Detail) {
             body.element("details", &[], |body| {
-                body.leaf("summary", &[], "More that was measured");
+                body.leaf("summary", &[], "More metrics");
                 summaries(body, answer, |metric| metric.part == Part::Detail);
             });
         }
@@ -30,7 +31,7 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
 
 fn summaries(body: &mut Markup, answer: &Answer, shown: impl Fn(&Metric) -> bool) {
     let headings =
-        ["metric", "arm", "median", "least", "most", "values", "ratio", "interval", "verdict"];
+        ["metric", "arm", "median", "lowest", "highest", "values", "ratio", "interval", "verdict"];
     table(body, "numbers summaries", &headings, |rows| {
         for (at, metric) in answer.metrics.iter().enumerate().filter(|(_, metric)| shown(metric)) {
             for (arm, samples) in answer.arms.iter().enumerate() {
@@ -95,7 +96,7 @@ fn ratio(row: &mut Markup, answer: &Answer, arm: usize, metric: usize) {
 /// What was done, where, and what the machine did meanwhile.
 pub(super) fn conditions(body: &mut Markup, answer: &Answer) {
     body.element("section", &[("id", "conditions")], |body| {
-        body.leaf("h2", &[], "What was done, and on what");
+        body.leaf("h2", &[], "Workload and conditions");
         body.element("ul", &[("class", "done")], |list| {
             for fact in probe_facts(answer) {
                 list.prose("li", &[], &fact);
@@ -103,7 +104,7 @@ pub(super) fn conditions(body: &mut Markup, answer: &Answer) {
         });
         arms(body, answer);
         body.leaf("h3", &[], "Environment");
-        table(body, "", &["fact", "here"], |rows| {
+        table(body, "", &["fact", "on this machine"], |rows| {
             for (name, told) in &answer.environment {
                 rows.element("tr", &[], |row| {
                     row.leaf("td", &[("class", "fact")], name);

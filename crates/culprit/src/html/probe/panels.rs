@@ -122,8 +122,8 @@ pub(super) fn ratios(body: &mut Markup, answer: &Answer, metric: usize) {
     let label = ratios_label(answer, metric, &rows);
     picture(body, frame(answer), &label, |svg| {
         if let Some(bands) = bands {
-            band(svg, answer, axis, bands.different, "band wide", "identical runs differ by");
-            band(svg, answer, axis, bands.same, "band", "what counts as the same:");
+            band(svg, answer, axis, bands.different, "band wide", "identical runs differ");
+            band(svg, answer, axis, bands.same, "band", "counts as the same:");
         }
         below(svg, &axis.ticks(Unit::Count), TOP, bottom(answer));
         line(svg, "one", (axis.at(1.0), TOP), (axis.at(1.0), bottom(answer)));
@@ -188,7 +188,7 @@ fn whisker(svg: &mut Markup, answer: &Answer, row_of: &RatioRow, axis: Axis) {
         line(svg, &stroke, (end, y - 5.0), (end, y + 5.0));
     }
     let title = format!(
-        "{label}: {} ({} to {}, {} sure)",
+        "{label}: {} ({} to {}, with {} confidence)",
         number(*value),
         number(interval.low),
         number(interval.high),
@@ -201,8 +201,8 @@ fn whisker(svg: &mut Markup, answer: &Answer, row_of: &RatioRow, axis: Axis) {
 /// Which direction is better, in words.
 pub(super) const fn better(metric: &Metric) -> &'static str {
     match metric.better {
-        Better::Lower => "less is better",
-        Better::Higher => "more is better",
+        Better::Lower => "lower is better",
+        Better::Higher => "higher is better",
         Better::Neither => "",
     }
 }

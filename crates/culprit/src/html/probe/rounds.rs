@@ -27,7 +27,9 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Values in the order of the rounds: a slope or a step is a drift of the machine, and meets all places alike where rounds are paired. Rounds in which the machine was contended are shaded.",
+            "Values in the order of the rounds. A slope or a step means that the machine changed. \
+             Each round measures all places, so the change affects all of them. In shaded rounds, \
+             other load disturbed the machine.",
         );
         plot(body, answer, metric, longest);
         legend(body, answer, |_| true);
@@ -52,7 +54,7 @@ fn plot(body: &mut Markup, answer: &Answer, metric: &Metric, longest: usize) {
     picture(body, (WIDTH, HEIGHT), &label, |svg| {
         for round in answer.gate.contended.iter().map(|round| f64::from(*round) + 1.0) {
             let (from, to) = (across.at(round - 0.5), across.at(round + 0.5));
-            let title = format!("round {round}: the machine was contended");
+            let title = format!("round {round}: disturbed by other load");
             area(svg, "contended", (from, TOP), (to, BOTTOM), &title);
         }
         let ticks = across.ticks(Unit::Count).into_iter();
@@ -90,7 +92,7 @@ fn course(
     }
     for (round, seen) in rounds.iter().filter_map(|round| Some((*round, measured(*round)?))) {
         let contended = answer.gate.contended.iter().any(|other| *other as usize == round);
-        let note = if contended { " (contended)" } else { "" };
+        let note = if contended { " (disturbed)" } else { "" };
         let told = value(metric.unit, seen);
         let title = format!("{}, round {}: {told}{note}", arm.arm.label, round + 1);
         point(svg, &format!("dot {class}"), place(round, seen), "3", &title);
@@ -111,7 +113,7 @@ fn rows(body: &mut Markup, answer: &Answer, metric: &Metric, longest: usize) {
                     row.leaf("td", &[("class", "name")], &arm.arm.label);
                     let told = cell(arm, round).unwrap_or_else(|| "none".to_owned());
                     row.leaf("td", &[("class", "num")], &told);
-                    row.leaf("td", &[], if contended { "contended" } else { "" });
+                    row.leaf("td", &[], if contended { "disturbed" } else { "" });
                 });
             }
         }

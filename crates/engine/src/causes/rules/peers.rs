@@ -215,7 +215,7 @@ pub(super) const PEERS: &[Rule] = &[
     ),
     names(
         Cause::Stopped,
-        "somebody to let it go on: it is stopped, traced or frozen",
+        "to be continued: it is stopped, traced or frozen",
         "kernel/signal.c, kernel/freezer.c",
         &[
             "do_signal_stop",

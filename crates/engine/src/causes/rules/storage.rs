@@ -124,7 +124,7 @@ pub(super) const STORAGE: &[Rule] = &[
     ),
     names(
         Cause::Memory,
-        "all CPUs to give back the pages that they collect",
+        "all CPUs to return their collected pages",
         "mm/swap.c",
         &["__lru_add_drain_all", "lru_add_drain_all"],
     ),

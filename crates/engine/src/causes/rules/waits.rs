@@ -122,7 +122,7 @@ pub(super) const WAITS: &[Rule] = &[
     ),
     names(
         Cause::Lock,
-        "a look-up of the same name by another thread",
+        "a name lookup of another thread",
         "fs/dcache.c, fs/inode.c",
         &["d_alloc_parallel", "d_wait_lookup", "__wait_on_freeing_inode", "wait_on_new_inode"],
     ),

@@ -307,8 +307,8 @@ impl<'a> Apply<'a> {
         let (all, cut) = self.unwound;
         if cut > 0 {
             let what = format!(
-                "of {all} copied user stacks (--call-graph dwarf) so many end early: deeper than \
-                 what was copied, or through code whose file is not here"
+                "copied user stacks that end early, of {all} (--call-graph dwarf): the stack is \
+                 deeper than the copy, or a file of its code is missing on this machine"
             );
             self.builder.lose(LossKind::StacksTruncated, cut, &what);
         }

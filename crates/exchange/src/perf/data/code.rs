@@ -1,11 +1,12 @@
 //! What is mapped where, and the names of the code there.
 //!
-//! Names come from the files of this machine, and only from those whose build id is the one that was
-//! recorded; the kernel's from /proc/kallsyms, when this is the kernel that was recorded (`kernel`).
-//! The same files unwind copied stacks.
+//! Names come from the files of this machine, their debug files and perf's cache of files. A file
+//! counts only if its build id is the recorded one. The kernel's names come from /proc/kallsyms, if
+//! this is the kernel that was recorded (`kernel`). The same files unwind copied stacks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::path::PathBuf;
 
 use culprit_model::{Frame, FrameId, LossKind, ModuleId, Text};
 use culprit_symbols::{
@@ -182,7 +183,11 @@ impl Code {
 
     fn user(&mut self, pid: i32, lookup: u64, builder: &mut Builder) -> Box<[FrameId]> {
         let Some(mapping) = self.mapping(pid, lookup).copied() else {
-            builder.lose(LossKind::AddressesUnknown, 1, "addresses in no mapping of the file");
+            builder.lose(
+                LossKind::AddressesUnknown,
+                1,
+                "addresses outside all mappings of the file",
+            );
             return Box::new([builder.frame(Frame::new(None, "?", None))]);
         };
         let module = &mut self.modules[mapping.module];
@@ -316,18 +321,35 @@ fn open(
         // Only this kernel's, and only when it is the one that was recorded.
         vdso_image().ok().filter(|image| build_id.is_some() && image.build_id() == build_id)
     } else if is_file {
-        let file = File::open(path).ok();
-        file.and_then(|file| ModuleImage::open(file, path, build_id).ok())
+        let found = candidates(path, build_id).into_iter().find_map(|file| {
+            let file = File::open(file).ok()?;
+            ModuleImage::open(file, path, build_id).ok()
+        });
+        found.map(|mut image| {
+            image.attach_debug_files(&mut |path| File::open(path).ok());
+            image
+        })
     } else {
         None
     };
     let row = &mut builder.recording().modules[id.index()];
     row.symbols = image.as_ref().is_some_and(ModuleImage::has_symbols);
     if image.is_none() && is_file {
-        let what = format!("{path}: not on this machine, or another build");
+        let what = format!("{path}: missing on this machine, or another build");
         builder.lose(LossKind::ModulesUnreadable, 1, &what);
     }
     image
+}
+
+/// Where a module's file may be: at its path, or in the cache that `perf record` fills.
+fn candidates(path: &str, build_id: Option<&BuildId>) -> Vec<PathBuf> {
+    let cached = || {
+        let id = build_id?.to_string();
+        let (folder, name) = id.split_at_checked(2)?;
+        let cache = std::env::home_dir()?.join(".debug/.build-id");
+        Some(cache.join(folder).join(name).join("elf"))
+    };
+    [Some(PathBuf::from(path)), cached()].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) fn finish(collector: Collector<'_>) -> Result<(), Refusal> {
     tell_switches(&mut apply, &events, &tally);
     let recording = apply.builder.recording();
     if recording.costs.is_empty() && recording.switches.is_empty() {
-        return Err("it holds no sample".to_owned());
+        return Err("it contains no samples".to_owned());
     }
     apply.lose_stacks();
     lose(apply.builder, &events, &facts, &tally);
@@ -48,15 +48,17 @@ fn tell_switches(apply: &mut Apply<'_>, events: &Events, tally: &Tally) {
     }
     for event in events.all.iter().filter(|event| event.seen > 0) {
         if event.is_sampled_switch() {
-            let what = "sched:sched_switch was sampled: switches between the samples are missing, so that no durations can be computed from them; record with -c 1";
+            let what = "sched:sched_switch was sampled: switches are missing, so Culprit cannot \
+                        compute durations; record with -c 1";
             builder.lose(LossKind::DetailLeftOut, event.seen, what);
         } else if event.role == Role::Switch && apply.switching.source == Source::None {
-            let what = "sched:sched_switch events whose layout or CPU is not in the file: no durations can be computed from them";
+            let what = "sched:sched_switch events whose layout or CPU is missing, so Culprit \
+                        cannot compute durations";
             builder.lose(LossKind::DetailLeftOut, event.seen, what);
         }
     }
     if tally.switches > 0 && !kept && refusal.is_none() {
-        let what = "switch records that make no thread time";
+        let what = "switch records without matching thread times";
         builder.lose(LossKind::DetailLeftOut, tally.switches, what);
     }
 }
@@ -135,7 +137,8 @@ fn switches_to_costs(apply: &mut Apply<'_>, events: &Events) {
 
 fn lose(builder: &mut Builder, events: &Events, facts: &Facts, tally: &Tally) {
     if !events.told_apart() {
-        let what = "events cannot be told apart in this file: all samples are taken for the first";
+        let what =
+            "the file does not say which event a sample has: all samples count as the first event";
         builder.lose(LossKind::DetailLeftOut, events.all.len() as u64 - 1, what);
     }
     let seen = events.all.iter().filter(|event| event.seen > 0);
@@ -144,45 +147,39 @@ fn lose(builder: &mut Builder, events: &Events, facts: &Facts, tally: &Tally) {
     let in_holes = builder.recording().losses.iter().any(|row| row.kind == LossKind::SwitchesLost);
     let lost = if in_holes { 0 } else { tally.lost };
     for (kind, count, what) in [
-        (LossKind::RecordsMalformed, tally.malformed, "records that make no sense"),
-        (
-            LossKind::FileDamaged,
-            facts.damaged,
-            "sections about machine and events that are damaged",
-        ),
+        (LossKind::RecordsMalformed, tally.malformed, "malformed records"),
+        (LossKind::FileDamaged, facts.damaged, "damaged sections about machine and events"),
         (LossKind::SamplesLost, lost, "records that perf lost while recording"),
         (
             LossKind::SamplesLost,
             tally.lost_samples,
             "samples that the kernel lost while recording (LOST_SAMPLES)",
         ),
-        (LossKind::SamplingThrottled, tally.throttled, "times that the kernel held sampling back"),
-        (
-            LossKind::SamplesLost,
-            tally.beyond,
-            "samples beyond the first 67 million, which is what is kept",
-        ),
+        (LossKind::SamplingThrottled, tally.throttled, "times that the kernel throttled sampling"),
+        (LossKind::SamplesLost, tally.beyond, "samples after the first 67 million"),
         (
             LossKind::DetailLeftOut,
             tally.aux_bytes,
-            "bytes of hardware traces (AUX: Intel PT, ARM CoreSight or SPE), which are not read",
+            "bytes of hardware traces (AUX: Intel PT, ARM CoreSight or SPE), which Culprit does \
+             not read",
         ),
         (
             LossKind::DetailLeftOut,
             tally.branches,
-            "samples with branch stacks, which are not read; their call chains are",
+            "samples with branch stacks; Culprit reads only their call chains",
         ),
         (
             LossKind::AddressesUnknown,
             tally.guests,
-            "samples in a virtual machine's guest, whose code is not named",
+            "samples in the guest of a virtual machine, whose code has no names",
         ),
         (
             LossKind::StacksTruncated,
             tally.deferred,
-            "user call chains that the kernel delivered later (deferred), which are not joined",
+            "user call chains that the kernel delivered later (deferred), which Culprit does not \
+             join",
         ),
-        (LossKind::DetailLeftOut, tally.unknown_ids, "values of counters of no event of the file"),
+        (LossKind::DetailLeftOut, tally.unknown_ids, "values of unknown counters"),
     ] {
         if count > 0 {
             builder.lose(kind, count, what);

@@ -54,20 +54,20 @@ impl Around {
     /// When not even the attributes can be read.
     pub(super) fn read(input: &mut (impl Read + Seek), little: bool) -> Result<Self, String> {
         let size = input.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
-        let header = at(input, (0, HEADER)).ok_or("its header is cut")?;
+        let header = at(input, (0, HEADER)).ok_or("its header is cut short")?;
         let long = |place: usize| header.get(place..).and_then(|b| Words::new(b, little).u64());
         let section = |place: usize| Some((long(place)?, long(place + 8)?));
         let length = long(16).unwrap_or(0);
-        let (attributes, data) = section(24).zip(section(40)).ok_or("its header is cut")?;
+        let (attributes, data) = section(24).zip(section(40)).ok_or("its header is cut short")?;
         let mut around = Self { little, ..Self::default() };
         around.read_attrs(input, attributes, length, size)?;
         if data.0 > size || data.0 < HEADER {
-            return Err("its records lie behind its end".to_owned());
+            return Err("its records are behind the end of the file".to_owned());
         }
         let end = data.0.checked_add(data.1).filter(|end| *end <= size && data.1 > 0);
         around.records = end.map_or(size, |end| end) - data.0;
         match end {
-            None => around.damage.push("the recording was cut or never finished"),
+            None => around.damage.push("the recording is cut short or unfinished"),
             Some(end) => {
                 let bits = (0..4).filter_map(|word| long(72 + word * 8)).collect::<Vec<_>>();
                 around.read_features(input, end, &bits, size);
@@ -86,20 +86,21 @@ impl Around {
         size: u64,
     ) -> Result<(), String> {
         if length < (LEAST + SECTION) as u64 || place.1 / length > MOST_EVENTS {
-            return Err("the size of its attributes makes no sense".to_owned());
+            return Err("the size of its attributes is invalid".to_owned());
         }
-        let bytes = within(input, place, size).ok_or("its attributes lie behind its end")?;
+        let bytes =
+            within(input, place, size).ok_or("its attributes are behind the end of the file")?;
         let mut ids_left = MOST_IDS;
         let chunk = usize::try_from(length).unwrap_or(usize::MAX);
         for entry in bytes.chunks_exact(chunk) {
             let (attr, ids) = entry.split_at(chunk - SECTION);
-            let attr = Attr::read(attr, self.little).ok_or("its attributes are cut")?;
+            let attr = Attr::read(attr, self.little).ok_or("its attributes are cut short")?;
             let mut words = Words::new(ids, self.little);
             let ids = words.u64().zip(words.u64()).unwrap_or_default();
             ids_left = ids_left.saturating_sub(ids.1);
             let ids = within(input, ids, size).filter(|_| ids_left > 0);
             if ids.is_none() {
-                self.damage.push("the ids of its events are cut");
+                self.damage.push("the ids of its events are cut short");
             }
             let ids = Words::new(ids.as_deref().unwrap_or_default(), self.little).all();
             self.attrs.push((attr, ids));
@@ -121,7 +122,7 @@ impl Around {
         let set: Vec<u32> = set.collect();
         let length = (set.len() * SECTION) as u64;
         let Some(places) = within(input, (table, length), size) else {
-            self.damage.push("the part behind the records is missing");
+            self.damage.push("the part after the records is missing");
             return;
         };
         let mut words = Words::new(&places, self.little);
@@ -135,7 +136,7 @@ impl Around {
             }
         }
         if cut {
-            self.damage.push("sections behind the records are cut");
+            self.damage.push("sections after the records are cut short");
         }
     }
 }

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use culprit_symbols::{Avma, KernelSymbol, KernelSymbols};
 
-const OTHER: &str = "the kernel that was recorded is not the one that runs here";
-const NO_BUILD_IDS: &str = "the file has no build ids: `perf record -z` and `-B` write none";
+const OTHER: &str = "the recorded kernel is not the kernel of this machine";
+const NO_BUILD_IDS: &str = "the file has no build ids, because of `perf record -z` or `-B`";
 
 /// What perf calls the kernel's code, before the name of the symbol that it begins with.
 const PATH: &str = "[kernel.kallsyms]";
@@ -88,13 +88,16 @@ impl Recorded {
         }
         let (there, here) = ((&self.host, &self.release), (&running.host, &running.release));
         if self.host.is_empty() || self.release.is_empty() {
-            return Err(format!("{NO_BUILD_IDS}. Its header names no host or no kernel"));
+            return Err(format!(
+                "{NO_BUILD_IDS}. Its header has no host name or no kernel version"
+            ));
         }
         if there == here {
             return Ok(());
         }
         Err(format!(
-            "{NO_BUILD_IDS}. It was recorded on {} with kernel {}, and this is {} with {}",
+            "{NO_BUILD_IDS}. It was recorded on {} with kernel {}; this machine is {} with kernel \
+             {}",
             there.0, there.1, here.0, here.1
         ))
     }
@@ -106,10 +109,12 @@ impl Recorded {
             Some(here) if there > 0 && !build_id.is_empty() => Ok(here.wrapping_sub(there)),
             _ if !build_id.is_empty() => Ok(0),
             Some(here) if here == there => Ok(0),
-            _ if there == 0 => Err(format!("{NO_BUILD_IDS}. It does not say where the kernel was")),
+            _ if there == 0 => {
+                Err(format!("{NO_BUILD_IDS}. It does not contain the kernel's address"))
+            }
             _ => Err(format!(
-                "{NO_BUILD_IDS}. Its kernel began at {there:#x}, and this one does not: the machine \
-                 was started again, or it is another kernel"
+                "{NO_BUILD_IDS}. Its kernel started at the address {there:#x}, unlike the kernel \
+                 here: the machine was rebooted, or it is another kernel"
             )),
         }
     }
@@ -177,15 +182,18 @@ mod tests {
         assert_eq!(same.shift(&[], Some(TEXT)), Ok(0));
         let host = refused(&recorded("db2", "6.1", TEXT), Some(TEXT));
         assert!(
-            host.ends_with("recorded on db2 with kernel 6.1, and this is db1 with 6.1"),
+            host.ends_with("recorded on db2 with kernel 6.1; this machine is db1 with kernel 6.1"),
             "{host}"
         );
         assert!(refused(&recorded("db1", "6.2", TEXT), Some(TEXT)).contains("kernel 6.2"));
-        assert!(refused(&recorded("", "6.1", TEXT), Some(TEXT)).contains("names no host"));
+        assert!(refused(&recorded("", "6.1", TEXT), Some(TEXT)).contains("has no host name"));
         let moved = refused(&recorded("db1", "6.1", TEXT), Some(TEXT + 0x20_0000));
-        assert!(moved.contains("began at 0xffffffff81000000"), "{moved}");
-        assert!(refused(&same, None).contains("began at"));
-        assert!(refused(&recorded("db1", "6.1", 0), Some(TEXT)).contains("does not say where"));
+        assert!(moved.contains("started at the address 0xffffffff81000000"), "{moved}");
+        assert!(refused(&same, None).contains("started at the address"));
+        assert!(
+            refused(&recorded("db1", "6.1", 0), Some(TEXT))
+                .contains("does not contain the kernel's address")
+        );
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), R
     let mut records = Records::new(input, little, around.records);
     let mut collector = Collector::new(around, builder);
     if let Err(why) = collector.read(&mut records) {
-        let what = format!("the records cannot be read to their end: {why}");
+        let what = format!("the rest of the records is unreadable: {why}");
         collector.apply.builder.lose(LossKind::FileDamaged, 1, &what);
     }
     collector.finish()

@@ -145,7 +145,7 @@ impl<R: Read> Records<R> {
     fn end(&self) -> Result<Option<Record>, String> {
         match self.plain.rest().len() + self.unpacked.rest().len() {
             0 => Ok(None),
-            _ => Err("the last record is cut".to_owned()),
+            _ => Err("the last record is cut short".to_owned()),
         }
     }
 
@@ -202,7 +202,7 @@ impl<R: Read> Records<R> {
             self.plain.at += count;
             length -= count as u64;
             if length > 0 && !self.fill()? {
-                return Err("what stands behind a record is cut".to_owned());
+                return Err("the data after a record is cut short".to_owned());
             }
         }
         Ok(())
@@ -216,7 +216,7 @@ impl<R: Read> Records<R> {
         if record.kind == kind::COMPRESSED2 {
             let mut words = Words::new(packed, self.little);
             let size = words.u64().unwrap_or(0);
-            packed = words.take(size).ok_or("a packed record is cut")?;
+            packed = words.take(size).ok_or("a compressed record is cut short")?;
         }
         let decoder = match decoder {
             Some(decoder) => decoder,
@@ -234,15 +234,15 @@ impl<R: Read> Records<R> {
             let written = output.pos();
             unpacked.bytes.truncate(from + written);
             self.grown += written as u64;
-            ran.map_err(|error| format!("its packed records: {error}"))?;
+            ran.map_err(|error| format!("its compressed records: {error}"))?;
             if self.grown > most {
-                return Err(format!("its records unpack to more than {most} bytes"));
+                return Err(format!("its records have more than {most} bytes when decompressed"));
             }
             if written < PIECE && input.pos() == packed.len() {
                 return Ok(());
             }
             if written == 0 {
-                return Err("its packed records are damaged".to_owned());
+                return Err("its compressed records are damaged".to_owned());
             }
         }
     }
@@ -302,7 +302,7 @@ mod tests {
         };
         assert_eq!(read(MOST_UNPACKED), Ok(inner.len() as u64));
         let why = read(1 << 20).expect_err("a bound");
-        assert!(why.contains("unpack to more than"), "{why}");
+        assert!(why.contains("bytes when decompressed"), "{why}");
     }
 
     #[test]

@@ -159,9 +159,8 @@ impl Switching {
     pub(super) fn refusal(&self) -> Option<&'static str> {
         let broken = self.source == Source::Tracepoint && self.broken * BROKEN > self.told;
         broken.then_some(
-            "sched:sched_switch was recorded of some threads only: when they got back onto a CPU \
-             is not in the file, so that no durations can be computed; record with -a or with \
-             --switch-events",
+            "sched:sched_switch was recorded for some threads only, so Culprit cannot compute \
+             durations; record with -a or with --switch-events",
         )
     }
 }

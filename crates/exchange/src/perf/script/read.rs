@@ -486,9 +486,8 @@ impl<'a> Script<'a> {
         }
         if self.tally.samples == 0 {
             return Err(
-                "no line of it begins a sample: of the fields of `perf script -F` it takes \
-                        the time with the event, pid or tid; or fields in perf's own columns, or a \
-                        call chain"
+                "no line starts a sample: use `perf script -F` with time, event, and pid or tid; \
+                 or the default columns of perf, or call chains"
                     .to_owned(),
             );
         }
@@ -508,20 +507,21 @@ impl<'a> Script<'a> {
             builder.lose(LossKind::DetailLeftOut, *count, &format!("{name} records"));
         }
         let no_ids = if self.comms.is_empty() {
-            "samples without the number of a process or thread: no thread is told"
+            "samples without the number of a process or thread: their thread is unknown"
         } else {
-            "samples without the number of a process or thread: all of one command are one thread"
+            "samples without the number of a process or thread: all samples of one command are \
+             one thread"
         };
         for (kind, count, what) in [
             (LossKind::SamplesLost, tally.lost, "records that perf lost while recording"),
-            (LossKind::DetailLeftOut, tally.foreign, "lines that are not perf's"),
+            (LossKind::DetailLeftOut, tally.foreign, "lines that perf did not write"),
             (LossKind::RecordsMalformed, tally.orphans, "frames without a sample"),
             (
                 LossKind::DetailLeftOut,
                 tally.detail,
-                "lines of samples that are no frames: registers, instructions, other fields",
+                "sample lines without frames: registers, instructions, other fields",
             ),
-            (LossKind::DetailLeftOut, tally.more, "fields behind frames: registers, branches"),
+            (LossKind::DetailLeftOut, tally.more, "fields after frames: registers, branches"),
             (LossKind::DetailLeftOut, tally.data, "addresses of data"),
             (LossKind::StacksTruncated, tally.cut, "frames beyond the 4096 nearest to the leaf"),
             (LossKind::SymbolsMissing, tally.nameless, "frames without a name ([unknown])"),
@@ -535,24 +535,24 @@ impl<'a> Script<'a> {
             (
                 LossKind::MetricGuessed,
                 tally.without_event,
-                "samples without the name of an event: what their periods count is not told",
+                "samples without the name of an event: the meaning of their periods is unknown",
             ),
             (LossKind::DetailLeftOut, tally.without_ids, no_ids),
             (
                 LossKind::DetailLeftOut,
                 tally.gone,
-                "samples of threads that had ended, whose number perf no longer knew",
+                "samples of threads that had ended, so perf no longer knew their number",
             ),
             (
                 LossKind::DetailLeftOut,
                 loose,
-                "threads whose process is not told: each stands as a process of its own",
+                "threads whose process is unknown: each counts as its own process",
             ),
             (
                 LossKind::DetailLeftOut,
                 tally.switches,
-                "switches are counted as events: the text does not tell whether all were recorded, \
-                 so no times are computed from them",
+                "switches are only counted: the text does not show whether all switches were \
+                 recorded, so Culprit computes no times",
             ),
         ] {
             if count > 0 {

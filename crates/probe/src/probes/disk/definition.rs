@@ -37,7 +37,7 @@ pub fn differences(claim: &str, spec: &Spec) -> Vec<String> {
         block(&words, spec),
     ];
     let claim = claim.split_whitespace().collect::<Vec<_>>().join(" ");
-    found.into_iter().flatten().map(|but| format!("it is called `{claim}`, but {but}")).collect()
+    found.into_iter().flatten().map(|but| format!("the claim is `{claim}`, but {but}")).collect()
 }
 
 /// Whether a claim says anything about a workload that [`differences`] could find wrong.
@@ -247,7 +247,7 @@ fn order(words: &Words, spec: &Spec) -> Option<String> {
         Access::Mixed { random } => random,
     };
     if said.random && random < 1.0 {
-        return Some(format!("{} follow the one before", requests(1.0 - random)));
+        return Some(format!("{} follow the previous one", requests(1.0 - random)));
     }
     (said.sequential && random > 0.0).then(|| format!("{} are random", requests(random)))
 }
@@ -256,7 +256,7 @@ fn cache(words: &Words, spec: &Spec) -> Option<String> {
     let cached = words.has(&["cached", "buffered"]);
     let direct = words.has(&["direct", "odirect", "uncached", "unbuffered"]);
     if cached && !direct && spec.cache.is_direct() {
-        return Some("it goes around the page cache".to_owned());
+        return Some("it bypasses the page cache".to_owned());
     }
     let through = direct && !cached && !spec.cache.is_direct();
     through.then(|| "it goes through the page cache".to_owned())
@@ -269,7 +269,7 @@ fn disk(words: &Words, spec: &Spec) -> Option<String> {
         return None;
     }
     if spec.write_share < 1.0 && !spec.drop_cache {
-        return Some("memory answers what the page cache holds".to_owned());
+        return Some("reads of cached pages come from memory".to_owned());
     }
     (spec.write_share > 0.0 && spec.cache == Cache::Cached)
         .then(|| "writes return before they are on the disk".to_owned())
@@ -408,7 +408,7 @@ mod tests {
     fn published_random_reads_are_mostly_writes() {
         assert_eq!(
             differences("random reads", &mixed()),
-            ["it is called `random reads`, but 60 % of the requests are writes"]
+            ["the claim is `random reads`, but 60 % of the requests are writes"]
         );
     }
 
@@ -451,8 +451,8 @@ mod tests {
         let both = Spec { access: Access::Mixed { random: 0.3 }, ..Spec::default() };
         tells("seqread", &random, "all requests are random");
         tells("sequentially", &both, "30 % of the requests are random");
-        tells("random", &sequential, "all requests follow the one before");
-        tells("random", &both, "70 % of the requests follow the one before");
+        tells("random", &sequential, "all requests follow the previous one");
+        tells("random", &both, "70 % of the requests follow the previous one");
         silent("random and sequential", &both);
         silent("sequential", &sequential);
         silent("random data", &sequential);
@@ -467,8 +467,8 @@ mod tests {
         let writes = Spec { write_share: 1.0, ..Spec::default() };
         tells("direct", &cached, "through the page cache");
         tells("O_DIRECT", &cached, "through the page cache");
-        tells("buffered", &direct, "around the page cache");
-        tells("NVMe speed", &cached, "memory answers what the page cache holds");
+        tells("buffered", &direct, "bypasses the page cache");
+        tells("NVMe speed", &cached, "reads of cached pages come from memory");
         tells("disk", &writes, "before they are on the disk");
         silent("disk", &direct);
         silent("disk", &Spec { drop_cache: true, ..Spec::default() });

@@ -68,18 +68,20 @@ pub(super) fn check_space(folder: &Path, spec: &Spec, files: u64) -> Result<(), 
     }
     let what = match files {
         1 => format!("a file of {}", size(spec.size)),
-        files => format!("{files} files of {}, one for each row of the answer,", size(spec.size)),
+        files => format!("{files} files of {} (one per row of the result)", size(spec.size)),
     };
     let (folder, free) = (folder.display(), size(free >> 20 << 20));
     let hint = match files {
         1 => {
-            "give a smaller `--size`, free space there, or choose another folder, such as `--place host:/DIR`"
+            "give a smaller `--size`, free some space there, or choose another folder, such as \
+             `--place host:/DIR`"
         }
         _ => {
-            "give a smaller `--size`, `--same-file` for one file instead, or `--no-control` for fewer; free space there, or choose another folder, such as `--place host:/DIR`"
+            "give a smaller `--size`, `--same-file` (one file) or `--no-control` (fewer files); \
+             or free some space there, or choose another folder, such as `--place host:/DIR`"
         }
     };
-    Err(Fault::new(format!("cannot write {what} in `{folder}`: {free} are free there")).hint(hint))
+    Err(Fault::new(format!("cannot write {what} in `{folder}`: only {free} are free")).hint(hint))
 }
 
 /// Writes the file and brings it to the disk.
@@ -124,10 +126,11 @@ pub(super) fn open(path: &Path, spec: &Spec) -> Result<File, Fault> {
         other => other,
     };
     let file = file.map_err(|error| match error.raw_os_error() {
-        Some(libc::EINVAL) if spec.cache.is_direct() => {
-            Fault::new(format!("`{}` cannot be used without the page cache", path.display()))
-                .hint("this file system has no O_DIRECT: `--cache cached`, or another folder")
-        }
+        Some(libc::EINVAL) if spec.cache.is_direct() => Fault::new(format!(
+            "cannot bypass the page cache for `{}`: this file system has no O_DIRECT",
+            path.display()
+        ))
+        .hint("use `--cache cached` or another folder"),
         _ => Fault::io("open", path, &error),
     })?;
     if spec.drop_cache && matches!(spec.cache, Cache::Cached | Cache::WriteThrough) {
@@ -169,7 +172,7 @@ mod tests {
         assert_eq!(asked(4096, 3), Ok(()));
         let fault = asked(1 << 60, 1).unwrap_err();
         assert!(fault.what.starts_with("cannot write a file of 1073741824 GiB in"), "{fault}");
-        assert!(fault.what.ends_with("are free there") && fault.hint.is_some(), "{fault}");
+        assert!(fault.what.ends_with(" are free") && fault.hint.is_some(), "{fault}");
         let fault = asked(1 << 60, 3).unwrap_err();
         assert!(fault.what.contains("3 files") && fault.hint.unwrap().contains("--same-file"));
     }

@@ -146,8 +146,10 @@ fn sum(windows: &[Window], times: Times) -> Told {
 fn fault(spec: &Spec, path: &Path, error: &std::io::Error) -> Fault {
     let refused = matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EACCES));
     if spec.engine == Engine::IoUring && refused {
-        return Fault::new(format!("this place has no io_uring: {error}"))
-            .hint("its filter on system calls, or `kernel.io_uring_disabled`, keeps it away: use `--engine psync` with more threads");
+        return Fault::new(format!("io_uring is not allowed in this place: {error}")).hint(
+            "a system call filter or `kernel.io_uring_disabled` forbids it; use `--engine psync` \
+             with more threads",
+        );
     }
     Fault::io("read and write", path, error)
 }

@@ -130,9 +130,15 @@ impl Probe for Disk {
     fn words(&self) -> Vec<String> {
         let mut words = self.spec.words();
         words.push(match self.files {
-            Files::OwnEachRound => "every place gets a new file in every round: where a file happens to lie makes a difference of its own".to_owned(),
-            Files::Own => "every place has one file for all rounds: part of a difference can be where a file happens to lie".to_owned(),
-            Files::Shared => "places that see the first one's folder work on the very same file; others have their own".to_owned(),
+            Files::OwnEachRound => "every place gets a new file in each round, because the \
+                                    position of a file on the disk changes its speed"
+                .to_owned(),
+            Files::Own => "every place has one file for all rounds; the position of a file on the \
+                           disk can cause a part of a difference"
+                .to_owned(),
+            Files::Shared => "places that contain the folder of the first place use the same \
+                              file; other places have their own file"
+                .to_owned(),
         });
         words.extend(self.remarks.iter().cloned());
         words
@@ -141,7 +147,7 @@ impl Probe for Disk {
     fn prepare(&self, stand: &mut Stand<'_>) -> Result<Vec<String>> {
         let mut facts = Vec::new();
         if let Some(shared) = self.shared(stand) {
-            return Ok(vec![format!("works on the first place's file, {}", shared.display())]);
+            return Ok(vec![format!("uses the file of the first place, {}", shared.display())]);
         }
         if self.files != Files::OwnEachRound {
             // Those after the first have been counted with it.
@@ -187,7 +193,8 @@ impl Disk {
         let limit = stand.place().ok()?.facts().ok()?.memory_limit_bytes?;
         (limit < self.spec.used()).then(|| {
             format!(
-                "the memory limit of {limit} bytes is less than the {} that are used: the page cache cannot hold them here, and may elsewhere",
+                "the memory limit of {limit} bytes is smaller than the {} in use: the page cache \
+                 cannot hold them in this place, but may hold them in other places",
                 spec::size(self.spec.used())
             )
         })

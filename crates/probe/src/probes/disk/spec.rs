@@ -214,12 +214,12 @@ impl Spec {
             );
         }
         if self.block == 0 {
-            return fault("a block of 0 bytes moves nothing".into(), "give a larger `--block`");
+            return fault("a block must have at least 1 byte".into(), "give a larger `--block`");
         }
         if self.block > self.used() {
             return fault(
                 format!(
-                    "a block of {} does not fit in the {} that are used",
+                    "a block of {} does not fit into the {} in use",
                     bytes(self.block),
                     bytes(self.used())
                 ),
@@ -228,17 +228,17 @@ impl Spec {
         }
         if self.step() == 0 || self.threads == 0 || self.depth == 0 {
             return fault(
-                "nothing is done with no thread, no request in flight or no alignment".into(),
-                "each is 1 at least",
+                "the number of threads, the queue depth and the alignment must not be 0".into(),
+                "give at least 1 for each",
             );
         }
         if self.duration.is_zero() {
-            return fault("a measured time of 0 measures nothing".into(), "give `--duration`");
+            return fault("the measured time must not be 0".into(), "give a longer `--duration`");
         }
         if self.engine != Engine::IoUring && self.depth > 1 {
             return fault(
                 format!(
-                    "`{}` waits for each request: {} in flight are not possible",
+                    "`{}` waits for each request, so {} requests cannot be in flight",
                     self.engine.id(),
                     self.depth
                 ),
@@ -248,20 +248,23 @@ impl Spec {
         let direct = self.cache.is_direct();
         if direct && (!self.block.is_multiple_of(SECTOR) || !self.step().is_multiple_of(SECTOR)) {
             return fault(
-                format!("without the page cache, blocks and offsets are multiples of {SECTOR}"),
+                format!("without the page cache, blocks and offsets must be multiples of {SECTOR}"),
                 "change `--block` and `--align`, or use `--cache cached`",
             );
         }
         if self.engine == Engine::Mmap && direct {
             return fault(
-                "mapped pages are pages of the page cache: there is no `mmap` without it".into(),
+                "the engine `mmap` needs the page cache".into(),
                 "use another `--engine`, or `--cache cached`",
             );
         }
         let sum = |of: fn(&HotSpot) -> f64| self.hot.iter().map(of).sum::<f64>();
         let share = |share: f64| (0.0..=1.0 + 1e-9).contains(&share);
         if !share(self.write_share) || !share(sum(|s| s.requests)) || !share(sum(|s| s.bytes)) {
-            return fault("shares are between 0 and 100 %, in sum too".into(), "change the shares");
+            return fault(
+                "each share, and the sum of all shares, must be between 0 and 100 %".into(),
+                "change the shares",
+            );
         }
         Ok(())
     }
@@ -280,7 +283,7 @@ impl Spec {
             },
             size(self.size),
         )];
-        words[0].push_str(" that is really written first");
+        words[0].push_str(", which Culprit writes first");
         words.push(self.flight());
         words.push(self.path_to_disk());
         for spot in &self.hot {
@@ -292,11 +295,13 @@ impl Spec {
         }
         if let Some(rate) = self.rate {
             words.push(format!(
-                "each thread begins at most {rate} requests a second; latencies count from the planned time"
+                "each thread starts at most {rate} requests per second; latencies count from the \
+                 planned time"
             ));
         }
         words.push(format!(
-            "{} s of load before, {} s measured, {} s after; a request counts when it completes in the measured time",
+            "{} s of load before, {} s measured, {} s of load after; a request counts if it \
+             completes in the measured time",
             self.warmup.as_secs_f64(),
             self.duration.as_secs_f64(),
             self.cooldown.as_secs_f64()
@@ -320,12 +325,13 @@ impl Spec {
             format!(" at multiples of {}", size(step))
         };
         match self.access {
-            Access::Random => format!("at random{at} (a block may come twice)"),
+            Access::Random => format!("at random offsets{at} (a block may be used twice)"),
             Access::Sequential if step == self.block => "one after the other".to_owned(),
-            Access::Sequential => format!("one every {}", size(step)),
+            Access::Sequential => format!("one block every {}", size(step)),
             Access::Mixed { random } => {
                 format!(
-                    "{} at random{at}, the others after the one before (a block may come twice)",
+                    "{} at random offsets{at}, the others directly after the previous one (a \
+                     block may be used twice)",
                     percent(random)
                 )
             }
@@ -352,7 +358,7 @@ impl Spec {
 
     fn path_to_disk(&self) -> String {
         let dropped =
-            if self.drop_cache { ", which is made to drop the file before each round" } else { "" };
+            if self.drop_cache { ", from which the file is dropped before each round" } else { "" };
         match self.cache {
             Cache::Cached if self.write_share > 0.0 => format!(
                 "through the page cache{dropped}: writes return before they are on the disk"
@@ -361,7 +367,7 @@ impl Spec {
                 format!("through the page cache{dropped}: first reads come from the disk")
             }
             Cache::Cached => {
-                format!("through the page cache{dropped}: memory answers what it holds")
+                format!("through the page cache{dropped}: reads of cached pages come from memory")
             }
             Cache::WriteThrough => format!(
                 "through the page cache{dropped}; a write returns when it is on the disk (O_DSYNC)"

@@ -153,7 +153,7 @@ fn trips(to: SocketAddr, count: u32) -> io::Result<Histogram> {
     let trips = || trips_from_here(to, count);
     // A thread of its own, which ends with its CPU; the others go on to be wherever they like.
     std::thread::scope(|scope| scope.spawn(trips).join())
-        .unwrap_or_else(|_| Err(io::Error::other("a client has panicked")))
+        .unwrap_or_else(|_| Err(io::Error::other("a client thread panicked")))
 }
 
 fn trips_from_here(to: SocketAddr, count: u32) -> io::Result<Histogram> {

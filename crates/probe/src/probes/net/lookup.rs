@@ -41,7 +41,7 @@ impl FromStr for Name {
         if name.len() <= 253 && name.split('.').all(label) {
             Ok(Self(name.to_owned()))
         } else {
-            Err(format!("`{text}` is no name of a host, as `db.example.internal`"))
+            Err(format!("`{text}` is not a host name such as `db.example.internal`"))
         }
     }
 }

@@ -166,20 +166,23 @@ impl Probe for Net {
 
     fn words(&self) -> Vec<String> {
         let mut words = vec![
+            "the server runs in the place and the client on the host; for `inside` both run in \
+             the place"
+                .to_owned(),
             format!(
-                "server in the place, client on the host (`inside`: in the place, too): {} trips of 1 byte on one connection between two threads on one CPU, {} connections with 1 byte there and back, then {:?} of bytes one way, of HTTP requests for 4 KiB by {} clients as fast as they are answered, and of the same at {} a second",
-                self.trips,
-                self.connects,
+                "{} round trips of 1 byte on one connection between two threads on one CPU, then \
+                 {} new connections with one such round trip each",
+                self.trips, self.connects
+            ),
+            format!(
+                "then three workloads of {:?} each: bytes in one direction, HTTP requests for 4 \
+                 KiB by {} clients as fast as possible, and the same requests at {} per second",
                 self.duration,
                 pages::CLIENTS,
                 self.rate
             ),
-            format!(
-                "then {} datagrams of 1 byte that come back, one after the other",
-                client::DATAGRAMS
-            ),
-            "latency at a fixed rate counts from the time for which a request was planned"
-                .to_owned(),
+            format!("then {} round trips of a datagram of 1 byte", client::DATAGRAMS),
+            "latency at a fixed rate counts from the planned time of the request".to_owned(),
         ];
         words.extend(self.dns.as_ref().map(|dns| {
             let whom = dns.server.map_or_else(
@@ -187,7 +190,8 @@ impl Probe for Net {
                 |server| format!("the name server {server}"),
             );
             format!(
-                "last the place asks {whom} for the addresses (A and AAAA) of `{}`, up to {} times",
+                "at the end, the place asks {whom} for the addresses (A and AAAA) of `{}`, up to \
+                 {} times",
                 dns.name,
                 lookup::LOOKUPS
             )
@@ -212,10 +216,10 @@ impl Probe for Net {
         let servers: Vec<String> = looked.servers.iter().map(ToString::to_string).collect();
         let servers = servers.join(", ");
         Ok(vec![match (&looked.silence, looked.records) {
-            (Some(why), _) => format!("`{}` cannot be looked up ({why})", dns.name),
-            (None, 0) => format!("`{}` has no record, says {servers}", dns.name),
-            (None, 1) => format!("`{}` has 1 record, says {servers}", dns.name),
-            (None, some) => format!("`{}` has {some} records, says {servers}", dns.name),
+            (Some(why), _) => format!("the lookup of `{}` failed: {why}", dns.name),
+            (None, 0) => format!("`{}` has no records at {servers}", dns.name),
+            (None, 1) => format!("`{}` has 1 record at {servers}", dns.name),
+            (None, some) => format!("`{}` has {some} records at {servers}", dns.name),
         }])
     }
 

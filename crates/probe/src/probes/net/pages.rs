@@ -150,11 +150,13 @@ impl Request {
         loop {
             match self.connection.read(&mut bytes) {
                 Ok(0) if self.answered > PAGE => return Ok(true),
-                Ok(0) => return Err(io::Error::other("an answer was cut short")),
+                Ok(0) => return Err(io::Error::other("an answer ended early")),
                 Ok(read) if self.answered > 0 || bytes[..read].starts_with(b"HTTP/1.0 200") => {
                     self.answered += read;
                 }
-                Ok(_) => return Err(io::Error::other("an answer that is none of ours")),
+                Ok(_) => {
+                    return Err(io::Error::other("an answer did not come from the probe's server"));
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -209,9 +211,10 @@ mod tests {
 
     #[test]
     fn answers_that_are_none_are_told() {
-        for (answer, said) in
-            [(b"HTTP/1.0 200 OK\r\n".to_vec(), "cut short"), (b"no".to_vec(), "none of ours")]
-        {
+        for (answer, said) in [
+            (b"HTTP/1.0 200 OK\r\n".to_vec(), "ended early"),
+            (b"no".to_vec(), "did not come from"),
+        ] {
             let error = pages(server(answer), &Pace::Planned(vec![0])).unwrap_err();
             assert!(error.to_string().contains(said), "{error}");
         }

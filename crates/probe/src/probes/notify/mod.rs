@@ -77,10 +77,14 @@ impl Probe for Notify {
     fn words(&self) -> Vec<String> {
         vec![
             format!(
-                "a writer appends a row, waits for it to come out of the reader, thinks for {:?} and goes on, for {:?}: rows a second; then rows at fixed times: how late they come",
-                self.think, self.duration
+                "for {:?}, a writer appends a row, waits until the reader prints it, and pauses \
+                 for {:?}: rows per second",
+                self.duration, self.think
             ),
-            "`follow as tail` decides as coreutils 8.25 and later do: inotify, or a look once a second where the file system is one that they take for remote, as overlay".to_owned(),
+            "then the writer appends rows at fixed times: delay of each row".to_owned(),
+            "`follow as tail` follows the file as coreutils 8.25 and later do: with inotify, or \
+             by a check once a second on file systems that tail treats as remote, such as overlay"
+                .to_owned(),
         ]
     }
 
@@ -101,12 +105,13 @@ impl Probe for Notify {
             .programs
             .iter()
             .filter(|(_, is_here)| !**is_here)
-            .map(|(name, _)| format!("there is no `{name}` here, so it is left out"))
+            .map(|(name, _)| format!("`{name}` is not installed here, so it is not measured"))
             .collect();
         facts.sort_unstable();
         if found.is_remote_to_tail {
             facts.push(format!(
-                "tail takes this file system (statfs type {:#x}) for a remote one and looks once a second",
+                "tail treats this file system (statfs type {:#x}) as remote and checks the file \
+                 once a second",
                 found.file_system
             ));
         }
@@ -134,8 +139,12 @@ impl Probe for Notify {
         }
         if sample.values.is_empty() {
             return Err(Error::Asked {
-                what: "the place has none of the readers that were asked for".to_owned(),
-                hint: Some("`tail`, `inotify`, `fifo` and `pipe` need no program there".to_owned()),
+                what: "none of the given readers is installed in the place".to_owned(),
+                hint: Some(
+                    "use `tail`, `inotify`, `fifo` or `pipe`: these readers need no program in \
+                     the place"
+                        .to_owned(),
+                ),
             });
         }
         scope::measure(stand, sample)

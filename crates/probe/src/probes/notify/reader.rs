@@ -124,12 +124,12 @@ impl Reader {
     pub(super) const fn metrics(self) -> Metrics {
         match self {
             Self::Tail => metrics!("tail", "follow as tail"),
-            Self::TailExhausted => metrics!("tail-exhausted", "as tail, no inotify left"),
+            Self::TailExhausted => metrics!("tail-exhausted", "as tail, without inotify"),
             Self::Inotify => metrics!("inotify", "inotify"),
-            Self::Poll1ms => metrics!("poll-1ms", "look every 1 ms"),
-            Self::Poll10ms => metrics!("poll-10ms", "look every 10 ms"),
-            Self::Poll50ms => metrics!("poll-50ms", "look every 50 ms"),
-            Self::Poll1s => metrics!("poll-1s", "look every 1 s"),
+            Self::Poll1ms => metrics!("poll-1ms", "check every 1 ms"),
+            Self::Poll10ms => metrics!("poll-10ms", "check every 10 ms"),
+            Self::Poll50ms => metrics!("poll-50ms", "check every 50 ms"),
+            Self::Poll1s => metrics!("poll-1s", "check every 1 s"),
             Self::Fifo => metrics!("fifo", "FIFO"),
             Self::Pipe => metrics!("pipe", "pipe"),
             Self::TailF => metrics!("tail-F", "tail -F"),

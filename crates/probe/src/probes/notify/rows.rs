@@ -301,7 +301,7 @@ impl Task for Programs {
         let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
         let is_here = |name: &String| folders.iter().any(|folder| folder.join(name).exists());
         let programs = self.names.into_iter().map(|name| (name.clone(), is_here(&name))).collect();
-        let file_system = file_system(&dir).map_err(|error| Fault::io("look at", &dir, &error))?;
+        let file_system = file_system(&dir).map_err(|error| Fault::io("inspect", &dir, &error))?;
         Ok(Found { programs, file_system, is_remote_to_tail: is_remote_to_tail(file_system) })
     }
 }

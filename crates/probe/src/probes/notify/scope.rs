@@ -23,12 +23,9 @@ use crate::sample::Sample;
 use crate::stand::Stand;
 
 const FROM_INSIDE: Metric =
-    Metric::fact("heard.from_place", "writes of the place that a watch there heard", Unit::Share);
-const FROM_HOST: Metric = Metric::fact(
-    "heard.from_host",
-    "writes of the host that a watch in the place heard",
-    Unit::Share,
-);
+    Metric::fact("heard.from_place", "place writes seen by inotify in the place", Unit::Share);
+const FROM_HOST: Metric =
+    Metric::fact("heard.from_host", "host writes seen by inotify in the place", Unit::Share);
 
 pub(super) const METRICS: [Metric; 2] = [FROM_INSIDE, FROM_HOST];
 

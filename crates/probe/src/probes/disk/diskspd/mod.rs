@@ -79,15 +79,17 @@ pub fn parse(line: &str) -> Result<Definition, Fault> {
         && last.chars().count() == 2
         && value.starts_with(|digit: char| digit.is_ascii_digit())
     {
-        return Err(Fault::new(format!("`{last}` and `{value}` are apart"))
-            .hint(format!("diskspd wants the value glued to its option: `{last}{value}`")));
+        return Err(Fault::new(format!("there is a space between `{last}` and `{value}`"))
+            .hint(format!("write the value directly after its option: `{last}{value}`")));
     }
     if let Some(late) = targets.iter().find(|word| word.starts_with('-')) {
         return Err(Fault::new(format!(
             "the option `{late}` comes after a target: `{}`",
             targets[0]
         ))
-        .hint("diskspd wants all options before the first target, each glued to its value"));
+        .hint(
+            "write all options before the first target, each with its value and without a space",
+        ));
     }
     let mut options = Options::default();
     // Sizes may be counted in blocks, so the block comes first, wherever it stands.
@@ -119,9 +121,7 @@ fn split(line: &str) -> Result<Vec<String>, Fault> {
         }
     }
     if let Some(quote) = quote {
-        return Err(
-            Fault::new(format!("a quote {quote} is not closed")).hint("close it, or leave it out")
-        );
+        return Err(Fault::new(format!("a quote {quote} is not closed")).hint("close or remove it"));
     }
     words.extend(word);
     Ok(words)

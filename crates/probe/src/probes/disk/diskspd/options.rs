@@ -10,13 +10,15 @@ fn bad(letter: char, value: &str, hint: &str) -> Fault {
 fn number<T: std::str::FromStr>(letter: char, value: &str) -> Result<T, Fault> {
     let digits = value.bytes().all(|digit| digit.is_ascii_digit());
     let number = digits.then(|| value.parse().ok()).flatten();
-    number.ok_or_else(|| bad(letter, value, "a whole number is glued to it, such as `-t4`"))
+    number.ok_or_else(|| {
+        bad(letter, value, "give a whole number directly after the letter, such as `-t4`")
+    })
 }
 
 /// A number of which 0 makes no sense.
 fn count(letter: char, value: &str) -> Result<u32, Fault> {
     match number(letter, value)? {
-        0 => Err(bad(letter, value, "it is 1 at least")),
+        0 => Err(bad(letter, value, "give at least 1")),
         count => Ok(count),
     }
 }
@@ -28,7 +30,7 @@ fn seconds(letter: char, value: &str) -> Result<u64, Fault> {
 fn percentage(letter: char, value: &str) -> Result<u64, Fault> {
     match number(letter, value)? {
         percent @ 0..=100 => Ok(percent),
-        _ => Err(bad(letter, value, "a percentage is between 0 and 100")),
+        _ => Err(bad(letter, value, "give a percentage between 0 and 100")),
     }
 }
 
@@ -39,7 +41,13 @@ impl Options {
 
     /// Bytes: `K`, `M`, `G` and `T` are binary, `b` counts blocks.
     pub(super) fn size_of(&self, letter: char, value: &str) -> Result<u64, Fault> {
-        let wrong = || bad(letter, value, "a size is glued to it, such as `-c2G` (K, M, G, T, b)");
+        let wrong = || {
+            bad(
+                letter,
+                value,
+                "give a size directly after the letter, such as `-c2G` (K, M, G, T, b)",
+            )
+        };
         let (digits, unit) = match value.char_indices().last() {
             Some((at, unit)) if unit.is_ascii_alphabetic() => (&value[..at], unit),
             _ => (value, ' '),
@@ -83,7 +91,7 @@ impl Options {
             'T' => self.thread_stride = Some(self.size_of(letter, value)?),
             'w' if value.is_empty() => {
                 return Err(Fault::new("`-w` has no percentage").hint(
-                    "say how many of the requests write, such as `-w60`; without it all read",
+                    "give the share of writes, such as `-w60`; without `-w` all requests read",
                 ));
             }
             'w' => self.write_percent = percentage(letter, value)?,
@@ -92,7 +100,7 @@ impl Options {
             'h' => self.caching("h")?,
             'z' if value.is_empty() => {
                 self.note(
-                    "`-z` takes another seed for each run in diskspd; here it stays the same",
+                    "with `-z` diskspd uses another seed in each run; Culprit uses the same seed",
                 );
             }
             'z' => self.seed = Some(number(letter, value)?),
@@ -107,34 +115,37 @@ impl Options {
             // Output, tracing and counting: nothing of the workload.
             'L' | 'n' | 'P' | 'v' => return Ok(()),
             'R' if value.starts_with('p') => {
-                "`-Rp` only prints the profile in diskspd; here the workload runs"
+                "with `-Rp` diskspd only prints the profile; Culprit runs the workload"
             }
             'R' => return Ok(()),
             'i' | 'j' => {
                 count(letter, value)?;
-                "bursts need both `-i` and `-j`: one alone is left out here"
+                "bursts need both `-i` and `-j`: one alone is ignored"
             }
-            'a' => "`-a` is left out: the kernel chooses the CPUs here",
-            'D' => "`-D` is left out: there is no series of requests over time here",
-            'e' => "`-e` is left out: it asks for traces of Windows",
-            'I' => "`-I` is left out: requests have the usual priority here",
-            'l' => "`-l` is left out: buffers have pages of the usual size here",
-            'N' => "`-N` is left out: mapped pages are not flushed after each store here",
-            'p' => "`-p` is left out: requests in flight never share an offset on purpose here",
-            'x' => "`-x` is left out: completion routines are a way of Windows",
-            'y' => "`-y` is left out: no other process is signalled or waited for",
-            'Z' => "`-Z` has no effect: what is written does not depend on it here",
+            'a' => "`-a` is ignored: the kernel chooses the CPUs",
+            'D' => "`-D` is ignored: Culprit reports no series of requests over time",
+            'e' => "`-e` is ignored: it starts traces of Windows",
+            'I' => "`-I` is ignored: requests have the usual priority",
+            'l' => "`-l` is ignored: buffers have pages of the usual size",
+            'N' => "`-N` is ignored: Culprit does not flush mapped pages after each store",
+            'p' => {
+                "`-p` is ignored: Culprit does not send several requests to one offset on purpose"
+            }
+            'x' => "`-x` is ignored: only Windows has completion routines",
+            'y' => "`-y` is ignored: Culprit neither signals other processes nor waits for them",
+            'Z' => "`-Z` is ignored: it does not change the data that Culprit writes",
             'X' => {
-                return Err(Fault::new("`-X` names a profile in XML, which is not read here")
-                    .hint("diskspd prints the options of each of its runs: give those"));
+                return Err(Fault::new("cannot read the XML profile of `-X`")
+                    .hint("give the options that diskspd prints at the start of its run"));
             }
             '?' => {
-                return Err(Fault::new("`-?` only asks diskspd for its help")
+                return Err(Fault::new("`-?` only prints the help of diskspd")
                     .hint("give the options of a workload"));
             }
             _ => {
                 return Err(Fault::new(format!("diskspd has no option `-{letter}{value}`")).hint(
-                    "leave it out, or write it as diskspd does: one letter, its value glued to it",
+                    "remove it, or write it as diskspd does: one letter and its value without a \
+                     space",
                 ));
             }
         };
@@ -145,7 +156,7 @@ impl Options {
     fn limit_or_hint(&mut self, value: &str) -> Result<(), Fault> {
         if !value.is_empty() && value.chars().all(|flag| "rst".contains(flag)) {
             self.note(format!(
-                "`-f{value}` is left out: the kernel gets no hint about the access here"
+                "`-f{value}` is ignored: Culprit gives the kernel no hint about the access"
             ));
             return Ok(());
         }
@@ -164,7 +175,11 @@ impl Options {
         if let Some(share) = value.strip_prefix('s') {
             let share = percentage('r', share).ok().filter(|share| *share > 0);
             self.random_share = Some(share.ok_or_else(|| {
-                bad('r', value, "the share of random requests is between 1 and 100: `-rs40`")
+                bad(
+                    'r',
+                    value,
+                    "give a share of random requests between 1 and 100, such as `-rs40`",
+                )
             })?);
             return Ok(());
         }
@@ -192,7 +207,8 @@ impl Options {
     fn distribution(&self, value: &str) -> Result<Spots, Fault> {
         let wrong = || {
             Fault::new(format!("`-rd{value}` is not understood")).hint(
-                "pairs of requests and place, such as `-rdpct90/10:5/20` or `-rdabs90/10G:5/20G`",
+                "give pairs of requests and offsets, such as `-rdpct90/10:5/20` or \
+                 `-rdabs90/10G:5/20G`",
             )
         };
         let pairs = |list: &str, place: &dyn Fn(&str) -> Result<u64, Fault>| {
@@ -231,7 +247,7 @@ impl Options {
                     return Err(Fault::new("`-Sr` is for network drives of Windows")
                         .hint("use `-Su` for no cache, `-Sb` for the page cache"));
                 }
-                _ => return Err(bad('S', value, "its flags are `b`, `h`, `m`, `u` and `w`")),
+                _ => return Err(bad('S', value, "use the flags `b`, `h`, `m`, `u` and `w`")),
             }
         }
         Ok(())
@@ -240,7 +256,7 @@ impl Options {
 
 fn conflict() -> Fault {
     Fault::new("`-s` is for sequential requests, `-r` and `-rs` for random ones")
-        .hint("leave one of them out; `-r4K` also aligns the sequential part of `-rs`")
+        .hint("remove one of them; `-r4K` also aligns the sequential part of `-rs`")
 }
 
 /// Per thread: bytes in a millisecond, or requests in a second with `i`.

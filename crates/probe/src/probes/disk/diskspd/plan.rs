@@ -31,8 +31,8 @@ impl Options {
         self.spread(&mut spec)?;
         if targets.len() > 1 {
             self.note(format!(
-                "{} targets are named, each with its own requests in flight: only one file is \
-                    used here",
+                "the line has {} targets, each with its own requests in flight: Culprit uses one \
+                 file",
                 targets.len()
             ));
         }
@@ -51,28 +51,29 @@ impl Options {
             ),
             (
                 self.threads.is_some() && self.pool.is_some(),
-                "`-t` and `-F` exclude each other",
-                "`-t` counts the threads of each target, `-F` all of them: leave one out",
+                "`-t` and `-F` cannot be used together",
+                "remove one of them: `-t` counts the threads of each target, `-F` the threads of \
+                 all targets",
             ),
             (
                 self.pool_depth.is_some() && (self.pool.is_none() || self.depth.is_some()),
-                "`-O` is only for use with `-F`, and without `-o`",
+                "`-O` needs `-F`, and cannot be used with `-o`",
                 "use `-o` with `-t`",
             ),
             (
                 self.spots.is_some() && !self.random && self.random_share.is_none(),
-                "`-rd` says where random requests go, but requests are sequential",
+                "`-rd` needs random requests, but the requests are sequential",
                 "add `-r`",
             ),
             (
                 self.shared_offset && self.thread_stride.is_some(),
-                "`-si` and `-T` exclude each other",
-                "leave one of them out",
+                "`-si` and `-T` cannot be used together",
+                "remove one of them",
             ),
             (
                 self.seen.contains(&'i') && self.seen.contains(&'j'),
-                "bursts with pauses (`-i`, `-j`) cannot be done here",
-                "leave both out, or limit the rate with `-g`, such as `-g100i`",
+                "Culprit cannot run bursts with pauses (`-i`, `-j`)",
+                "remove both, or limit the rate with `-g`, such as `-g100i`",
             ),
         ];
         match refusals.into_iter().find(|(refused, ..)| *refused) {
@@ -96,8 +97,8 @@ impl Options {
         if let Some(size) = self.size {
             spec.size = size;
             self.note(
-                "diskspd may declare a new file's content valid without writing it; here all \
-                of it is written",
+                "diskspd may declare the content of a new file valid without writing it; Culprit \
+                 writes the whole file",
             );
         } else {
             let spots = match &self.spots {
@@ -106,26 +107,26 @@ impl Options {
                 }
                 _ => Some(0),
             };
-            let spots = spots.ok_or_else(|| Fault::new("the places of `-rdabs` are too large"))?;
+            let spots = spots.ok_or_else(|| Fault::new("the sizes of `-rdabs` are too large"))?;
             // The file has at least what the line uses of it.
             let room = spec.size.max(spec.block.saturating_mul(16)).max(spots);
             spec.size = self.limit.unwrap_or(room.saturating_add(self.base));
             self.note(format!(
-                "there is no `-c`, so the file's size is not in the line: {} are used here, \
-                    `--size` sets another size",
+                "no `-c`, so the line has no file size: Culprit uses {}; `--size` sets another \
+                 size",
                 size(spec.size)
             ));
         }
         let end = self.limit.unwrap_or(spec.size).min(spec.size);
         let used = end.checked_sub(self.base).filter(|used| *used > 0).ok_or_else(|| {
-            Fault::new(format!("nothing is used of the {} of the file", size(end)))
-                .hint("make the file or `-f` larger, or `-B` smaller")
+            Fault::new(format!("`-B` leaves no part of the {} of the file", size(end)))
+                .hint("give a larger file or `-f`, or a smaller `-B`")
         })?;
         spec.working_set = (used < spec.size).then_some(used);
         if self.base > 0 {
             self.note(format!(
-                "`-B` begins {} into the file; here the used part of the same size begins at \
-                    the file's start",
+                "`-B` starts {} into the file; Culprit uses a part of the same size at the start \
+                 of the file",
                 size(self.base)
             ));
         }
@@ -147,13 +148,10 @@ impl Options {
         }
         spec.engine = Engine::Mmap;
         self.note(
-            "`-Sm` maps the file: each thread waits for its page, so 1 request is in flight \
-            for each",
+            "`-Sm` maps the file: each thread waits for its page, so each has 1 request in flight",
         );
         if self.write_through {
-            self.note(
-                "`-w` of `-S` is left out: stores to mapped pages do not wait for the disk here",
-            );
+            self.note("`-w` of `-S` is ignored: stores to mapped pages do not wait for the disk");
         }
         spec.depth = 1;
     }
@@ -169,13 +167,13 @@ impl Options {
             }
         } else if self.shared_offset && spec.threads > 1 {
             self.note(
-                "`-si` lets threads share one offset; here each thread has its own, so all \
-                use the same blocks",
+                "with `-si` threads share one offset; in Culprit each thread has its own offset, \
+                 so all use the same blocks",
             );
         } else if sequential && spec.threads > 1 {
             self.note(format!(
-                "there is no `-T`: each of the {} threads begins at the file's start, so all \
-                    use the same blocks",
+                "no `-T`: each of the {} threads starts at the start of the file, so all use the \
+                 same blocks",
                 spec.threads
             ));
         }
@@ -184,8 +182,8 @@ impl Options {
             && spec.write_share < 1.0
         {
             self.note(
-                "a sequential run of `-rs` only reads or only writes in diskspd; here each \
-                request is thrown for",
+                "in diskspd a sequential run of `-rs` only reads or only writes; Culprit chooses \
+                 for each request",
             );
         }
     }
@@ -198,9 +196,9 @@ impl Options {
                 // Both come from 32 bits, so this does not overflow.
                 let bytes = bytes * 1000;
                 if !bytes.is_multiple_of(spec.block) {
-                    self.note("`-g` is no whole number of requests a second: it is rounded");
+                    self.note("`-g` is rounded to a whole number of requests per second");
                 }
-                self.note("`-g` without `i` counts bytes in a millisecond for each thread");
+                self.note("`-g` without `i` counts bytes per millisecond for each thread");
                 Some((bytes / spec.block).max(1))
             }
         };
@@ -213,7 +211,7 @@ impl Options {
             self.note(format!("{why}: everything goes through the page cache"));
         }
         if !self.seen.contains(&'L') {
-            self.note("no -L: diskspd itself would not record latencies; here they always are");
+            self.note("no -L: diskspd would not record latencies; Culprit always records them");
         }
         if self.seen.contains(&'w') && self.seen.contains(&'W') {
             self.note(format!(
@@ -234,7 +232,7 @@ impl Options {
             ));
         }
         if !self.seen.contains(&'n') && !self.seen.contains(&'a') {
-            self.note("diskspd binds threads to CPUs in turn; here the kernel chooses");
+            self.note("diskspd binds threads to CPUs in turn; in Culprit the kernel chooses");
         }
     }
 
@@ -275,7 +273,8 @@ fn normalise(spots: &mut [HotSpot]) -> Result<(), Fault> {
         return Ok(());
     }
     if requests <= 0.0 {
-        return Err(Fault::new("the places of `-rd` get no requests").hint("give one a share"));
+        return Err(Fault::new("the parts of `-rd` get no requests")
+            .hint("give at least one part a share above 0"));
     }
     if requests < 1.0 {
         for spot in spots {

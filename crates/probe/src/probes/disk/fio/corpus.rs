@@ -19,7 +19,7 @@ const EXPLAINED: &[Explained] = &[
     (
         "; one engine, several depths\n[global]\nioengine=libaio\nbuffered=0\nrw=randread\nbs=64k\n\
          size=1g\ndirectory=/srv/data\n[four]\niodepth=4\n[many]\niodepth=64\n",
-        &["4 in flight (io_uring)", "without the page cache", "`many` left out"],
+        &["4 in flight (io_uring)", "without the page cache", "`many` ignored"],
     ),
     (
         "[global]\nname=mixed\nfilename=mixed\nrw=randrw\nrwmixread=75\nrwmixwrite=25\nbs=8K\ndirect=0\n\
@@ -38,17 +38,18 @@ const EXPLAINED: &[Explained] = &[
     (
         "[global]\nfilename=/tmp/f\nbs=4k\ndirect=1\nsize=1m\n[there]\nrw=read\nflow=2\n[back]\n\
          rw=read:-8k\nflow=2\n",
-        &["`flow` is left out: the job is done alone", "`back` left out"],
+        &["`flow` is ignored: Culprit runs one job alone", "`back` ignored"],
     ),
     (
         "[global]\nfilename=/dev/sdx\ndirect=1\nwrite_lat_log=prio\nlog_prio=1\n[share]\nrw=randread\n\
          bs=128k\nioengine=libaio\niodepth=8\nprioclass=3\ncmdprio_percentage=20\ncmdprio_class=1\n",
-        &["`prioclass`, `cmdprio_percentage`, `cmdprio_class` are left out"],
+        &["`prioclass`, `cmdprio_percentage`, `cmdprio_class` are ignored"],
     ),
     (
         "[global]\nioengine=libaio\niodepth=256\nsize=100m\ndedupe_mode=working_set\ndedupe_global=1\n\
          dedupe_percentage=50\nblocksize=4k\nrw=write\nbuffer_compress_percentage=50\n[a]\n[b]\n",
-        &["`buffer_compress_percentage` are left out: what is written here cannot be compressed"],
+        &["`buffer_compress_percentage` are ignored: Culprit writes data that cannot be \
+           compressed"],
     ),
     (
         "[global]\nioengine=libaio \ndirectory=/scratch\nfilesize=1G\nsize=9G\niodepth=16\n\
@@ -59,22 +60,25 @@ const EXPLAINED: &[Explained] = &[
     (
         "[paced]\nsize=128m\nrw=read\nioengine=libaio\niodepth=4\ndirect=1\nio_submit_mode=offload\n\
          rate_iops=1000\n",
-        &["at most 1000 requests a second", "`io_submit_mode` is left out"],
+        &["at most 1000 requests per second", "`io_submit_mode` is ignored"],
     ),
     (
         "[global]\nioengine=libaio\nbuffered=0\nrw=randread\nbs=512K\niodepth=16\nsize=512m\n[node]\n\
          numa_cpu_nodes=0\nnuma_mem_policy=bind:0\n",
-        &["`numa_cpu_nodes`, `numa_mem_policy` are left out: threads run here as the place"],
+        &["`numa_cpu_nodes`, `numa_mem_policy` are ignored: Culprit's threads run on the CPUs"],
     ),
     (
         "[global]\nthreads=1\ngroup_reporting\ntime_based\nsize=128m\n[steady]\nfilename=/dev/null\n\
          rw=write\nbs=128k\nnumjobs=4\nruntime=5m\nss=iops:10%\nss_dur=30s\nss_ramp=10s\n",
-        &["`ss`, `ss_dur`, `ss_ramp` are left out: the run ends here when its time is over"],
+        &["`ss`, `ss_dur`, `ss_ramp` are ignored: Culprit ends the run when its time is over"],
     ),
     (
         "[global]\nthread\nbs=64k\ndirect=1\nioengine=sync\nverify=meta\nverify_pattern=0xaa\n\
          verify_interval=512\n[fill]\nfilename=f ; or a disk\nrw=write\nfill_device=1\ndo_verify=0\n",
-        &["fio puts a checksum into each block that it writes. Here", "`fill_device` is left out"],
+        &[
+            "fio puts a checksum into each block that it writes. Culprit",
+            "`fill_device` is ignored",
+        ],
     ),
     (
         "[global]\ndirect=1\nsize=512m\nbsrange=4k-4k\ntimeout=60\nnumjobs=4\n[w]\nrw=write\n[r]\n\
@@ -84,12 +88,12 @@ const EXPLAINED: &[Explained] = &[
     (
         "[global]\nrw=randread\nsize=1G\nbs=4K\ndirect=1\nthread=1\ntime_based=1\nruntime=7\nramp_time=3\n\
          norandommap=1\nallow_file_create=0\n[fixed]\n[chosen]\nrw=${RW}\nbs=${BS}\n",
-        &["reads of 4 KiB", "`chosen` left out"],
+        &["reads of 4 KiB", "`chosen` ignored"],
     ),
     (
         "[zones]\nname=seq\nrw=read\nbs=256K\ndirect=1\nzonemode=zbd\nzonesize=256M\nread_beyond_wp=0\n\
          filename=/dev/sdx\noffset=140660178944\nsize=10G\nioengine=libaio\niodepth=16\n",
-        &["`zonemode=zbd`: the file that is used here has no zones", "`offset` is left out"],
+        &["`zonemode=zbd`: the file has no zones", "`offset` is ignored"],
     ),
     (
         "[hot]\nsize=2g\ndirect=1\nbs=4k\nrw=randread\nnorandommap\nrandom_distribution=zoned:50/5:50/\n",
@@ -107,11 +111,7 @@ const EXPLAINED: &[Explained] = &[
     (
         "[pass-through]\nfilename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=nvme\nsize=1G\niodepth=32\n\
          bs=4K\nrw=randwrite\nsqthread_poll=1\nregisterfiles=1\n",
-        &[
-            "32 in flight",
-            "`io_uring_cmd` talks to a device",
-            "`cmd_type` is left out: it is about",
-        ],
+        &["32 in flight", "`io_uring_cmd` talks to a device", "`cmd_type` is ignored: it is about"],
     ),
 ];
 
@@ -123,12 +123,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("[a]\nzonemode=strided\nzonesize=256m\nzoneskip=2g\n", "zone after zone"),
     ("[a]\nsize=1m\nthinktime=2000\n", "pauses between requests"),
     ("[a]\nrw=randread\nlatency_target=500000\n", "searches for a depth"),
-    ("[a]\nsize=32m\nrate=1250\n", "less than one request a second"),
+    ("[a]\nsize=32m\nrate=1250\n", "less than one request per second"),
     ("[a]\nrate_iops=50\nrate_process=poisson\n", "random times"),
     ("[a]\nioengine=filecreate\nnrfiles=200\nfilesize=4k\n", "moves no data"),
     ("[a]\nioengine=net\nport=8888\n", "sends over a network"),
     ("[a]\nioengine=null\nsize=1g\n", "measures fio itself"),
-    ("[a]\nioengine=http\nrw=trim\n", "nothing is trimmed"),
+    ("[a]\nioengine=http\nrw=trim\n", "does not trim"),
 ];
 
 #[test]

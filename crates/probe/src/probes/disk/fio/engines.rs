@@ -33,11 +33,12 @@ struct Known {
 }
 
 const NETWORK: Storage = Storage::Uncached(
-    "reaches its storage over a network. Here the same requests go around the page cache to a file of \
-     the place: network and server are not in the numbers",
+    "reaches its storage over a network. Culprit sends the same requests to a file of the place, \
+     past the page cache: the results contain no network and no server",
 );
 const DEVICE: Storage = Storage::Uncached(
-    "talks to a device without a file system. Here the same requests go around the page cache to a file",
+    "talks to a device without a file system. Culprit sends the same requests to a file, past the \
+     page cache",
 );
 
 const KNOWN: &[Known] = &[
@@ -57,7 +58,7 @@ const KNOWN: &[Known] = &[
         names: &["splice"],
         queues: false,
         storage: Storage::As(
-            "moves pages through a pipe. Here the same requests are copies (`pread`, `pwrite`)",
+            "moves pages through a pipe. Culprit copies instead (`pread`, `pwrite`)",
         ),
         options: &[],
     },
@@ -65,7 +66,7 @@ const KNOWN: &[Known] = &[
         names: &["libcufile"],
         queues: false,
         storage: Storage::As(
-            "moves bytes to and from a graphics card. Here the same requests go to ordinary memory",
+            "moves bytes to and from a graphics card. Culprit uses ordinary memory",
         ),
         options: &["cuda_io", "gpu_dev_ids"],
     },
@@ -160,7 +161,7 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
             "librpma_gpspm_server",
         ],
         "sends over a network and stores nothing",
-        "`culprit bench net` measures the way to a server",
+        "`culprit bench net` measures a network connection",
     ),
     (
         &[
@@ -175,12 +176,12 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
             "falloc",
             "ftruncate",
         ],
-        "changes or asks about files and moves no data",
-        "`culprit bench files` measures what files cost",
+        "creates, removes or inspects files and moves no data",
+        "`culprit bench files` measures such operations",
     ),
     (
         &["windowsaio", "solarisaio"],
-        "is an engine of another system",
+        "is an engine of another operating system",
         "set `ioengine` to io_uring or psync",
     ),
 ];
@@ -207,7 +208,7 @@ impl Job {
         let known = known(&self.engine.as_ref()?.0)?;
         let write = line.option == "sg_write_mode" && line.value == "write";
         (write || known.options.contains(&line.option))
-            .then_some("it is about storage that is not used here")
+            .then_some("it is about storage that Culprit does not use")
     }
 
     /// Engine, depth and cache.
@@ -229,8 +230,8 @@ impl Job {
             }
             Storage::Memory => {
                 self.note(format!(
-                    "of `{name}` memory itself is the storage. Here the same bytes are copied to and \
-                     from mapped pages of a file"
+                    "for `{name}` memory itself is the storage. Culprit copies the same bytes to \
+                     and from mapped pages of a file"
                 ));
                 (self.direct, self.through) = (false, false);
             }
@@ -245,7 +246,7 @@ impl Job {
         if self.depth > 1 && !queues {
             self.one_at_a_time(asked.is_some().then_some(line))?;
         } else if self.depth > 1 && name != "io_uring" {
-            self.note(format!("`{name}` is done with io_uring here"));
+            self.note(format!("Culprit uses io_uring instead of `{name}`"));
         }
         spec.depth = if queues { self.depth } else { 1 };
         spec.engine = match name {
@@ -263,8 +264,8 @@ impl Job {
             None => "no `ioengine`: psync, `iodepth` has no effect".to_owned(),
             Some(line) if line.value == "vsync" && !self.random => {
                 return Err(line.fault(
-                    "joins requests that follow each other, which cannot be done here",
-                    "leave `iodepth` out, or make `bs` larger",
+                    "joins adjacent requests, which Culprit cannot do",
+                    "remove `iodepth`, or give a larger `bs`",
                 ));
             }
             Some(Line { value, .. }) => {
@@ -273,7 +274,7 @@ impl Job {
                     "posixaio" => "does the requests of one file one after the other",
                     _ => "waits for each request",
                 };
-                format!("`{value}` {waits}: `iodepth` has no effect, in fio neither")
+                format!("`{value}` {waits}: `iodepth` has no effect, also in fio")
             }
         };
         self.note(why);
@@ -287,13 +288,13 @@ impl Job {
         spec.drop_cache = self.invalidate && !self.pre_read;
         if self.pre_read {
             self.note(
-                "`pre_read` reads the file before; here the page cache is left as it is, which \
-                holds it if it fits",
+                "`pre_read` reads the file before the job; Culprit does not drop the file from \
+                 the page cache, which still holds it if it fits",
             );
         } else if spec.drop_cache {
             self.note(
                 "fio drops the file from the page cache before a job unless `invalidate=0` is \
-                set; here before each round",
+                 set; Culprit drops it before each round",
             );
         }
         self.note("no `direct=1`: everything goes through the page cache");
@@ -304,7 +305,7 @@ fn refused(line: Line<'_>) -> Fault {
     match REFUSED.iter().find(|(names, ..)| names.contains(&line.value)) {
         Some((_, what, hint)) => line.fault(what, hint),
         None => line.fault(
-            "is not known here",
+            "is not supported",
             "set `ioengine` to io_uring, libaio, psync or mmap if the workload allows it",
         ),
     }

@@ -34,7 +34,9 @@ impl Line<'_> {
     /// fio would put a variable's value in.
     fn needs_no_environment(&self) -> Result<(), Fault> {
         if self.value.contains("${") {
-            return Err(self.fault("needs an environment variable", "write the value itself"));
+            return Err(
+                self.fault("needs an environment variable", "replace the variable with its value")
+            );
         }
         Ok(())
     }
@@ -56,7 +58,7 @@ pub fn parse(text: &str) -> Result<Definition, Fault> {
     let sections = sections(text)?;
     let Some(name) = sections.job else {
         return Err(Fault::new("the job file has no job")
-            .hint("begin one with its name in brackets, such as `[job]`, below `[global]`"));
+            .hint("start a job with its name in brackets, such as `[job]`, below `[global]`"));
     };
     let mut job = Job::default();
     let mut engine = None;
@@ -67,7 +69,7 @@ pub fn parse(text: &str) -> Result<Definition, Fault> {
             ("kb_base", "1000") => job.kilo = 1000,
             ("kb_base", "1024") => job.kilo = 1024,
             ("kb_base", _) => {
-                return Err(line.fault("is not understood", "it is 1000 or 1024"));
+                return Err(line.fault("is not understood", "give 1000 or 1024"));
             }
             ("rw" | "readwrite", _) => {
                 line.needs_no_environment()?;
@@ -86,7 +88,7 @@ pub fn parse(text: &str) -> Result<Definition, Fault> {
     }
     if !sections.others.is_empty() {
         job.note(format!(
-            "only the first job, `{name}`, is done: `{}` left out",
+            "Culprit runs only the first job, `{name}`: `{}` ignored",
             sections.others.join("`, `")
         ));
     }
@@ -106,8 +108,10 @@ fn sections(text: &str) -> Result<Sections<'_>, Fault> {
         }
         if let Some(name) = line.strip_prefix('[') {
             let Some(name) = name.strip_suffix(']').filter(|name| !name.is_empty()) else {
-                return Err(Fault::new(format!("line {number}: `{line}` is no name in brackets"))
-                    .hint("close the bracket, such as `[job]`"));
+                return Err(Fault::new(format!(
+                    "line {number}: the bracket of `{line}` is not closed, or it has no name"
+                ))
+                .hint("write a name in brackets, such as `[job]`"));
             };
             global = name == "global";
             match found.job {
@@ -118,8 +122,10 @@ fn sections(text: &str) -> Result<Sections<'_>, Fault> {
             continue;
         }
         if found.job.is_none() && !global {
-            return Err(Fault::new(format!("line {number}: `{line}` stands before any section"))
-                .hint("put `[global]` or the name of a job in brackets above it"));
+            return Err(Fault::new(format!(
+                "line {number}: `{line}` comes before the first section"
+            ))
+            .hint("put `[global]` or the name of a job in brackets above it"));
         }
         let (option, value) = line.split_once('=').unwrap_or((line, ""));
         let line = Line { number, option: option.trim(), value: value.trim() };
@@ -296,7 +302,7 @@ mod tests {
         assert_eq!(found.target.as_deref(), Some("/data/f"));
         assert_eq!(found.claims, ["random-reads", "random reads of a disk"]);
         let notes = found.notes.join("; ");
-        for part in ["`other` left out", "page cache", "covers each block once", "64 requests"] {
+        for part in ["`other` ignored", "page cache", "covers each block once", "64 requests"] {
             assert!(notes.contains(part), "{part}: {notes}");
         }
         assert!(found.notes.iter().all(|note| !note.ends_with('.')));
@@ -347,7 +353,7 @@ mod tests {
     #[test]
     fn offsets_with_a_number_of_their_own() {
         assert_eq!(spec("rw=randread:8").access, Access::Mixed { random: 0.125 });
-        assert!(notes("rw=randread:8").contains("one request in 8 goes to a random place"));
+        assert!(notes("rw=randread:8").contains("one request in 8 goes to a random offset"));
         assert_eq!(spec("rw=randread:1").access, Access::Random);
         assert_eq!(spec("rw=randread:2 rw=read").access, Access::Sequential, "the last one counts");
         // The block counts, wherever it stands.
@@ -410,8 +416,8 @@ mod tests {
         assert_eq!(spec("rw=randread ba=512").align, Some(512));
         assert_eq!(spec("rw=read ba=512").align, None);
         let left_out = notes("offset=1m zero_buffers io_size=3m");
-        assert!(left_out.contains("`offset`, `io_size` are left out: "), "{left_out}");
-        assert!(left_out.contains("`zero_buffers` is left out: what is written"), "{left_out}");
+        assert!(left_out.contains("`offset`, `io_size` are ignored: "), "{left_out}");
+        assert!(left_out.contains("`zero_buffers` is ignored: Culprit writes"), "{left_out}");
         let target = |lines| job(lines).unwrap().target;
         assert_eq!(target("directory=/data filename=f").as_deref(), Some("/data/f"));
         assert_eq!(target("directory=/data").as_deref(), Some("/data"));
@@ -436,7 +442,7 @@ mod tests {
     fn checks_are_left_out_and_what_reads_between_writes_is_refused() {
         assert!(notes("rw=write verify=crc32c").contains("reads all of it back at the end"));
         assert!(!notes("rw=write verify=md5 do_verify=0").contains("reads all of it back"));
-        assert!(notes("rw=read verify=meta verify_fatal=1").contains("nothing is checked"));
+        assert!(notes("rw=read verify=meta verify_fatal=1").contains("Culprit does not check"));
         assert!(!notes("rw=write verify=0").contains("check"));
         assert!(refused("rw=write verify=crc32c verify_backlog=64").contains("between the writes"));
         assert!(job("rw=write verify_backlog=64").is_ok() && job("verify_backlog=0").is_ok());
@@ -523,9 +529,9 @@ mod tests {
         assert_eq!(found.cache, Cache::Direct);
         let told = notes("ioengine=rbd iodepth=32 pool=rbd rbdname=x");
         assert!(told.contains("`rbd` reaches its storage over a network"), "{told}");
-        assert!(told.contains("`pool`, `rbdname` are left out"), "{told}");
+        assert!(told.contains("`pool`, `rbdname` are ignored"), "{told}");
         // Without its engine the option is a mistake.
-        assert!(refused("pool=rbd").contains("not known"));
+        assert!(refused("pool=rbd").contains("not supported"));
         assert_eq!(spec("ioengine=http iodepth=4").depth, 1);
         let found = spec("ioengine=dev-dax direct=1 sync=1 rw=randwrite");
         assert_eq!((found.engine, found.cache), (Engine::Mmap, Cache::Cached));
@@ -539,9 +545,9 @@ mod tests {
             ("filestat", "bench files"),
             ("exec", "bench cmd"),
             ("cpuio", "computes"),
-            ("windowsaio", "another system"),
-            ("external:x.so", "not known"),
-            ("sesame", "not known"),
+            ("windowsaio", "another operating system"),
+            ("external:x.so", "not supported"),
+            ("sesame", "not supported"),
         ] {
             let Fault { what, hint } = job(&format!("ioengine={engine}")).expect_err(engine);
             let fault = format!("{what}; {}", hint.expect(engine));
@@ -578,9 +584,9 @@ mod tests {
     #[test]
     fn threads() {
         assert_eq!(spec("numjobs=4 offset_increment=1m").thread_stride, 1 << 20);
-        assert!(notes("numjobs=4").contains("file of its own"));
-        assert!(!notes("numjobs=4 filename=f").contains("file of its own"));
-        assert!(notes("numjobs=4 offset_increment=1m rw=randread").contains("left out"));
+        assert!(notes("numjobs=4").contains("its own file"));
+        assert!(!notes("numjobs=4 filename=f").contains("its own file"));
+        assert!(notes("numjobs=4 offset_increment=1m rw=randread").contains("ignored"));
     }
 
     #[test]

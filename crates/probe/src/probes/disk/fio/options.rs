@@ -125,7 +125,7 @@ const LEFT_OUT: &[(&[&str], &str)] = &[
             "scramble_buffers",
             "zero_buffers",
         ],
-        "what is written here cannot be compressed",
+        "Culprit writes data that cannot be compressed",
     ),
     (
         &[
@@ -148,7 +148,7 @@ const LEFT_OUT: &[(&[&str], &str)] = &[
             "prioclass",
             "uid",
         ],
-        "threads run here as the place starts them, on its CPUs and with its priority",
+        "Culprit's threads run on the CPUs and with the priority of the place",
     ),
     (
         &[
@@ -179,7 +179,7 @@ const LEFT_OUT: &[(&[&str], &str)] = &[
             "userspace_reap",
             "write_hint",
         ],
-        "requests are submitted here one by one, from ordinary memory; `--batch` submits several \
+        "Culprit submits requests one by one, from ordinary memory; `--batch` submits several \
          together",
     ),
     (
@@ -194,9 +194,9 @@ const LEFT_OUT: &[(&[&str], &str)] = &[
             "offset",
             "offset_align",
         ],
-        "requests go to all of the file here, from its beginning, until the time is over",
+        "Culprit uses the whole file, from its start, until the time is over",
     ),
-    (&["random_generator", "softrandommap"], "offsets come from a generator of our own"),
+    (&["random_generator", "softrandommap"], "Culprit has its own generator of random offsets"),
     (
         &[
             "latency_percentile",
@@ -215,45 +215,41 @@ const LEFT_OUT: &[(&[&str], &str)] = &[
             "steadystate_duration",
             "steadystate_ramp_time",
         ],
-        "the run ends here when its time is over, whatever the rates and latencies are",
+        "Culprit ends the run when its time is over",
     ),
-    (&["end_fsync", "fsync_on_close"], "nothing is flushed here after the last request"),
+    (&["end_fsync", "fsync_on_close"], "Culprit does not flush after the last request"),
     (
         &["flow", "flow_id", "flow_sleep", "startdelay"],
-        "the job is done alone here and begins at once",
+        "Culprit runs one job alone and starts it at once",
     ),
-    (&["exec_prerun", "exec_postrun", "lockfile"], "nothing is done here but the requests"),
+    (&["exec_prerun", "exec_postrun", "lockfile"], "Culprit runs only the requests"),
 ];
 
 /// Options that make another workload: names, why, and the way out. The value 0 turns each off.
 const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         &["thinktime"],
-        "pauses between requests, which cannot be done here",
-        "leave it out; `rate_iops` limits how fast requests begin",
+        "pauses between requests, which Culprit cannot do",
+        "remove it; `rate_iops` limits the rate of requests",
     ),
     (
         &["latency_target"],
-        "searches for a depth, which cannot be done here",
-        "leave it out and give `iodepth`",
+        "searches for a depth, which Culprit cannot do",
+        "remove it and give `iodepth`",
     ),
     (
         &["read_iolog", "read_iolog_chunked", "merge_blktrace_file"],
-        "repeats the requests of a trace, which cannot be done here",
+        "repeats the requests of a trace, which Culprit cannot do",
         "describe them with `rw`, `bs` and `iodepth`",
     ),
+    (&["trim_percentage", "trim_backlog"], "is not supported: Culprit does not trim", "remove it"),
+    (&["verify_only"], "only checks data of another run: Culprit does not check data", "remove it"),
     (
-        &["trim_percentage", "trim_backlog"],
-        "cannot be done: nothing is trimmed here",
-        "leave it out",
+        &["create_only"],
+        "creates files and makes no requests",
+        "`culprit bench files` measures that",
     ),
-    (
-        &["verify_only"],
-        "only checks what another run wrote: nothing is checked here",
-        "leave it out",
-    ),
-    (&["create_only"], "makes files and no requests", "`culprit bench files` measures that"),
-    (&["opendir"], "asks for several files", "one file is used here: leave it out"),
+    (&["opendir"], "asks for several files", "Culprit uses one file: remove it"),
 ];
 
 /// Why an option has no effect here; none of others.
@@ -334,7 +330,7 @@ impl Job {
             "rate_process" if line.value == "linear" => {}
             "rate_process" => {
                 return Err(line.fault(
-                    "begins requests at random times, which cannot be done here",
+                    "starts requests at random times, which Culprit cannot do",
                     "use `linear`; latencies count from the planned time",
                 ));
             }
@@ -346,8 +342,8 @@ impl Job {
             "do_verify" => self.reads_back = flag(line)?,
             "verify_backlog" => {
                 let between = line.fault(
-                    "reads back what was written, between the writes: nothing is checked here",
-                    "leave it out, or mix reads and writes with `rw=randrw`",
+                    "reads back the written data between the writes: Culprit does not check data",
+                    "remove it, or mix reads and writes with `rw=randrw`",
                 );
                 self.reads_between_writes = (line.value != "0").then_some(between);
             }
@@ -370,12 +366,15 @@ impl Job {
             "randwrite" => (true, false, true),
             "randrw" => (true, true, true),
             other if other.contains("trim") => {
-                return Err(line.fault("cannot be done: nothing is trimmed here", "read or write"));
+                return Err(line.fault(
+                    "is not supported: Culprit does not trim",
+                    "use a direction such as `rw=randread` or `rw=randwrite`",
+                ));
             }
             _ => {
                 return Err(line.fault(
                     "is not understood",
-                    "it is one of read, write, rw, randread, randwrite, randrw",
+                    "use read, write, rw, randread, randwrite or randrw",
                 ));
             }
         };
@@ -385,13 +384,13 @@ impl Job {
             Some(modifier) if self.random => {
                 self.new_offset_every = number(line, modifier)?;
                 if self.new_offset_every == 0 {
-                    return Err(line.fault("is not understood", "behind the colon is 1 at least"));
+                    return Err(line.fault("is not understood", "give at least 1 after the colon"));
                 }
             }
             Some(modifier) if modifier.starts_with('-') => {
                 return Err(line.fault(
-                    "goes backwards through the file, which cannot be done here",
-                    "leave the colon and what follows out: then it goes forwards",
+                    "goes backwards through the file, which Culprit cannot do",
+                    "remove the colon and the number after it, to go forwards",
                 ));
             }
             Some(modifier) => self.skip = self.size_of(line, modifier)?,
@@ -404,16 +403,16 @@ impl Job {
             "sequential" => Ok(()),
             "identical" if self.new_offset_every == 1 && self.skip == 0 => Ok(()),
             "identical" => Err(line.fault(
-                "asks for the same block again and again, which cannot be done here",
-                "leave it out, or the number in `rw`",
+                "repeats the same block again and again, which Culprit cannot do",
+                "remove it, or remove the number in `rw`",
             )),
-            _ => Err(line.fault("is not understood", "it is sequential or identical")),
+            _ => Err(line.fault("is not understood", "use sequential or identical")),
         }
     }
 
     fn number_of_files(&mut self, line: Line<'_>) -> Result<(), Fault> {
         let several =
-            line.fault("takes turns between several files", "one file is used here: leave it out");
+            line.fault("takes turns between several files", "Culprit uses one file: remove it");
         self.files = self.count(line)?;
         self.several_files = (self.files > 1).then_some(several);
         Ok(())
@@ -425,14 +424,14 @@ impl Job {
             "zbd" => Zones::Device,
             "strided" => {
                 return Err(line.fault(
-                    "goes through zone after zone, which cannot be done here",
-                    "leave it out; `culprit bench disk --working-set` uses a part of the file",
+                    "goes through zone after zone, which Culprit cannot do",
+                    "remove it; `culprit bench disk --working-set` uses a part of the file",
                 ));
             }
-            _ => return Err(line.fault("is not understood", "it is one of none, zbd, strided")),
+            _ => return Err(line.fault("is not understood", "use none or zbd")),
         };
         self.zoned = Some(line.fault(
-            "makes random writes sequential within each zone, which cannot be done here",
+            "makes random writes sequential within each zone, which Culprit cannot do",
             "use `rw=write`, or leave it out",
         ));
         Ok(())
@@ -458,12 +457,12 @@ impl Job {
             "dsync" => true,
             "" | "1" | "sync" => {
                 self.note(
-                    "`sync=1` is O_SYNC in fio, which also waits for all of the file's \
-                    metadata; here it is O_DSYNC",
+                    "`sync=1` is O_SYNC in fio, which also waits for all metadata of the file; \
+                     Culprit uses O_DSYNC",
                 );
                 true
             }
-            _ => return Err(line.fault("is not understood", "it is one of none, sync, dsync")),
+            _ => return Err(line.fault("is not understood", "use none, sync or dsync")),
         };
         Ok(())
     }
@@ -474,8 +473,8 @@ impl Job {
         }
         if line.value != "0" {
             self.writes_flushed = Some(line.fault(
-                "is another workload: nothing is flushed between writes here",
-                "with `sync=dsync` each write waits for the disk",
+                "is another workload: Culprit does not flush between writes",
+                "use `sync=dsync`: each write waits for the disk",
             ));
         }
         Ok(())
@@ -487,10 +486,10 @@ impl Job {
         if line.value == "random" {
             return Ok(());
         }
-        let wrong = || line.fault("is not understood", "zones look like `zoned:60/10:30/20`");
+        let wrong = || line.fault("is not understood", "give zones such as `zoned:60/10:30/20`");
         let Some(zones) = line.value.strip_prefix("zoned:") else {
             return Err(line.fault(
-                "cannot be done here",
+                "is not supported",
                 "use `random`, or `zoned:` with shares of requests and file",
             ));
         };
@@ -516,16 +515,15 @@ impl Job {
     /// The same, of a part of a line's value.
     fn size_of(&mut self, line: Line<'_>, value: &str) -> Result<u64, Fault> {
         let value = value.to_ascii_lowercase();
-        let wrong = || {
-            line.fault("is no size", "a size is a number of bytes, such as `4096`, `4k` or `1g`")
-        };
+        let wrong =
+            || line.fault("is not a size", "give a number of bytes, such as `4096`, `4k` or `1g`");
         let digits = value.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(value.len());
         let (digits, unit) = value.split_at(digits);
         if unit == "%" {
-            return Err(line.fault("is a share of an unknown file", "give it in bytes"));
+            return Err(line.fault("is a share of a file of unknown size", "give it in bytes"));
         }
         if unit.starts_with('-') {
-            return Err(line.fault("is a range, which cannot be done here", "give one size"));
+            return Err(line.fault("is a range, which Culprit cannot do", "give one size"));
         }
         let power = match unit.chars().next() {
             None => 0,
@@ -541,10 +539,7 @@ impl Job {
             _ => return Err(wrong()),
         };
         if power > 0 && base == 1000 {
-            self.note(format!(
-                "fio counts 1000 for each step of the unit in `{}={value}`",
-                line.option
-            ));
+            self.note(format!("fio counts 1000 per unit step in `{}={value}`", line.option));
         }
         let number: u64 = digits.parse().map_err(|_| wrong())?;
         base.checked_pow(power).and_then(|unit| number.checked_mul(unit)).ok_or_else(wrong)
@@ -563,7 +558,7 @@ impl Job {
             (false, true) => (writes, "writes"),
             _ => {
                 return Err(
-                    line.fault("has several values, which cannot be done here", "give one value")
+                    line.fault("has several values, which Culprit cannot do", "give one value")
                 );
             }
         };
@@ -574,7 +569,7 @@ impl Job {
 
     fn count(&mut self, line: Line<'_>) -> Result<u32, Fault> {
         match number(line, self.one_value(line)?)? {
-            0 => Err(line.fault("does nothing", "it is 1 at least")),
+            0 => Err(line.fault("does nothing", "give at least 1")),
             count => Ok(count),
         }
     }
@@ -582,7 +577,7 @@ impl Job {
     fn percentage(&mut self, line: Line<'_>) -> Result<u64, Fault> {
         match number(line, self.one_value(line)?)? {
             percent @ 0..=100 => Ok(percent),
-            _ => Err(line.fault("is no percentage", "it is between 0 and 100")),
+            _ => Err(line.fault("is not a percentage", "give a number between 0 and 100")),
         }
     }
 }
@@ -594,10 +589,10 @@ fn refuse(line: Line<'_>) -> Result<(), Fault> {
         Some(_) if line.value == "0" => Ok(()),
         Some((_, why, hint)) => Err(line.fault(why, hint)),
         None if line.option.starts_with("include ") => {
-            Err(line.fault("reads another file", "put its lines here"))
+            Err(line.fault("reads another file", "put the lines of that file here"))
         }
         None => {
-            Err(line.fault("is not known here", "remove the line if the workload does not need it"))
+            Err(line.fault("is not supported", "remove the line if the workload does not need it"))
         }
     }
 }
@@ -605,7 +600,7 @@ fn refuse(line: Line<'_>) -> Result<(), Fault> {
 fn number<T: std::str::FromStr>(line: Line<'_>, value: &str) -> Result<T, Fault> {
     let digits = value.bytes().all(|digit| digit.is_ascii_digit());
     let number = digits.then(|| value.parse().ok()).flatten();
-    number.ok_or_else(|| line.fault("is no whole number", "give one that is not too large"))
+    number.ok_or_else(|| line.fault("is not a valid whole number", "give a smaller whole number"))
 }
 
 /// An option without a value is on.
@@ -613,14 +608,15 @@ fn flag(line: Line<'_>) -> Result<bool, Fault> {
     match line.value {
         "" | "1" => Ok(true),
         "0" => Ok(false),
-        _ => Err(line.fault("is not understood", "it is 0 or 1")),
+        _ => Err(line.fault("is not understood", "give 0 or 1")),
     }
 }
 
 /// Seconds where there is no unit. fio counts seconds in 32 bits; nobody waits longer.
 fn time(line: Line<'_>) -> Result<Duration, Fault> {
-    let wrong =
-        || line.fault("is no time", "a time is a number of seconds, or such as `2m`, `500ms`");
+    let wrong = || {
+        line.fault("is not a time", "give a number of seconds, or a time such as `2m` or `500ms`")
+    };
     let value = line.value.to_ascii_lowercase();
     let digits = value.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(value.len());
     let (digits, unit) = value.split_at(digits);

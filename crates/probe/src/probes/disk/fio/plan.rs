@@ -30,14 +30,15 @@ impl Job {
         self.checks();
         for (reason, options) in std::mem::take(&mut self.left_out) {
             let are = if options.len() == 1 { "is" } else { "are" };
-            self.notes.push(format!("`{}` {are} left out: {reason}", options.join("`, `")));
+            self.notes.push(format!("`{}` {are} ignored: {reason}", options.join("`, `")));
         }
         let target = match (self.directory, self.file) {
             (Some(directory), Some(file)) => Some(format!("{directory}/{file}")),
             (directory, file) => file.or(directory),
         };
         if target.as_ref().is_some_and(|target| target.replace("\\:", "").contains(':')) {
-            self.notes.push("a colon parts several files in fio; only one is used here".to_owned());
+            self.notes
+                .push("in fio a colon separates several files; Culprit uses one file".to_owned());
         }
         Ok(Definition { spec, target, claims: self.claims, notes: self.notes })
     }
@@ -58,21 +59,21 @@ impl Job {
         if self.verify && self.writes {
             let back = if self.reads_back { ", and reads all of it back at the end" } else { "" };
             self.note(format!(
-                "`verify`: fio puts a checksum into each block that it writes{back}. Here nothing is \
-                 checked"
+                "`verify`: fio puts a checksum into each block that it writes{back}. Culprit does \
+                 not check data"
             ));
         } else if self.verify {
             self.note(
-                "`verify`: fio checks each block that it reads, which takes CPU time. Here nothing is \
-                 checked",
+                "`verify`: fio checks each block that it reads, which takes CPU time. Culprit \
+                 does not check data",
             );
         }
         if self.zones == Zones::Device {
-            self.note("`zonemode=zbd`: the file that is used here has no zones");
+            self.note("`zonemode=zbd`: the file has no zones");
         }
         if self.files > 1 {
             self.note(format!(
-                "the requests go to {} files in fio, here to one file of the same size",
+                "fio uses {} files; Culprit uses one file of the same size",
                 self.files
             ));
         }
@@ -100,14 +101,14 @@ impl Job {
         };
         if self.new_offset_every > 1 {
             self.note(format!(
-                "one request in {} goes to a random place: in fio exactly, here on average",
+                "one request in {} goes to a random offset: in fio exactly, in Culprit on average",
                 self.new_offset_every
             ));
         }
         if self.random_map && spec.hot.is_empty() {
             self.note(
-                "fio covers each block once before it repeats one, unless `norandommap` is \
-                set; here a block may come twice",
+                "fio covers each block once before it repeats one, unless `norandommap` is set; \
+                 Culprit may use a block twice",
             );
         }
     }
@@ -133,7 +134,7 @@ impl Job {
         } else {
             spec.size = spec.size.max(spec.block.saturating_mul(16));
             self.note(format!(
-                "there is no `size`: {} are used here, `--size` sets another",
+                "no `size`: Culprit uses {}; `--size` sets another size",
                 size(spec.size)
             ));
         }
@@ -145,7 +146,9 @@ impl Job {
             return;
         }
         if self.file.is_none() {
-            self.note("each of `numjobs` has a file of its own in fio; here all threads share one");
+            self.note(
+                "in fio each of `numjobs` has its own file; in Culprit all threads share one file",
+            );
         }
         if spec.depth > 1 {
             self.note(format!(
@@ -155,9 +158,11 @@ impl Job {
         }
         match self.stride {
             Some(stride) if !self.random => spec.thread_stride = stride,
-            Some(_) => self.note("`offset_increment` is left out: threads share all of the file"),
+            Some(_) => self.note("`offset_increment` is ignored: all threads use the whole file"),
             None if self.random => {}
-            None => self.note("each thread begins at the file's start, so all use the same blocks"),
+            None => {
+                self.note("each thread starts at the start of the file, so all use the same blocks")
+            }
         }
     }
 
@@ -167,19 +172,20 @@ impl Job {
             let block = spec.block.max(1);
             let rate = bytes / block;
             if rate == 0 {
-                return Err(Fault::new("`rate` is less than one request a second")
-                    .hint("`rate` counts bytes a second: make it larger, or `bs` smaller"));
+                return Err(Fault::new("`rate` is less than one request per second").hint(
+                    "`rate` counts bytes per second: give a larger `rate`, or a smaller `bs`",
+                ));
             }
             if !bytes.is_multiple_of(block) {
-                self.note("`rate` is no whole number of requests a second: it is rounded down");
+                self.note("`rate` is rounded down to a whole number of requests per second");
             }
             self.rate = Some(self.rate.map_or(rate, |other| other.min(rate)));
         }
         spec.rate = self.rate;
         if spec.rate.is_some() && self.reads && self.writes {
             self.note(
-                "fio limits reads and writes each to the rate; here it is the rate of both \
-                together",
+                "fio limits reads to the rate and writes to the rate; Culprit limits both \
+                 together to the rate",
             );
         }
         Ok(())
@@ -189,14 +195,14 @@ impl Job {
         match self.runtime {
             Some(runtime) => spec.duration = runtime,
             None => self.note(format!(
-                "there is no `runtime`: {} s are measured here, `--duration` sets another time",
+                "no `runtime`: Culprit measures {} s; `--duration` sets another time",
                 spec.duration.as_secs_f64()
             )),
         }
         if !self.time_based {
             self.note(
-                "without `time_based`, fio ends when `size` is transferred; here it begins \
-                again until the time is over",
+                "without `time_based`, fio ends when `size` is transferred; Culprit starts again \
+                 until the time is over",
             );
         }
     }
