@@ -175,7 +175,8 @@ pub(crate) fn explain_if_empty(
     output: &Output,
 ) -> Result<(), Failure> {
     let reasons = why_empty(tree, filter).join("; ");
-    if !reasons.is_empty() && narrows(given) {
+    let empty = tree.index().is_some_and(|index| index.rows() == 0);
+    if !reasons.is_empty() && narrows(given) && !empty {
         return Err(Failure::bad_input(format!("nothing to show: {reasons}")));
     }
     if !reasons.is_empty() {

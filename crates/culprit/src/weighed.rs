@@ -67,8 +67,8 @@ impl Weighed {
 }
 
 /// What such a recording cannot say, and the way out.
-pub(crate) const LIMITS: &str = "It has no thread time: no waits, and so no findings. \
-    `culprit record -- CMD` records both.";
+pub(crate) const LIMITS: &str = "The file has no thread time, so it does not say what threads \
+    waited for. `culprit record -- CMD` records that.";
 
 fn paths(tree: &CallTree) -> Vec<Path> {
     let own = |id| tree.own(id).map_or(0, |own| own.value);

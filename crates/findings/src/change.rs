@@ -20,7 +20,7 @@ pub enum Change {
     Gone,
     /// It costs less than before in every run after.
     Shrank,
-    /// It costs about the same on both sides.
+    /// It costs about the same on both sides, or its runs overlap.
     Stayed,
     /// It costs more than before in every run after.
     Grew,
@@ -88,11 +88,12 @@ fn changed(key: &Key, before: &Side<'_>, after: &Side<'_>) -> Option<FindingChan
         return None;
     }
     // The wall times may differ, so a cost can fall and yet become a larger share.
+    let less = after.cost(key) < before.cost(key);
     let change = match difference(&before.costs_of_runs(key), &after.costs_of_runs(key)) {
-        Ordering::Less if counted && !after.costs(key) => Change::Gone,
+        _ if less && counted && !after.costs(key) => Change::Gone,
+        _ if !less && counts && !before.costs(key) => Change::Came,
         Ordering::Less => Change::Shrank,
         Ordering::Equal => Change::Stayed,
-        Ordering::Greater if counts && !before.costs(key) => Change::Came,
         Ordering::Greater => Change::Grew,
     };
     let typical = if change == Change::Gone { before.typical(key) } else { after.typical(key) };

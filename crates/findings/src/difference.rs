@@ -158,7 +158,9 @@ fn report(
     let slower = verdict == Verdict::Slower;
     let costs = costs(baseline, candidate);
     let extra: Nanos = costs.iter().map(Cost::extra).sum();
-    let whole = comparison.candidate.saturating_sub(comparison.baseline);
+    // The verdict is that of medians: one odd run moves the means.
+    let means = comparison.candidate.saturating_sub(comparison.baseline);
+    let whole = means.max(median_wall(candidate).saturating_sub(median_wall(baseline)));
     let explained_share = if slower { extra.share_of(whole).min(1.0) } else { 0.0 };
     let charged = |cost: &Cost<'_>| match slower {
         true => part_of(cost.extra(), extra, whole),
@@ -256,11 +258,13 @@ impl Cost<'_> {
         self.candidate.saturating_sub(self.baseline)
     }
 
-    /// The finding with the least cost that has this time in it, so that its title names no less time
-    /// than it is charged; else the costliest.
+    /// The finding nearest the mean that has this time in it, so that its title names no less time than
+    /// it is charged; else the costliest.
     fn typical(&self, cost: Nanos) -> &Finding {
+        let sum: Nanos = self.found.iter().map(|finding| finding.cost).sum();
+        let mean = sum.0 / (self.found.len() as u64).max(1);
         let enough = self.found.iter().filter(|finding| finding.cost >= cost);
-        let least = enough.min_by_key(|finding| finding.cost);
+        let least = enough.min_by_key(|finding| finding.cost.0.abs_diff(mean));
         let most = || self.found.iter().max_by_key(|finding| finding.cost);
         least.or_else(most).expect("a cost has a finding")
     }
@@ -595,7 +599,10 @@ mod tests {
             let comparison = &found.comparison;
             let slower = comparison.ratio.as_ref().is_some_and(|r| r.verdict == Verdict::Slower);
             let whole = match slower {
-                true => comparison.candidate.saturating_sub(comparison.baseline),
+                true => {
+                    let medians = median_wall(&after).saturating_sub(median_wall(&before));
+                    medians.max(comparison.candidate.saturating_sub(comparison.baseline))
+                }
                 false => comparison.candidate,
             };
             let costs: Nanos = found.findings.iter().map(|finding| finding.cost).sum();

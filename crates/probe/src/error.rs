@@ -45,6 +45,16 @@ pub enum Error {
         hint: Option<String>,
     },
 
+    /// There are too many files to remove in time.
+    #[error(
+        "files of the measurement are left in `{}`: removing them took too long, so the rest stays",
+        folder.display()
+    )]
+    NotRemoved {
+        /// What is left.
+        folder: std::path::PathBuf,
+    },
+
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -57,7 +67,11 @@ impl Error {
         match self {
             Self::Place(error) => error.is_refusal(),
             Self::Asked { .. } => false,
-            Self::Inside(_) | Self::Worker { .. } | Self::File { .. } | Self::Interrupted => true,
+            Self::Inside(_)
+            | Self::Worker { .. }
+            | Self::File { .. }
+            | Self::NotRemoved { .. }
+            | Self::Interrupted => true,
         }
     }
 
@@ -73,6 +87,10 @@ impl Error {
                  places are valid"
                     .to_owned(),
             ],
+            Self::NotRemoved { folder } => {
+                let quoted = folder.display().to_string().replace('\'', r"'\''");
+                vec![format!("remove it: `rm -rf -- '{quoted}'`")]
+            }
             Self::File { .. } | Self::Interrupted => Vec::new(),
         }
     }

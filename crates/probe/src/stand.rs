@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use culprit_model::Pid;
 use culprit_place::{
@@ -226,41 +227,25 @@ fn own_cgroup(place: &dyn Place) -> Result<Cgroup> {
     Ok(counting.map_or_else(|| place.make_cgroup(), Ok)?)
 }
 
-/// Removes what a worker had no time to remove.
+/// Removes what a worker had no time to remove. After the time is over it goes on only for as long as
+/// this program lives.
 fn left_of(folder: &Path, until: u64) -> Option<(PlaceSpec, Error)> {
-    match remove_until(folder, until) {
-        Ok(true) => None,
-        Ok(false) => {
-            let folder = folder.display();
-            let what =
-                format!("cannot remove all of `{folder}` within {} s", REMOVAL_NS / 1_000_000_000);
-            let hint = Some(format!("remove the rest with `rm -rf {folder}`"));
-            Some((PlaceSpec::HOST, Error::Asked { what, hint }))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+    let (done, removed) = std::sync::mpsc::channel();
+    let of_thread = folder.to_path_buf();
+    let remover = move || drop(done.send(std::fs::remove_dir_all(of_thread)));
+    let started = std::thread::Builder::new().name("culprit-remove".to_owned()).spawn(remover);
+    let path = || folder.display().to_string();
+    let failed = |source| Some(Error::File { doing: "remove", path: path(), source });
+    let left = Duration::from_nanos(until.saturating_sub(Clock::now()));
+    let error = match started.map(|_| removed.recv_timeout(left)) {
+        Ok(Ok(Ok(()))) => None,
+        Ok(Ok(Err(error))) if error.kind() == std::io::ErrorKind::NotFound => None,
         // `/proc` and its like refuse with words of their own what never was there.
-        Err(_) if !folder.exists() => None,
-        Err(source) => {
-            let path = folder.display().to_string();
-            Some((PlaceSpec::HOST, Error::File { doing: "remove", path, source }))
-        }
-    }
-}
-
-/// Removes a folder with all that is in it; false when the time is over before that is done.
-fn remove_until(folder: &Path, until: u64) -> std::io::Result<bool> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if Clock::now() >= until {
-            return Ok(false);
-        }
-        if !entry.file_type()?.is_dir() {
-            std::fs::remove_file(entry.path())?;
-        } else if !remove_until(&entry.path(), until)? {
-            return Ok(false);
-        }
-    }
-    std::fs::remove_dir(folder).map(|()| true)
+        Ok(Ok(Err(_))) if !folder.exists() => None,
+        Ok(Ok(Err(error))) | Err(error) => failed(error),
+        Ok(Err(_)) => Some(Error::NotRemoved { folder: folder.to_path_buf() }),
+    };
+    Some((PlaceSpec::HOST, error?))
 }
 
 /// The same place with our binary in it, where it would not be there.
@@ -476,11 +461,11 @@ mod tests {
         let made = folder.path().join("made");
         std::fs::create_dir_all(made.join("a/b")).expect("folders");
         std::fs::write(made.join("a/b/c"), "x").expect("a file");
-        let (_, error) = left_of(&made, Clock::now()).expect("no time");
-        assert!(error.to_string().contains("cannot remove all of"), "{error}");
-        assert!(made.join("a/b/c").exists());
         assert!(left_of(&made, Clock::now() + REMOVAL_NS).is_none());
         assert!(!made.exists() && folder.path().exists());
-        assert!(left_of(&made, 0).is_none(), "what is not there is not left");
+        assert!(left_of(&made, Clock::now() + REMOVAL_NS).is_none(), "what is not there");
+        let error = Error::NotRemoved { folder: "/srv/my data".into() };
+        assert!(error.to_string().contains("the rest stays"), "{error}");
+        assert_eq!(error.hints(), ["remove it: `rm -rf -- '/srv/my data'`"]);
     }
 }

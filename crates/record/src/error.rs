@@ -99,7 +99,10 @@ impl Error {
                 vec!["the process has ended: `ps -e` lists the processes that run".to_owned()]
             }
             Self::NotAttached { .. } => {
-                vec!["run as root, or record a process of your own".to_owned()]
+                vec![
+                    "run as root, or with CAP_PERFMON; `culprit doctor` lists what is missing"
+                        .to_owned(),
+                ]
             }
             _ => Vec::new(),
         }

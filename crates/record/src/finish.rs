@@ -40,6 +40,8 @@ pub struct Finished {
     pub stats: Progress,
     /// Why writing stopped early, if it did: what was written until then is in the recording.
     pub stopped_by: Option<culprit_recording::Error>,
+    /// The unfinished file, for a note on why it stays unfinished.
+    pub spool: culprit_recording::SpoolWriter,
 }
 
 impl Armed {
@@ -69,9 +71,7 @@ impl Armed {
         let mut losses = remains.handler.ledger.rows();
         losses.extend(kept);
         losses.extend(unnamed);
-        if remains.failure.is_some() {
-            losses.extend(disk_full(&recording));
-        }
+        losses.extend(remains.failure.as_ref().map(|error| write_failed(&recording, error)));
         recording.losses = losses;
         let pid = root.or(ending.root);
         meta.root_process = pid.and_then(|pid| first_of(&recording, pid));
@@ -84,7 +84,8 @@ impl Armed {
         recording.meta = meta;
         settle_root(&mut recording);
         let span = span(&recording, &target, ending);
-        Ok(Finished { recording, span, stats, stopped_by: remains.failure })
+        let (stopped_by, spool) = (remains.failure, remains.spool);
+        Ok(Finished { recording, span, stats, stopped_by, spool })
     }
 }
 
@@ -93,15 +94,20 @@ fn is_the_files(kind: LossKind) -> bool {
     matches!(kind, LossKind::OldestDropped | LossKind::FileDamaged)
 }
 
-fn disk_full(recording: &Recording) -> Option<culprit_model::Loss> {
-    let last = recording.switches.last().map(|switch| switch.time);
-    Some(culprit_model::Loss {
+fn write_failed(recording: &Recording, error: &culprit_recording::Error) -> culprit_model::Loss {
+    let detail = match error {
+        culprit_recording::Error::DiskFull { .. } => {
+            "the disk was full, so the recording ended early".to_owned()
+        }
+        other => format!("the recording ended early: {other}"),
+    };
+    culprit_model::Loss {
         kind: LossKind::DiskFull,
         count: 1,
-        from: last,
+        from: recording.switches.last().map(|switch| switch.time),
         to: None,
-        detail: "the disk was full, so the recording ended early".into(),
-    })
+        detail: detail.into(),
+    }
 }
 
 fn first_of(recording: &Recording, pid: Pid) -> Option<ProcessId> {

@@ -99,6 +99,8 @@ pub(crate) struct Remains {
     pub(crate) resolver: Resolver,
     /// Why writing failed, if it did.
     pub(crate) failure: Option<WriteError>,
+    /// The file that was written.
+    pub(crate) spool: SpoolWriter,
 }
 
 impl Worker {
@@ -142,8 +144,8 @@ impl Worker {
                 break;
             }
         }
-        let Self { handler, resolver, failure, .. } = self;
-        Remains { handler, resolver, failure }
+        let Self { handler, resolver, failure, spool, .. } = self;
+        Remains { handler, resolver, failure, spool }
     }
 
     /// Takes the kernel's symbols: the first time that costs a tenth of a second, for which the

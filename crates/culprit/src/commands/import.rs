@@ -80,7 +80,7 @@ fn metrics(recording: &Recording) -> Vec<String> {
 fn samples(recording: &Recording) -> u64 {
     let main = recording.main_metric();
     let rows = recording.costs.iter().filter(|cost| cost.metric == main);
-    rows.map(|cost| cost.count).sum::<u64>() + recording.samples.len() as u64
+    rows.fold(recording.samples.len() as u64, |sum, cost| sum.saturating_add(cost.count))
 }
 
 /// What came of it, for people.

@@ -164,9 +164,14 @@ pub(super) fn measure<T>(
     let shown = show(&session, output);
     let progress = output.progress();
     progress.doing("removing the files and containers of the measurement".to_owned());
-    let left = workers.remove().into_iter();
-    let left = left.map(|(place, error)| failure(&error).of(&place.to_string())).collect();
+    let (late, left): (Vec<_>, Vec<_>) = workers
+        .remove()
+        .into_iter()
+        .partition(|(_, error)| matches!(error, Error::NotRemoved { .. }));
+    let told = |(place, error): (PlaceSpec, Error)| failure(&error).of(&place.to_string());
     progress.clear();
+    late.into_iter().for_each(|(_, error)| output.warn(&failure(&error).text()));
+    let left = left.into_iter().map(told).collect();
     drop(interrupts);
     Ok(Measured { session, shown, left })
 }

@@ -108,10 +108,13 @@ fn body(page: &Page<'_>) -> String {
     // A recording without thread time is shown by function alone.
     let timed = page.views.iter().any(|(_, digest)| digest.weighed.is_none());
     if timed {
-        body.fixed("<a href=\"#findings\">Findings</a><a href=\"#threads\">Threads</a>");
+        body.fixed(concat!(
+            "<a href=\"#findings\">Findings</a><a href=\"#threads\">Threads</a>",
+            "<a href=\"#flame-section\">Flame graph</a>",
+        ));
     }
     body.fixed(concat!(
-        "<a href=\"#flame-section\">Flame graph</a><a href=\"#functions\">Functions</a>",
+        "<a href=\"#functions\">Functions</a>",
         "<a href=\"#evidence\">Evidence</a></nav>",
         "<label class=\"needs-script\" hidden><span class=\"skip\">Recording</span><select id=\"view\" aria-label=\"Recording\"></select></label>",
         "<button id=\"theme\" class=\"needs-script\" hidden>Light / dark</button></header>\n",
@@ -121,13 +124,16 @@ fn body(page: &Page<'_>) -> String {
     if let Some(comparison) = page.comparison {
         compare::section(&mut body, comparison);
     }
-    if timed {
-        findings::section(&mut body, page.findings, &page.findings_lead);
-        sections::threads(&mut body, &page.views);
+    if timed || !page.findings.is_empty() {
+        let lead = if timed { page.findings_lead.as_str() } else { LIMITS };
+        findings::section(&mut body, page.findings, lead);
     } else {
         body.element("section", &[("id", "findings")], |body| body.prose("p", &[], LIMITS));
     }
-    sections::flame(&mut body);
+    if timed {
+        sections::threads(&mut body, &page.views);
+        sections::flame(&mut body);
+    }
     sections::functions(&mut body, &page.views);
     sections::evidence(&mut body, &page.views);
     body.fixed("</main>\n<footer>");

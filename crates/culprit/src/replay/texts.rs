@@ -57,7 +57,9 @@ fn page(doc: &RuleDoc, titles: &[String]) -> String {
     }
     let _ = writeln!(text, "check: {}", doc.check);
     for threshold in doc.thresholds {
-        let _ = writeln!(text, "threshold: {}: {}", threshold.what, threshold.reason);
+        let (value, unit) = (threshold.value, threshold.unit);
+        let _ =
+            writeln!(text, "threshold: {} ({value} {unit}): {}", threshold.what, threshold.reason);
     }
     text
 }

@@ -9,6 +9,7 @@ use culprit_place::{Cgroup, Command, Exit, Pid, Place, Running, procfs};
 use culprit_record::{Armed, Ending, Options, Progress, Target, Waiting};
 
 use super::control::LAST_GRACE;
+use super::running::Group;
 use super::{Control, Settings, failure, finish, plan};
 use crate::failure::Failure;
 use crate::places;
@@ -72,9 +73,22 @@ pub(crate) fn run_command(
             return Err(place_failure(error));
         }
     };
+    let mut group = match &run.recorded {
+        Some((target, _)) => Group::of(target)?,
+        None => None,
+    };
     let watched = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| control.watch(&running, run.limit));
-        armed.run(control.stop(), progress);
+        armed.run(control.stop(), &mut |now| {
+            if group.as_mut().is_some_and(Group::has_ended) {
+                control.stop().stop();
+            }
+            progress(now);
+        });
+        if !run.holds_command() {
+            // What was recorded has ended, so the load command has nothing to put load on.
+            control.stop().stop();
+        }
         // The recorder may end by itself, on a full disk; the command is then watched on.
         watcher.join()
     });
@@ -113,11 +127,12 @@ fn options(run: &CommandRun<'_>) -> Result<Options, Failure> {
     };
     let mut options = run.settings.options(target, run.output);
     options.place = place;
-    options.place_facts = places::facts(run.place)?;
     if run.holds_command() {
         options.command = words;
+        options.place_facts = places::facts(run.place)?;
     } else {
-        options.place_facts.push(("load".to_owned(), words.join(" ")));
+        // The facts of the place are of the load command's, not of what is recorded.
+        options.place_facts = vec![("load".to_owned(), words.join(" "))];
     }
     Ok(options)
 }

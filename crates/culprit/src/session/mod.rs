@@ -85,6 +85,11 @@ pub(crate) fn finish(
     culprit_engine::threads::build(&mut recording);
     culprit_engine::cut(&mut recording, from, to);
     if let Err(error) = bound::write(path, &mut recording, settings.max_event_bytes) {
+        if matches!(error, culprit_recording::Error::DiskFull { .. }) {
+            let mut spool = finished.spool;
+            // Without it the report can only say that the file has no end.
+            let _ = spool.note_stop("the disk was full");
+        }
         problem.get_or_insert(chain(&error));
     }
     Ok((recording, problem))

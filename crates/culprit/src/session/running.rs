@@ -43,7 +43,7 @@ pub(crate) fn run_target(
 
 /// A recorded cgroup: it has ended when it is gone or nobody is left in it, as a container's is when
 /// the container has ended.
-struct Group {
+pub(super) struct Group {
     cgroup: Cgroup,
     /// Whether somebody has been in it; an empty one may be waiting for its first process.
     lived: bool,
@@ -51,13 +51,13 @@ struct Group {
 
 impl Group {
     /// The target's cgroup, if it is one.
-    fn of(target: &Target) -> Result<Option<Self>, Failure> {
+    pub(super) fn of(target: &Target) -> Result<Option<Self>, Failure> {
         let Target::Cgroup(folder) = target else { return Ok(None) };
         let cgroup = Cgroup::open(folder).map_err(|error| places::failure(&error))?;
         Ok(Some(Self { cgroup, lived: false }))
     }
 
-    fn has_ended(&mut self) -> bool {
+    pub(super) fn has_ended(&mut self) -> bool {
         match self.cgroup.members() {
             Ok(members) if members.is_empty() => self.lived,
             Ok(_) => {

@@ -293,7 +293,7 @@ fn changes_text(changes: &[FindingChange], output: &Output) -> String {
                 let by = percent(Nanos(by).share_of(before));
                 format!("by {by}: {before} a run before, {after} after")
             }
-            Change::Stayed => format!("about the same: {before} a run before, {after} after"),
+            Change::Stayed => format!("no certain change: {before} a run before, {after} after"),
         };
         let line = format!(
             "{:<6}  {} · {cost}: {}",

@@ -301,7 +301,8 @@ fn verify_fails_on_the_verdicts_that_are_named() {
     assert!(answer["findings"].as_array().unwrap().is_empty());
     let output = verify(&lab, &few, &many, &["-r", "3", "--fail-on", "slower,faster,same,unclear"]);
     assert_eq!(output.status.code(), Some(1), "{}{}", stdout(&output), stderr(&output));
-    assert!(stdout(&output).contains("after takes"), "{}", stdout(&output));
+    // The verdict is that of a live measurement; the row is there whatever it says.
+    assert!(stdout(&output).contains("\nafter  "), "{}", stdout(&output));
 }
 
 #[test]

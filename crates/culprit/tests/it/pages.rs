@@ -89,6 +89,20 @@ fn a_browser_runs_the_page_without_an_error() {
 }
 
 #[test]
+fn a_browser_runs_the_page_of_an_import_too() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("a.folded"), "main;serve;parse 34\nmain;idle 6\n").unwrap();
+    lab.json(&["import", "a.folded"]);
+    lab.culprit().args(["report", "a.culprit", "-o", "page.html"]).output().unwrap();
+    let Some(document) = browse(&lab, "page.html") else {
+        return skip("browser, import", "chromium is not installed");
+    };
+    // Scripts show what needs them as their last step.
+    assert!(document.contains("id=\"theme\" class=\"needs-script\">"), "{document}");
+    assert!(!document.contains("id=\"flame\"") && document.contains("parse"), "{document}");
+}
+
+#[test]
 fn a_browser_runs_the_page_of_a_comparison_too() {
     if !all_rights() {
         return skip("browser, comparison", "recording without polling needs root");

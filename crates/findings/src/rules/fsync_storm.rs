@@ -27,9 +27,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     not_reported: &[
         "the flush that an overlay makes when it copies a file up (reported as `overlay-copy-up`)",
     ],
-    why: "Each flush waits until the device says that everything is on stable storage. This takes \
-          0.5 to 5 ms on common disks, and 10 ms or more if a platter or a virtual disk really \
-          flushes. One byte takes as long as a megabyte.",
+    why: "Each flush waits until the device says that everything is on stable storage. This \
+          takes 0.2 to 5 ms on common disks, and 10 ms or more if a platter or a virtual disk \
+          really flushes. One byte takes as long as 100 KB.",
     fix: &[
         "Flush once for many writes: group commit, or one transaction around a batch.",
         "Call fdatasync once at the end instead of O_SYNC or fsync per record.",

@@ -35,7 +35,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 .NET. It counts inside a thread of the program (assists, scavenges, collections), \
                 and on a collector's thread while the program does not work. Waits that a \
                 collector's thread ends count too.",
-    not_reported: &["a collector that runs while the program works"],
+    not_reported: &[
+        "a collector that runs while the program works",
+        "time in which a \
+                     collector's thread waits for a CPU (`run-queue`)",
+    ],
     why: "A collector walks over all live objects each time that the program has filled the free \
           memory. Much allocation makes it run often; many live objects make each run long. A heap \
           hardly larger than its live objects does both.",
@@ -76,8 +80,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MAX_BESIDE,
             unit: "share",
             reason: "A collector that marks while the program works costs a CPU but delays no \
-                     thread. In a pause hardly anything else of the process runs. Pauses have 0, \
-                     marking beside a busy thread 1; samples at the edges blur both.",
+                     thread. In a pause hardly anything else of the process runs: the share is \
+                     near 0. Beside a busy thread it is near 1.",
             source: "definition",
         },
     ],

@@ -56,8 +56,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Work,
     claim: "One function, alone or with its callees, takes a large share of CPU time.",
     signature: "A large share of the critical path's CPU time passes in the function, or in what \
-                libraries, runtimes and the kernel do for it. If no function has that much, this \
-                one is the deepest that most stacks go through. Without a function of the \
+                libraries, runtimes and the kernel do for it. If no function has that much, the deepest function on most stacks is reported. Without a function of the \
                 application on the stack it is the library's function, or the system call.",
     not_reported: &[
         "code without function names (reported as `symbols-missing`), except the loop of an \
@@ -80,7 +79,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                    for it",
             value: MIN_SELF,
             unit: "share",
-            reason: "Removing it would save a fifth. In flat profiles the largest function has 5 \
+            reason: "Removing the function would save a fifth of the CPU time. In flat profiles \
+                     the largest function has 5 \
                      to 15 %. At half, nearly every program would be reported; at double, only \
                      loops.",
             source: "definition",

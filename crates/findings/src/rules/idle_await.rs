@@ -41,11 +41,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Work,
     claim: "For much of the time the program waits for timers or back-offs while no thread works.",
     signature: "A wait on the critical path ended by a timer, and no recorded thread worked during \
-                most of it. Reported as info only: an idle service, a server that waits for \
-                requests, a thread that sets the rate for others, pauses on a schedule.",
+                most of it. These are listed as info only: an idle service, a server that waits \
+                    for requests, a thread that sets the rate for others, pauses on a schedule.",
     not_reported: &[
         "rounds of a polling loop (reported as `poll-sleep-loop`)",
-        "pauses of the process that a request waits for (reported as `network-wait`)",
+        "pauses inside a process while a client waits for its answer (reported as `network-wait`)",
     ],
     why: "A fixed pause lasts as long as the code says, even if the thing it waits for is long \
           done.",
@@ -73,13 +73,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             unit: "share",
             reason: "Schedules, senders at an agreed rate and daemons consist of pauses; so does a \
                      program whose back-off is too long. Only its author knows which pauses are \
-                     wanted. Programs with work of their own have a smaller share; an \
-                     interpreter's start takes a twentieth of a short run.",
+                     wanted. Programs with work of their own have a smaller share: even the \
+                         start of an interpreter is a twentieth of a short run.",
             source: "a scheduler, a paced sender and a daemon of 4 s each: 0.93 to 1.0",
         },
         Threshold {
-            what: "share of the pause time in pauses that are equal to 2 %, below which they are \
-                   info",
+            what: "share of the pause time in pauses of the same length (within 2 %), below \
+                   which they are info",
             value: ONE_LENGTH,
             unit: "share",
             reason: "A delay written in the code lasts the same each time, and timers of 1 ms and \

@@ -24,11 +24,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Dependency,
     claim: "Threads wait for a lock that other threads hold for longer than a lock handoff takes.",
     signature: "A thread on the critical path waits for a lock: a mutex, a read-write lock, an \
-                interpreter's lock, a kernel lock, or a semaphore or futex whose waiters wake each \
-                other. The thread that ended the wait is the holder; what it did meanwhile, waits \
-                for answers included, is the critical section. For tasks of a runtime (Go): \
-                samples in the slow path of a lock, below a function in which one thread works \
-                alone.",
+                interpreter's lock, a kernel lock, or a semaphore or futex that is used as a \
+                lock. The thread that ended the wait is the holder. All that it did during \
+                    the wait is the critical section. For tasks of a runtime (Go): samples in \
+                    the slow path of a lock, called by a function that rarely runs in two \
+                    threads at once.",
     not_reported: &[
         "waits on condition variables, barriers and joins (`wait-on-thread`)",
         "time in which the preempted holder waits for a CPU (`run-queue`)",
@@ -66,7 +66,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of the time in the locking function in which no other thread works",
             value: task_locks::MIN_ALONE,
             unit: "share",
-            reason: "While other threads work, waiting tasks leave no CPU idle. At half, programs \
+            reason: "If other threads keep the CPUs busy, the lock costs little. At half of this \
+                     share, programs \
                      that rarely meet at a lock are reported; at 1, one sample of a garbage \
                      collector's thread hides the lock.",
             source: "definition",
@@ -121,12 +122,9 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
     let known = holders.len() as f64 / waits.len() as f64;
     let whole = evidence.chain.whole;
     let title = format!(
-        "{} waits {COST} of {whole} ({PERCENT}) for locks in `{}`: {} of {}, {mean} on average, \
-         held by {}",
+        "{} waits {COST} of {whole} ({PERCENT}) for locks in `{}`, held by {}",
         evidence.recording.process_name(process),
         waiting_function(evidence, segments),
-        counted(waits.len(), "wait"),
-        counted(waiters.len(), "thread"),
         tally::named_by_time(evidence, holders),
     );
     let (why, fix) = if is_pause(evidence, segments) { PAUSE } else { ("", "") };
@@ -141,12 +139,6 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
         .facts(tally::done(evidence, segments, 3));
     claim.confidence.lower("the lock holder is unknown for some of the waits", 0.7 + 0.3 * known);
     Some(claim)
-}
-
-/// `1 wait`, `59 waits`.
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// The function in which threads wait longest for the locks.
@@ -213,8 +205,8 @@ mod tests {
         let found = first(&convoy(1000), "lock-contention").expect("found");
         // The half of the run in which the joined thread holds the lock itself is its own work.
         assert_eq!(found.cost.0 / 1_000_000, 100);
-        let title = "server (100) waits 100 ms of 200 ms (50 %) for locks in `program!update`: \
-                     100 waits of 1 thread, 1.00 ms on average, held by a (1001)";
+        let title = "server (100) waits 100 ms of 200 ms (50 %) for locks in `program!update`, \
+                     held by a (1001)";
         assert_eq!(found.title, title);
         assert_eq!(&*found.at[0].function, "update", "who waits comes first");
         assert_eq!(&*found.at[1].function, "grow", "then what the holder does");
@@ -295,7 +287,12 @@ mod tests {
         let found = first(&recording, "lock-contention").expect("found");
         assert!(first(&recording, "poll-sleep-loop").is_none());
         assert_eq!(&*found.at[0].function, "update", "not the join: {:?}", found.at);
-        assert!(found.title.contains("50 waits of 1 thread, 2.00 ms"), "{}", found.title);
+        let waits = found.evidence.iter().find(|fact| fact.what.starts_with("waits for locks"));
+        assert!(
+            waits.is_some_and(|waits| (waits.value - 50.0).abs() < 0.5),
+            "{:?}",
+            found.evidence
+        );
     }
 
     #[test]

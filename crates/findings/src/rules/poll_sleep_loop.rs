@@ -23,24 +23,22 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "poll-sleep-loop",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "A thread sleeps a fixed time between checks for the progress of other threads, and \
-            others wait for it meanwhile.",
+    claim: "A thread sleeps a fixed time between checks for the progress of other threads.",
     signature: "The same function sleeps, or waits until its timeout, again and again at a \
-                near-constant interval with little work between. Another thread waits for the \
-                sleeper, or the work of other threads ends the loop. Only time in which no thread \
-                works counts.",
+                near-constant interval with little work between. Either another thread waits for \
+                    the sleeper, or the work of other threads ends the loop. Sleep that overlaps \
+                    other threads' work is not counted.",
     not_reported: &[
         "a sleep while holding a lock (`lock-contention`)",
-        "a sleep between a request and its answer",
+        "a server that sleeps before it answers",
         "a client that sends requests to a server at a fixed rate",
-        "a producer that delivers on a fixed schedule (its wakeups do not drift)",
+        "a producer that delivers on a fixed schedule: it wakes at exact multiples of a period",
         "a shell that only writes into a pipe between two sleeps",
         "a server that receives no requests",
         "a poll that an event ended at least once, such as an accept loop with a timeout",
     ],
     why: "An event right after a check is noticed only at the next check: half an interval late on \
-          average. In a closed loop, where the next event needs the last one to be seen, it is a \
-          whole interval late. Such a loop handles one event per interval, however fast the work \
+          average. If the next event starts only after the last one was noticed, each event is a whole interval late. Such a loop handles one event per interval, however fast the work \
           is.",
     fix: &[
         "Wait for the event itself: a blocking read, a condition variable, a future or a \
@@ -49,21 +47,21 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "If the loop must poll, shorten the interval: the delay falls and the CPU time rises in \
          proportion.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; `poll-sleep-loop` must be gone from `culprit \
-            findings fixed.culprit`",
+    check: "culprit record -o fixed.culprit -- CMD; the time of `poll-sleep-loop` in `culprit \
+            findings fixed.culprit` must be gone or shorter",
     thresholds: &[
         Threshold {
             what: "rounds of the loop",
             value: MIN_ROUNDS as f64,
             unit: "count",
             reason: "With fewer rounds, a constant interval can be chance, such as two equal \
-                     timeouts at the start. At 10, loops of one second are missed in runs under 10 \
+                     timeouts at the start. If it were 10, loops of one second would be missed in runs under 10 \
                      s.",
             source: "poll intervals of tail (1 s), watchdog (1 s) and chokidar (100 ms) in runs of \
                      some seconds",
         },
         Threshold {
-            what: "spread of the waits (quartile distance by median)",
+            what: "spread of the waits (interquartile range divided by the median)",
             value: MAX_SPREAD,
             unit: "share",
             reason: "A wait ends when its timer fires. The run queue after it does not count, so \
@@ -75,16 +73,16 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of a round that the thread works",
             value: MAX_WORK,
             unit: "share",
-            reason: "A thread that works longer than it sleeps works at a pace; it does not poll.",
+            reason: "A thread that works longer than it sleeps does paced work; it does not poll.",
             source: "definition",
         },
         Threshold {
             what: "share of the rounds after which the thread delivers something to another thread",
             value: MIN_GIVES,
             unit: "share",
-            reason: "A poller finds something to deliver in some rounds, a thread that sets the \
-                     pace in nearly all. Above this share, a loop is not reported if it sends \
-                     requests, keeps a schedule without drift, or starts a process per sleep.",
+            reason: "A poller delivers in some rounds. A thread that sets the pace delivers in \
+                     nearly all. A loop above this share is not reported if it also sends \
+                     requests, keeps a fixed schedule, or starts a process per sleep.",
             source: "definition",
         },
     ],

@@ -34,8 +34,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Measure again with free CPUs before you judge other findings: this slowness is not in \
          your code.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; on a quiet machine the runnable time must \
-            shrink",
+    check: "culprit record -o fixed.culprit -- CMD; on a quiet machine the time waiting for a \
+            CPU must shrink",
     thresholds: &[
         Threshold {
             what: "share of the measured time from which it is listed",
@@ -49,8 +49,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "difference between the recorded run-queue time and the kernel's",
             value: MOST_APART,
             unit: "share",
-            reason: "A difference lowers the confidence by its share. Above half, the reported \
-                     time may not exist.",
+            reason: "A difference of 30 % lowers the confidence by 30 %. Above half, the finding \
+                     is not reported.",
             source: "/proc/PID/task/TID/schedstat, read while recording",
         },
     ],

@@ -65,8 +65,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of the calls' time that is spent on messages",
             value: MAX_MESSAGES,
             unit: "share",
-            reason: "The counters are those of a whole process. If most of the calls' time goes to \
-                     sockets, the bytes per call are those of messages. At half, a server with a \
+            reason: "The counters are those of a whole process. If more than this share goes to \
+                     sockets, the counters say nothing about files. At half of it, a server with \
+                     a \
                      socket and a log of single lines would be missed; at double, nothing would be \
                      left out.",
             source: "definition",

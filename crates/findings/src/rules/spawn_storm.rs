@@ -23,7 +23,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "spawn-storm",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "Many short child processes are started, and starting and ending them takes the time.",
+    claim: "Many short child processes are started. Starting and ending them takes a notable \
+            part of the time.",
     signature: "Many processes started and ended in the recording and used little CPU time each. \
                 Their time on a CPU, on the run queue, in page faults and on the disk lies on the \
                 critical path. So does their parents' time in fork.",
@@ -44,7 +45,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "short processes",
             value: MIN_CHILDREN as f64,
             unit: "count",
-            reason: "A start-up script runs a dozen helpers once; loops start hundreds. At half, \
+            reason: "A start-up script runs a dozen helpers once; a loop starts one for each \
+                     item. At half, \
                      ordinary wrapper scripts would be reported.",
             source: "definition",
         },

@@ -50,7 +50,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Start the other thread's work earlier.",
         "Do that work only when its result is needed.",
         "Split that work over several threads.",
-        "Continue without waiting for it.",
+        "Do other work until the result is needed.",
         "Reduce the other thread's work: it is listed under \"meanwhile\".",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` \
@@ -61,8 +61,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                    wait only for a mutex",
             value: MAX_PARALLEL,
             unit: "share",
-            reason: "Above this share the waits join parallel work and are not reported. If it \
-                     holds from the first wait to the last, the other waits are info. At half, \
+            reason: "Above this share the waits join parallel work and are not reported. If the \
+                     share is exceeded over all waits together, the remaining waits are info. At \
+                     half, \
                      pools whose last worker runs alone for a third would be missed; near 1, every \
                      pool would be reported.",
             source: "definition",
@@ -72,9 +73,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                    series",
             value: MAX_BETWEEN,
             unit: "share",
-            reason: "Threads that share work are joined one after the other: the wait for the last \
-                     one belongs to the waits before it. Real work of the waiter between two waits \
-                     ends the series.",
+            reason: "Joins in a row are one series: threads that share work are joined one after \
+                     the other. A waiter that works longer than this between two waits begins a \
+                     new series.",
             source: "definition",
         },
     ],

@@ -1,8 +1,10 @@
 // Puts the page together: tools, tabs between recordings, sorting, the theme.
 
 const byId = (id) => document.getElementById(id);
-const flame = new Flame(byId("flame"), byId("flame-status"));
-const strips = new Strips(byId("strips"), byId("strips-status"), (range) => {
+// A recording without thread time has tables alone.
+const timed = byId("strips") !== null;
+const flame = timed ? new Flame(byId("flame"), byId("flame-status")) : null;
+const strips = !timed ? null : new Strips(byId("strips"), byId("strips-status"), (range) => {
   byId("whole").hidden = range === null;
   flame.set({ range: strips.view.merged_below_ns > 0 ? null : range });
 }, (thread) => {
@@ -12,7 +14,7 @@ const strips = new Strips(byId("strips"), byId("strips-status"), (range) => {
   byId("flame-section").scrollIntoView();
 });
 
-function showView(index) {
+function showPictures(index) {
   const view = prepare(page.views[index]);
   flame.options.range = null;
   flame.show(view);
@@ -23,6 +25,10 @@ function showView(index) {
   byId("merged").textContent = view.merged_below_ns > 0
     ? `Pieces shorter than ${duration(view.merged_below_ns)} are merged; each piece shows the cause of its longest part. The flame graph shows the whole recording.`
     : "";
+}
+
+function showView(index) {
+  if (timed) showPictures(index);
   for (const part of document.querySelectorAll("[data-view]")) {
     part.hidden = Number(part.dataset.view) !== index;
   }
@@ -36,23 +42,23 @@ page.views.forEach((view, index) => {
 });
 viewSelect.addEventListener("change", () => showView(Number(viewSelect.value)));
 
-byId("search").addEventListener("input", (event) => flame.search(event.target.value));
-byId("metric").addEventListener("change", (event) => flame.set({ metric: event.target.value }));
-byId("apart").addEventListener("change", (event) => flame.set({ apart: event.target.value }));
-byId("colour").addEventListener("change", (event) => flame.set({ colour: event.target.value }));
-byId("reset").addEventListener("click", () => flame.zoomTo(0));
-byId("whole").addEventListener("click", () => strips.setRange(null));
-byId("all-threads").addEventListener("click", () => { strips.all = !strips.all; strips.draw(); });
+byId("search")?.addEventListener("input", (event) => flame.search(event.target.value));
+byId("metric")?.addEventListener("change", (event) => flame.set({ metric: event.target.value }));
+byId("apart")?.addEventListener("change", (event) => flame.set({ apart: event.target.value }));
+byId("colour")?.addEventListener("change", (event) => flame.set({ colour: event.target.value }));
+byId("reset")?.addEventListener("click", () => flame.zoomTo(0));
+byId("whole")?.addEventListener("click", () => strips.setRange(null));
+byId("all-threads")?.addEventListener("click", () => { strips.all = !strips.all; strips.draw(); });
 
 byId("theme").addEventListener("click", () => {
   const dark = document.documentElement.dataset.theme
     ? document.documentElement.dataset.theme === "dark"
     : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "light" : "dark";
-  flame.draw();
-  strips.draw();
+  flame?.draw();
+  strips?.draw();
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { flame.draw(); strips.draw(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { flame?.draw(); strips?.draw(); });
 
 // Tables sort by a click on a heading; `data-sort` holds a cell's number.
 for (const table of document.querySelectorAll("table.sortable")) {
