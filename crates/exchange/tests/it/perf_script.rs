@@ -65,6 +65,8 @@ impl Lab {
 
     fn perf(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
         let mut perf = Command::new("perf");
+        // Each test has a cache of its own: perf fails where two of it fill one at once.
+        perf.env("HOME", self.0.path());
         let ran = perf.args(arguments).current_dir(self.0.path()).output();
         let ran = ran.map_err(|error| error.to_string())?;
         if ran.status.success() { Ok(ran.stdout) } else { Err(said(&ran)) }

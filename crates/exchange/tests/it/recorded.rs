@@ -46,6 +46,8 @@ impl Lab {
 
     fn record(&self, data: &str, options: &[&str], command: &[&str]) -> Result<(), String> {
         let mut perf = Command::new("perf");
+        // Each test has a cache of its own: perf fails where two of it fill one at once.
+        perf.env("HOME", self.0.path());
         perf.args(["record", "-q", "-o", data]).args(options).arg("--").args(command);
         let ran = perf.current_dir(self.0.path()).output().map_err(|error| error.to_string())?;
         if ran.status.success() { Ok(()) } else { Err(said(&ran)) }
@@ -74,6 +76,7 @@ impl Lab {
     /// What `perf script` prints of the recording.
     fn script(&self, options: &[&str]) -> String {
         let mut perf = Command::new("perf");
+        perf.env("HOME", self.0.path());
         perf.args(["script", "-i", "perf.data"]).args(options).current_dir(self.0.path());
         let ran = perf.output().expect("perf script");
         assert!(ran.status.success(), "{}", said(&ran));
