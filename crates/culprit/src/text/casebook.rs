@@ -100,19 +100,15 @@ pub(crate) fn told_text(case: &Case, became: &Became, output: &Output) -> String
     let paint = output.paint();
     let mut text = match became {
         Became::Told(told) => casebook_text(case, told, output),
-        Became::Skipped(_) => head_text(case, &paint.strong("skipped"), output),
-        Became::Failed(_) => head_text(case, &paint.bad("failed"), output),
-    };
-    match became {
-        Became::Told(_) => {}
         Became::Skipped(missing) => {
-            text.push_str(&clean(&format!("Missing on this machine: {}", missing.join(", "))));
-            text.push('\n');
+            let missing = format!("Missing on this machine: {}", missing.join(", "));
+            format!("{}{}\n", head_text(case, &paint.strong("skipped"), output), clean(&missing))
         }
         Became::Failed(failure) => {
-            text.push_str(&wrap(&clean(&failure.to_string()), output.width(), ""));
+            head_text(case, &paint.bad("failed"), output)
+                + &wrap(&clean(&failure.to_string()), output.width(), "")
         }
-    }
+    };
     text.push('\n');
     text
 }
