@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::thread::ThreadNameSpaceType;
 
 use crate::cgroup::{Cgroup, Position};
@@ -141,12 +142,19 @@ fn notes(steps: &[Step], noted: &[Noted], privileged: bool) -> Vec<String> {
         );
     }
     for note in noted {
-        let Some(Step::Overlay { lower, .. }) = steps.get(note.step) else { continue };
-        let folder = lower.to_string_lossy();
+        let of_host = match steps.get(note.step) {
+            Some(Step::Overlay { lower, .. }) => lower,
+            Some(Step::BindReadOnly { source, .. }) => source,
+            _ => continue,
+        };
+        let folder = of_host.to_string_lossy();
         notes.push(match note.outcome {
             Outcome::Done => continue,
             Outcome::ReadOnly(why) => {
                 format!("`{folder}` is read-only: the kernel refuses an overlay there ({why})")
+            }
+            Outcome::LeftOut(Errno::NOENT) => {
+                format!("`{folder}` is missing: it was removed while the sandbox was created")
             }
             Outcome::LeftOut(why) => {
                 format!("`{folder}` is missing: the kernel refuses an overlay there ({why})")

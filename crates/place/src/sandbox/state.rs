@@ -53,7 +53,11 @@ impl State {
             for folder in [&upper, &work] {
                 fs::create_dir(folder).map_err(|e| Error::file("create", folder, e))?;
             }
-            let shown = fs::metadata(lower).map_err(|e| Error::file("inspect", lower, e))?;
+            let shown = match fs::metadata(lower) {
+                // It was removed since the host was looked at: its overlay is left out.
+                Err(gone) if gone.kind() == io::ErrorKind::NotFound => continue,
+                shown => shown.map_err(|e| Error::file("inspect", lower, e))?,
+            };
             let mode = Permissions::from_mode(shown.mode() & 0o7777);
             let owned = match privileged {
                 true => chown(&upper, Some(shown.uid()), Some(shown.gid())),
@@ -175,7 +179,7 @@ fn end_abandoned(state: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{list, remove_tree, sweep};
+    use super::{State, list, remove_tree, sweep};
     use crate::owner::Owner;
     use crate::sandbox::plan::Kind;
     use std::fs::{self, Permissions};
@@ -192,6 +196,15 @@ mod tests {
         remove_tree(&folder).unwrap();
         assert!(!folder.exists());
         remove_tree(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_layer_that_is_gone_meanwhile_is_no_error() {
+        let scratch = tempfile::tempdir().unwrap();
+        let state = State::make(scratch.path()).unwrap();
+        let lowers = [scratch.path().join("gone"), scratch.path().to_path_buf()];
+        state.prepare(&lowers, false).unwrap();
+        assert!(state.layout().upper(0).is_dir() && state.layout().work(1).is_dir());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) enum Step {
     Overlay { lower: CString, target: CString, data: CString, needed: bool },
     /// A folder or file of the host with everything mounted below it.
     Bind { source: CString, target: CString },
-    /// The same, for reading only.
+    /// The same, for reading only; nothing where it is gone meanwhile.
     BindReadOnly { source: CString, target: CString },
     /// A folder in the new root.
     Folder { path: CString, mode: u32 },
@@ -54,7 +54,8 @@ pub(crate) enum Outcome {
 }
 
 impl Step {
-    /// Does it. An overlay is taken as far as it goes; every other refusal is an error.
+    /// Does it. An overlay is taken as far as it goes, and what was removed from the host since it was
+    /// looked at is left out; every other refusal is an error.
     pub(crate) fn run(&self) -> Result<Outcome> {
         match self {
             Self::Private => {
@@ -70,7 +71,10 @@ impl Step {
             Self::Bind { source, target } => {
                 mount_bind_recursive(source.as_c_str(), target.as_c_str())
             }
-            Self::BindReadOnly { source, target } => bind_read_only(source, target),
+            Self::BindReadOnly { source, target } => match bind_read_only(source, target) {
+                Err(Errno::NOENT) => return Ok(Outcome::LeftOut(Errno::NOENT)),
+                bound => bound,
+            },
             Self::Folder { path, mode } => {
                 rustix::fs::mkdir(path.as_c_str(), Mode::from_raw_mode(*mode))
             }
@@ -159,5 +163,27 @@ trait Shown {
 impl Shown for CString {
     fn display(&self) -> std::borrow::Cow<'_, str> {
         self.to_string_lossy()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, Outcome, Step, path};
+
+    #[test]
+    fn what_is_gone_from_the_host_is_left_out() {
+        if !crate::sandbox::state::may_mount().unwrap() {
+            return culprit_testkit::skip(
+                "what_is_gone_from_the_host_is_left_out",
+                "the right to mount (CAP_SYS_ADMIN)",
+            );
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (source, target) = (folder.path().join("gone"), folder.path().to_path_buf());
+        let step = Step::BindReadOnly {
+            source: path(&source).unwrap(),
+            target: path(&target).unwrap(),
+        };
+        assert_eq!(step.run(), Ok(Outcome::LeftOut(Errno::NOENT)));
     }
 }
