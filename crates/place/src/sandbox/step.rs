@@ -180,10 +180,8 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let (source, target) = (folder.path().join("gone"), folder.path().to_path_buf());
-        let step = Step::BindReadOnly {
-            source: path(&source).unwrap(),
-            target: path(&target).unwrap(),
-        };
+        let step =
+            Step::BindReadOnly { source: path(&source).unwrap(), target: path(&target).unwrap() };
         assert_eq!(step.run(), Ok(Outcome::LeftOut(Errno::NOENT)));
     }
 }

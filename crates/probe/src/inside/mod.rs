@@ -27,7 +27,7 @@ pub use child::{Child, Peer, fork_and_exit};
 pub use cpu::{stay_on, this_cpu};
 pub use folder::Folder;
 pub use io::{bytes_read, bytes_written};
-pub use usage::{Clock, Meter, Usage, process_cpu_ns, thread_cpu_ns};
+pub use usage::{Clock, Laps, Meter, Usage, process_cpu_ns, thread_cpu_ns};
 
 use crate::probes;
 

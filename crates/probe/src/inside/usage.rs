@@ -1,5 +1,7 @@
 //! What a stretch of work used: wall time, CPU time, waits for a CPU, switches, faults.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -108,11 +110,58 @@ impl Meter {
     }
 }
 
+/// Times operations that follow each other, without the time in which this thread was ready and other
+/// threads had the CPUs. Behind a busy program that is up to a tick of the kernel (4 ms) for each wait:
+/// many times what a disk takes, and no property of the place.
+#[derive(Debug)]
+pub struct Laps {
+    /// When the operation began.
+    begun: u64,
+    /// What the kernel says of this thread; none where it does not tell.
+    queue: Option<File>,
+    /// Time in the run queue when it was last read, ns.
+    queued: u64,
+}
+
+/// The kernel is asked about operations from this length on: asking takes a microsecond, and the wait
+/// behind a busy program is most of a tick.
+const MAY_HAVE_QUEUED_NS: u64 = 200_000;
+
+impl Laps {
+    /// The first operation begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        let queue = File::open(SCHEDSTAT).ok();
+        let queued = queue.as_ref().and_then(run_queue_of).unwrap_or(0);
+        Self { begun: Clock::now(), queue, queued }
+    }
+
+    /// The next operation begins now.
+    pub fn begin(&mut self) {
+        self.begun = Clock::now();
+    }
+
+    /// What the operation took that ends now, ns; the next one begins.
+    pub fn lap(&mut self) -> u64 {
+        let now = Clock::now();
+        let took = now - self.begun;
+        self.begun = now;
+        if took < MAY_HAVE_QUEUED_NS {
+            return took;
+        }
+        let Some(queued) = self.queue.as_ref().and_then(run_queue_of) else { return took };
+        let waited = queued.saturating_sub(std::mem::replace(&mut self.queued, queued));
+        // The question is no operation's time.
+        self.begin();
+        took.saturating_sub(waited)
+    }
+}
+
 fn so_far() -> Usage {
     let used = thread_usage();
     let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
     Usage {
-        run_queue_ns: run_queue_ns().unwrap_or(0),
+        run_queue_ns: File::open(SCHEDSTAT).ok().as_ref().and_then(run_queue_of).unwrap_or(0),
         voluntary_switches: count(used.ru_nvcsw),
         involuntary_switches: count(used.ru_nivcsw),
         minor_faults: count(used.ru_minflt),
@@ -132,14 +181,52 @@ fn thread_usage() -> libc::rusage {
     used
 }
 
-fn run_queue_ns() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+/// CPU time, time in the run queue and turns on a CPU of the thread that opens it.
+const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
+
+/// Time in the run queue so far, ns.
+fn run_queue_of(schedstat: &File) -> Option<u64> {
+    let mut bytes = [0; 96];
+    let length = schedstat.read_at(&mut bytes, 0).ok()?;
+    let text = std::str::from_utf8(bytes.get(..length)?).ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another thread keeps the CPU of this one busy: what a sleep takes beyond its time is then a
+    /// wait for that CPU.
+    #[test]
+    fn laps_leave_out_waits_for_a_cpu() {
+        const SLEEP: Duration = Duration::from_millis(1);
+        if run_queue_of(&File::open(SCHEDSTAT).unwrap()).is_none() {
+            return culprit_testkit::skip("laps_leave_out_waits_for_a_cpu", "schedstat");
+        }
+        let cpu = crate::inside::this_cpu();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                crate::inside::stay_on(cpu);
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            crate::inside::stay_on(cpu);
+            let (meter, mut laps, mut told, mut took) = (Meter::start(), Laps::start(), 0, 0);
+            for _ in 0..50 {
+                let begun = Clock::now();
+                std::thread::sleep(SLEEP);
+                took += Clock::now() - begun;
+                told += laps.lap();
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            let queued = meter.stop().run_queue_ns;
+            assert!(told + queued >= took, "nothing else is left out: {told} {queued} {took}");
+            assert!(told < took, "waits for the CPU are left out: {told} {took}");
+        });
+    }
 
     #[test]
     fn a_meter_sees_work_and_sleep_apart() {

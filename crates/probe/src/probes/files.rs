@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::histogram::Histogram;
-use crate::inside::{Clock, Fault, Here, Meter, Task, stopped, thread_cpu_ns};
+use crate::inside::{Clock, Fault, Here, Laps, Meter, Task, stopped, thread_cpu_ns};
 use crate::metric::{Metric, Part, Unit};
 use crate::probe::Probe;
 use crate::probes::durable::{self, Durable};
@@ -195,7 +195,7 @@ pub(crate) struct Told {
     operation: Operation,
     /// CPU time of one.
     cpu_ns: f64,
-    /// Wall time of the middle one.
+    /// Wall time of the middle one without waits for a CPU.
     p50_ns: Option<f64>,
 }
 
@@ -322,14 +322,13 @@ fn each<T: Named>(
 ) -> std::result::Result<Told, Fault> {
     let mut walls = Histogram::with_room();
     let mut groups = Vec::with_capacity(all.len().div_ceil(GROUP));
+    let mut laps = Laps::start();
     for group in all.chunks(GROUP).take_while(|_| !stopped()) {
         let cpu = thread_cpu_ns();
-        let mut begun = Clock::now();
+        laps.begin();
         for one in group {
             act(one).map_err(|error| Fault::io(doing, &folder.join(one.name()), &error))?;
-            let now = Clock::now();
-            walls.record(now - begun);
-            begun = now;
+            walls.record(laps.lap());
         }
         groups.push((thread_cpu_ns() - cpu) as f64 / group.len() as f64);
     }
@@ -366,11 +365,12 @@ impl Named for (&String, &String) {
 fn list(folder: &Path, expected: u32) -> std::result::Result<Told, Fault> {
     let failed = |error: std::io::Error| Fault::io("list", folder, &error);
     let mut walls = Histogram::with_room();
-    let mut passes = Vec::new();
+    let (mut passes, mut laps) = (Vec::new(), Laps::start());
     for _ in 0..LISTS {
-        let (cpu, begun) = (thread_cpu_ns(), Clock::now());
+        let cpu = thread_cpu_ns();
+        laps.begin();
         let seen = fs::read_dir(folder).map_err(failed)?.count();
-        walls.record((Clock::now() - begun) / u64::from(expected.max(1)));
+        walls.record(laps.lap() / u64::from(expected.max(1)));
         passes.push((thread_cpu_ns() - cpu) as f64 / f64::from(expected.max(1)));
         if seen != expected as usize {
             return Err(Fault::new(format!(
@@ -426,7 +426,7 @@ fn batch(folder: &Path, records: u32) -> std::result::Result<Told, Fault> {
     Ok(Told {
         operation: Operation::Batch,
         cpu_ns: each(used.cpu_ns),
-        p50_ns: Some(each(used.wall_ns)),
+        p50_ns: Some(each(used.wall_ns.saturating_sub(used.run_queue_ns))),
     })
 }
 
