@@ -208,12 +208,12 @@ mod tests {
         let over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                crate::inside::stay_on(cpu);
+                assert!(crate::inside::stay_on(cpu));
                 while !over.load(std::sync::atomic::Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
-            crate::inside::stay_on(cpu);
+            assert!(crate::inside::stay_on(cpu));
             let (meter, mut laps, mut told, mut took) = (Meter::start(), Laps::start(), 0, 0);
             for _ in 0..50 {
                 let begun = Clock::now();
