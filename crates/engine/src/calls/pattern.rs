@@ -108,7 +108,7 @@ impl Patterns {
     }
 
     /// As [`Patterns::any`], for a name and the same with its module's path.
-    pub(super) fn any_of(&self, name: &str, long: Option<&str>) -> bool {
+    pub(crate) fn any_of(&self, name: &str, long: Option<&str>) -> bool {
         self.0.iter().any(|pattern| pattern.fits(name, long))
     }
 

@@ -1,0 +1,244 @@
+//! Whose code a frame is: the program's own, a library's or the runtime's and system's.
+//!
+//! Findings and comparisons point at the nearest frame of the program's own code, because that is
+//! what its author can change. What counts as own follows from paths, modules and packages, never from
+//! a program's name; docs/filters.md has the rule for users ("What counts as the program's own code").
+//! `--own` replaces it.
+//!
+//! ```text
+//! stack, root first     _start   main   numpy.dot   _PyEval_Eval   load_rows   pysleep   do_nanosleep
+//! origin                runtime  own    library     runtime        own         runtime   runtime
+//! pointed at                                                       ^^^^^^^^^
+//! ```
+//!
+//! Frames are judged once each, stacks from callers to what they call: linear in both.
+
+mod functions;
+mod paths;
+mod source;
+
+use std::collections::BTreeSet;
+
+use culprit_model::{Frame, FrameId, Module, Recording, StackId};
+
+use crate::calls::Patterns;
+
+pub use source::{SourceFunction, java_method};
+
+/// Whose a script is that a runtime runs, by where it lies; none for other modules.
+#[must_use]
+pub fn script_origin(module: &Module) -> Option<CodeOrigin> {
+    paths::is_script(&module.path).then(|| paths::of_script(&module.path))
+}
+
+/// The function of a frame as its source has it.
+#[must_use]
+pub fn source_function(recording: &Recording, frame: FrameId) -> SourceFunction<'_> {
+    let frame = recording.frame(frame);
+    let module = frame.module.map_or("", |module| recording.module(module).name.as_str());
+    SourceFunction::new(frame, module)
+}
+
+/// A frame's function without a line, the same for all of its frames: `module!function`; generated
+/// code has its source's name, and its file where that is known.
+#[must_use]
+pub fn function_name(recording: &Recording, frame: FrameId) -> String {
+    let of = recording.frame(frame);
+    let module = of.module.map(|module| recording.module(module));
+    if !module.is_some_and(|module| module.name.as_str() == source::GENERATED) {
+        return recording.frame_name(frame);
+    }
+    let found = source_function(recording, frame);
+    match (found.file, found.name == of.function.as_str()) {
+        (Some(file), _) => format!("{} {}", found.name, paths::base_name(file)),
+        (None, false) => found.name.into_owned(),
+        (None, true) => recording.frame_name(frame),
+    }
+}
+
+/// A frame's function as texts name it: `load_config app.py:31` where its line is known, else as
+/// [`function_name`].
+#[must_use]
+pub fn function_label(recording: &Recording, frame: FrameId) -> String {
+    let with_line = source_function(recording, frame).with_line();
+    with_line.unwrap_or_else(|| function_name(recording, frame))
+}
+
+/// Whose code a frame is; what is nearer to the program's author is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum CodeOrigin {
+    /// The kernel's, the system's libraries', or a language runtime's native code.
+    #[default]
+    Runtime,
+    /// A standard library's or a package's that others wrote.
+    Library,
+    /// The program's own.
+    Own,
+}
+
+/// Whose code every frame of a recording is, and where each stack points.
+#[derive(Debug, Clone, Default)]
+pub struct OwnCode {
+    origins: Vec<CodeOrigin>,
+    /// The innermost frame of the best origin; none where only the runtime's are on the stack.
+    nearest: Vec<Option<FrameId>>,
+}
+
+impl OwnCode {
+    /// Judges every frame. Patterns replace the rule where there are any: what they match, in the
+    /// language of docs/filters.md, is own, and nothing else.
+    #[must_use]
+    pub fn new(recording: &Recording, patterns: &Patterns) -> Self {
+        let rule = Rule::new(recording);
+        let frames = 0..recording.frames.len();
+        let judged = frames.map(|at| {
+            let id = FrameId::from_index(at);
+            let by_rule = rule.of_frame(recording.frame(id));
+            match patterns.is_empty() {
+                true => by_rule,
+                false if is_matched(recording, patterns, id) => CodeOrigin::Own,
+                false => by_rule.min(CodeOrigin::Library),
+            }
+        });
+        let mut own = Self { origins: judged.collect(), nearest: Vec::new() };
+        own.nearest.reserve_exact(recording.stacks.len());
+        for node in &recording.stacks {
+            // Callers stand before what they call.
+            let above = node.parent.and_then(|parent| own.nearest(Some(parent)));
+            let named = recording.frame(node.frame).function.as_str() != "?";
+            let points = named && own.origin(node.frame) > CodeOrigin::Runtime;
+            let better = above.is_none_or(|above| own.origin(node.frame) >= own.origin(above));
+            own.nearest.push(if points && better { Some(node.frame) } else { above });
+        }
+        own
+    }
+
+    /// Whose code a frame is.
+    #[must_use]
+    pub fn origin(&self, frame: FrameId) -> CodeOrigin {
+        self.origins.get(frame.index()).copied().unwrap_or_default()
+    }
+
+    /// The innermost frame of a stack that is the program's own, else a library's; none where only the
+    /// runtime and the system are on it. Frames without a name do not count.
+    #[must_use]
+    pub fn nearest(&self, stack: Option<StackId>) -> Option<FrameId> {
+        self.nearest.get(stack?.index()).copied().flatten()
+    }
+
+    /// Where to point for a stack of which `picked` was chosen for another reason: there, unless a
+    /// frame nearer to the program's author is on the stack.
+    #[must_use]
+    pub fn pointed(&self, stack: Option<StackId>, picked: Option<FrameId>) -> Option<FrameId> {
+        let nearest = self.nearest(stack);
+        let better = |picked: FrameId| {
+            nearest.is_some_and(|nearest| self.origin(nearest) > self.origin(picked))
+        };
+        match picked {
+            Some(picked) if !better(picked) => Some(picked),
+            _ => nearest.or(picked),
+        }
+    }
+}
+
+fn is_matched(recording: &Recording, patterns: &Patterns, id: FrameId) -> bool {
+    let frame = recording.frame(id);
+    let path = frame.module.map(|module| &recording.module(module).path);
+    let long = path.map(|path| format!("{path}!{}", frame.function));
+    patterns.any_of(&recording.frame_name(id), long.as_deref())
+}
+
+/// What the rule knows of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ModuleKind {
+    /// All of it is one origin's.
+    All(CodeOrigin),
+    /// Native code of the program, into which compilers put that of libraries; from Go or not.
+    Native { go: bool },
+    /// Code that a runtime generated.
+    Generated,
+}
+
+/// The rule for one recording.
+struct Rule {
+    modules: Vec<ModuleKind>,
+}
+
+impl Rule {
+    fn new(recording: &Recording) -> Self {
+        let programs: BTreeSet<&str> =
+            recording.processes.iter().map(|process| paths::plain(&process.exe)).collect();
+        let mut kinds: Vec<ModuleKind> =
+            recording.modules.iter().map(|module| module_kind(module, &programs)).collect();
+        for frame in &recording.frames {
+            // Every program of Go has its runtime in itself.
+            let from_go = frame.function.starts_with("runtime.");
+            let kind = frame.module.and_then(|module| kinds.get_mut(module.index()));
+            if let Some(ModuleKind::Native { go }) = kind.filter(|_| from_go) {
+                *go = true;
+            }
+        }
+        Self { modules: kinds }
+    }
+
+    fn of_frame(&self, frame: &Frame) -> CodeOrigin {
+        let Some(kind) = frame.module.and_then(|module| self.modules.get(module.index())) else {
+            // Imports without modules: only the function's name tells.
+            return match source::managed(&frame.function) {
+                Some(found) => functions::of_managed(found),
+                None => functions::of_native(&frame.function, frame.file.as_deref(), false),
+            };
+        };
+        match *kind {
+            ModuleKind::All(origin) => origin,
+            ModuleKind::Native { go } => {
+                functions::of_native(&frame.function, frame.file.as_deref(), go)
+            }
+            ModuleKind::Generated => match source::managed(&frame.function) {
+                Some(found) => functions::of_managed(found),
+                None => CodeOrigin::Runtime,
+            },
+        }
+    }
+}
+
+/// What a module is; `programs` are the executables of the recorded processes.
+fn module_kind(module: &Module, programs: &BTreeSet<&str>) -> ModuleKind {
+    let (name, path) = (module.name.as_str(), paths::plain(&module.path));
+    if name == source::GENERATED {
+        return ModuleKind::Generated;
+    }
+    if name.starts_with('[') || path.ends_with(".ko") {
+        return ModuleKind::All(CodeOrigin::Runtime);
+    }
+    if paths::is_script(path) {
+        return ModuleKind::All(paths::of_script(path));
+    }
+    if path.ends_with(".dll") {
+        let by_path = if paths::is_package(path) { CodeOrigin::Library } else { CodeOrigin::Own };
+        return ModuleKind::All(by_path.min(paths::of_assembly(paths::base_name(path))));
+    }
+    if paths::is_runtime(paths::base_name(path)) {
+        return ModuleKind::All(CodeOrigin::Runtime);
+    }
+    if programs.contains(path) {
+        return ModuleKind::Native { go: false };
+    }
+    native_library(path)
+}
+
+/// What a native module is that no process was started from.
+fn native_library(path: &str) -> ModuleKind {
+    if paths::is_package(path) || path.starts_with("/usr/local/lib") {
+        return ModuleKind::All(CodeOrigin::Library);
+    }
+    let name = paths::base_name(path);
+    let bare = !path.contains('/') && name.starts_with("lib") && name.contains(".so");
+    if paths::is_system(path) || paths::is_system_module(name) || bare {
+        return ModuleKind::All(CodeOrigin::Runtime);
+    }
+    ModuleKind::Native { go: false }
+}
+
+#[cfg(test)]
+mod tests;
