@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::STACK_LOST;
+use culprit_engine::own::function_name;
 use culprit_model::{Cause, Nanos, Text};
 
 use crate::evidence::{Doing, Evidence, SegmentId};
@@ -30,8 +31,12 @@ pub(crate) fn of<'s>(
     let mut parts = Parts::new();
     for (Doing { cause, stack }, (id, time)) in sums {
         let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);
-        let frame = evidence.stacks.user(stack).or_else(leaf);
-        let function = frame.map_or_else(|| Text::from(STACK_LOST), |f| evidence.name(Some(f)));
+        // As the comparison names its rows.
+        let frame = evidence.own.pointed(stack, evidence.stacks.user(stack).or_else(leaf));
+        let function = frame.map_or_else(
+            || Text::from(STACK_LOST),
+            |frame| function_name(evidence.recording, frame).into(),
+        );
         *parts.entry((cause, function)).or_default().entry(id).or_default() += time;
     }
     parts

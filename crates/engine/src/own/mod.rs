@@ -45,14 +45,14 @@ pub fn source_function(recording: &Recording, frame: FrameId) -> SourceFunction<
 pub fn function_name(recording: &Recording, frame: FrameId) -> String {
     let of = recording.frame(frame);
     let module = of.module.map(|module| recording.module(module));
-    if !module.is_some_and(|module| module.name.as_str() == source::GENERATED) {
+    let is_generated = module.is_some_and(|module| module.name.as_str() == source::GENERATED);
+    if !is_generated || source::managed(&of.function).is_none() {
         return recording.frame_name(frame);
     }
     let found = source_function(recording, frame);
-    match (found.file, found.name == of.function.as_str()) {
-        (Some(file), _) => format!("{} {}", found.name, paths::base_name(file)),
-        (None, false) => found.name.into_owned(),
-        (None, true) => recording.frame_name(frame),
+    match found.file {
+        Some(file) => format!("{} {}", found.name, paths::base_name(file)),
+        None => found.name.into_owned(),
     }
 }
 

@@ -224,3 +224,22 @@ fn a_pick_stays_where_nothing_is_nearer_to_the_author() {
     assert_eq!(own.pointed(leaf, None), frame(1));
     assert_eq!(own.pointed(None, frame(2)), frame(2));
 }
+
+#[test]
+fn texts_name_a_function_by_its_source() {
+    let frames =
+        ["/app/app!parse", "[jit]!JS:*f /app/a.js:2:3", "[jit]!shop.Orders.parse", "[jit]!?"];
+    let mut recording = recording(&[], &frames);
+    let names = |recording: &Recording| {
+        let all = (0..frames.len()).map(FrameId::from_index);
+        all.map(|frame| (function_name(recording, frame), function_label(recording, frame)))
+            .map(|(name, label)| format!("{name} / {label}"))
+            .collect::<Vec<_>>()
+    };
+    let expected =
+        ["app!parse / app!parse", "f a.js / f a.js:2", "shop.Orders.parse / shop.Orders.parse"];
+    assert_eq!(names(&recording)[..3], expected);
+    assert_eq!(names(&recording)[3], "[jit]!? / [jit]!?");
+    (recording.frames[0].file, recording.frames[0].line) = (Some("/src/parse.c".into()), Some(9));
+    assert_eq!(names(&recording)[0], "app!parse / parse parse.c:9");
+}

@@ -26,6 +26,7 @@ pub(crate) mod stacks;
 pub(crate) mod visits;
 pub(crate) mod work;
 
+use culprit_engine::own::OwnCode;
 use culprit_engine::wakers::Lives;
 use culprit_model::{
     Cause, FrameId, Instruction, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time,
@@ -58,6 +59,8 @@ use crate::side_by_side;
 pub(crate) struct Evidence<'a> {
     /// The recording.
     pub(crate) recording: &'a Recording,
+    /// Whose code its frames are.
+    pub(crate) own: OwnCode,
     /// What its stacks tell.
     pub(crate) stacks: Stacks,
     /// What library code they are in.
@@ -131,12 +134,13 @@ impl<'a> Evidence<'a> {
     /// Computes everything; n log n in intervals.
     pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
         let work = WorkOfAll::of(recording);
-        let ((chores, managed, sums_apart), chained) = side_by_side::both(
+        let ((own, chores, managed, sums_apart), chained) = side_by_side::both(
             || {
                 work.find_out();
+                let own = OwnCode::new(recording, &options.own);
                 let chores = Chores::of(recording);
                 let managed = Managed::of(recording, &chores);
-                (chores, managed, Apart::of(recording))
+                (own, chores, managed, Apart::of(recording))
             },
             || Chained::of(recording, options, &work),
         );
@@ -146,6 +150,7 @@ impl<'a> Evidence<'a> {
         let names = frames.map(|f| Text::from(recording.frame_name(f))).collect();
         let mut evidence = Self {
             recording,
+            own,
             stacks,
             chores,
             chore_time,
