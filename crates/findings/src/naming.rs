@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_engine::own::{CodeOrigin, function_label, function_name};
+use culprit_engine::own::{CodeOrigin, function_label};
 use culprit_model::{FrameId, Nanos, StackId, Text};
 use rustc_hash::FxHashMap;
 
@@ -55,7 +55,7 @@ impl Aim {
     /// The name by which places of such frames are told apart.
     pub(crate) fn name(self, evidence: &Evidence<'_>, frame: Option<FrameId>) -> Text {
         match (self, frame) {
-            (Self::Own, Some(frame)) => function_name(evidence.recording, frame).into(),
+            (Self::Own, Some(frame)) => evidence.shown_name(frame),
             _ => evidence.name(frame),
         }
     }
@@ -79,6 +79,7 @@ impl Naming {
             texts.into_iter().flat_map(|text| quoted(text)).map(Text::from).collect();
         wanted.sort_unstable();
         wanted.dedup();
+        wanted.retain(|name| evidence.is_function(name));
         let mut naming = Self::default();
         if wanted.is_empty() {
             return naming;
@@ -101,7 +102,7 @@ impl Naming {
         for ((picked, instead), time) in sorted {
             let name = evidence.name(Some(*picked));
             if wanted.binary_search(&name).is_ok() {
-                let by = function_name(evidence.recording, *instead).into();
+                let by = evidence.shown_name(*instead);
                 found.entry(name).or_default().entry(by).or_default().add(*instead, *time);
             }
         }
@@ -130,7 +131,7 @@ impl Naming {
 /// A function as a text names it. Lines of the system's and of runtimes' code tell nobody anything.
 fn label(evidence: &Evidence<'_>, frame: FrameId) -> String {
     match evidence.own.origin(frame) {
-        CodeOrigin::Runtime => function_name(evidence.recording, frame),
+        CodeOrigin::Runtime => evidence.shown_name(frame).to_string(),
         CodeOrigin::Library | CodeOrigin::Own => function_label(evidence.recording, frame),
     }
 }

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::STACK_LOST;
-use culprit_engine::own::function_name;
 use culprit_model::{Cause, Nanos, Text};
 
 use crate::evidence::{Doing, Evidence, SegmentId};
@@ -33,10 +32,8 @@ pub(crate) fn of<'s>(
         let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);
         // As the comparison names its rows.
         let frame = evidence.own.pointed(stack, evidence.stacks.user(stack).or_else(leaf));
-        let function = frame.map_or_else(
-            || Text::from(STACK_LOST),
-            |frame| function_name(evidence.recording, frame).into(),
-        );
+        let function =
+            frame.map_or_else(|| Text::from(STACK_LOST), |frame| evidence.shown_name(frame));
         *parts.entry((cause, function)).or_default().entry(id).or_default() += time;
     }
     parts

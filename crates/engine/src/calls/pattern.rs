@@ -15,6 +15,8 @@
 //! PerfView, with quotes added and `%` widened, so that `{%}!` names `libstdc++.so.6`,
 //! `ld-linux-x86-64.so.2` and `[kernel]` whole.
 
+use std::fmt;
+
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::error::FilterError;
@@ -115,6 +117,14 @@ impl Patterns {
     /// The patterns in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Pattern> {
         self.0.iter()
+    }
+}
+
+impl fmt::Display for Patterns {
+    /// The list as it can be typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<&str> = self.0.iter().map(Pattern::text).collect();
+        f.write_str(&texts.join(";"))
     }
 }
 

@@ -1,5 +1,5 @@
 //! Whose a function of a program's own module is: compilers put code of standard libraries into
-//! programs, and only its name or its source file tells.
+//! programs, and its name tells where its source file does not.
 
 use super::CodeOrigin;
 use super::paths;
@@ -110,12 +110,9 @@ pub(super) fn of_class(name: &str) -> CodeOrigin {
 }
 
 /// Whose a native function of a program's own module is; `go` where the module was compiled from Go.
-pub(super) fn of_native(function: &str, file: Option<&str>, go: bool) -> CodeOrigin {
+pub(super) fn of_native(function: &str, go: bool) -> CodeOrigin {
     if START.contains(&function) {
         return CodeOrigin::Runtime;
-    }
-    if file.is_some_and(paths::is_library_source) {
-        return CodeOrigin::Library;
     }
     let library = if go { is_go(function) } else { is_cpp(function) || is_rust(function) };
     match (library, is_reserved(function)) {
@@ -207,22 +204,7 @@ mod tests {
             ("golang.org/x/text/cases.lower", true, Library),
             ("time.part.0", false, Own),
         ] {
-            assert_eq!(of_native(function, None, go), expected, "{function}");
-        }
-    }
-
-    #[test]
-    fn a_source_file_tells_what_a_name_does_not() {
-        for (file, expected) in [
-            ("/root/.cargo/registry/src/index-1/regex-1.9/src/lib.rs", CodeOrigin::Library),
-            ("/rustc/ab12/library/core/src/iter/range.rs", CodeOrigin::Library),
-            ("/root/go/pkg/mod/example.org/x@v1.2.3/y.go", CodeOrigin::Library),
-            ("example.org/x@v1.2.3/y.go", CodeOrigin::Library),
-            ("/usr/include/c++/12/bits/hashtable.h", CodeOrigin::Library),
-            ("/build/shop/src/orders.rs", CodeOrigin::Own),
-            ("orders.c", CodeOrigin::Own),
-        ] {
-            assert_eq!(of_native("step", Some(file), false), expected, "{file}");
+            assert_eq!(of_native(function, go), expected, "{function}");
         }
     }
 }

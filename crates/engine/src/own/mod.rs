@@ -17,7 +17,7 @@ mod functions;
 mod paths;
 mod source;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Frame, FrameId, Module, Recording, StackId};
 
@@ -29,6 +29,12 @@ pub use source::{SourceFunction, java_method};
 #[must_use]
 pub fn script_origin(module: &Module) -> Option<CodeOrigin> {
     paths::is_script(&module.path).then(|| paths::of_script(&module.path))
+}
+
+/// True for the module of code that a runtime generates.
+#[must_use]
+pub fn is_generated(module: &Module) -> bool {
+    module.name.as_str() == source::GENERATED
 }
 
 /// The function of a frame as its source has it.
@@ -45,8 +51,7 @@ pub fn source_function(recording: &Recording, frame: FrameId) -> SourceFunction<
 pub fn function_name(recording: &Recording, frame: FrameId) -> String {
     let of = recording.frame(frame);
     let module = of.module.map(|module| recording.module(module));
-    let is_generated = module.is_some_and(|module| module.name.as_str() == source::GENERATED);
-    if !is_generated || source::managed(&of.function).is_none() {
+    if !module.is_some_and(is_generated) || source::managed(&of.function).is_none() {
         return recording.frame_name(frame);
     }
     let found = source_function(recording, frame);
@@ -119,6 +124,19 @@ impl OwnCode {
         self.origins.get(frame.index()).copied().unwrap_or_default()
     }
 
+    /// Whose code each function name of a recording is, `module!function` as views show it; the
+    /// nearest to the program's author where several functions have one name.
+    #[must_use]
+    pub fn by_name(&self, recording: &Recording) -> BTreeMap<String, CodeOrigin> {
+        let mut names: BTreeMap<String, CodeOrigin> = BTreeMap::new();
+        for at in 0..recording.frames.len() {
+            let frame = FrameId::from_index(at);
+            let origin = names.entry(recording.frame_name(frame)).or_default();
+            *origin = self.origin(frame).max(*origin);
+        }
+        names
+    }
+
     /// The innermost frame of a stack that is the program's own, else a library's; none where only the
     /// runtime and the system are on it. Frames without a name do not count.
     #[must_use]
@@ -160,12 +178,14 @@ enum ModuleKind {
 }
 
 /// The rule for one recording.
-struct Rule {
+struct Rule<'r> {
     modules: Vec<ModuleKind>,
+    /// Source files of libraries, judged once each.
+    library_files: BTreeSet<&'r str>,
 }
 
-impl Rule {
-    fn new(recording: &Recording) -> Self {
+impl<'r> Rule<'r> {
+    fn new(recording: &'r Recording) -> Self {
         let programs: BTreeSet<&str> =
             recording.processes.iter().map(|process| paths::plain(&process.exe)).collect();
         let mut kinds: Vec<ModuleKind> =
@@ -178,27 +198,32 @@ impl Rule {
                 *go = true;
             }
         }
-        Self { modules: kinds }
+        let files: BTreeSet<&str> =
+            recording.frames.iter().filter_map(|frame| frame.file.as_deref()).collect();
+        let library_files = files.into_iter().filter(|file| paths::is_library_source(file));
+        Self { modules: kinds, library_files: library_files.collect() }
     }
 
     fn of_frame(&self, frame: &Frame) -> CodeOrigin {
-        let Some(kind) = frame.module.and_then(|module| self.modules.get(module.index())) else {
-            // Imports without modules: only the function's name tells.
-            return match source::managed(&frame.function) {
-                Some(found) => functions::of_managed(found),
-                None => functions::of_native(&frame.function, frame.file.as_deref(), false),
-            };
-        };
-        match *kind {
-            ModuleKind::All(origin) => origin,
-            ModuleKind::Native { go } => {
-                functions::of_native(&frame.function, frame.file.as_deref(), go)
+        let kind = frame.module.and_then(|module| self.modules.get(module.index()));
+        match kind {
+            Some(ModuleKind::All(origin)) => *origin,
+            Some(ModuleKind::Native { go }) => self.of_native(frame, *go),
+            Some(ModuleKind::Generated) => {
+                source::managed(&frame.function).map_or(CodeOrigin::Runtime, functions::of_managed)
             }
-            ModuleKind::Generated => match source::managed(&frame.function) {
+            // Imports without modules: only the function's name tells.
+            None => match source::managed(&frame.function) {
                 Some(found) => functions::of_managed(found),
-                None => CodeOrigin::Runtime,
+                None => self.of_native(frame, false),
             },
         }
+    }
+
+    fn of_native(&self, frame: &Frame, go: bool) -> CodeOrigin {
+        let in_library =
+            frame.file.as_deref().is_some_and(|file| self.library_files.contains(file));
+        if in_library { CodeOrigin::Library } else { functions::of_native(&frame.function, go) }
     }
 }
 

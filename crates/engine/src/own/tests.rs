@@ -243,3 +243,22 @@ fn texts_name_a_function_by_its_source() {
     (recording.frames[0].file, recording.frames[0].line) = (Some("/src/parse.c".into()), Some(9));
     assert_eq!(names(&recording)[0], "app!parse / parse parse.c:9");
 }
+
+#[test]
+fn a_source_file_tells_what_a_name_does_not() {
+    for (file, expected) in [
+        ("/root/.cargo/registry/src/index-1/regex-1.9/src/lib.rs", Library),
+        ("/rustc/ab12/library/core/src/iter/range.rs", Library),
+        ("/root/go/pkg/mod/example.org/x@v1.2.3/y.go", Library),
+        ("example.org/x@v1.2.3/y.go", Library),
+        ("/usr/include/c++/12/bits/hashtable.h", Library),
+        ("/build/shop/src/orders.rs", Own),
+        ("internal/orders.go", Own),
+        ("orders.c", Own),
+    ] {
+        let mut recording = recording(&["/app/app"], &["/app/app!step"]);
+        recording.frames[0].file = Some(file.into());
+        let own = OwnCode::new(&recording, &Patterns::default());
+        assert_eq!(own.origin(FrameId(0)), expected, "{file}");
+    }
+}
