@@ -9,7 +9,7 @@
 //! finding   idle for 700 ms of 750 ms: `wait_for_peer app.py:31` in app waits for a timer
 //! ```
 //!
-//! A function that a finding is about keeps its name ([`Aim::of`]).
+//! A function that a finding is about keeps its name ([`Aim::at`]).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) enum Aim {
 impl Aim {
     /// What texts of a finding at a site name. A kind of work, or where work is done, is a function's
     /// own; a wait and a call are its caller's, too.
-    fn of(site: Site) -> Self {
+    fn at(site: Site) -> Self {
         match site {
             Site::Owner | Site::Caller | Site::Function(_) => Self::Picked,
             Site::Work | Site::Requester | Site::WaitThenWork | Site::Entry => Self::Own,
@@ -168,7 +168,7 @@ impl Instead {
 
 /// The time of some segments by what a rule looks at for a site.
 fn times_of_work(evidence: &Evidence<'_>, site: Site, held: &[SegmentId]) -> Times {
-    let aim = Aim::of(site);
+    let aim = Aim::at(site);
     let mut times = Times::default();
     let all = evidence.doings.times(&evidence.chain, held);
     for (kind, time) in all.into_iter().enumerate().filter(|(_, time)| *time > Nanos::ZERO) {

@@ -3,7 +3,7 @@
 
 use super::CodeOrigin;
 use super::paths;
-use super::source::Managed;
+use super::source::ManagedName;
 
 /// Where a native program begins and ends before its own code does.
 const START: [&str; 8] = [
@@ -94,23 +94,23 @@ const JVM: [&str; 8] =
     ["java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.", "scala.", "groovy."];
 
 /// Whose a function is that a runtime generated code for.
-pub(super) fn of_managed(found: Managed<'_>) -> CodeOrigin {
+pub(super) fn managed_origin(found: ManagedName<'_>) -> CodeOrigin {
     match found {
-        Managed::Script { path: Some(path), .. } => paths::of_script(path),
-        Managed::Script { path: None, .. } => CodeOrigin::Own,
-        Managed::Method { assembly: Some(assembly), .. } => paths::of_assembly(assembly),
-        Managed::Method { name, assembly: None } => of_class(name),
+        ManagedName::Script { path: Some(path), .. } => paths::script_origin(path),
+        ManagedName::Script { path: None, .. } => CodeOrigin::Own,
+        ManagedName::Method { assembly: Some(assembly), .. } => paths::assembly_origin(assembly),
+        ManagedName::Method { name, assembly: None } => class_origin(name),
     }
 }
 
 /// Whose a method is, by its package.
-pub(super) fn of_class(name: &str) -> CodeOrigin {
+pub(super) fn class_origin(name: &str) -> CodeOrigin {
     let library = JVM.iter().any(|package| name.starts_with(package));
     if library { CodeOrigin::Library } else { CodeOrigin::Own }
 }
 
 /// Whose a native function of a program's own module is; `go` where the module was compiled from Go.
-pub(super) fn of_native(function: &str, go: bool) -> CodeOrigin {
+pub(super) fn native_origin(function: &str, go: bool) -> CodeOrigin {
     if START.contains(&function) {
         return CodeOrigin::Runtime;
     }
@@ -204,7 +204,7 @@ mod tests {
             ("golang.org/x/text/cases.lower", true, Library),
             ("time.part.0", false, Own),
         ] {
-            assert_eq!(of_native(function, go), expected, "{function}");
+            assert_eq!(native_origin(function, go), expected, "{function}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub use source::{SourceFunction, java_method};
 /// Whose a script is that a runtime runs, by where it lies; none for other modules.
 #[must_use]
 pub fn script_origin(module: &Module) -> Option<CodeOrigin> {
-    paths::is_script(&module.path).then(|| paths::of_script(&module.path))
+    paths::is_script(&module.path).then(|| paths::script_origin(&module.path))
 }
 
 /// True for the module of code that a runtime generates.
@@ -85,6 +85,8 @@ pub enum CodeOrigin {
 #[derive(Debug, Clone, Default)]
 pub struct OwnCode {
     origins: Vec<CodeOrigin>,
+    /// Whether each frame's function has a name: without one, nobody can look at it.
+    named: Vec<bool>,
     /// The innermost frame of the best origin; none where only the runtime's are on the stack.
     nearest: Vec<Option<FrameId>>,
 }
@@ -94,24 +96,25 @@ impl OwnCode {
     /// language of docs/filters.md, is own, and nothing else.
     #[must_use]
     pub fn new(recording: &Recording, patterns: &Patterns) -> Self {
-        let rule = Rule::new(recording);
+        let rule = OriginRule::new(recording);
         let frames = 0..recording.frames.len();
         let judged = frames.map(|at| {
             let id = FrameId::from_index(at);
-            let by_rule = rule.of_frame(recording.frame(id));
+            let by_rule = rule.frame_origin(recording.frame(id));
             match patterns.is_empty() {
                 true => by_rule,
                 false if is_matched(recording, patterns, id) => CodeOrigin::Own,
                 false => by_rule.min(CodeOrigin::Library),
             }
         });
-        let mut own = Self { origins: judged.collect(), nearest: Vec::new() };
+        let named = recording.frames.iter().map(|frame| frame.function.as_str() != "?");
+        let (origins, named) = (judged.collect(), named.collect());
+        let mut own = Self { origins, named, nearest: Vec::new() };
         own.nearest.reserve_exact(recording.stacks.len());
         for node in &recording.stacks {
             // Callers stand before what they call.
             let above = node.parent.and_then(|parent| own.nearest(Some(parent)));
-            let named = recording.frame(node.frame).function.as_str() != "?";
-            let points = named && own.origin(node.frame) > CodeOrigin::Runtime;
+            let points = own.is_named(node.frame) && own.origin(node.frame) > CodeOrigin::Runtime;
             let better = above.is_none_or(|above| own.origin(node.frame) >= own.origin(above));
             own.nearest.push(if points && better { Some(node.frame) } else { above });
         }
@@ -122,6 +125,10 @@ impl OwnCode {
     #[must_use]
     pub fn origin(&self, frame: FrameId) -> CodeOrigin {
         self.origins.get(frame.index()).copied().unwrap_or_default()
+    }
+
+    fn is_named(&self, frame: FrameId) -> bool {
+        self.named.get(frame.index()).copied().unwrap_or_default()
     }
 
     /// Whose code each function name of a recording is, `module!function` as views show it; the
@@ -150,7 +157,8 @@ impl OwnCode {
     pub fn pointed(&self, stack: Option<StackId>, picked: Option<FrameId>) -> Option<FrameId> {
         let nearest = self.nearest(stack);
         let better = |picked: FrameId| {
-            nearest.is_some_and(|nearest| self.origin(nearest) > self.origin(picked))
+            let nearer = |nearest| self.origin(nearest) > self.origin(picked);
+            nearest.is_some_and(|nearest| nearer(nearest) || !self.is_named(picked))
         };
         match picked {
             Some(picked) if !better(picked) => Some(picked),
@@ -178,13 +186,13 @@ enum ModuleKind {
 }
 
 /// The rule for one recording.
-struct Rule<'r> {
+struct OriginRule<'r> {
     modules: Vec<ModuleKind>,
     /// Source files of libraries, judged once each.
     library_files: BTreeSet<&'r str>,
 }
 
-impl<'r> Rule<'r> {
+impl<'r> OriginRule<'r> {
     fn new(recording: &'r Recording) -> Self {
         let programs: BTreeSet<&str> =
             recording.processes.iter().map(|process| paths::plain(&process.exe)).collect();
@@ -204,26 +212,25 @@ impl<'r> Rule<'r> {
         Self { modules: kinds, library_files: library_files.collect() }
     }
 
-    fn of_frame(&self, frame: &Frame) -> CodeOrigin {
+    fn frame_origin(&self, frame: &Frame) -> CodeOrigin {
         let kind = frame.module.and_then(|module| self.modules.get(module.index()));
         match kind {
             Some(ModuleKind::All(origin)) => *origin,
-            Some(ModuleKind::Native { go }) => self.of_native(frame, *go),
-            Some(ModuleKind::Generated) => {
-                source::managed(&frame.function).map_or(CodeOrigin::Runtime, functions::of_managed)
-            }
+            Some(ModuleKind::Native { go }) => self.native_origin(frame, *go),
+            Some(ModuleKind::Generated) => source::managed(&frame.function)
+                .map_or(CodeOrigin::Runtime, functions::managed_origin),
             // Imports without modules: only the function's name tells.
             None => match source::managed(&frame.function) {
-                Some(found) => functions::of_managed(found),
-                None => self.of_native(frame, false),
+                Some(found) => functions::managed_origin(found),
+                None => self.native_origin(frame, false),
             },
         }
     }
 
-    fn of_native(&self, frame: &Frame, go: bool) -> CodeOrigin {
+    fn native_origin(&self, frame: &Frame, go: bool) -> CodeOrigin {
         let in_library =
             frame.file.as_deref().is_some_and(|file| self.library_files.contains(file));
-        if in_library { CodeOrigin::Library } else { functions::of_native(&frame.function, go) }
+        if in_library { CodeOrigin::Library } else { functions::native_origin(&frame.function, go) }
     }
 }
 
@@ -237,11 +244,11 @@ fn module_kind(module: &Module, programs: &BTreeSet<&str>) -> ModuleKind {
         return ModuleKind::All(CodeOrigin::Runtime);
     }
     if paths::is_script(path) {
-        return ModuleKind::All(paths::of_script(path));
+        return ModuleKind::All(paths::script_origin(path));
     }
     if path.ends_with(".dll") {
         let by_path = if paths::is_package(path) { CodeOrigin::Library } else { CodeOrigin::Own };
-        return ModuleKind::All(by_path.min(paths::of_assembly(paths::base_name(path))));
+        return ModuleKind::All(by_path.min(paths::assembly_origin(paths::base_name(path))));
     }
     if paths::is_runtime(paths::base_name(path)) {
         return ModuleKind::All(CodeOrigin::Runtime);

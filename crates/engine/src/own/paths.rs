@@ -155,7 +155,7 @@ pub(super) fn is_script(path: &str) -> bool {
 const BUILT_IN_SCRIPTS: [&str; 3] = ["node:", "internal/", "<frozen "];
 
 /// Whose a script is.
-pub(super) fn of_script(path: &str) -> CodeOrigin {
+pub(super) fn script_origin(path: &str) -> CodeOrigin {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let built_in = BUILT_IN_SCRIPTS.iter().any(|start| path.starts_with(start));
     let library = built_in || is_library_source(path) || is_standard_python(path);
@@ -187,7 +187,7 @@ fn is_standard_python(path: &str) -> bool {
 }
 
 /// Whose an assembly of .NET is, by its name.
-pub(super) fn of_assembly(name: &str) -> CodeOrigin {
+pub(super) fn assembly_origin(name: &str) -> CodeOrigin {
     let framework = FRAMEWORK_ASSEMBLIES.iter().any(|start| name.starts_with(start));
     if framework { CodeOrigin::Library } else { CodeOrigin::Own }
 }

@@ -43,12 +43,12 @@ impl<'f> SourceFunction<'f> {
         };
         let named = if module == GENERATED { managed(&frame.function) } else { None };
         match named {
-            Some(Managed::Script { name, path, line }) => Self {
+            Some(ManagedName::Script { name, path, line }) => Self {
                 name: Cow::Borrowed(if name.is_empty() { "(anonymous)" } else { name }),
                 file: plain.file.or(path),
                 line: plain.line.or(line),
             },
-            Some(Managed::Method { name, .. }) => Self { name: dotted(name), ..plain },
+            Some(ManagedName::Method { name, .. }) => Self { name: dotted(name), ..plain },
             None => plain,
         }
     }
@@ -68,7 +68,7 @@ fn dotted(name: &str) -> Cow<'_, str> {
 
 /// A name of generated code that a runtime made of a function of some source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Managed<'n> {
+pub(super) enum ManagedName<'n> {
     /// A function of a script; none of a path for code that a program put together itself.
     Script { name: &'n str, path: Option<&'n str>, line: Option<u32> },
     /// A method with its class and package, and its assembly where the runtime has those.
@@ -76,22 +76,22 @@ pub(super) enum Managed<'n> {
 }
 
 /// Reads a name of generated code; none for stubs and for what a runtime generates for itself.
-pub(super) fn managed(function: &str) -> Option<Managed<'_>> {
+pub(super) fn managed(function: &str) -> Option<ManagedName<'_>> {
     if let Some(name) = function.strip_prefix("py::") {
         let (name, path) = name.rsplit_once(':')?;
-        return Some(Managed::Script { name, path: Some(path), line: None });
+        return Some(ManagedName::Script { name, path: Some(path), line: None });
     }
     javascript(function).or_else(|| dotnet(function)).or_else(|| {
         let is_plain = |name: &&str| name.contains('.') && is_method(name);
         let name = java_method(function).or_else(|| Some(function).filter(is_plain))?;
-        Some(Managed::Method { name, assembly: None })
+        Some(ManagedName::Method { name, assembly: None })
     })
 }
 
 /// V8's kinds of functions that scripts have.
 const SCRIPT_KINDS: [&str; 5] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Function:"];
 
-fn javascript(function: &str) -> Option<Managed<'_>> {
+fn javascript(function: &str) -> Option<ManagedName<'_>> {
     let rest = SCRIPT_KINDS.iter().find_map(|kind| function.strip_prefix(kind))?;
     // Which of its compilers made the code.
     let rest = rest.trim_start_matches(['*', '~', '^', '+']);
@@ -103,14 +103,14 @@ fn javascript(function: &str) -> Option<Managed<'_>> {
         _ => (place, None),
     };
     let path = path.strip_prefix("file://").unwrap_or(path);
-    Some(Managed::Script { name, path: Some(path).filter(|path| !path.is_empty()), line })
+    Some(ManagedName::Script { name, path: Some(path).filter(|path| !path.is_empty()), line })
 }
 
-fn dotnet(function: &str) -> Option<Managed<'_>> {
+fn dotnet(function: &str) -> Option<ManagedName<'_>> {
     let before = function.split_once('(').map_or(function, |(before, _)| before);
     let (types, name) = before.rsplit_once("] ")?;
     let (_, assembly) = types.rsplit_once('[')?;
-    name.contains("::").then_some(Managed::Method { name, assembly: Some(assembly) })
+    name.contains("::").then_some(ManagedName::Method { name, assembly: Some(assembly) })
 }
 
 /// A Java method as `class.method`, where the name has its types around it as the maps of the JVM's
