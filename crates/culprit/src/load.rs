@@ -193,12 +193,23 @@ fn narrows(filter: &Filter) -> bool {
         fold: filter.fold.clone(),
         fold_pct: filter.fold_pct,
         presets: filter.presets.clone(),
+        own: filter.own.clone(),
         erase_ids: filter.erase_ids,
         flat: filter.flat,
         limit: filter.limit,
         ..Filter::default()
     };
     *filter != shown_otherwise
+}
+
+/// A compiled list of patterns.
+///
+/// # Errors
+/// When one is wrong.
+pub(crate) fn patterns(list: &str) -> Result<Patterns, Failure> {
+    Patterns::parse(list)
+        .or_bad_input(|| "cannot read the filter".to_owned())
+        .map_err(|failure| failure.hint(PATTERN_HINT))
 }
 
 /// A compiled filter.
@@ -245,7 +256,13 @@ pub(crate) fn findings(
             Failure::bad_input(what).hint("`culprit report REC --limit 0` lists the threads")
         );
     }
-    let options = culprit_findings::Options { all, from: filter.from, to: filter.to, threads };
+    let options = culprit_findings::Options {
+        all,
+        from: filter.from,
+        to: filter.to,
+        threads,
+        own: patterns(&filter.own)?,
+    };
     let mut report = culprit_findings::find(recording, &options);
     let kept =
         |finding: &Finding| finding.at.is_empty() || finding.at.iter().any(|at| subject.holds(at));
@@ -266,11 +283,6 @@ struct Subject {
 
 impl Subject {
     fn of(filter: &Filter) -> Result<Self, Failure> {
-        let patterns = |text: &str| {
-            Patterns::parse(text)
-                .or_bad_input(|| "cannot read the filter".to_owned())
-                .map_err(|failure| failure.hint(PATTERN_HINT))
-        };
         Ok(Self { include: patterns(&filter.include)?, exclude: patterns(&filter.exclude)? })
     }
 
@@ -320,6 +332,8 @@ mod tests {
         let leaf = costly.at[0].stack.last().unwrap().to_string();
         let excluded = told(Filter { exclude: leaf, ..Filter::default() });
         assert!(!kept(&excluded) && excluded.explained_share < all.explained_share);
+        let own = Filter { own: "@(".to_owned(), ..Filter::default() };
+        assert!(findings(&recording, &own, true).is_err());
         assert!(
             findings(&recording, &Filter { process: "@(".into(), ..Filter::default() }, true)
                 .is_err()

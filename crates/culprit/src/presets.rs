@@ -14,10 +14,12 @@
 use std::path::PathBuf;
 
 use culprit_engine::calls::{MY_APP, Preset, my_app, stock_presets};
+use culprit_engine::own::OwnCode;
 use culprit_model::{Filter, Recording};
 
 use crate::failure::{Context as _, Failure};
 use crate::files;
+use crate::load;
 use crate::settings::{self, Settings};
 
 /// A preset and where it is from.
@@ -90,7 +92,11 @@ pub(crate) fn applied(recording: &Recording, filter: &Filter) -> Result<Filter, 
     for name in &filter.presets {
         let preset = find(&known, name)?;
         let stock_app = preset.file.is_none() && name == MY_APP;
-        groups.push(if stock_app { app(recording)? } else { preset.preset.group.clone() });
+        groups.push(if stock_app {
+            app(recording, &filter.own)?
+        } else {
+            preset.preset.group.clone()
+        });
         folds.push(preset.preset.fold.clone());
         fold_pct = preset.preset.fold_pct.or(fold_pct);
     }
@@ -113,12 +119,13 @@ fn find<'a>(known: &'a [Known], name: &str) -> Result<&'a Known, Failure> {
     })
 }
 
-fn app(recording: &Recording) -> Result<String, Failure> {
-    my_app(recording).ok_or_else(|| {
+fn app(recording: &Recording, own: &str) -> Result<String, Failure> {
+    let own = OwnCode::new(recording, &load::patterns(own)?);
+    my_app(recording, &own).ok_or_else(|| {
         Failure::bad_input(format!(
-            "cannot use the preset `{MY_APP}`: the recording contains no path of a program"
+            "cannot use the preset `{MY_APP}`: no recorded function is the program's own code"
         ))
-        .hint("name the program's folder with `--group '^/the/folder/*!->;!=>OTHER'`")
+        .hint("name the program's code with `--own`, as in `--own '^/the/folder/'`")
     })
 }
 

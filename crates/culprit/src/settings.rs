@@ -34,6 +34,8 @@ pub(crate) mod variables {
     pub(crate) const GROUP: &str = "CULPRIT_GROUP";
     /// `--fold`.
     pub(crate) const FOLD: &str = "CULPRIT_FOLD";
+    /// `--own` of views, findings and `why`.
+    pub(crate) const OWN: &str = "CULPRIT_OWN";
     /// `--limit`.
     pub(crate) const LIMIT: &str = "CULPRIT_LIMIT";
     /// `--fail-on`.

@@ -51,6 +51,7 @@ pub mod causes;
 pub mod compare;
 mod cut;
 pub mod losses;
+pub mod own;
 pub mod phases;
 pub mod stats;
 pub mod threads;

@@ -7,12 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use culprit_model::Text;
+
 use crate::evidence::Evidence;
 use crate::rule::Claim;
 use crate::sites;
 
-/// The module of the kernel's functions.
-const KERNEL: &str = "[kernel]";
+/// How functions of the kernel begin.
+const KERNEL: &str = "[kernel]!";
 
 /// Joins claims of one rule that cost most in the same function of programs of the same name. The one
 /// that explains the most time speaks for all.
@@ -24,6 +26,9 @@ pub(crate) fn joined(evidence: &Evidence<'_>, claims: Vec<Claim>) -> Vec<Claim> 
     by_rule.into_values().flat_map(|claims| of_rule(evidence, claims)).collect()
 }
 
+/// A claim, with the program and function that it is about, and how many others it speaks for.
+type Joined = (Option<(Text, Text)>, usize, Claim);
+
 fn of_rule(evidence: &Evidence<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     if claims.len() < 2 {
         return claims;
@@ -31,12 +36,12 @@ fn of_rule(evidence: &Evidence<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     claims.sort_by_cached_key(|claim| {
         (Reverse(evidence.total(&claim.segments)), claim.title.clone())
     });
-    let mut joined: Vec<(Option<sites::Name>, usize, Claim)> = Vec::new();
+    let mut joined: Vec<Joined> = Vec::new();
     for claim in claims {
         let counts = !claim.segments.is_empty();
         let place = counts.then(|| sites::costliest(evidence, &claim.segments, claim.site));
-        let place = place.flatten().filter(|(_, module, _)| module.as_str() != KERNEL);
-        let same = |(at, _, first): &&mut (Option<sites::Name>, usize, Claim)| {
+        let place = place.flatten().filter(|(_, function)| !function.starts_with(KERNEL));
+        let same = |(at, _, first): &&mut Joined| {
             place.is_some() && *at == place && first.specificity == claim.specificity
         };
         match joined.iter_mut().find(same) {

@@ -9,7 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use culprit_engine::calls::Patterns;
 use culprit_engine::compare::{Comparison, Difference, Run, compare, compare_sets};
+use culprit_engine::own::OwnCode;
 use culprit_engine::stats::{Ratio, Verdict};
 use culprit_model::{Cause, Evidence as Fact, Finding, Nanos, Recording, Text};
 
@@ -67,9 +69,17 @@ impl RunSummary {
     /// Summarises a recording whose intervals are built; n log n in intervals.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
+        Self::with_own(recording, &Patterns::default())
+    }
+
+    /// The same, with patterns for what counts as the program's own code; without any, as
+    /// [`RunSummary::of`].
+    #[must_use]
+    pub fn with_own(recording: &Recording, own: &Patterns) -> Self {
+        let options = Options { all: true, own: own.clone(), ..Options::default() };
         Self {
-            run: Run::of(recording),
-            report: find(recording, &Options { all: true, ..Options::default() }),
+            run: Run::of(recording, &OwnCode::new(recording, own)),
+            report: find(recording, &options),
             habits: Habits::of(recording),
             place: recording.meta.place.clone(),
             facts: recording.meta.place_facts.clone(),

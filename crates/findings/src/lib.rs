@@ -24,6 +24,9 @@ mod habits;
 mod kernel_time;
 mod losses;
 mod mechanism;
+mod naming;
+#[cfg(test)]
+mod own_code;
 mod parts;
 mod probes;
 mod report;

@@ -30,8 +30,10 @@ pub(crate) fn of<'s>(
     let mut parts = Parts::new();
     for (Doing { cause, stack }, (id, time)) in sums {
         let leaf = || Some(evidence.recording.stacks.get(stack?.index())?.frame);
-        let frame = evidence.stacks.user(stack).or_else(leaf);
-        let function = frame.map_or_else(|| Text::from(STACK_LOST), |f| evidence.name(Some(f)));
+        // As the comparison names its rows.
+        let frame = evidence.own.pointed(stack, evidence.stacks.user(stack).or_else(leaf));
+        let function =
+            frame.map_or_else(|| Text::from(STACK_LOST), |frame| evidence.shown_name(frame));
         *parts.entry((cause, function)).or_default().entry(id).or_default() += time;
     }
     parts

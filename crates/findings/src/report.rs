@@ -1,5 +1,6 @@
 //! The answer: from a recording to ranked findings.
 
+use culprit_engine::calls::Patterns;
 use culprit_model::{Finding, LossKind, Nanos, Recording, Time};
 
 use crate::catalogue::RULES;
@@ -10,7 +11,7 @@ use crate::settle::settle;
 use crate::side_by_side;
 
 /// What to look at and how much to list.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// List findings below [`MIN_SHARE`](crate::MIN_SHARE) too.
     pub all: bool,
@@ -22,6 +23,9 @@ pub struct Options {
     /// for a service all but their idle waits. None for the measured thing's own. Who ended their
     /// waits is looked for in all threads.
     pub threads: Option<Vec<bool>>,
+    /// What counts as the program's own code, to which findings point; the rule of
+    /// [`OwnCode`](culprit_engine::own::OwnCode) decides where there are none.
+    pub own: Patterns,
 }
 
 /// The findings of one recording.

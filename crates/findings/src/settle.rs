@@ -18,6 +18,7 @@ use std::cmp::Reverse;
 use culprit_model::{Finding, Nanos, Severity};
 
 use crate::evidence::{Evidence, SegmentId};
+use crate::naming::Naming;
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, PERCENT, Specificity, fact};
 use crate::{alike, doubt, parts, side_by_side, sites};
@@ -123,9 +124,10 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
     facts.extend(sites::who_waited(evidence, held));
     let (confidence, doubts) = doubt::judge(evidence, claim, held);
     facts.extend(doubts);
+    let naming = Naming::new(evidence, claim, held);
     Finding {
         id: claim.rule.id,
-        title: title(claim, cost),
+        title: naming.apply(&title(claim, cost)),
         severity: claim
             .severity
             .unwrap_or_else(|| severity_of(share * claim.saves).min(claim.at_most)),
@@ -137,8 +139,8 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
             ref stacks => sites::of_stacks(evidence, stacks),
         },
         evidence: facts,
-        why: joined(claim.rule.why, &claim.why),
-        fix: actions(claim.rule.fix, &claim.fix),
+        why: joined(claim.rule.why, &naming.apply(&claim.why)),
+        fix: actions(claim.rule.fix, &naming.apply(&claim.fix)),
         check: check(evidence, claim.rule.check),
     }
 }

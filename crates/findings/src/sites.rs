@@ -7,7 +7,10 @@ use rustc_hash::FxHashMap;
 
 use culprit_model::{Evidence as Fact, FrameId, Interval, Nanos, StackId, Text, ThreadId, Where};
 
+use culprit_engine::own::source_function;
+
 use crate::evidence::{Evidence, IntervalId, Segment, SegmentId};
+use crate::naming::Aim;
 use crate::rule::{Site, fact};
 
 /// How many places a finding lists: what does not fit on a screen is in the flame graph.
@@ -18,9 +21,12 @@ const MAX_WAITERS: usize = 3;
 
 /// One place with its cost.
 struct Place {
+    name: Name,
     cost: Nanos,
     /// The interval that costs most, for the stack.
     typical: (Nanos, IntervalId),
+    /// Its frame.
+    frame: Option<FrameId>,
     threads: Vec<ThreadId>,
 }
 
@@ -30,53 +36,69 @@ impl Place {
         self.cost += other.cost;
         if other.typical.0 > self.typical.0 {
             self.typical = other.typical;
+            self.frame = other.frame;
         }
         self.threads.extend(other.threads);
     }
 }
 
-/// The places of a set of segments.
+/// What a place is called: its program, thread and function.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    process: Text,
+    thread: Text,
+    function: Text,
+}
+
+/// The places of a set of segments: at the nearest functions of the program's own code.
 pub(crate) fn of(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Vec<Where> {
+    let mut shown: Vec<Where> = Vec::new();
+    for place in places(evidence, held, site, Aim::Own) {
+        let at = at(evidence, place);
+        if shown.len() < MAX_SITES && !shown.contains(&at) {
+            shown.push(at);
+        }
+    }
+    shown
+}
+
+/// The program and the function of the costliest place of a set of segments, as the rule sees it.
+pub(crate) fn costliest(
+    evidence: &Evidence<'_>,
+    held: &[SegmentId],
+    site: Site,
+) -> Option<(Text, Text)> {
+    let first = places(evidence, held, site, Aim::Picked).into_iter().next()?;
+    Some((first.name.process, first.name.function))
+}
+
+/// The places of a set of segments, the most telling first.
+fn places(evidence: &Evidence<'_>, held: &[SegmentId], site: Site, aim: Aim) -> Vec<Place> {
     match site {
-        Site::Work => ranked(evidence, work(evidence, held), |e, i| e.function(i)),
-        Site::Owner => ranked(evidence, work(evidence, held), Evidence::owner),
-        Site::Caller => ranked(evidence, work(evidence, held), Evidence::caller),
+        Site::Work => ranked(evidence, work(evidence, held), aim, |e, i| e.function(i)),
+        Site::Owner => ranked(evidence, work(evidence, held), aim, Evidence::owner),
+        Site::Caller => ranked(evidence, work(evidence, held), aim, Evidence::caller),
         Site::Requester => {
             let asked = held.iter().map(|s| evidence.chain.segment(*s));
             let asked = asked.map(|s| (evidence.requester(s).interval, s.length));
-            ranked(evidence, asked, Evidence::asker)
+            ranked(evidence, asked, aim, Evidence::asker)
         }
         Site::Function(frame) => {
             let name = evidence.name(Some(frame));
             let inside = held.iter().map(|s| evidence.chain.segment(*s));
             let inside = inside.map(|s| (below(evidence, s, &name), s.length));
-            ranked(evidence, inside, move |_, _| Some(frame))
+            ranked(evidence, inside, aim, move |_, _| Some(frame))
         }
-        Site::Entry => ranked(evidence, work(evidence, held), Evidence::focus),
+        Site::Entry => ranked(evidence, work(evidence, held), aim, Evidence::focus),
         Site::WaitThenWork => {
-            let mut places = ranked(evidence, waits(evidence, held), |e, i| e.function(i));
+            let mut places = ranked(evidence, waits(evidence, held), aim, |e, i| e.function(i));
             places.truncate(2);
             let work =
                 work(evidence, held).filter(|(i, _)| !evidence.interval(*i).cause.is_blocked());
-            for place in ranked(evidence, work, |e, i| e.function(i)) {
-                if places.len() < MAX_SITES && !places.contains(&place) {
-                    places.push(place);
-                }
-            }
+            places.extend(ranked(evidence, work, aim, |e, i| e.function(i)));
             places
         }
     }
-}
-
-/// What a place is called: its program, module and function.
-pub(crate) type Name = (Text, Text, Text);
-
-/// The name of the costliest place of a set of segments.
-pub(crate) fn costliest(evidence: &Evidence<'_>, held: &[SegmentId], site: Site) -> Option<Name> {
-    let first = of(evidence, held, site).into_iter().next()?;
-    // `NAME (PID)`, or the name alone.
-    let program = first.process.split(" (").next().unwrap_or_default();
-    Some((program.into(), first.module, first.function))
 }
 
 /// The interval of a segment, or of the nearest wait around it, that passes below a function.
@@ -108,71 +130,66 @@ fn waits<'e>(
     segments.map(|s| (evidence.dependent_wait(s).unwrap_or(s.interval), s.length))
 }
 
+/// The places of a set of intervals with their costs, the costliest first. `pick` is what the rule
+/// looks at in an interval.
 fn ranked<'e>(
     evidence: &Evidence<'e>,
     costs: impl Iterator<Item = (IntervalId, Nanos)>,
-    pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId> + Copy,
-) -> Vec<Where> {
+    aim: Aim,
+    pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId>,
+) -> Vec<Place> {
     // By handles first: segments are many, and names are long to compare.
-    let mut handles: FxHashMap<(ThreadId, Option<FrameId>), Place> = FxHashMap::default();
+    let mut handles: FxHashMap<(ThreadId, Option<FrameId>), (Nanos, (Nanos, IntervalId))> =
+        FxHashMap::default();
     for (id, cost) in costs {
         let interval = evidence.interval(id);
-        let place =
-            handles.entry((interval.thread, pick(evidence, interval))).or_insert_with(|| Place {
-                cost: Nanos::ZERO,
-                typical: (cost, id),
-                threads: vec![interval.thread],
-            });
-        place.cost += cost;
-        if cost > place.typical.0 {
-            place.typical = (cost, id);
+        let frame = aim.frame(evidence, interval.stack, pick(evidence, interval));
+        let (sum, typical) =
+            handles.entry((interval.thread, frame)).or_insert((Nanos::ZERO, (cost, id)));
+        *sum += cost;
+        if cost > typical.0 {
+            *typical = (cost, id);
         }
     }
     let mut handles: Vec<_> = handles.into_iter().collect();
     handles.sort_unstable_by_key(|(handle, _)| *handle);
-    let mut places: BTreeMap<(Text, Text, Text), Place> = BTreeMap::new();
-    for ((thread, frame), part) in handles {
+    let mut places: BTreeMap<Name, Place> = BTreeMap::new();
+    for ((thread, frame), (cost, typical)) in handles {
         let names = evidence.recording.thread(thread);
-        let process = &evidence.recording.process(names.process).name;
-        let key = (process.clone(), names.name.clone(), evidence.name(frame));
-        match places.entry(key) {
+        let name = Name {
+            process: evidence.recording.process(names.process).name.clone(),
+            thread: names.name.clone(),
+            function: aim.name(evidence, frame),
+        };
+        let place = Place { name: name.clone(), cost, typical, frame, threads: vec![thread] };
+        match places.entry(name) {
             Entry::Vacant(entry) => {
-                entry.insert(part);
+                entry.insert(place);
             }
-            Entry::Occupied(mut entry) => entry.get_mut().add(part),
+            Entry::Occupied(mut entry) => entry.get_mut().add(place),
         }
     }
-    let mut places: Vec<_> = places.into_iter().collect();
-    places.sort_by(|(a_key, a), (b_key, b)| b.cost.cmp(&a.cost).then_with(|| a_key.cmp(b_key)));
+    let mut places: Vec<_> = places.into_values().collect();
+    places.sort_by(|a, b| b.cost.cmp(&a.cost).then_with(|| a.name.cmp(&b.name)));
     places.truncate(MAX_SITES);
     places
-        .into_iter()
-        .map(|((process, thread, _), p)| at(evidence, process, thread, p, pick))
-        .collect()
 }
 
-fn at<'e>(
-    evidence: &Evidence<'e>,
-    process: Text,
-    thread: Text,
-    mut place: Place,
-    pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId>,
-) -> Where {
+fn at(evidence: &Evidence<'_>, mut place: Place) -> Where {
     let recording = evidence.recording;
     place.threads.sort_unstable();
     place.threads.dedup();
     let mut processes: Vec<_> = place.threads.iter().map(|t| evidence.process(*t)).collect();
     processes.dedup();
-    let frame = pick(evidence, evidence.interval(place.typical.1));
     let process = match processes[..] {
         [one] => recording.process_name(one).into(),
-        _ => process,
+        _ => place.name.process,
     };
     let thread = match place.threads[..] {
         [one] => recording.thread_name(one).into(),
-        _ => thread,
+        _ => place.name.thread,
     };
-    whereabouts(evidence, (process, thread), frame, stack(evidence, place.typical.1))
+    whereabouts(evidence, (process, thread), place.frame, stack(evidence, place.typical.1))
 }
 
 /// The places of a statement's stacks, in their order.
@@ -183,6 +200,7 @@ pub(crate) fn of_stacks(evidence: &Evidence<'_>, stacks: &[(ThreadId, StackId)])
         let names = (process, recording.thread_name(thread).into());
         let caller = evidence.chores.caller(Some(stack));
         let frame = caller.or_else(|| evidence.stacks.focus(Some(stack)));
+        let frame = Aim::Own.frame(evidence, Some(stack), frame);
         whereabouts(evidence, names, frame, frames(evidence, Some(stack)))
     };
     stacks.iter().take(MAX_SITES).map(at).collect()
@@ -195,16 +213,16 @@ fn whereabouts(
     stack: Vec<Text>,
 ) -> Where {
     let recording = evidence.recording;
-    let frame = frame.map(|f| recording.frame(f));
+    let module =
+        |frame: FrameId| Some(recording.module(recording.frame(frame).module?).name.clone());
+    let source = frame.map(|frame| source_function(recording, frame));
     Where {
         process,
         thread,
-        function: frame.map_or_else(|| "?".into(), |f| f.function.clone()),
-        module: frame
-            .and_then(|f| f.module)
-            .map_or_else(|| "?".into(), |m| recording.module(m).name.clone()),
-        file: frame.and_then(|f| f.file.clone()),
-        line: frame.and_then(|f| f.line),
+        function: source.as_ref().map_or_else(|| "?".into(), |source| (*source.name).into()),
+        module: frame.and_then(module).unwrap_or_else(|| "?".into()),
+        file: source.as_ref().and_then(|source| source.file).map(Text::from),
+        line: source.and_then(|source| source.line),
         stack,
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use culprit_model::{Cause, Evidence as Fact, FrameId, Nanos, Text, ThreadId};
 
 use crate::evidence::{Doing, Evidence, Segment, SegmentId};
+use crate::naming::Aim;
 use crate::rule::fact;
 
 /// The segments of one key, and their time.
@@ -60,9 +61,9 @@ pub(crate) fn done(evidence: &Evidence<'_>, segments: &[SegmentId], limit: usize
     for ((thread, kind), time) in handles {
         let doing = evidence.doings.of_kind(kind);
         let thread = evidence.recording.thread(thread).name.clone();
-        *names
-            .entry((thread, evidence.name(evidence.function(doing)), doing.cause))
-            .or_default() += time;
+        let frame = Aim::Own.frame(evidence, doing.stack, evidence.function(doing));
+        let function = Aim::Own.name(evidence, frame);
+        *names.entry((thread, function, doing.cause)).or_default() += time;
     }
     let mut names: Vec<_> = names.into_iter().collect();
     names.sort_by_key(|(_, time)| std::cmp::Reverse(*time));

@@ -59,6 +59,9 @@ pub struct Filter {
     /// Named groups and folds that come before the filter's own. Whoever knows the names writes them
     /// out; the engine leaves them.
     pub presets: Vec<String>,
+    /// What counts as the program's own code instead of what the rule says: the preset for the
+    /// program's own code, comparisons and findings read it.
+    pub own: String,
     /// Treat processes of one program, and threads of one name, as one: their numbers are left out
     /// of the frames that stand for them.
     pub erase_ids: bool,

@@ -232,6 +232,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit findings run.culprit --fail-on lock-contention",
                 "exit with 1 if threads compete for a lock",
             ),
+            (
+                "culprit findings run.culprit --own /srv/shop/",
+                "name the functions of the files in this folder",
+            ),
         ],
     ),
     (

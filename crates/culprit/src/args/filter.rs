@@ -57,6 +57,10 @@ pub(crate) struct FilterArgs {
     /// Use these presets (named groups and folds), separated by commas; `culprit presets` lists them
     #[arg(long = "preset", value_name = "NAME", value_delimiter = ',')]
     pub presets: Vec<String>,
+    /// Count matching frames as the program's own code, and no others. Findings and `diff` name the
+    /// nearest of them, and the preset `my-app` shows them in full
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::OWN)]
+    pub own: String,
     /// Show all processes of one program as one process, and all threads of one name as one thread
     #[arg(long)]
     pub erase_ids: bool,
@@ -123,6 +127,7 @@ impl FilterArgs {
             include: self.inc.clone(),
             exclude: self.exc.clone(),
             presets: self.presets.clone(),
+            own: self.own.clone(),
             erase_ids: self.erase_ids,
             drill: match (&self.drill, &self.drill_own) {
                 (Some(name), _) => Drill::Through(name.clone()),

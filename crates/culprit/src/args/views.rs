@@ -95,7 +95,7 @@ pub(crate) struct DiffArgs {
 pub(crate) enum By {
     /// Causes: why time passed.
     Cause,
-    /// Functions by their own time.
+    /// Functions of the program's own code, with what runs below them.
     Function,
     /// Modules by their own time.
     Module,

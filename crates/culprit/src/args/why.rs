@@ -44,6 +44,10 @@ pub(crate) struct WhyArgs {
     /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,
+    /// Count matching frames as the program's own code, and no others. Findings and differences name
+    /// the nearest of them
+    #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::OWN)]
+    pub own: String,
     /// Exit with 1 if a listed finding has this id, or has this severity or a higher one
     #[arg(long, value_name = "SEVERITY|ID", env = variables::FAIL_ON)]
     pub fail_on: Option<String>,

@@ -1,6 +1,7 @@
 //! Carrying the plan out: set up, warm up, timed rounds until they tell enough, recorded rounds, clean
 //! up.
 
+use culprit_engine::calls::Patterns;
 use culprit_engine::stats::{Judged, Stop, judge};
 use culprit_model::Nanos;
 use culprit_place::{Command, Place};
@@ -204,6 +205,7 @@ fn recorded_rounds(
                     settings: &recording.settings,
                     limit: None,
                     label: &plan.label(step.arm),
+                    own: &Patterns::default(),
                 };
                 let Some(ran) = record_run(run, place, control)? else { return Ok(None) };
                 let after = (arm.conclude.as_deref(), "the conclusion");

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use culprit_engine::calls::{CallTree, Change, Diff, Index, NodeId, Side, changes};
+use culprit_engine::own::OwnCode;
 use culprit_model::{Cause, Filter, Label as _, Text};
 
 use crate::args::{By, DiffArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::DiffDocument;
 use crate::output::Output;
-use crate::views::{DiffView, Kind, Section, Sides, diff_text, functions};
+use crate::views::{DiffView, Kind, Section, Sides, diff_text, functions, own_code_times};
 use crate::{files, load, svg};
 
 /// Rows of a table unless the user says otherwise.
@@ -117,10 +118,12 @@ fn one(
     // Folding by percentage is the difference's own, after both sides are put together.
     let whole = Filter { fold_pct: None, ..filter };
     let tree = index.tree(&load::query(&whole)?);
+    let own = OwnCode::new(&recording, &load::patterns(&whole.own)?);
+    let origins = own.by_name(&recording);
     let mut values = Vec::new();
     for by in by {
         let found = match by {
-            By::Function => own_times(&tree),
+            By::Function => own_code_times(&tree, &origins),
             By::Cause => causes(&tree),
             By::Module => {
                 let group = format!("{};{{%}}!->$1", whole.group);

@@ -21,7 +21,7 @@ use crate::{files, html, load};
 /// When a place failed; what the others gave is shown before.
 pub(crate) fn run(args: &WhyArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let fail_on = FailOn::parse(args.fail_on.as_deref())?;
-    let earlier = Earlier::read(&args.against, &args.command, output)?;
+    let earlier = Earlier::read(&args.against, &args.command, &args.own, output)?;
     let plan = Plan::new(args, earlier)?;
     let control = Control::new();
     let signalled = control.clone();
@@ -73,7 +73,8 @@ pub(crate) fn page(answer: &Answer, output: &Output) -> Result<String, Failure> 
     let mut digests: Vec<(String, Digest)> = Vec::new();
     for runs in &answer.places {
         if let Some(path) = &runs.typical {
-            let digest = load::digest(load::recording(path, output)?, &Filter::default(), false)?;
+            let filter = Filter { own: answer.own.clone(), ..Filter::default() };
+            let digest = load::digest(load::recording(path, output)?, &filter, false)?;
             digests.push((format!("{}, {}", runs.place, digest.recording.meta.wall), digest));
         }
     }

@@ -4,7 +4,7 @@ use culprit_model::{Finding, Where};
 
 use super::markup::Markup;
 use crate::output::{evidence_value, percent};
-use crate::text::culprit;
+use crate::text::{culprit, function_of};
 
 /// The section of all findings; an empty list says so.
 pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
@@ -105,7 +105,7 @@ fn place(body: &mut Markup, at: &Where) {
     body.element("div", &[("class", "wide")], |body| {
         body.element("h3", &[], |heading| {
             heading.text(&format!("Where: {} / {}, ", at.process, at.thread));
-            heading.leaf("code", &[], &format!("{}!{}", at.module, at.function));
+            heading.leaf("code", &[], &function_of(at));
             if let (Some(file), Some(line)) = (&at.file, at.line) {
                 heading.text(&format!(" at {file}:{line}"));
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use culprit_engine::calls::Patterns;
 use culprit_findings::RunSummary;
 use culprit_model::{Meta, Nanos, Rung};
 use culprit_place::{Command, Exit, Place, Stdio};
@@ -98,6 +99,8 @@ pub(crate) struct RecordedRun<'a> {
     pub(crate) limit: Option<Duration>,
     /// What findings call the side that it is of.
     pub(crate) label: &'a str,
+    /// What counts as the program's own code; empty for the usual rule.
+    pub(crate) own: &'a Patterns,
 }
 
 /// Records a run; none when Ctrl-C cut it, for a run that was cut says nothing about how long the
@@ -134,7 +137,7 @@ pub(crate) fn record_run(
     let exit_code = ran.exit.shell_code();
     let said = if exit_code == 0 { None } else { last_line(&log) };
     let fingerprint = Fingerprint::of(&ran.recording.meta);
-    let summary = RunSummary::of(&ran.recording).called(run.label);
+    let summary = RunSummary::with_own(&ran.recording, run.own).called(run.label);
     Ok(Some(Recorded { wall, exit_code, said, recording, summary, fingerprint }))
 }
 

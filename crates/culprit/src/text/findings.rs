@@ -97,7 +97,15 @@ fn place(at: &Where) -> String {
         (Some(file), Some(line)) => format!(" at {file}:{line}"),
         _ => String::new(),
     };
-    format!("{} / {}, {}!{}{line}", at.process, at.thread, at.module, at.function)
+    format!("{} / {}, {}{line}", at.process, at.thread, function_of(at))
+}
+
+/// The function that a place is at. Where generated code is, its module tells nobody anything.
+pub(crate) fn function_of(at: &Where) -> String {
+    match at.module.as_str() {
+        "[jit]" => at.function.to_string(),
+        module => format!("{module}!{}", at.function),
+    }
 }
 
 /// The leaf end of the typical stack, innermost first: the cause, the kernel in short, the program.

@@ -14,7 +14,7 @@ pub(crate) use bench_compare::bench_compare_text;
 #[cfg(test)]
 pub(crate) use casebook::casebook_text;
 pub(crate) use casebook::{case_text, list_text, told_text};
-pub(crate) use findings::{Detail, culprit, finding_page, findings_text};
+pub(crate) use findings::{Detail, culprit, finding_page, findings_text, function_of};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};
 pub(crate) use report::{report_text, summary_text};

@@ -11,8 +11,11 @@
 //!                own: on a CPU, the function that ran
 //! ```
 
+use std::collections::BTreeMap;
+
 use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
-use culprit_model::{Cause, Label as _, Time};
+use culprit_engine::own::CodeOrigin;
+use culprit_model::{Cause, Label as _, Text, Time};
 
 use super::columns::{Column, table};
 use super::cpi::Cpi;
@@ -146,14 +149,51 @@ struct Own {
     uncaused: Vec<u64>,
 }
 
+/// What each name of a tree is.
+fn roles(tree: &CallTree) -> Vec<Role> {
+    let names = tree.names();
+    let role = |name| {
+        let text = names.text(name);
+        Role { kind: Kind::of(text), cause: Cause::from_word(text), kernel: is_kernel(text) }
+    };
+    names.ids().map(role).collect()
+}
+
+/// Values by function: what passed in a stack counts for the nearest function of the program's own code
+/// in it, as findings point at it; where there is none, for the function whose own time it is.
+pub(crate) fn own_code_times(
+    tree: &CallTree,
+    origins: &BTreeMap<String, CodeOrigin>,
+) -> BTreeMap<Text, u64> {
+    let (names, roles) = (tree.names(), roles(tree));
+    let origin = |name| origins.get(names.text(name).as_str()).copied().unwrap_or_default();
+    let origins: Vec<CodeOrigin> = names.ids().map(origin).collect();
+    let origin = |node: NodeId| origins[tree.node(node).name.index()];
+    let mut times: BTreeMap<Text, u64> = BTreeMap::new();
+    for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
+        let node = tree.node(at);
+        let holder = match (cause, roles[node.name.index()].cause, node.parent) {
+            (Some(_), Some(shown), Some(parent)) => holder(tree, &roles, parent, shown),
+            _ => at,
+        };
+        let mut nearest = holder;
+        for above in std::iter::successors(Some(at), |node| tree.node(*node).parent) {
+            // Walking outwards, the first of the best origin is the innermost.
+            if origin(above) > origin(nearest) {
+                nearest = above;
+            }
+        }
+        let name = tree.node(nearest).name;
+        if value > 0 && roles[name.index()].kind == Kind::Function {
+            *times.entry(names.text(name).clone()).or_default() += value;
+        }
+    }
+    times
+}
+
 impl Own {
     fn of(tree: &CallTree) -> Self {
-        let names = tree.names();
-        let role = |name| {
-            let text = names.text(name);
-            Role { kind: Kind::of(text), cause: Cause::from_word(text), kernel: is_kernel(text) }
-        };
-        let roles: Vec<Role> = names.ids().map(role).collect();
+        let roles = roles(tree);
         let mut own = Self {
             place: vec![None; roles.len()],
             sums: Vec::new(),
@@ -297,6 +337,8 @@ fn summary(tree: &CallTree, output: &Output) -> String {
 mod tests {
     use super::*;
     use crate::testing;
+    use culprit_engine::calls::Patterns;
+    use culprit_engine::own::OwnCode;
     use culprit_model::Filter;
 
     #[test]
@@ -310,6 +352,20 @@ mod tests {
         assert_eq!(named("libc.so.6!clock_nanosleep").own, 100_000_000);
         assert_eq!(named("blocked.sleep").exc, 100_000_000);
         assert_eq!(rows[0].name, "libc.so.6!clock_nanosleep");
+    }
+
+    #[test]
+    fn all_time_counts_for_one_function_of_the_programs_own_code() {
+        let recording = testing::recording();
+        let tree = crate::load::tree(&recording, &Filter::default()).unwrap();
+        let times = |own: &str| {
+            let own = OwnCode::new(&recording, &Patterns::parse(own).unwrap());
+            own_code_times(&tree, &own.by_name(&recording))
+        };
+        let usual = times("");
+        assert_eq!(usual.values().sum::<u64>(), tree.total());
+        assert!(usual.keys().all(|name| name.starts_with("app!")), "{usual:?}");
+        assert_eq!(times("clock_nanosleep")["libc.so.6!clock_nanosleep"], 100_000_000);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, sc
 pub(crate) use empty::why_empty;
 pub(crate) use flame::{box_name, flame_text};
 pub(crate) use focus::focus;
-pub(crate) use functions::{Function, Kind, columns_text, functions, top_text};
+pub(crate) use functions::{Function, Kind, columns_text, functions, own_code_times, top_text};
 pub(crate) use path::{PathView, function_at, path_text};
 pub(crate) use phases::phases_text;
 pub(crate) use tree::tree_text;

@@ -23,6 +23,8 @@ use crate::text::{Sides, compared, culprit};
 pub(crate) struct Answer {
     /// The command.
     pub(crate) command: Vec<String>,
+    /// What counts as the program's own code, as typed.
+    pub(crate) own: String,
     /// What one run does.
     pub(crate) work: Option<Work>,
     /// Runs by place, in the order in which they were given.
@@ -307,6 +309,7 @@ impl Answer {
         let instead = plan.instead.as_ref().and_then(|argv| argv.last());
         Self {
             command: plan.command.clone(),
+            own: plan.own.to_string(),
             work: plan.work.clone(),
             places,
             baseline,

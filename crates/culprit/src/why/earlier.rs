@@ -37,13 +37,14 @@ pub(crate) struct EarlierRun {
 }
 
 impl Earlier {
-    /// Reads them; none of no files.
+    /// Reads them; none of no files. `own` is what counts as the program's own code.
     ///
     /// # Errors
     /// When one cannot be read, is not whole, or is of another command.
     pub(crate) fn read(
         files: &[PathBuf],
         command: &[String],
+        own: &str,
         output: &Output,
     ) -> Result<Option<Self>, Failure> {
         let label = match files {
@@ -54,6 +55,7 @@ impl Earlier {
             ),
             several => format!("{} earlier recordings", several.len()),
         };
+        let own = load::patterns(own)?;
         let mut place = None;
         let mut runs = Vec::new();
         for file in files {
@@ -77,7 +79,7 @@ impl Earlier {
                 file: file.clone(),
                 wall: wall_of(&recording.meta),
                 exit_code: recording.meta.exit_code.unwrap_or(0),
-                summary: RunSummary::of(&recording).called(&label),
+                summary: RunSummary::with_own(&recording, &own).called(&label),
                 fingerprint: Fingerprint::of(&recording.meta),
             });
         }

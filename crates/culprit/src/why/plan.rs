@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use culprit_engine::calls::Patterns;
 use culprit_place::PlaceSpec;
 use culprit_record::Extras;
 
@@ -11,7 +12,7 @@ use crate::args::{WhyArgs, Work};
 use crate::failure::Failure;
 use crate::rounds::Step;
 use crate::session::Settings;
-use crate::{files, places};
+use crate::{files, load, places};
 
 /// Which of the command lines a run is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) limit: Option<Duration>,
     /// How runs are recorded.
     pub(crate) settings: Settings,
+    /// What counts as the program's own code; empty for the usual rule.
+    pub(crate) own: Patterns,
     /// Where everything is written.
     pub(crate) folder: PathBuf,
 }
@@ -91,6 +94,7 @@ impl Plan {
                 max_event_bytes: None,
                 raw: None,
             },
+            own: load::patterns(&args.own)?,
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
         })
     }
@@ -158,6 +162,7 @@ mod tests {
                 max_event_bytes: None,
                 raw: None,
             },
+            own: Patterns::default(),
             folder: PathBuf::from("out"),
         }
     }

@@ -73,6 +73,7 @@ fn one(
         settings: &plan.settings,
         limit: plan.limit,
         label: &plan.label(step.place),
+        own: &plan.own,
     };
     record_run(run, place, control)
 }

@@ -201,3 +201,24 @@ fn a_drill_shows_what_is_behind_a_group() {
     let text = stdout(&lab.culprit().args(columns).output().unwrap());
     assert!(text.contains("exc count") && text.contains("blocked.disk"), "{text}");
 }
+
+/// The extra time of functions, `NAME CHANGE` in ms, of a diff with these options.
+fn functions(lab: &Lab, options: &[&str]) -> Vec<String> {
+    let diff = lab.json(&[&["diff", "before.culprit", "after.culprit"], options].concat());
+    let told = |row: &Value| {
+        let name = row["name"].as_str().unwrap().to_owned();
+        format!("{name} {:.0}", number(&row["change"]) / 1e6)
+    };
+    section(&diff, "function").iter().map(told).collect()
+}
+
+#[test]
+fn a_diff_names_functions_of_the_programs_own_code() {
+    let lab = lab();
+    let usual = functions(&lab, &[]);
+    assert!(usual.iter().all(|row| row.starts_with("app!")), "{usual:?}");
+    assert!(usual.contains(&"app!main 40".to_owned()), "the wait for the lock: {usual:?}");
+    let chosen = functions(&lab, &["--own", "pthread_mutex_lock;!read"]);
+    assert!(chosen.contains(&"libc.so.6!pthread_mutex_lock 40".to_owned()), "{chosen:?}");
+    assert!(chosen.contains(&"libc.so.6!read 30".to_owned()), "{chosen:?}");
+}

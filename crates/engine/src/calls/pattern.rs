@@ -15,6 +15,8 @@
 //! PerfView, with quotes added and `%` widened, so that `{%}!` names `libstdc++.so.6`,
 //! `ld-linux-x86-64.so.2` and `[kernel]` whole.
 
+use std::fmt;
+
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::error::FilterError;
@@ -108,13 +110,21 @@ impl Patterns {
     }
 
     /// As [`Patterns::any`], for a name and the same with its module's path.
-    pub(super) fn any_of(&self, name: &str, long: Option<&str>) -> bool {
+    pub(crate) fn any_of(&self, name: &str, long: Option<&str>) -> bool {
         self.0.iter().any(|pattern| pattern.fits(name, long))
     }
 
     /// The patterns in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Pattern> {
         self.0.iter()
+    }
+}
+
+impl fmt::Display for Patterns {
+    /// The list as it can be typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<&str> = self.0.iter().map(Pattern::text).collect();
+        f.write_str(&texts.join(";"))
     }
 }
 

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::calls::STACK_LOST;
 use crate::causes::Causes;
+use crate::own::{OwnCode, function_name};
 use crate::stats::{Bands, Ratio, compare_paired, compare_unpaired, median_interval};
 use crate::wakers::{Relevance, Scope};
 
@@ -56,7 +57,8 @@ impl Spread {
 pub struct Difference {
     /// Why the time passed.
     pub cause: Cause,
-    /// The innermost function outside the kernel, `module!function`.
+    /// The nearest function of the program's own code, else the innermost outside the kernel: as
+    /// [`function_name`] has it.
     pub function: Text,
     /// The program that spent most of it.
     pub process: Text,
@@ -131,13 +133,18 @@ struct Spent {
 impl Run {
     /// Charges a recording whose intervals are built. Linear in intervals.
     #[must_use]
-    pub fn of(recording: &Recording) -> Self {
-        Self::with(recording, &Causes::of(recording), &Relevance::of(recording))
+    pub fn of(recording: &Recording, own: &OwnCode) -> Self {
+        Self::with(recording, own, &Causes::of(recording), &Relevance::of(recording))
     }
 
     /// As [`Run::of`], from parts that the caller has.
     #[must_use]
-    pub fn with(recording: &Recording, causes: &Causes, relevance: &Relevance) -> Self {
+    pub fn with(
+        recording: &Recording,
+        own: &OwnCode,
+        causes: &Causes,
+        relevance: &Relevance,
+    ) -> Self {
         let lost = Text::from(STACK_LOST);
         let mut names: FxHashMap<FrameId, Text> = FxHashMap::default();
         let mut rows: FxHashMap<Key, Spent> = FxHashMap::default();
@@ -146,8 +153,8 @@ impl Run {
             if time == Nanos::ZERO {
                 continue;
             }
-            let function = row_frame(recording, causes, row.stack).map(|frame| {
-                let name = || Text::from(recording.frame_name(frame));
+            let function = row_frame(recording, own, causes, row.stack).map(|frame| {
+                let name = || Text::from(function_name(recording, frame));
                 names.entry(frame).or_insert_with(name).clone()
             });
             let key = (row.cause, function.unwrap_or_else(|| lost.clone()));
@@ -178,16 +185,17 @@ impl Run {
     }
 }
 
-/// The frame whose function a row of a comparison is named after, for time at a stack: the innermost
-/// outside the kernel, else the innermost.
+/// The frame whose function a row of a comparison is named after, for time at a stack: the nearest of
+/// the program's own code, else the innermost outside the kernel, else the innermost.
 #[must_use]
 pub fn row_frame(
     recording: &Recording,
+    own: &OwnCode,
     causes: &Causes,
     stack: Option<StackId>,
 ) -> Option<FrameId> {
     let leaf = stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
-    leaf.and_then(|stack| recording.stack(stack).next())
+    own.pointed(stack, leaf.and_then(|stack| recording.stack(stack).next()))
 }
 
 impl Spent {
@@ -341,6 +349,7 @@ fn share(part: i64, whole: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::Patterns;
     use crate::stats::Verdict;
     use culprit_model::notation::parse;
 
@@ -350,7 +359,8 @@ mod tests {
             stack a cpu.user main;work
             stack i blocked.lock pool;next;[kernel]!futex_wait
             root app(1)\n";
-        Run::of(&parse(&format!("{stacks}{drawing}")).expect(drawing))
+        let recording = parse(&format!("{stacks}{drawing}")).expect(drawing);
+        Run::of(&recording, &OwnCode::new(&recording, &Patterns::default()))
     }
 
     #[test]

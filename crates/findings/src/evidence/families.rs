@@ -9,6 +9,7 @@
 
 pub(crate) use culprit_engine::causes::matches;
 use culprit_engine::causes::source_name;
+use culprit_engine::own::java_method;
 use culprit_engine::wakers::PARKS;
 
 /// What a family's functions do.
@@ -458,21 +459,6 @@ pub(crate) fn of_user(function: &str, module: &str) -> Families {
     by_module.with(by_name).with(wrapper)
 }
 
-/// A Java method as `class.method`, where the name has its types around it as the maps of the JVM's
-/// generated code do: `int java.lang.String.indexOf(int, int)`. None for other names: C++ has types
-/// before template functions only, and `::` in their names.
-pub(crate) fn java_method(function: &str) -> Option<&str> {
-    let before = function.strip_suffix(')')?.split_once('(')?.0;
-    let (result, method) = before.split_once(' ')?;
-    let is_type = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '[' | ']' | '/');
-    let is_name = |c: char| is_type(c) || matches!(c, '<' | '>' | '+' | '-');
-    let fine = result.chars().all(is_type)
-        && method.chars().all(is_name)
-        && !method.starts_with('.')
-        && method.contains('.');
-    fine.then_some(method)
-}
-
 /// True for the C library and the parts of it that older versions kept apart.
 fn is_c_library(module: &str) -> bool {
     ["libc.so", "libc-2.", "libpthread", "librt.so", "librt-2.", "libc.musl"]
@@ -496,22 +482,6 @@ fn look_up(function: &str, kernel: bool) -> Families {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn javas_types_are_no_part_of_a_methods_name() {
-        for (function, method) in [
-            ("int java.lang.String.indexOf(int, int)", Some("java.lang.String.indexOf")),
-            ("void Main.<init>(java.lang.String[])", Some("Main.<init>")),
-            ("byte[] java.util.Arrays.copyOf(byte[], int)", Some("java.util.Arrays.copyOf")),
-            ("java.lang.String.indexOf", None),
-            ("void std::sort<int*>(int*, int*)", None),
-            ("operator new(unsigned long)", None),
-            ("main.(*server).handle", None),
-            ("JS:*serve file:///app/a (copy).js:3:10", None),
-        ] {
-            assert_eq!(java_method(function), method, "{function}");
-        }
-    }
 
     #[test]
     fn compilers_suffixes_do_not_hide_a_function() {

@@ -26,6 +26,7 @@ pub(crate) mod stacks;
 pub(crate) mod visits;
 pub(crate) mod work;
 
+use culprit_engine::own::{OwnCode, function_name, is_generated};
 use culprit_engine::wakers::Lives;
 use culprit_model::{
     Cause, FrameId, Instruction, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time,
@@ -58,6 +59,8 @@ use crate::side_by_side;
 pub(crate) struct Evidence<'a> {
     /// The recording.
     pub(crate) recording: &'a Recording,
+    /// Whose code its frames are.
+    pub(crate) own: OwnCode,
     /// What its stacks tell.
     pub(crate) stacks: Stacks,
     /// What library code they are in.
@@ -88,6 +91,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) sums_apart: Apart,
     /// `module!function` of each frame, made once because rules group by it.
     names: Vec<Text>,
+    /// What texts call the function of each frame.
+    shown_names: Vec<Text>,
     /// What each segment depends on.
     relations: Vec<Relation>,
     /// What is done in each segment.
@@ -131,21 +136,24 @@ impl<'a> Evidence<'a> {
     /// Computes everything; n log n in intervals.
     pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
         let work = WorkOfAll::of(recording);
-        let ((chores, managed, sums_apart), chained) = side_by_side::both(
+        let ((own, chores, managed, sums_apart), chained) = side_by_side::both(
             || {
                 work.find_out();
+                let own = OwnCode::new(recording, &options.own);
                 let chores = Chores::of(recording);
                 let managed = Managed::of(recording, &chores);
-                (chores, managed, Apart::of(recording))
+                (own, chores, managed, Apart::of(recording))
             },
             || Chained::of(recording, options, &work),
         );
         let Chained { stacks, lives, locks, serving, loops, chain, doings } = chained;
         let chore_time = ChoreTime::of(&chain, &recording.intervals, &chores);
         let frames = (0..recording.frames.len()).map(FrameId::from_index);
-        let names = frames.map(|f| Text::from(recording.frame_name(f))).collect();
+        let names: Vec<Text> = frames.map(|f| Text::from(recording.frame_name(f))).collect();
+        let shown_names = shown_names(recording, &names);
         let mut evidence = Self {
             recording,
+            own,
             stacks,
             chores,
             chore_time,
@@ -161,6 +169,7 @@ impl<'a> Evidence<'a> {
             memory: Memory::of(recording),
             sums_apart,
             names,
+            shown_names,
             relations: Vec::new(),
             doings,
         };
@@ -335,6 +344,16 @@ impl<'a> Evidence<'a> {
         frame.map_or_else(|| Text::from("?"), |f| self.names[f.index()].clone())
     }
 
+    /// What texts call the function of a frame: without a runtime's marks where the code is generated.
+    pub(crate) fn shown_name(&self, frame: FrameId) -> Text {
+        self.shown_names[frame.index()].clone()
+    }
+
+    /// True when a text is the name of a function, `module!function`.
+    pub(crate) fn is_function(&self, text: &str) -> bool {
+        self.names.iter().any(|name| name.as_str() == text)
+    }
+
     /// The wait that makes a segment depend on something, as [`Evidence::relation`] has it: its own,
     /// also while it is on the run queue after it, else the innermost one that it fills.
     pub(crate) fn dependent_wait(&self, segment: &Segment) -> Option<IntervalId> {
@@ -378,4 +397,18 @@ impl<'a> Evidence<'a> {
         waits.dedup();
         waits
     }
+}
+
+/// What texts call the function of each frame; the same as `names` for all but generated code.
+fn shown_names(recording: &Recording, names: &[Text]) -> Vec<Text> {
+    let generated: Vec<bool> = recording.modules.iter().map(is_generated).collect();
+    let shown = |(at, name): (usize, &Text)| {
+        let frame = FrameId::from_index(at);
+        let module = recording.frame(frame).module;
+        match module.is_some_and(|module| generated[module.index()]) {
+            true => Text::from(function_name(recording, frame)),
+            false => name.clone(),
+        }
+    };
+    names.iter().enumerate().map(shown).collect()
 }

@@ -4,6 +4,7 @@
 //! what its parent has and what its own frame adds. An exception or interrupt inside the kernel
 //! begins a new story: what the system call below it was doing says nothing about the wait above.
 
+use culprit_engine::own::script_origin;
 use culprit_model::{FrameId, ModuleId, Recording, StackId, Text};
 
 use super::families::{Families, Family, of_kernel, of_user};
@@ -164,6 +165,9 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     let kernel = module.is_some_and(|m| is_kernel(&m.name, &m.path));
     let families = if kernel {
         of_kernel(&frame.function)
+    } else if module.is_some_and(|module| script_origin(module).is_some()) {
+        // A script's `read` or `sleep` is no function of the C library.
+        Families::NONE
     } else {
         of_user(&frame.function, module.map_or("", |m| m.name.as_str()))
     };

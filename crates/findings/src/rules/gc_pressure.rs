@@ -292,8 +292,8 @@ mod tests {
     fn pauses_of_a_jvm_are_told_with_the_function_that_allocates() {
         let found = first(&jvm(10, 10, EVACUATE), super::DOC.id).expect("found");
         assert_eq!(found.cost.0, 200_000_000);
-        assert!(found.title.starts_with("`[jit]!void Shop.cart(int)`: "), "{}", found.title);
-        assert_eq!(&*found.at[0].function, "void Shop.cart(int)");
+        assert!(found.title.starts_with("`Shop.cart`: "), "{}", found.title);
+        assert_eq!(&*found.at[0].function, "Shop.cart");
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
         let recording = scene.done();
         assert!(first(&recording, "wait-on-thread").is_none());
         let found = first(&recording, super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`[jit]!void Shop.cart(int)`: "), "{}", found.title);
+        assert!(found.title.starts_with("`Shop.cart`: "), "{}", found.title);
     }
 
     #[test]

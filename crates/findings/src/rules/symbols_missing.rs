@@ -226,7 +226,7 @@ mod tests {
         let recording = program(&[(named, 9), ("main;work", 1)]);
         assert_eq!(told(&recording), ["hot-function 450"]);
         let found = first(&recording, "hot-function").expect("told");
-        assert!(found.title.starts_with("`[jit]!py::look_up:/app/table.py` takes"), "{found:?}");
+        assert!(found.title.starts_with("`look_up table.py` takes"), "{found:?}");
     }
 
     #[test]

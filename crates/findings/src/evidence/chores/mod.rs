@@ -20,6 +20,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
+use culprit_engine::own::{CodeOrigin, script_origin};
 use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
@@ -337,6 +338,18 @@ fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
         let boundary = of_kernel(&frame.function).has(Family::Boundary);
         let trap = TRAPS.contains(&frame.function.as_str());
         return FrameTold { kernel: true, boundary, trap, ..FrameTold::default() };
+    }
+    if let Some(origin) = module.and_then(script_origin) {
+        // A script's functions have any names; where the script lies tells whose they are.
+        let library = origin != CodeOrigin::Own;
+        return FrameTold {
+            module: frame.module,
+            named: frame.function.as_str() != "?",
+            generated: true,
+            library,
+            worded: if library { None } else { worded(plain(&frame.function)) },
+            ..FrameTold::default()
+        };
     }
     let module = module.map_or("", |m| m.name.as_str());
     let families = of_user("", module);

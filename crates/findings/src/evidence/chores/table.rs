@@ -4,7 +4,9 @@ use super::Chore;
 use super::names::{
     CALLS_BACK, LIBRARY_NAMES, PLUMBING, SORTS, TABLE, THROWS, WORDS, WORKERS, Within,
 };
-use crate::evidence::families::{java_method, matches};
+use culprit_engine::own::java_method;
+
+use crate::evidence::families::matches;
 
 /// The table, by the first character of the patterns: most frames match none, and few are asked.
 pub(super) struct Table {

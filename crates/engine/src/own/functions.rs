@@ -1,0 +1,210 @@
+//! Whose a function of a program's own module is: compilers put code of standard libraries into
+//! programs, and its name tells where its source file does not.
+
+use super::CodeOrigin;
+use super::paths;
+use super::source::ManagedName;
+
+/// Where a native program begins and ends before its own code does.
+const START: [&str; 8] = [
+    "_start",
+    "_init",
+    "_fini",
+    "frame_dummy",
+    "register_tm_clones",
+    "deregister_tm_clones",
+    "clone",
+    "clone3",
+];
+
+/// Namespaces of C++ that come with compilers or are packages in headers.
+const CPP: [&str; 4] = ["std::", "boost::", "absl::", "fmt::v"];
+
+/// Functions of C++ without a namespace.
+const CPP_OPERATORS: [&str; 2] = ["operator new", "operator delete"];
+
+/// Crates that come with Rust's compiler.
+const RUST: [&str; 9] = [
+    "std",
+    "core",
+    "alloc",
+    "proc_macro",
+    "test",
+    "hashbrown",
+    "compiler_builtins",
+    "gimli",
+    "addr2line",
+];
+
+/// The first elements of the paths of Go's own packages. Source: `go list std`, Go 1.20 to 1.26.
+const GO: [&str; 49] = [
+    "archive",
+    "bufio",
+    "bytes",
+    "cmp",
+    "compress",
+    "container",
+    "context",
+    "crypto",
+    "database",
+    "debug",
+    "embed",
+    "encoding",
+    "errors",
+    "expvar",
+    "flag",
+    "fmt",
+    "go",
+    "hash",
+    "html",
+    "image",
+    "index",
+    "internal",
+    "io",
+    "iter",
+    "log",
+    "maps",
+    "math",
+    "mime",
+    "net",
+    "os",
+    "path",
+    "plugin",
+    "reflect",
+    "regexp",
+    "runtime",
+    "slices",
+    "sort",
+    "strconv",
+    "strings",
+    "structs",
+    "sync",
+    "syscall",
+    "testing",
+    "text",
+    "time",
+    "type:",
+    "unicode",
+    "unique",
+    "weak",
+];
+
+/// Packages of the JVM's class libraries, and of the languages that bring one along.
+const JVM: [&str; 8] =
+    ["java.", "javax.", "jdk.", "sun.", "com.sun.", "kotlin.", "scala.", "groovy."];
+
+/// Whose a function is that a runtime generated code for.
+pub(super) fn managed_origin(found: ManagedName<'_>) -> CodeOrigin {
+    match found {
+        ManagedName::Script { path: Some(path), .. } => paths::script_origin(path),
+        ManagedName::Script { path: None, .. } => CodeOrigin::Own,
+        ManagedName::Method { assembly: Some(assembly), .. } => paths::assembly_origin(assembly),
+        ManagedName::Method { name, assembly: None } => class_origin(name),
+    }
+}
+
+/// Whose a method is, by its package.
+pub(super) fn class_origin(name: &str) -> CodeOrigin {
+    let library = JVM.iter().any(|package| name.starts_with(package));
+    if library { CodeOrigin::Library } else { CodeOrigin::Own }
+}
+
+/// Whose a native function of a program's own module is; `go` where the module was compiled from Go.
+pub(super) fn native_origin(function: &str, go: bool) -> CodeOrigin {
+    if START.contains(&function) {
+        return CodeOrigin::Runtime;
+    }
+    let library = if go { is_go(function) } else { is_cpp(function) || is_rust(function) };
+    match (library, is_reserved(function)) {
+        (true, _) => CodeOrigin::Library,
+        (_, true) => CodeOrigin::Runtime,
+        _ => CodeOrigin::Own,
+    }
+}
+
+/// True for names that the standards of C and C++ reserve for compilers and their libraries: two
+/// underscores first, or one and a capital letter.
+fn is_reserved(function: &str) -> bool {
+    let mut first = function.chars();
+    first.next() == Some('_') && first.next().is_some_and(|c| c == '_' || c.is_ascii_uppercase())
+        // Rust's old mangling, as it stands where nobody could read it.
+        && !function.starts_with("_ZN")
+}
+
+fn is_cpp(function: &str) -> bool {
+    CPP.iter().chain(&CPP_OPERATORS).any(|start| function.starts_with(start))
+}
+
+/// True for Rust's own crates: `core::..`, `<alloc::vec::Vec<T>>::push`, and
+/// `<core::X as core::Y>::f`. What a program implements of such traits, or of its own for such types,
+/// is its own.
+fn is_rust(function: &str) -> bool {
+    let Some(inner) = function.strip_prefix('<') else { return is_rust_path(function) };
+    let inner = inner.split_once(">::").map_or(inner, |(inner, _)| inner);
+    match inner.split_once(" as ") {
+        Some((of, implemented)) => is_rust_type(of) && is_rust_path(implemented),
+        None => is_rust_type(inner),
+    }
+}
+
+fn is_rust_path(path: &str) -> bool {
+    path.split_once("::").is_some_and(|(root, _)| RUST.contains(&root))
+}
+
+/// Types without a path are built in or stand for any type: `u8`, `str`, `[T]`, `&T`.
+fn is_rust_type(of: &str) -> bool {
+    let of = of.trim_start_matches(['&', '*', '[', '(', ' ']);
+    let of = of.strip_prefix("mut ").unwrap_or(of);
+    let root = of.split(['<', '>', ']', ')', ',', ';']).next().unwrap_or(of);
+    is_rust_path(root) || !root.contains("::")
+}
+
+/// True for Go's own packages, and `golang.org/x`, which their authors keep apart.
+fn is_go(function: &str) -> bool {
+    if function.starts_with("golang.org/x/") || function.starts_with("go:") {
+        return true;
+    }
+    let first = function.split(['/', '.']).next().unwrap_or(function);
+    // A package of a program has its module's name before it, and `main` is not in the list.
+    GO.contains(&first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_libraries_in_a_program_are_told_by_their_names() {
+        use CodeOrigin::{Library, Own, Runtime};
+        for (function, go, expected) in [
+            ("parse_row", false, Own),
+            ("Reader::next(int)", false, Own),
+            ("_start", false, Runtime),
+            ("__libc_start_main", false, Runtime),
+            ("__gthread_mutex_lock", false, Runtime),
+            ("_IO_new_file_write", false, Runtime),
+            ("_parse", false, Own),
+            ("std::vector<int, std::allocator<int> >::push_back(int&&)", false, Library),
+            ("operator new(unsigned long)", false, Library),
+            ("shop::main::{{closure}}", false, Own),
+            ("core::ops::function::FnOnce::call_once", false, Library),
+            ("<alloc::vec::Vec<shop::Row> as core::clone::Clone>::clone", false, Library),
+            ("<shop::Row as core::clone::Clone>::clone", false, Own),
+            ("<alloc::string::String as shop::Parse>::parse", false, Own),
+            ("<str>::to_lowercase", false, Library),
+            ("<u8 as core::fmt::Display>::fmt", false, Library),
+            ("<std::thread::Thread>::park", false, Library),
+            ("testing::run", false, Own),
+            ("main.work", true, Own),
+            ("main.(*Server).serve.func1", true, Own),
+            ("github.com/shop/orders/store.(*DB).Get", true, Own),
+            ("runtime.futex", true, Library),
+            ("internal/runtime/syscall/linux.Syscall6", true, Library),
+            ("net/http.(*conn).serve", true, Library),
+            ("golang.org/x/text/cases.lower", true, Library),
+            ("time.part.0", false, Own),
+        ] {
+            assert_eq!(native_origin(function, go), expected, "{function}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Whose code lies at a path: data about systems, package managers and runtimes.
+
+use super::CodeOrigin;
+
+/// Folders of packages that others wrote, wherever they stand in a path. Sources: the documentation
+/// of pip, npm, Composer, Bundler, Cargo, Go, Maven, Gradle and NuGet.
+const PACKAGE_FOLDERS: [&str; 11] = [
+    "/site-packages/",
+    "/dist-packages/",
+    "/node_modules/",
+    "/vendor/",
+    "/gems/",
+    "/.cargo/registry/",
+    "/.cargo/git/",
+    "/pkg/mod/",
+    "/.m2/repository/",
+    "/.gradle/caches/",
+    "/.nuget/packages/",
+];
+
+/// Folders below which the system keeps its libraries. Source: hier(7), file-hierarchy(7), and the
+/// stores of Nix and Guix.
+const SYSTEM_FOLDERS: [&str; 8] = [
+    "/lib/",
+    "/lib32/",
+    "/lib64/",
+    "/usr/lib/",
+    "/usr/lib32/",
+    "/usr/lib64/",
+    "/nix/store/",
+    "/gnu/store/",
+];
+
+/// Folders below which the system keeps the libraries of runtimes that are no native code, and
+/// headers, whose functions compilers put into programs.
+const SHARED_FOLDERS: [&str; 8] = [
+    "/usr/include/",
+    "/usr/local/include/",
+    "/usr/share/dotnet/",
+    "/usr/share/java/",
+    "/usr/share/nodejs/",
+    "/usr/share/perl",
+    "/usr/share/php/",
+    "/usr/share/ruby",
+];
+
+/// What the base names of native modules of runtimes begin with; what may follow is a version.
+/// Sources: the packages of Debian, Fedora and Alpine, and the runtimes' own archives.
+const RUNTIME_PROGRAMS: [&str; 15] = [
+    "python",
+    "pypy",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "java",
+    "dotnet",
+    "mono",
+    "mono-sgen",
+    "ruby",
+    "php",
+    "php-fpm",
+    "perl",
+    "beam.smp",
+];
+
+/// What the base names of runtimes' libraries begin with.
+const RUNTIME_LIBRARIES: [&str; 29] = [
+    "libpython",
+    "libpypy",
+    "libnode.",
+    "libv8",
+    "libjvm",
+    "libjli",
+    "libjava.",
+    "libjimage",
+    "libverify",
+    "libzip.",
+    "libnio",
+    "libnet.",
+    "libinstrument",
+    "libmanagement",
+    "libjdwp",
+    "libcoreclr",
+    "libclr",
+    "libhostfxr",
+    "libhostpolicy",
+    "libmscor",
+    "libSystem.",
+    "libmono",
+    "libruby",
+    "libphp",
+    "libperl",
+    "libluajit",
+    "liblua",
+    "libjavajpeg",
+    "libextnet",
+];
+
+/// Modules of the system that are known by their names where no path tells.
+const SYSTEM_MODULES: [&str; 12] = [
+    "libc.",
+    "libc-",
+    "libm.",
+    "libpthread",
+    "libdl",
+    "librt",
+    "ld-",
+    "ld.so",
+    "ld64",
+    "libstdc++",
+    "libgcc_s",
+    "libc++",
+];
+
+/// What script files end in.
+const SCRIPTS: [&str; 18] = [
+    ".py", ".pyc", ".pyx", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".rb",
+    ".php", ".pl", ".pm", ".lua", ".groovy", ".kts",
+];
+
+/// Assemblies of .NET itself. Source: the shared frameworks of .NET 6 to 9.
+const FRAMEWORK_ASSEMBLIES: [&str; 5] =
+    ["System.", "Microsoft.", "mscorlib", "netstandard", "WindowsBase"];
+
+/// A path's last part.
+pub(super) fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A path as the kernel's maps have it, without what they add for a file that was replaced.
+pub(super) fn plain(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
+/// True for packages that others wrote.
+pub(super) fn is_package(path: &str) -> bool {
+    PACKAGE_FOLDERS.iter().any(|folder| path.contains(folder) || path.starts_with(&folder[1..]))
+        // Go's paths without the cache's folder: `example.org/x@v1.2.3/file.go`.
+        || path.contains("@v") && path.ends_with(".go")
+}
+
+/// True for files below the system's library folders.
+pub(super) fn is_system(path: &str) -> bool {
+    SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
+/// True for a module whose code is a script's.
+pub(super) fn is_script(path: &str) -> bool {
+    SCRIPTS.iter().any(|end| path.ends_with(end))
+        || ["node:", "internal/", "file://", "<"].iter().any(|start| path.starts_with(start))
+}
+
+/// Scripts that are in a runtime's executable: those of Node.js and the frozen ones of CPython.
+const BUILT_IN_SCRIPTS: [&str; 3] = ["node:", "internal/", "<frozen "];
+
+/// Whose a script is.
+pub(super) fn script_origin(path: &str) -> CodeOrigin {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let built_in = BUILT_IN_SCRIPTS.iter().any(|start| path.starts_with(start));
+    let library = built_in || is_library_source(path) || is_standard_python(path);
+    if library { CodeOrigin::Library } else { CodeOrigin::Own }
+}
+
+/// True for a source file of a standard library or of a package.
+pub(super) fn is_library_source(path: &str) -> bool {
+    const OF_COMPILERS: [&str; 2] = ["/rustc/", "/usr/local/go/src/"];
+    is_package(path)
+        || is_system(path)
+        || SHARED_FOLDERS.iter().any(|folder| path.starts_with(folder))
+        || OF_COMPILERS.iter().any(|folder| path.starts_with(folder))
+        || path.contains("/rustlib/src/rust/library/")
+}
+
+/// True below a folder `lib/python3.11`, which every CPython has for its standard library, and in the
+/// archive `python311.zip`.
+fn is_standard_python(path: &str) -> bool {
+    let is_version = |rest: &str| {
+        let rest = rest.strip_suffix(".zip").unwrap_or(rest);
+        !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == 't')
+    };
+    let is_library = |pair: &[&str]| {
+        let version = pair[1].strip_prefix("python").or_else(|| pair[1].strip_prefix("pypy"));
+        matches!(pair[0], "lib" | "lib32" | "lib64") && version.is_some_and(is_version)
+    };
+    path.split('/').collect::<Vec<_>>().windows(2).any(is_library)
+}
+
+/// Whose an assembly of .NET is, by its name.
+pub(super) fn assembly_origin(name: &str) -> CodeOrigin {
+    let framework = FRAMEWORK_ASSEMBLIES.iter().any(|start| name.starts_with(start));
+    if framework { CodeOrigin::Library } else { CodeOrigin::Own }
+}
+
+/// True for a native module that is a language runtime's, by its base name.
+pub(super) fn is_runtime(name: &str) -> bool {
+    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || ".-_tmd".contains(c));
+    RUNTIME_PROGRAMS.iter().any(|program| name.strip_prefix(program).is_some_and(is_version))
+        || RUNTIME_LIBRARIES.iter().any(|library| name.starts_with(library))
+}
+
+/// True for a native module of the system, by its base name.
+pub(super) fn is_system_module(name: &str) -> bool {
+    SYSTEM_MODULES.iter().any(|module| name.starts_with(module))
+}
