@@ -52,6 +52,7 @@ pub mod compare;
 mod cut;
 pub mod losses;
 pub mod phases;
+pub mod run_time;
 pub mod stats;
 pub mod threads;
 pub mod wakers;
