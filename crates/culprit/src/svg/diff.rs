@@ -20,8 +20,8 @@ pub(crate) fn diff_svg(view: &DiffView) -> String {
     let metric = view.diff.metric();
     let (before, after) = view.totals();
     let title = format!(
-        "{metric} per {}: before {}, after {}, {}",
-        view.unit_of_work,
+        "{}: before {}, after {}, {}",
+        view.heading,
         scaled(metric, before),
         scaled(metric, after),
         change(metric, after - before)

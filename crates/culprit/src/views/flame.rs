@@ -7,7 +7,7 @@
 //! ```
 
 use culprit_engine::calls::{CallTree, FlameBox, NodeId, ROOT, flame};
-use culprit_model::{Cause, Label as _};
+use culprit_model::{Cause, Label as _, Metric};
 
 use crate::output::{Output, Paint, clean, elide};
 
@@ -88,7 +88,8 @@ fn label(tree: &CallTree, entry: &FlameBox, cells: usize, paint: Paint) -> Strin
 pub(crate) fn box_name(tree: &CallTree, node: NodeId) -> String {
     let name = tree.name(node);
     if name.as_str() == ROOT {
-        return "all threads".to_owned();
+        let all = if tree.metric() == Metric::Run { "run" } else { "all threads" };
+        return all.to_owned();
     }
     match Cause::from_word(name) {
         Some(cause) => cause.to_string(),

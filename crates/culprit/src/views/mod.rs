@@ -2,6 +2,7 @@
 //! text or rows out.
 
 mod activities;
+mod basis;
 mod butterfly;
 mod columns;
 mod cpi;
@@ -18,6 +19,7 @@ mod wakers;
 pub(crate) use activities::{
     ActivitiesView, activities_text, options as range_options, range as activity_range,
 };
+pub(crate) use basis::Basis;
 pub(crate) use butterfly::butterfly_text;
 pub(crate) use columns::Column;
 pub(crate) use cpi::Cpi;
