@@ -43,6 +43,14 @@ fn run(recording: &Recording, filter: &Filter) -> (RunTime, CallTree) {
     (made, tree)
 }
 
+/// The thread that ended the command, and when the command started, that thread ended, and the
+/// command ended.
+fn command(recording: &Recording) -> Option<(ThreadId, Time, Time, Time)> {
+    let Scope::Command { thread, from, to } = Scope::of(recording) else { return None };
+    let (_, end) = recording.meta.command_span?;
+    Some((thread, from, to, end))
+}
+
 fn filter() -> Filter {
     Filter { metric: Metric::Run, ..Filter::default() }
 }
@@ -78,8 +86,13 @@ proptest! {
     #[test]
     fn a_commands_rows_tile_its_elapsed_time(recording in recordings()) {
         let (made, tree) = run(&recording, &filter());
-        if let Scope::Command { thread, from, to } = Scope::of(&recording) {
-            prop_assert_eq!(tiled(&made), Some(vec![(thread, from, to)]));
+        if let Some((thread, from, end, to)) = command(&recording) {
+            let mut stretches = tiled(&made).expect("no gap and no overlap");
+            stretches.sort_by_key(|(_, from, _)| *from);
+            prop_assert_eq!(stretches.first().map(|first| first.1), Some(from));
+            prop_assert_eq!(stretches.last().map(|last| last.2), Some(to));
+            prop_assert!(stretches.windows(2).all(|pair| pair[0].2 == pair[1].1));
+            prop_assert!(stretches.contains(&(thread, from, end)) || stretches == [(thread, from, to)]);
             prop_assert_eq!(tree.total(), to.since(from).0);
             prop_assert_eq!(made.total((Time::START, Time(u64::MAX))), to.since(from));
         }
@@ -90,7 +103,7 @@ proptest! {
         let range = (Time(ends.0.min(ends.1) * 1_000), Time(ends.0.max(ends.1) * 1_000));
         let filter = Filter { from: Some(range.0), to: Some(range.1), ..filter() };
         let (made, tree) = run(&recording, &filter);
-        if let Scope::Command { from, to, .. } = Scope::of(&recording) {
+        if let Some((_, from, _, to)) = command(&recording) {
             let within = range.1.min(to).since(range.0.max(from));
             prop_assert_eq!(tree.total(), within.0);
             prop_assert_eq!(made.total(range), within);
@@ -106,7 +119,8 @@ proptest! {
         prop_assert_eq!(lives.map(|lives| lives.len()), Some(recording.threads.len()));
         let (made, tree) = run(&recording, &Filter { process: "(".to_owned(), ..filter() });
         let lives = tiled(&made).expect("each process has one path");
-        prop_assert!(lives.len() <= recording.processes.len());
+        // The command's own has a second one: the end of its process.
+        prop_assert!(lives.len() <= recording.processes.len() + 1);
         prop_assert_eq!(tree.total(), lives.iter().map(|(_, from, to)| to.since(*from).0).sum::<u64>());
     }
 

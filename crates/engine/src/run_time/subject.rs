@@ -1,5 +1,6 @@
 //! Whose run time a query asks for, and which paths that is made of.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use culprit_model::{ActivityId, ProcessId, Recording, ThreadId, Time};
@@ -10,10 +11,11 @@ use crate::wakers::{Lives, Scope};
 /// Whose time a run time is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunSubject {
-    /// The recorded command's, from its start to its end.
+    /// The recorded command's, from its start to its end: the path to the end of the thread that
+    /// ended it, then the end of its process.
     Command,
     /// Of these processes, each by itself: from its first row to the end of the thread that ended
-    /// it.
+    /// it. The command's own is as above.
     Processes(Vec<ProcessId>),
     /// Of these threads, each by itself: from its first row to its last.
     Threads(Vec<ThreadId>),
@@ -23,10 +25,13 @@ pub enum RunSubject {
     Service,
 }
 
+/// A thread whose critical path is walked, from when to when.
+type Path = (ThreadId, (Time, Time));
+
 /// How the rows are made.
 pub(super) enum Course {
     /// Of the critical paths of these threads; the ranges of one thread do not overlap.
-    Paths(Vec<(ThreadId, (Time, Time))>),
+    Paths(Vec<Path>),
     /// Of the intervals of these threads that are not idle: one entry a thread.
     Threads(Vec<bool>),
 }
@@ -55,8 +60,8 @@ impl Plan {
         }
         match scope {
             Scope::Command { thread, from, to } => {
-                let course = Course::Paths(vec![(thread, (from, to))]);
-                Self { subject: RunSubject::Command, course }
+                let paths = command(recording, lives, (thread, (from, to)));
+                Self { subject: RunSubject::Command, course: Course::Paths(paths) }
             }
             Scope::Service if !recording.activity_work.is_empty() => {
                 Self::activities(recording, lives, query, &kept)
@@ -79,18 +84,19 @@ impl Plan {
         processes: Vec<(ProcessId, Time)>,
         scope: Scope,
     ) -> Self {
-        let path = |(process, begin): (ProcessId, Time)| match scope {
+        let paths_of = |(process, begin): (ProcessId, Time)| match scope {
             Scope::Command { thread, from, to } if recording.meta.root_process == Some(process) => {
-                Some((process, (thread, (from, to))))
+                command(recording, lives, (thread, (from, to)))
             }
             _ => {
-                let ender = lives.ender(process)?;
-                let (_, end) = life(recording, lives, ender)?;
-                Some((process, (ender, (begin, end))))
+                let ender = lives.ender(process);
+                let end = ender.and_then(|ender| Some((ender, life(recording, lives, ender)?.1)));
+                end.map(|(ender, end)| (ender, (begin, end))).into_iter().collect()
             }
         };
-        let (processes, paths) = processes.into_iter().filter_map(path).unzip();
-        Self { subject: RunSubject::Processes(processes), course: Course::Paths(paths) }
+        let ids = processes.iter().map(|(process, _)| *process).collect();
+        let paths = processes.into_iter().flat_map(paths_of).collect();
+        Self { subject: RunSubject::Processes(ids), course: Course::Paths(paths) }
     }
 
     fn activities(recording: &Recording, lives: &Lives, query: &Query, kept: &[bool]) -> Self {
@@ -111,6 +117,21 @@ impl Plan {
         let subject = RunSubject::Activities(activities.len());
         Self { subject, course: Course::Paths(paths) }
     }
+}
+
+/// The paths of a command, given the one to the end of the thread that ended it. From there to the
+/// command's end the kernel frees its memory, in whichever thread of it is the last.
+fn command(recording: &Recording, lives: &Lives, path: Path) -> Vec<Path> {
+    let (ender, (_, to)) = path;
+    let root = recording.meta.root_process;
+    let process = root.and_then(|root| recording.processes.get(root.index()));
+    let end = recording.meta.command_span.map(|(_, end)| end).or(process.and_then(|p| p.end));
+    let Some(end) = end.filter(|end| *end > to) else { return vec![path] };
+    let ids = (0..recording.threads.len()).map(ThreadId::from_index);
+    let own = ids.filter(|id| Some(recording.thread(*id).process) == root);
+    let lives_on = |id: ThreadId| Some((life(recording, lives, id)?.1, Reverse(id)));
+    let last = own.filter_map(lives_on).filter(|(end, _)| *end > to).max();
+    vec![path, (last.map_or(ender, |(_, Reverse(id))| id), (to, end))]
 }
 
 /// From a thread's first row to the end of its last; none of a thread without rows.

@@ -46,8 +46,8 @@ const JOIN: &str = "
     stack w cpu.user work
     stack s blocked.sleep work;sleep
     app(1)/main(1)    mmmmjjjjjjjjmm|
-    app(1)/worker(2)  sssswwwwsssswwww
-    app(1)/idle(3)    llllllllllllllll
+    app(1)/worker(2)  sssswwwwssssww|
+    app(1)/idle(3)    llllllllllllll|
     wake 12 worker > main
     root app(1)";
 
@@ -172,7 +172,7 @@ fn selected_threads_have_their_own_run_time() {
         JOIN,
         &Filter { thread: "worker".to_owned(), ..filter() },
         &[
-            "Process app (1) > Thread worker (2) > app!work > cpu.user 8",
+            "Process app (1) > Thread worker (2) > app!work > cpu.user 6",
             "Process app (1) > Thread worker (2) > app!work > app!sleep > blocked.sleep 8",
         ],
     );
@@ -248,4 +248,22 @@ fn a_service_with_activities_has_the_time_of_these() {
     assert_eq!((made.subject, tree.total()), (RunSubject::Activities(2), 7 * MS));
     let (made, tree) = run(&recording, &Filter { activity: "put".to_owned(), ..filter() });
     assert_eq!((made.subject, tree.total()), (RunSubject::Activities(1), 3 * MS));
+}
+
+#[test]
+fn a_command_ends_with_its_process_and_the_last_of_its_threads_has_that_time() {
+    let drawing = "
+        stack m cpu.user main
+        stack X cpu.kernel [kernel]!get_signal;[kernel]!do_group_exit;[kernel]!do_exit
+        app(1)/main(1)    mmmm|
+        app(1)/helper(2)  llllXXX|
+        app(1)/other(3)   llllX|
+        root app(1)";
+    let rows = [
+        "Process app (1) > Thread main (1) > app!main > cpu.user 4",
+        "Process app (1) > Thread helper (2) > [kernel]!get_signal > [kernel]!do_group_exit > \
+         [kernel]!do_exit > cpu.kernel 3",
+    ];
+    check(drawing, &filter(), &rows);
+    check(drawing, &Filter { process: "app".to_owned(), ..filter() }, &rows);
 }
