@@ -16,10 +16,11 @@ pub(super) const HEADING: &str = "Filter";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct FilterArgs {
-    /// What to measure: run (the elapsed time of the run, each moment given to what the run was
-    /// waiting for), wall (the time of all threads), cpu, blocked, runnable or a cause such as
-    /// `blocked.disk` (ns); waits or faults (count). Imported recordings have other metrics. The
-    /// default is run; in a recording without thread time it is the first metric, and so is `wall`
+    /// What to measure. `run`: the elapsed time of the run, each moment given to what the run was
+    /// waiting for. `wall`: the time of all threads. `cpu`, `blocked`, `runnable` or a cause such as
+    /// `blocked.disk`: parts of that time. `waits`, `faults`: counts. Imported recordings have other
+    /// metrics. The default is `run`; without thread time it is the recording's first metric, and so
+    /// is `wall`
     #[arg(long, value_name = "M", env = variables::METRIC, value_parser = metric())]
     pub metric: Option<Metric>,
     /// Keep time from this point on, counted from the start of the recording: `12.5ms`, `3s`
