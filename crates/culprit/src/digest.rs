@@ -218,8 +218,8 @@ impl Digest {
 
     /// How the run's time passed, or what all threads together did, in words.
     fn mostly(&self) -> String {
-        if let Some((parts, whole)) = &self.run {
-            return format!("run time was {}", crate::output::shares(parts, *whole, 3));
+        if let Some((parts, whole)) = self.run.as_ref().filter(|(parts, _)| !parts.is_empty()) {
+            return format!("the run was in {}", crate::output::shares(parts, *whole, 3));
         }
         let mut sums: BTreeMap<Cause, Nanos> = BTreeMap::new();
         for (cause, time) in self.threads.iter().flat_map(|thread| &thread.parts) {

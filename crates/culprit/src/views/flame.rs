@@ -84,12 +84,16 @@ fn label(tree: &CallTree, entry: &FlameBox, cells: usize, paint: Paint) -> Strin
     }
 }
 
+/// The name of the whole.
+pub(crate) fn root_name(metric: Metric) -> &'static str {
+    if metric == Metric::Run { "run" } else { "all threads" }
+}
+
 /// The name as a box shows it.
 pub(crate) fn box_name(tree: &CallTree, node: NodeId) -> String {
     let name = tree.name(node);
     if name.as_str() == ROOT {
-        let all = if tree.metric() == Metric::Run { "run" } else { "all threads" };
-        return all.to_owned();
+        return root_name(tree.metric()).to_owned();
     }
     match Cause::from_word(name) {
         Some(cause) => cause.to_string(),
