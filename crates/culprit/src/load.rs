@@ -49,7 +49,7 @@ fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
 }
 
 /// A recording that was read for a view.
-struct Source {
+struct LoadedRecording {
     /// What views do not look at need not be in it.
     recording: Recording,
     /// Its index, where its rows were read by column.
@@ -58,25 +58,25 @@ struct Source {
 }
 
 /// All of the recording at `path`.
-fn whole(path: &Path, output: &Output) -> Result<Source, Failure> {
+fn whole(path: &Path, output: &Output) -> Result<LoadedRecording, Failure> {
     let recording = recording(path, output)?;
     let main = recording.main_metric();
-    Ok(Source { recording, index: None, main })
+    Ok(LoadedRecording { recording, index: None, main })
 }
 
 /// What views look at of the recording at `path`.
-fn indexed(path: &Path, root: Root, output: &Output) -> Result<Source, Failure> {
+fn indexed(path: &Path, root: Root, output: &Output) -> Result<LoadedRecording, Failure> {
     let opened = culprit_recording::open_for_views(path);
     let opened = opened.map_err(|error| not_opened(path, &error))?;
     let recording = built(path, opened.opened, output);
     let Some((intervals, costs)) = opened.columns else {
         let main = recording.main_metric();
-        return Ok(Source { recording, index: None, main });
+        return Ok(LoadedRecording { recording, index: None, main });
     };
     let timed = !(intervals.is_empty() && recording.switches.is_empty());
     let main = main_metric(timed, costs.metric.iter().copied());
     let index = Some(Index::of_columns(&recording, intervals, costs, root));
-    Ok(Source { recording, index, main })
+    Ok(LoadedRecording { recording, index, main })
 }
 
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
@@ -244,12 +244,12 @@ pub(crate) fn whole_view(
 fn shown(
     args: &FilterArgs,
     output: &Output,
-    read: impl FnOnce(&Filter) -> Result<Source, Failure>,
+    read: impl FnOnce(&Filter) -> Result<LoadedRecording, Failure>,
 ) -> Result<View, Failure> {
     let given = args.filter()?;
     // Wrong patterns are told before a long recording is read.
     query(&given)?;
-    let Source { recording, index, main } = read(&given)?;
+    let LoadedRecording { recording, index, main } = read(&given)?;
     check_metric(args, &recording)?;
     let filter = fitted_to(&recording, main, &given)?;
     let run = run_time(&recording, &filter)?;

@@ -102,7 +102,7 @@ fn read(
 ) -> Result<Runs, Failure> {
     let mut runs = Runs::default();
     for file in &files {
-        let Run { tree, basis, values } = one(file, filter, args, output)?;
+        let ComparedRun { tree, basis, values } = one(file, filter, args, output)?;
         runs.trees.push(tree);
         runs.basis = basis;
         for (by, values) in values {
@@ -113,13 +113,18 @@ fn read(
 }
 
 /// One run's tree, and its values by everything that is compared.
-struct Run {
+struct ComparedRun {
     tree: CallTree,
     basis: Basis,
     values: Vec<(By, Values)>,
 }
 
-fn one(file: &Path, filter: &Filter, args: &DiffArgs, output: &Output) -> Result<Run, Failure> {
+fn one(
+    file: &Path,
+    filter: &Filter,
+    args: &DiffArgs,
+    output: &Output,
+) -> Result<ComparedRun, Failure> {
     let recording = load::recording(file, output)?;
     load::check_metric(&args.filter, &recording)?;
     let filter = load::fitted(&recording, filter)?;
@@ -144,7 +149,7 @@ fn one(file: &Path, filter: &Filter, args: &DiffArgs, output: &Output) -> Result
         };
         values.push((*by, found));
     }
-    Ok(Run { tree, basis, values })
+    Ok(ComparedRun { tree, basis, values })
 }
 
 fn own_times(tree: &CallTree) -> Values {

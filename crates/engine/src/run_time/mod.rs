@@ -21,7 +21,7 @@ use culprit_model::{Frame, Nanos, Recording, Time};
 pub use subject::RunSubject;
 
 use self::rows::RunRows;
-use self::subject::{Course, Plan};
+use self::subject::{Course, RunPlan};
 use crate::calls::Query;
 use crate::wakers::{Lives, critical_path, idle_waits};
 
@@ -63,7 +63,7 @@ impl RunTime {
     #[must_use]
     pub fn build(recording: &Recording, query: &Query) -> Self {
         let lives = Lives::of(recording);
-        let Plan { subject, course } = Plan::new(recording, &lives, query);
+        let RunPlan { subject, course } = RunPlan::new(recording, &lives, query);
         let mut rows = RunRows::new(recording);
         match course {
             Course::Paths(paths) => {

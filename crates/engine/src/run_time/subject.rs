@@ -26,23 +26,23 @@ pub enum RunSubject {
 }
 
 /// A thread whose critical path is walked, from when to when.
-type Path = (ThreadId, (Time, Time));
+type PathRange = (ThreadId, (Time, Time));
 
 /// How the rows are made.
 pub(super) enum Course {
     /// Of the critical paths of these threads; the ranges of one thread do not overlap.
-    Paths(Vec<Path>),
+    Paths(Vec<PathRange>),
     /// Of the intervals of these threads that are not idle: one entry a thread.
     Threads(Vec<bool>),
 }
 
 /// Whose run time, and how.
-pub(super) struct Plan {
+pub(super) struct RunPlan {
     pub(super) subject: RunSubject,
     pub(super) course: Course,
 }
 
-impl Plan {
+impl RunPlan {
     pub(super) fn new(recording: &Recording, lives: &Lives, query: &Query) -> Self {
         let kept = query.threads(recording);
         let scope = Scope::of_lives(recording, lives);
@@ -121,7 +121,7 @@ impl Plan {
 
 /// The paths of a command, given the one to the end of the thread that ended it. From there to the
 /// command's end the kernel frees its memory, in whichever thread of it is the last.
-fn command(recording: &Recording, lives: &Lives, path: Path) -> Vec<Path> {
+fn command(recording: &Recording, lives: &Lives, path: PathRange) -> Vec<PathRange> {
     let (ender, (_, to)) = path;
     let root = recording.meta.root_process;
     let process = root.and_then(|root| recording.processes.get(root.index()));
