@@ -108,15 +108,15 @@ fn every_view_opens_on_run_time_and_says_so_in_its_first_line() {
         &["top", "--columns", "own"],
         &["tree"],
         &["flame"],
-        &["butterfly", "work"],
-        &["source", "work"],
+        &["butterfly", "app!work"],
+        &["source", "app!work"],
     ] {
         let arguments = [view, &["x.culprit"]].concat();
         let text = text(&lab, &arguments);
         assert_eq!(text.lines().next(), Some(OF_RUN), "{arguments:?}: {text}");
         assert_eq!(lab.json(&arguments)["of"], OF_RUN, "{arguments:?}");
     }
-    let callers = text(&lab, &["callers", "work", "x.culprit"]);
+    let callers = text(&lab, &["callers", "app!work", "x.culprit"]);
     let first = format!("40.0 ms of the {OF_RUN}");
     assert_eq!(callers.lines().next(), Some(&*first), "{callers}");
     let wall = text(&lab, &["tree", "x.culprit", "--metric", "wall"]);
