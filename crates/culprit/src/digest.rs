@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use culprit_engine::accounting::{self, Accounting, Allowance, Sum};
 use culprit_engine::calls::Query;
 use culprit_engine::losses::{self, LossLine};
+use culprit_engine::wakers::Relevance;
 use culprit_findings::Report;
 use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId};
 
@@ -40,8 +41,25 @@ pub(crate) struct Digest {
     pub losses: Vec<LossLine>,
     /// Functions by own time, the largest first.
     pub top: Vec<Function>,
+    /// What the functions' times are shares of.
+    pub heading: String,
+    /// Run time by cause, and all of it; none where another metric was asked for.
+    pub run: Option<(Vec<(Cause, Nanos)>, Nanos)>,
     /// What a recording without thread time weighs.
     pub weighed: Option<Weighed>,
+}
+
+/// What a view of a recording says.
+#[derive(Debug)]
+pub(crate) struct Tops {
+    /// As in [`Digest::top`].
+    pub functions: Vec<Function>,
+    /// As in [`Digest::weighed`].
+    pub weighed: Option<Weighed>,
+    /// As in [`Digest::heading`].
+    pub heading: String,
+    /// As in [`Digest::run`].
+    pub run: Option<(Vec<(Cause, Nanos)>, Nanos)>,
 }
 
 /// One thread's time by cause.
@@ -57,6 +75,8 @@ pub(crate) struct ThreadTime {
     pub wall: Nanos,
     /// Time by cause, in the order of the causes; no zeros.
     pub parts: Vec<(Cause, Nanos)>,
+    /// True when nobody waited for it and it hardly ran.
+    pub idle: bool,
 }
 
 /// One comparison of our sums with an oracle's.
@@ -124,16 +144,12 @@ impl Check {
 
 impl Digest {
     /// Everything about what a query keeps of a recording whose intervals are built.
-    pub(crate) fn new(
-        recording: Recording,
-        query: &Query,
-        report: Report,
-        (top, weighed): (Vec<Function>, Option<Weighed>),
-    ) -> Self {
+    pub(crate) fn new(recording: Recording, query: &Query, report: Report, tops: Tops) -> Self {
         let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query);
         let losses = losses::lines(&recording.losses);
-        Self { recording, report, accounting, threads, losses, top, weighed }
+        let Tops { functions: top, weighed, heading, run } = tops;
+        Self { recording, report, accounting, threads, losses, top, heading, run, weighed }
     }
 
     /// `CMD in PLACE`, as titles name a recording.
@@ -194,8 +210,17 @@ impl Digest {
         }
     }
 
-    /// What all threads together did, in words.
+    /// The threads that are not idle; all where there are no others.
+    pub(crate) fn busy(&self) -> Vec<&ThreadTime> {
+        let busy: Vec<&ThreadTime> = self.threads.iter().filter(|thread| !thread.idle).collect();
+        if busy.is_empty() { self.threads.iter().collect() } else { busy }
+    }
+
+    /// How the run's time passed, or what all threads together did, in words.
     fn mostly(&self) -> String {
+        if let Some((parts, whole)) = self.run.as_ref().filter(|(parts, _)| !parts.is_empty()) {
+            return format!("the run was in {}", crate::output::shares(parts, *whole, 3));
+        }
         let mut sums: BTreeMap<Cause, Nanos> = BTreeMap::new();
         for (cause, time) in self.threads.iter().flat_map(|thread| &thread.parts) {
             *sums.entry(*cause).or_default() += *time;
@@ -235,7 +260,8 @@ impl Digest {
 }
 
 /// The time of every recorded thread that a query keeps, within its range, where there is any: those
-/// that ever ran come first, and of these the longest-lived; a machine has many that never do.
+/// that the run waited for come first, the longest first; of the others those that ever ran, for a
+/// machine has many that never do. Idle threads are last.
 fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
     let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
     let (from, to) = query.range(recording);
@@ -245,6 +271,8 @@ fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
         sums[row.thread.index()][usize::from(row.cause.code())] += within;
     }
     let kept = query.threads(recording);
+    let relevance = Relevance::of(recording);
+    let counts = counted(recording, &relevance);
     let mut threads: Vec<ThreadTime> = recording
         .threads
         .iter()
@@ -266,15 +294,28 @@ fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
                 name: recording.thread_name(id),
                 wall: parts.iter().map(|(_, time)| *time).sum(),
                 parts,
+                idle: relevance.is_idle(id),
             }
         })
         .filter(|thread| thread.wall > Nanos::ZERO)
         .collect();
     threads.sort_by_key(|thread| {
         let cpu = thread.sum(Cause::is_cpu);
-        (cpu == Nanos::ZERO, Reverse(thread.wall), Reverse(cpu), thread.id)
+        let counts = counts.get(thread.id.index()).copied().unwrap_or_default();
+        let never_ran = cpu == Nanos::ZERO;
+        (thread.idle, Reverse(counts), never_ran, Reverse(thread.wall), Reverse(cpu), thread.id)
     });
     threads
+}
+
+/// How much of each thread's time the run waited for: what the thread did, and what its waits
+/// delayed.
+fn counted(recording: &Recording, relevance: &Relevance) -> Vec<Nanos> {
+    let mut counts = vec![Nanos::ZERO; recording.threads.len()];
+    for (at, row) in recording.intervals.iter().enumerate() {
+        counts[row.thread.index()] += relevance.own(at).max(relevance.waited(at));
+    }
+    counts
 }
 
 #[cfg(test)]

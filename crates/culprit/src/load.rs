@@ -6,18 +6,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use culprit_engine::calls::{CallTree, Index, Patterns, Query};
+use culprit_engine::calls::{CallTree, Index, NodeId, Patterns, Query};
 use culprit_engine::losses;
+use culprit_engine::run_time::RunTime;
 use culprit_findings::Report;
-use culprit_model::{Filter, Finding, Metric, Recording, Root, Where, main_metric};
+use culprit_model::{Filter, Finding, Metric, Nanos, Recording, Root, Where, main_metric};
 use culprit_recording::Opened;
 
 use crate::args::{FilterArgs, RecordingArg};
-use crate::digest::{Digest, functions};
+use crate::digest::{Digest, Tops, functions};
 use crate::failure::{Context as _, Failure};
 use crate::output::Output;
 use crate::presets;
-use crate::views::why_empty;
+use crate::views::{Basis, why_empty};
 use crate::weighed::Weighed;
 
 /// How a pattern is written, for one that is wrong.
@@ -47,23 +48,35 @@ fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
     recording
 }
 
-/// What views look at of the recording at `path`, its index, and its main metric.
-fn indexed(
-    path: &Path,
-    root: Root,
-    output: &Output,
-) -> Result<(Recording, Arc<Index>, Metric), Failure> {
+/// A recording that was read for a view.
+struct LoadedRecording {
+    /// What views do not look at need not be in it.
+    recording: Recording,
+    /// Its index, where its rows were read by column.
+    index: Option<Arc<Index>>,
+    main: Metric,
+}
+
+/// All of the recording at `path`.
+fn whole(path: &Path, output: &Output) -> Result<LoadedRecording, Failure> {
+    let recording = recording(path, output)?;
+    let main = recording.main_metric();
+    Ok(LoadedRecording { recording, index: None, main })
+}
+
+/// What views look at of the recording at `path`.
+fn indexed(path: &Path, root: Root, output: &Output) -> Result<LoadedRecording, Failure> {
     let opened = culprit_recording::open_for_views(path);
     let opened = opened.map_err(|error| not_opened(path, &error))?;
     let recording = built(path, opened.opened, output);
     let Some((intervals, costs)) = opened.columns else {
-        let (index, metric) = (Index::rooted(&recording, root), recording.main_metric());
-        return Ok((recording, index, metric));
+        let main = recording.main_metric();
+        return Ok(LoadedRecording { recording, index: None, main });
     };
     let timed = !(intervals.is_empty() && recording.switches.is_empty());
-    let metric = main_metric(timed, costs.metric.iter().copied());
-    let index = Index::of_columns(&recording, intervals, costs, root);
-    Ok((recording, index, metric))
+    let main = main_metric(timed, costs.metric.iter().copied());
+    let index = Some(Index::of_columns(&recording, intervals, costs, root));
+    Ok(LoadedRecording { recording, index, main })
 }
 
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
@@ -76,7 +89,8 @@ fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
     failure.hints(foreign.map(hint))
 }
 
-/// The call tree of what a filter keeps.
+/// The call tree of what a filter keeps of a recording's own rows; with the metric `run`, of all
+/// thread time.
 ///
 /// # Errors
 /// When a pattern is wrong.
@@ -104,9 +118,66 @@ pub(crate) fn fitted(recording: &Recording, filter: &Filter) -> Result<Filter, F
 fn fitted_to(recording: &Recording, main: Metric, filter: &Filter) -> Result<Filter, Failure> {
     let metric = match filter.metric {
         Metric::Wall => main,
+        Metric::Run if recording.intervals.is_empty() => main,
         asked => asked,
     };
     Ok(Filter { metric, ..presets::applied(recording, filter)? })
+}
+
+/// The filter of somebody who asks for nothing: the run time of all.
+pub(crate) fn run_filter() -> Filter {
+    Filter { metric: Metric::Run, ..Filter::default() }
+}
+
+/// Refuses `--metric run` for a recording that does not say what its run waited for. As a default
+/// the recording's own metric takes its place.
+///
+/// # Errors
+/// When it was asked for and there is none.
+pub(crate) fn check_metric(filter: &FilterArgs, recording: &Recording) -> Result<(), Failure> {
+    let asked = filter.metric == Some(Metric::Run);
+    let known = !recording.intervals.is_empty() || recording.main_metric() == Metric::Run;
+    if !asked || known {
+        return Ok(());
+    }
+    let main = recording.main_metric();
+    Err(Failure::bad_input("cannot show run time: the recording has no thread time")
+        .hint(format!("leave out `--metric run`: the metric of this recording is `{main}`")))
+}
+
+/// The run time that a filter asks for; none when it has another metric, or the recording no thread
+/// time.
+///
+/// # Errors
+/// When a pattern is wrong.
+pub(crate) fn run_time(recording: &Recording, filter: &Filter) -> Result<Option<RunTime>, Failure> {
+    if filter.metric != Metric::Run || recording.intervals.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(RunTime::build(recording, &query(filter)?)))
+}
+
+/// What the numbers of a view of a recording are shares of.
+pub(crate) fn basis(recording: &Recording, run: Option<&RunTime>, query: &Query) -> Basis {
+    run.map_or_else(Basis::default, |run| Basis::of_run(run, query.range(recording)))
+}
+
+/// What a filter keeps of a recording.
+pub(crate) struct Shown {
+    pub(crate) tree: CallTree,
+    pub(crate) basis: Basis,
+}
+
+/// What a filter keeps of a recording, in a metric that this has.
+///
+/// # Errors
+/// When a pattern is wrong.
+pub(crate) fn shown_of(recording: &Recording, filter: &Filter) -> Result<Shown, Failure> {
+    let filter = fitted(recording, filter)?;
+    let query = query(&filter)?;
+    let run = run_time(recording, &filter)?;
+    let tree = CallTree::of(run.as_ref().map_or(recording, |run| &run.recording), &query);
+    Ok(Shown { tree, basis: basis(recording, run.as_ref(), &query) })
 }
 
 /// A recording, what a filter keeps of it as a tree, and the filter; why there is nothing of it is
@@ -118,6 +189,27 @@ pub(crate) struct View {
     pub(crate) tree: CallTree,
     /// The filter.
     pub(crate) filter: Filter,
+    /// What the numbers are shares of.
+    basis: Basis,
+    /// The run time that the tree shows; none for other metrics.
+    run: Option<RunTime>,
+}
+
+impl View {
+    /// The recording with the rows and the stacks of the tree.
+    pub(crate) fn rows(&self) -> &Recording {
+        self.run.as_ref().map_or(&self.recording, |run| &run.recording)
+    }
+
+    /// What the numbers of the tree are shares of.
+    pub(crate) fn heading(&self) -> String {
+        self.basis.heading(&self.tree)
+    }
+
+    /// The heading as the first line of a text.
+    pub(crate) fn head(&self, output: &Output) -> String {
+        Basis::line(&self.heading(), output)
+    }
 }
 
 /// What a view shows.
@@ -129,7 +221,12 @@ pub(crate) fn view(
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    shown(filter, output, |root| indexed(&recording_arg.recording, root, output))
+    let path = &recording_arg.recording;
+    shown(filter, output, |given| match given.metric {
+        // Who waited for whom is in all of the rows.
+        Metric::Run => whole(path, output),
+        _ => indexed(path, given.root, output),
+    })
 }
 
 /// As [`view`], with all of the recording.
@@ -141,27 +238,58 @@ pub(crate) fn whole_view(
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    shown(filter, output, |root| {
-        let recording = recording(&recording_arg.recording, output)?;
-        let index = Index::rooted(&recording, root);
-        let metric = recording.main_metric();
-        Ok((recording, index, metric))
-    })
+    shown(filter, output, |_| whole(&recording_arg.recording, output))
 }
 
 fn shown(
-    filter: &FilterArgs,
+    args: &FilterArgs,
     output: &Output,
-    read: impl FnOnce(Root) -> Result<(Recording, Arc<Index>, Metric), Failure>,
+    read: impl FnOnce(&Filter) -> Result<LoadedRecording, Failure>,
 ) -> Result<View, Failure> {
-    let given = filter.filter()?;
+    let given = args.filter()?;
     // Wrong patterns are told before a long recording is read.
     query(&given)?;
-    let (recording, index, metric) = read(given.root)?;
-    let filter = fitted_to(&recording, metric, &given)?;
-    let tree = index.tree(&query(&filter)?);
-    explain_if_empty(&tree, &filter, &given, output)?;
-    Ok(View { recording, tree, filter })
+    let LoadedRecording { recording, index, main } = read(&given)?;
+    check_metric(args, &recording)?;
+    let filter = fitted_to(&recording, main, &given)?;
+    let run = run_time(&recording, &filter)?;
+    let index = match (&run, index) {
+        (Some(run), _) => Index::rooted(&run.recording, filter.root),
+        (None, Some(index)) => index,
+        (None, None) => Index::rooted(&recording, filter.root),
+    };
+    let query = query(&filter)?;
+    let tree = index.tree(&query);
+    match &run {
+        Some(_) => explain_empty_run(&recording, (&tree, &filter, &given), output)?,
+        None => explain_if_empty(&tree, &filter, &given, output)?,
+    }
+    let basis = basis(&recording, run.as_ref(), &query);
+    Ok(View { recording, tree, filter, basis, run })
+}
+
+/// As [`explain_if_empty`], for a tree of run time: there is none where there is no thread time, and
+/// where the run waited for nothing of what the filter keeps.
+fn explain_empty_run(
+    recording: &Recording,
+    (run, filter, given): (&CallTree, &Filter, &Filter),
+    output: &Output,
+) -> Result<(), Failure> {
+    if run.total() > 0 {
+        return Ok(());
+    }
+    let filter = Filter { metric: Metric::Wall, ..filter.clone() };
+    let all = CallTree::of(recording, &query(&filter)?);
+    if all.total() == 0 {
+        return explain_if_empty(&all, &filter, given, output);
+    }
+    let what = "nothing to show: the run waited for nothing that the filter keeps";
+    let hint = "`--metric wall` shows the time of all threads";
+    if narrows(given) {
+        return Err(Failure::bad_input(what).hint(hint));
+    }
+    output.say(&format!("{what}; {hint}"));
+    Ok(())
 }
 
 /// Says why a filter leaves nothing; `given` is the filter as the user typed it.
@@ -188,6 +316,7 @@ pub(crate) fn explain_if_empty(
 /// Whether a filter keeps less than a whole recording, by the user's wish.
 fn narrows(filter: &Filter) -> bool {
     let shown_otherwise = Filter {
+        metric: if filter.metric == Metric::Run { Metric::Run } else { Metric::Wall },
         root: filter.root,
         group: filter.group.clone(),
         fold: filter.fold.clone(),
@@ -299,17 +428,27 @@ impl Subject {
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
     let query = query(&fitted(&recording, filter)?)?;
     // The two have nothing to do with each other, and findings take most of the time.
-    let (report, top) = std::thread::scope(|scope| {
-        let weigh = || {
-            let tree = CallTree::of(&recording, &query);
-            (functions(&tree), Weighed::new(&recording, &tree))
-        };
-        let top = scope.spawn(weigh);
-        (findings(&recording, filter, all), top.join())
+    let (report, tops) = std::thread::scope(|scope| {
+        let tops = scope.spawn(|| tops(&recording, filter));
+        (findings(&recording, filter, all), tops.join())
     });
-    let (top, weighed) =
-        top.map_err(|_| Failure::refused("cannot add up functions: a thread panicked"))?;
-    Ok(Digest::new(recording, &query, report?, (top, weighed)))
+    let tops =
+        tops.map_err(|_| Failure::refused("cannot add up functions: a thread panicked"))??;
+    Ok(Digest::new(recording, &query, report?, tops))
+}
+
+/// The functions of what a filter keeps, and what they are parts of.
+fn tops(recording: &Recording, filter: &Filter) -> Result<Tops, Failure> {
+    let Shown { tree, basis } = shown_of(recording, filter)?;
+    let causes = tree.causes(NodeId::ROOT).into_iter();
+    let run = (tree.metric() == Metric::Run)
+        .then(|| (causes.map(|(cause, time)| (cause, Nanos(time))).collect(), Nanos(tree.total())));
+    Ok(Tops {
+        functions: functions(&tree),
+        weighed: Weighed::new(recording, &tree),
+        heading: basis.heading(&tree),
+        run,
+    })
 }
 
 #[cfg(test)]

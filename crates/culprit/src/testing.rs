@@ -1,7 +1,7 @@
 //! Small recordings drawn by hand, for the tests of everything that shows them.
 
 use culprit_model::notation::parse;
-use culprit_model::{Filter, Recording, Text};
+use culprit_model::{Recording, Text};
 
 use crate::digest::Digest;
 
@@ -59,5 +59,5 @@ pub(crate) fn hostile() -> Recording {
 
 /// The report of [`recording`].
 pub(crate) fn digest() -> Digest {
-    crate::load::digest(recording(), &Filter::default(), false).unwrap()
+    crate::load::digest(recording(), &crate::load::run_filter(), false).unwrap()
 }

@@ -53,6 +53,7 @@ mod cut;
 pub mod losses;
 pub mod own;
 pub mod phases;
+pub mod run_time;
 pub mod stats;
 pub mod threads;
 pub mod wakers;

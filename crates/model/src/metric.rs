@@ -8,6 +8,9 @@ labels! {
     Metric ("metric") {
         /// All wall-clock time of threads, ns.
         Wall = "wall",
+        /// The elapsed time of a run, each moment given to the one thing that the run was waiting
+        /// for, ns. The rows are those that the engine derives from the intervals.
+        Run = "run",
         /// Time on a CPU, ns.
         Cpu = "cpu",
         /// Time blocked, ns.
@@ -113,7 +116,7 @@ impl Metric {
     #[must_use]
     pub fn counts(self, cause: Cause) -> bool {
         match self {
-            Self::Wall => true,
+            Self::Wall | Self::Run => true,
             Self::Cpu => cause.is_cpu(),
             Self::Blocked | Self::Waits => cause.is_blocked(),
             Self::Runnable => cause.is_runnable(),

@@ -241,7 +241,8 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "top",
         &[
-            ("culprit top run.culprit", "functions by wall-clock time"),
+            ("culprit top run.culprit", "functions by their part of the run time"),
+            ("culprit top run.culprit --metric wall", "by the time of all threads"),
             ("culprit top run.culprit --metric cpu --limit 50", "by time on a CPU"),
             (
                 "culprit top run.culprit --preset module-entries --columns inc,fold,when",

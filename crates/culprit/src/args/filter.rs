@@ -16,11 +16,13 @@ pub(super) const HEADING: &str = "Filter";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct FilterArgs {
-    /// What to measure: wall, cpu, blocked, runnable or a cause such as `blocked.disk` (ns); waits
-    /// or faults (count). Imported recordings have other metrics. In a recording without thread
-    /// time, `wall` means its first metric
-    #[arg(long, value_name = "M", default_value = "wall", env = variables::METRIC, value_parser = metric())]
-    pub metric: Metric,
+    /// What to measure. `run`: the elapsed time of the run, each moment given to what the run was
+    /// waiting for. `wall`: the time of all threads. `cpu`, `blocked`, `runnable` or a cause such as
+    /// `blocked.disk`: parts of that time. `waits`, `faults`: counts. Imported recordings have other
+    /// metrics. The default is `run`; without thread time it is the recording's first metric, and so
+    /// is `wall`
+    #[arg(long, value_name = "M", env = variables::METRIC, value_parser = metric())]
+    pub metric: Option<Metric>,
     /// Keep time from this point on, counted from the start of the recording: `12.5ms`, `3s`
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub from: Option<Time>,
@@ -114,7 +116,7 @@ impl FilterArgs {
             ));
         }
         Ok(Filter {
-            metric: self.metric,
+            metric: self.metric.unwrap_or(Metric::Run),
             from: self.from,
             to: self.to,
             process: self.process.clone(),

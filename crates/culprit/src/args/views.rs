@@ -210,6 +210,9 @@ pub(crate) struct ReportArgs {
     /// Write one self-contained HTML page instead of text
     #[arg(long, short, value_name = "F.html", value_parser = parse::file)]
     pub output: Option<PathBuf>,
+    /// Also list idle threads: nothing waited for them, and they hardly ran
+    #[arg(long)]
+    pub idle: bool,
     /// What to look at, and when to fail.
     #[command(flatten)]
     pub findings: FindingsArgs,

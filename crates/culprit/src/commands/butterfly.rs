@@ -4,7 +4,7 @@ use culprit_engine::calls::NameId;
 
 use crate::args::{FilterArgs, NameArgs, RecordingArg};
 use crate::failure::{Failure, Outcome};
-use crate::json::{ButterflyDocument, OfRecording};
+use crate::json::{ButterflyDocument, OfView};
 use crate::output::Output;
 use crate::{load, views};
 
@@ -19,11 +19,11 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
     let (view, focus) = focused(args, load::view, output)?;
     if output.wants_json() {
         let document = ButterflyDocument::new(&view.tree, focus);
-        output.document(&OfRecording::new(&view.recording, document))?;
+        output.document(&OfView::new(&view, document))?;
     } else {
         let limit = view.filter.limit.unwrap_or(ROWS);
         let text = views::butterfly_text(&view.tree, focus, limit, output);
-        output.print(&text)?;
+        output.print(&(view.head(output) + &text))?;
     }
     Ok(Outcome::Done)
 }

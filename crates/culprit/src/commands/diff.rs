@@ -11,7 +11,9 @@ use crate::args::{By, DiffArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::DiffDocument;
 use crate::output::Output;
-use crate::views::{DiffView, Kind, Section, Sides, diff_text, functions, own_code_times};
+use crate::views::{
+    Basis, DiffView, Kind, Section, Sides, diff_text, functions, own_code_times,
+};
 use crate::{files, load, svg};
 
 /// Rows of a table unless the user says otherwise.
@@ -25,6 +27,8 @@ type Values = BTreeMap<Text, u64>;
 struct Runs {
     files: Vec<PathBuf>,
     trees: Vec<CallTree>,
+    /// What the last run's values are shares of.
+    basis: Basis,
     sections: BTreeMap<By, Vec<Values>>,
 }
 
@@ -36,7 +40,7 @@ pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> Result<Outcome, Failu
     let (before, after) = sets(args)?;
     let filter = Filter { erase_ids: true, ..args.filter.filter()? };
     let (before, after) =
-        (read(before, &filter, &args.by, output)?, read(after, &filter, &args.by, output)?);
+        (read(before, &filter, args, output)?, read(after, &filter, args, output)?);
     let view = view(args, &filter, before, after);
     if let Some(path) = &args.output {
         files::write_whole(path, svg::diff_svg(&view).as_bytes())?;
@@ -93,11 +97,17 @@ fn expanded(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-fn read(files: Vec<PathBuf>, filter: &Filter, by: &[By], output: &Output) -> Result<Runs, Failure> {
+fn read(
+    files: Vec<PathBuf>,
+    filter: &Filter,
+    args: &DiffArgs,
+    output: &Output,
+) -> Result<Runs, Failure> {
     let mut runs = Runs::default();
     for file in &files {
-        let (tree, values) = one(file, filter, by, output)?;
+        let ComparedRun { tree, basis, values } = one(file, filter, args, output)?;
         runs.trees.push(tree);
+        runs.basis = basis;
         for (by, values) in values {
             runs.sections.entry(by).or_default().push(values);
         }
@@ -105,23 +115,32 @@ fn read(files: Vec<PathBuf>, filter: &Filter, by: &[By], output: &Output) -> Res
     Ok(Runs { files, ..runs })
 }
 
-/// One run's tree and its values by everything that is compared.
+/// One run's tree, and its values by everything that is compared.
+struct ComparedRun {
+    tree: CallTree,
+    basis: Basis,
+    values: Vec<(By, Values)>,
+}
+
 fn one(
     file: &Path,
     filter: &Filter,
-    by: &[By],
+    args: &DiffArgs,
     output: &Output,
-) -> Result<(CallTree, Vec<(By, Values)>), Failure> {
+) -> Result<ComparedRun, Failure> {
     let recording = load::recording(file, output)?;
+    load::check_metric(&args.filter, &recording)?;
     let filter = load::fitted(&recording, filter)?;
-    let index = Index::rooted(&recording, filter.root);
+    let run = load::run_time(&recording, &filter)?;
+    let index = Index::rooted(run.as_ref().map_or(&recording, |run| &run.recording), filter.root);
     // Folding by percentage is the difference's own, after both sides are put together.
     let whole = Filter { fold_pct: None, ..filter };
-    let tree = index.tree(&load::query(&whole)?);
+    let query = load::query(&whole)?;
+    let (tree, basis) = (index.tree(&query), load::basis(&recording, run.as_ref(), &query));
     let own = OwnCode::new(&recording, &load::patterns(&whole.own)?);
     let origins = own.by_name(&recording);
     let mut values = Vec::new();
-    for by in by {
+    for by in &args.by {
         let found = match by {
             By::Function => own_code_times(&tree, &origins),
             By::Cause => causes(&tree),
@@ -135,7 +154,7 @@ fn one(
         };
         values.push((*by, found));
     }
-    Ok((tree, values))
+    Ok(ComparedRun { tree, basis, values })
 }
 
 fn own_times(tree: &CallTree) -> Values {
@@ -167,16 +186,19 @@ fn view(args: &DiffArgs, filter: &Filter, before: Runs, after: Runs) -> DiffView
         Section { by: *by, rows }
     };
     let sections = args.by.iter().map(section).collect();
+    let basis = after.basis;
     let side = |trees: Vec<CallTree>, units| Side { runs: trees, units };
     let diff = Diff::of(&side(before.trees, units.0), &side(after.trees, units.1));
     let diff = match filter.fold_pct {
         Some(pct) if pct > 0.0 => diff.fold_small(pct),
         _ => diff,
     };
+    let unit_of_work = work(0).map_or("run".to_owned(), |work| work.unit.clone());
     DiffView {
+        heading: basis.heading_per(diff.metric(), &unit_of_work),
         diff,
         sections,
-        unit_of_work: work(0).map_or("run".to_owned(), |work| work.unit.clone()),
+        unit_of_work,
         sides: Sides { before: before.files, after: after.files, units },
     }
 }

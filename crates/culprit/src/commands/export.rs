@@ -33,13 +33,14 @@ pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Fai
 
 /// A picture of the tree that `flame` shows.
 fn picture(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let load::View { recording, tree, filter } = load::view(&args.recording, &args.filter, output)?;
-    let svg = svg::flame_svg(&tree, &super::flame::title(&recording, &filter));
+    let view = load::view(&args.recording, &args.filter, output)?;
+    let tree = &view.tree;
+    let svg = svg::flame_svg(tree, &super::flame::title(&view));
     let metric = tree.metric();
     let rows = tree.node(NodeId::ROOT).count;
     let ends = tree.ended_below(NodeId::ROOT).map(|(node, ..)| node);
     let stacks = ends.collect::<BTreeSet<_>>().len();
-    let counts = Counts { metric, total: tree.total(), rows, stacks };
+    let counts = Counts { metric, of: view.heading(), total: tree.total(), rows, stacks };
     write(args, &counts, output, |out| out.write_all(svg.as_bytes()))?;
     Ok(Outcome::Done)
 }
@@ -59,9 +60,14 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     // Wrong patterns are told before a long recording is read.
     load::query(&filter)?;
     let recording = load::recording(&args.recording.recording, output)?;
-    let query = load::query_for(&recording, &filter)?;
-    let selection = select(&recording, &query);
-    let profile = Profile { recording: &recording, metric: query.metric(), selection: &selection };
+    load::check_metric(&args.filter, &recording)?;
+    let filter = load::fitted(&recording, &filter)?;
+    let query = load::query(&filter)?;
+    let run = load::run_time(&recording, &filter)?;
+    let basis = load::basis(&recording, run.as_ref(), &query);
+    let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
+    let selection = select(rows_of, &query);
+    let profile = Profile { recording: rows_of, metric: query.metric(), selection: &selection };
     if selection.rows.is_empty() {
         output.say(
             "the export is empty: the filter keeps no rows; `culprit top` with the same options \
@@ -70,7 +76,9 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     }
     let total = selection.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.value));
     let (rows, stacks) = (selection.rows.len() as u64, profile.sums().len());
-    let counts = Counts { metric: profile.metric, total, rows, stacks };
+    let threads: BTreeSet<_> = selection.rows.iter().filter_map(|row| row.thread).collect();
+    let of = basis.heading_of(profile.metric, total, threads.len());
+    let counts = Counts { metric: profile.metric, of, total, rows, stacks };
     write(args, &counts, output, |out| {
         culprit_exchange::write(&profile, format, out).map_err(|error| match error {
             // As it is, so that a reader who went away is known for that.
@@ -84,6 +92,8 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
 /// What is in the file.
 struct Counts {
     metric: Metric,
+    /// What the total is.
+    of: String,
     total: u64,
     rows: u64,
     stacks: usize,
@@ -106,7 +116,7 @@ fn write(
     if output.wants_json() {
         return output.document(&Document::new(path, args, counts));
     }
-    output.say(&format!("{}: {} rows as {}", path.display(), counts.rows, args.to));
+    output.say(&format!("{}: {} rows as {}; {}", path.display(), counts.rows, args.to, counts.of));
     Ok(())
 }
 
@@ -118,6 +128,7 @@ struct Document {
     format: String,
     metric: String,
     unit: &'static str,
+    of: String,
     total: u64,
     rows: u64,
     stacks: usize,
@@ -125,13 +136,14 @@ struct Document {
 
 impl Document {
     fn new(path: &Path, args: &ExportArgs, counts: &Counts) -> Self {
-        let Counts { metric, total, rows, stacks } = *counts;
+        let Counts { metric, total, rows, stacks, .. } = *counts;
         Self {
             schema: SCHEMA,
             file: path.display().to_string(),
             format: args.to.to_string(),
             metric: metric.to_string(),
             unit: metric.unit(),
+            of: counts.of.clone(),
             total,
             rows,
             stacks,

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use culprit_engine::losses;
-use culprit_model::{Filter, Recording};
 
 use crate::args::FlameArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfRecording, TreeDocument};
+use crate::json::{OfView, TreeDocument};
 use crate::output::Output;
 use crate::{files, load, svg, views};
 
@@ -25,36 +24,36 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
     let picture = args.output.as_deref().map(picture).transpose()?;
     let load =
         if matches!(picture, Some(Picture::Html(_))) { load::whole_view } else { load::view };
-    let load::View { recording, tree, filter } = load(&args.recording, &args.filter, output)?;
+    let view = load(&args.recording, &args.filter, output)?;
     match picture {
         Some(Picture::Svg(path)) => {
-            let title = title(&recording, &filter);
-            files::write_whole(path, svg::flame_svg(&tree, &title).as_bytes())?;
+            let svg = svg::flame_svg(&view.tree, &title(&view));
+            files::write_whole(path, svg.as_bytes())?;
             output.say(&format!("wrote {}", path.display()));
         }
         Some(Picture::Html(path)) => {
-            let digest = load::digest(recording, &filter, false)?;
+            let digest = load::digest(view.recording, &view.filter, false)?;
             super::report::write_page(&digest, path)?;
             output.say(&format!("wrote {}", path.display()));
         }
         None if output.wants_json() => {
-            let document = TreeDocument::new(&tree, filter.limit.unwrap_or(0));
-            output.document(&OfRecording::new(&recording, document))?;
+            let document = TreeDocument::new(&view.tree, view.filter.limit.unwrap_or(0));
+            output.document(&OfView::new(&view, document))?;
         }
         None => {
-            let text = views::flame_text(&tree, filter.limit, output);
-            output.print(&text)?;
+            let text = views::flame_text(&view.tree, view.filter.limit, output);
+            output.print(&(view.head(output) + &text))?;
         }
     }
     Ok(Outcome::Done)
 }
 
 /// What a picture is of; a picture leaves the terminal, so it says by itself what it lacks.
-pub(super) fn title(recording: &Recording, filter: &Filter) -> String {
-    let lines = losses::lines(&recording.losses);
+pub(super) fn title(view: &load::View) -> String {
+    let lines = losses::lines(&view.recording.losses);
     let whole = if losses::holes(&lines).next().is_some() { "incomplete recording: " } else { "" };
-    let meta = &recording.meta;
-    format!("{whole}{} in {}, {} time", meta.command.join(" "), meta.place, filter.metric)
+    let meta = &view.recording.meta;
+    format!("{whole}{} in {}, {}", meta.command.join(" "), meta.place, view.heading())
 }
 
 fn picture(path: &Path) -> Result<Picture<'_>, Failure> {

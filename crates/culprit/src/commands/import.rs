@@ -69,8 +69,8 @@ fn not_read(file: &Path, error: &Error) -> Failure {
 
 fn metrics(recording: &Recording) -> Vec<String> {
     let found: BTreeSet<_> = recording.costs.iter().map(|cost| cost.metric).collect();
-    let wall = (!recording.intervals.is_empty()).then(|| "wall".to_owned());
-    let mut words: Vec<String> = wall.into_iter().collect();
+    let timed = if recording.intervals.is_empty() { &[][..] } else { &["run", "wall"] };
+    let mut words: Vec<String> = timed.iter().map(|word| (*word).to_owned()).collect();
     words.extend(found.into_iter().map(|metric| metric.to_string()));
     words.dedup();
     words

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use culprit_model::{Filter, Pid, Recording};
+use culprit_model::{Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
 use culprit_record::{ActivityProbe, Extras, SocketActivity, Target};
 use serde::Serialize;
@@ -175,7 +175,7 @@ fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome,
     if recorded.cut {
         output.say("the recording ended before the command; Culprit ended the command");
     }
-    let digest = load::digest(recorded.recording, &Filter::default(), false)?;
+    let digest = load::digest(recorded.recording, &load::run_filter(), false)?;
     output.say_painted(&summary_text(&digest, &plan.output, output.talk_paint()));
     if output.wants_json() {
         output.document(&OfRecording::new(&digest.recording, document))?;

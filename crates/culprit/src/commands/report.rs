@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::ReportDocument;
 use crate::output::{Output, percent};
-use crate::text::report_text;
+use crate::text::{ThreadList, report_text};
 use crate::{files, html, load};
 
 /// Runs it.
@@ -20,7 +20,9 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     let fail_on = FailOn::parse(fail_on.as_deref())?;
     let filter = filter.filter()?;
     let path = &recording.recording;
-    let digest = load::digest(load::recording(path, output)?, &filter, *all)?;
+    let recording = load::recording(path, output)?;
+    load::check_metric(&args.findings.filter, &recording)?;
+    let digest = load::digest(recording, &filter, *all)?;
     if digest.threads.is_empty() {
         let tree = load::tree(&digest.recording, &filter)?;
         load::explain_if_empty(&tree, &filter, &filter, output)?;
@@ -32,7 +34,8 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     if output.wants_json() {
         output.document(&ReportDocument::new(&digest))?;
     } else if args.output.is_none() {
-        let text = report_text(&digest, path, filter.limit.unwrap_or(0), output);
+        let list = ThreadList { most: filter.limit.unwrap_or(0), idle: args.idle };
+        let text = report_text(&digest, path, list, output);
         output.print(&text)?;
     }
     Ok(outcome(fail_on.as_ref(), &digest.report.findings))

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::butterfly;
 use crate::args::NameArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfRecording, SCHEMA};
+use crate::json::{OfView, SCHEMA};
 use crate::load;
 use crate::output::{Output, clean, percent};
 use crate::views::{share, value};
@@ -23,9 +23,9 @@ const AROUND: u32 = 2;
 /// When the recording or the filter cannot be read, or no function has the name.
 pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let (view, focus) = butterfly::focused(args, load::whole_view, output)?;
-    let (tree, recording) = (&view.tree, &view.recording);
+    let tree = &view.tree;
     let name = tree.names().text(focus).clone();
-    let lines = tree.lines(recording, &name);
+    let lines = tree.lines(view.rows(), &name);
     if lines.is_empty() {
         return Err(Failure::bad_input(format!(
             "cannot show the source of `{name}`: it is not a function"
@@ -34,10 +34,10 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
     }
     if output.wants_json() {
         let document = Document::new(&name, tree.metric(), tree.total(), &lines);
-        output.document(&OfRecording::new(recording, document))?;
+        output.document(&OfView::new(&view, document))?;
     } else {
         let text = text(&name, tree.metric(), tree.total(), &lines, output);
-        output.print(&text)?;
+        output.print(&(view.head(output) + &text))?;
     }
     Ok(Outcome::Done)
 }

@@ -2,7 +2,7 @@
 
 use crate::args::TopArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfRecording, TopDocument};
+use crate::json::{OfView, TopDocument};
 use crate::output::Output;
 use crate::{load, views};
 
@@ -19,15 +19,15 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
     let cpi = || views::Cpi::of(&view.recording, &view.filter);
     if output.wants_json() {
         let document = TopDocument::new(&view.tree, cpi()?.as_ref(), limit.unwrap_or(0));
-        output.document(&OfRecording::new(&view.recording, document))?;
+        output.document(&OfView::new(&view, document))?;
     } else if !args.columns.is_empty() {
         let limit = limit.unwrap_or(ROWS);
         let text = views::columns_text(&view.tree, &args.columns, limit, output);
-        output.print(&text)?;
+        output.print(&(view.head(output) + &text))?;
     } else {
         let limit = limit.unwrap_or(ROWS);
         let text = views::top_text(&view.tree, cpi()?.as_ref(), limit, output);
-        output.print(&text)?;
+        output.print(&(view.head(output) + &text))?;
     }
     Ok(Outcome::Done)
 }

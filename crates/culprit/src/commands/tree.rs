@@ -2,7 +2,7 @@
 
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfRecording, TreeDocument};
+use crate::json::{OfView, TreeDocument};
 use crate::output::Output;
 use crate::{load, views};
 
@@ -27,8 +27,8 @@ pub(crate) fn show(view: &load::View, output: &mut Output) -> Result<(), Failure
     let limit = view.filter.limit;
     if output.wants_json() {
         let document = TreeDocument::new(&view.tree, limit.unwrap_or(0));
-        return output.document(&OfRecording::new(&view.recording, document));
+        return output.document(&OfView::new(view, document));
     }
     let text = views::tree_text(&view.tree, limit.unwrap_or(LINES), output);
-    output.print(&text)
+    output.print(&(view.head(output) + &text))
 }

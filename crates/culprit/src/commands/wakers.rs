@@ -46,7 +46,9 @@ pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failu
 /// Waits are what is shown: all of them, or those of one cause.
 fn waits(filter: Filter) -> Result<Filter, Failure> {
     match filter.metric {
-        Metric::Wall | Metric::Blocked => Ok(Filter { metric: Metric::Blocked, ..filter }),
+        Metric::Run | Metric::Wall | Metric::Blocked => {
+            Ok(Filter { metric: Metric::Blocked, ..filter })
+        }
         Metric::Waits => Ok(filter),
         one if one.cause().is_some_and(Cause::is_blocked) => Ok(filter),
         other => Err(Failure::bad_input(format!(

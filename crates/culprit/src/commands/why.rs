@@ -1,7 +1,6 @@
 //! `culprit why -- CMD`: the same command in several places, and why one is slower.
 
 use culprit_findings::Mechanism;
-use culprit_model::Filter;
 
 use super::fail_on::{FailOn, outcome};
 use crate::args::WhyArgs;
@@ -73,7 +72,7 @@ pub(crate) fn page(answer: &Answer, output: &Output) -> Result<String, Failure> 
     let mut digests: Vec<(String, Digest)> = Vec::new();
     for runs in &answer.places {
         if let Some(path) = &runs.typical {
-            let filter = Filter { own: answer.own.clone(), ..Filter::default() };
+            let filter = Filter { own: answer.own.clone(), ..load::run_filter() };
             let digest = load::digest(load::recording(path, output)?, &filter, false)?;
             digests.push((format!("{}, {}", runs.place, digest.recording.meta.wall), digest));
         }

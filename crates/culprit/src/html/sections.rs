@@ -89,14 +89,16 @@ fn legend(body: &mut Markup, views: &Views<'_>) {
 }
 
 fn thread_table(body: &mut Markup, digest: &Digest) {
+    let busy = digest.busy();
     let headings =
         ["process", "thread", "wall", "on CPU", "share of its lifetime by cause", "main causes"];
     table(body, "sortable", &headings, |rows| {
-        for thread in digest.threads.iter().take(MOST_THREADS) {
+        for thread in busy.iter().take(MOST_THREADS) {
             thread_row(rows, thread);
         }
     });
-    cut(body, digest.threads.len(), MOST_THREADS, "threads");
+    cut(body, busy.len(), MOST_THREADS, "threads");
+    cut(body, digest.threads.len(), busy.len(), "idle threads");
 }
 
 fn thread_row(rows: &mut Markup, thread: &ThreadTime) {
@@ -177,10 +179,11 @@ pub(super) fn functions(body: &mut Markup, views: &Views<'_>) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Own time excludes called functions; total time includes them. Both are sums over all \
-             threads. Time off a CPU is own time of the function that called the kernel.",
+            "Own time excludes called functions; total time includes them. Time off a CPU is own \
+             time of the function that called the kernel.",
         );
         each_view(body, views, |body, digest| {
+            body.leaf("p", &[("class", "more")], &format!("Shares are of the {}.", digest.heading));
             let headings = ["function", "own", "own share", "total", "total share"];
             table(body, "sortable", &headings, |rows| {
                 for row in

@@ -13,6 +13,7 @@ pub(crate) struct DiffDocument {
     metric: String,
     unit: &'static str,
     per: String,
+    of: String,
     before: SideRow,
     after: SideRow,
     change: f64,
@@ -94,6 +95,7 @@ impl DiffDocument {
             metric: metric.to_string(),
             unit: metric.unit(),
             per: view.unit_of_work.clone(),
+            of: view.heading.clone(),
             before: SideRow {
                 recordings: files(&view.sides.before),
                 units: view.sides.units.0,

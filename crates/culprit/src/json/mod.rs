@@ -32,7 +32,7 @@ pub(crate) use diff::DiffDocument;
 pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;
 pub(crate) use findings::{Document as FindingsDocument, FindingJson};
-pub(crate) use missing::{MissingJson, OfRecording};
+pub(crate) use missing::{MissingJson, OfRecording, OfView};
 pub(crate) use path::PathDocument;
 pub(crate) use phases::PhasesDocument;
 pub(crate) use probe::ProbeDocument;

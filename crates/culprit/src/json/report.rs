@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use culprit_model::{Cause, Nanos};
 use serde::Serialize;
 
 use super::findings::{FindingJson, RecordingJson};
@@ -14,6 +15,8 @@ pub(crate) struct ReportDocument {
     schema: u32,
     recording: RecordingJson,
     verdict: String,
+    of: String,
+    run: Option<RunJson>,
     whole_ns: u64,
     explained_share: f64,
     findings: Vec<FindingJson>,
@@ -23,6 +26,23 @@ pub(crate) struct ReportDocument {
     missing: Vec<MissingJson>,
 }
 
+/// How the run's time passed.
+#[derive(Debug, Serialize)]
+struct RunJson {
+    total_ns: u64,
+    causes: BTreeMap<String, u64>,
+}
+
+impl RunJson {
+    fn new(parts: &[(Cause, Nanos)], whole: Nanos) -> Self {
+        Self { total_ns: whole.0, causes: causes(parts) }
+    }
+}
+
+fn causes(parts: &[(Cause, Nanos)]) -> BTreeMap<String, u64> {
+    parts.iter().map(|(cause, time)| (cause.to_string(), time.0)).collect()
+}
+
 #[derive(Debug, Serialize)]
 struct ThreadJson {
     process: String,
@@ -30,6 +50,7 @@ struct ThreadJson {
     tid: u32,
     name: String,
     wall_ns: u64,
+    idle: bool,
     causes: BTreeMap<String, u64>,
 }
 
@@ -57,6 +78,8 @@ impl ReportDocument {
             schema: SCHEMA,
             recording: RecordingJson::new(&digest.recording),
             verdict: digest.verdict(),
+            of: digest.heading.clone(),
+            run: digest.run.as_ref().map(|(parts, whole)| RunJson::new(parts, *whole)),
             whole_ns: digest.report.whole.0,
             explained_share: digest.report.explained_share,
             findings: digest.report.findings.iter().map(FindingJson::from).collect(),
@@ -96,6 +119,7 @@ fn thread_json(digest: &Digest, time: &ThreadTime) -> ThreadJson {
         tid: thread.tid.0,
         name: thread.name.to_string(),
         wall_ns: time.wall.0,
-        causes: time.parts.iter().map(|(cause, time)| (cause.to_string(), time.0)).collect(),
+        idle: time.idle,
+        causes: causes(&time.parts),
     }
 }

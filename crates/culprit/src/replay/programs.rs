@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use culprit_model::{Cause, Filter, Nanos};
+use culprit_model::{Cause, Nanos};
 use serde_json::Value;
 
 use super::pack::{self, Files};
@@ -48,7 +48,7 @@ struct Said {
 /// Replays a recording.
 fn replay(program: &Program, bytes: &[u8]) -> Said {
     let recording = raw::build(&program.name(), bytes.to_vec());
-    let digest = load::digest(recording, &Filter::default(), false).expect("no filter is wrong");
+    let digest = load::digest(recording, &load::run_filter(), false).expect("no filter is wrong");
     let report = serde_json::to_value(ReportDocument::new(&digest)).expect("a document");
     let wrong = program.judge(&report);
     let judged = if wrong.is_some() { "WRONG" } else { "right" };

@@ -8,7 +8,7 @@ use culprit_engine::calls::{DiffBox, DiffNode, ROOT};
 use super::{HEAD, MARGIN, NARROWEST, ROW, WIDTH, element, label};
 use crate::html::escape;
 use crate::output::clean;
-use crate::views::{DiffView, change, scaled};
+use crate::views::{DiffView, change, root_name, scaled};
 
 /// The picture of a comparison.
 pub(crate) fn diff_svg(view: &DiffView) -> String {
@@ -20,8 +20,8 @@ pub(crate) fn diff_svg(view: &DiffView) -> String {
     let metric = view.diff.metric();
     let (before, after) = view.totals();
     let title = format!(
-        "{metric} per {}: before {}, after {}, {}",
-        view.unit_of_work,
+        "{}: before {}, after {}, {}",
+        view.heading,
         scaled(metric, before),
         scaled(metric, after),
         change(metric, after - before)
@@ -56,8 +56,8 @@ fn draw(svg: &mut String, view: &DiffView, entry: &DiffBox, inner: f64) {
     let width = (entry.right - entry.left) * inner;
     let y = HEAD + f64::from(node.depth) * ROW;
     let name = view.diff.name(node);
-    let name = if name.as_str() == ROOT { "all threads".into() } else { clean(name) };
     let metric = view.diff.metric();
+    let name = if name.as_str() == ROOT { root_name(metric).into() } else { clean(name) };
     svg.push_str("<g>");
     let numbers = format!(
         "{name}: before {}, after {}, {}",

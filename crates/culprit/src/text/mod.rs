@@ -17,5 +17,5 @@ pub(crate) use casebook::{case_text, list_text, told_text};
 pub(crate) use findings::{Detail, culprit, finding_page, findings_text, function_of};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};
-pub(crate) use report::{report_text, summary_text};
+pub(crate) use report::{ThreadList, report_text, summary_text};
 pub(crate) use why::{fact_value, told_share, why_text};

@@ -7,7 +7,7 @@ use culprit_model::LossSeverity;
 use super::findings::{Detail, findings_text};
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{Output, Paint, bar, clean, elide, percent, shares, wrap};
-use crate::views::Kind;
+use crate::views::{Basis, Kind};
 use crate::weighed::{LIMITS, Weighed};
 
 /// Threads that one screen shows.
@@ -20,15 +20,32 @@ const MOST_FRAMES: usize = 6;
 /// Cells of a thread's bar.
 const BAR: usize = 28;
 
+/// Which threads a report lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadList {
+    /// How many at most; 0 for what a screen holds.
+    pub most: usize,
+    /// Idle ones, too.
+    pub idle: bool,
+}
+
 /// The report: verdict, threads, findings, checks, losses, and what to type next.
-pub(crate) fn report_text(digest: &Digest, path: &Path, threads: usize, output: &Output) -> String {
+pub(crate) fn report_text(
+    digest: &Digest,
+    path: &Path,
+    threads: ThreadList,
+    output: &Output,
+) -> String {
     let paint = output.paint();
     let mut text = format!("{}\n", paint.faint(&clean(&digest.what())));
     text.push_str(&paint.strong(wrap(&clean(&digest.verdict()), output.width(), "").trim_end()));
     text.push_str("\n\n");
     match &digest.weighed {
         Some(weighed) => text.push_str(&weighed_text(digest, weighed, output)),
-        None => text.push_str(&threads_text(digest, threads, output)),
+        None => {
+            text.push_str(&run_text(digest, output));
+            text.push_str(&threads_text(digest, threads, output));
+        }
     }
     let findings = &digest.report.findings;
     if digest.weighed.is_none() || !findings.is_empty() {
@@ -85,7 +102,18 @@ fn weighed_text(digest: &Digest, weighed: &Weighed, output: &Output) -> String {
     text
 }
 
-fn threads_text(digest: &Digest, most: usize, output: &Output) -> String {
+/// What the run's time is, and how it passed.
+fn run_text(digest: &Digest, output: &Output) -> String {
+    let mut text = Basis::line(&digest.heading, output);
+    if let Some((parts, whole)) = digest.run.as_ref().filter(|(parts, _)| !parts.is_empty()) {
+        let bar = bar(parts, *whole, BAR, output.paint());
+        text.push_str(&format!("  {bar} {}\n", shares(parts, *whole, 5)));
+    }
+    text.push('\n');
+    text
+}
+
+fn threads_text(digest: &Digest, list: ThreadList, output: &Output) -> String {
     let paint = output.paint();
     let count = digest.threads.len();
     let mut text = format!(
@@ -93,14 +121,28 @@ fn threads_text(digest: &Digest, most: usize, output: &Output) -> String {
         paint.heading("Where the threads' time went"),
         paint.faint(&format!("{count} {}", if count == 1 { "thread" } else { "threads" }))
     );
-    let most = if most == 0 { MOST_THREADS } else { most };
-    for thread in digest.threads.iter().take(most) {
+    let most = if list.most == 0 { MOST_THREADS } else { list.most };
+    let listed = if list.idle { digest.threads.iter().collect() } else { digest.busy() };
+    for thread in listed.iter().take(most) {
         text.push_str(&thread_line(thread, output));
     }
-    if count > most {
-        text.push_str(&format!("    {} more threads; `--limit N` shows them\n", count - most));
+    if listed.len() > most {
+        let more = listed.len() - most;
+        text.push_str(&format!("    {more} more threads; `--limit N` shows them\n"));
+    }
+    if let Some(idle) = idle_threads(count - listed.len()) {
+        text.push_str(&format!("    {idle}; `--idle` shows them\n"));
     }
     text
+}
+
+/// `7 idle threads`; none of none.
+fn idle_threads(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 idle thread".to_owned()),
+        count => Some(format!("{count} idle threads")),
+    }
 }
 
 /// Name, life, bar and words.
@@ -190,13 +232,17 @@ pub(crate) fn summary_text(digest: &Digest, path: &Path, paint: Paint) -> String
         digest.recording.meta.wall,
         digest.recording.meta.place
     );
-    for thread in digest.threads.iter().take(NAMED) {
+    let busy = digest.busy();
+    for thread in busy.iter().take(NAMED) {
         let words = shares(&thread.parts, thread.wall, 4);
         text.push_str(&format!(
             "  {:<24} {:>8}  {words}\n",
             clean(&thread.name),
             thread.wall.to_string()
         ));
+    }
+    if let Some(idle) = idle_threads(threads - busy.len()) {
+        text.push_str(&format!("  {idle}\n"));
     }
     let culprit = digest.report.findings.iter().find(|finding| finding.cost.0 > 0);
     if let Some(finding) = culprit {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use culprit_engine::calls::{Change, Diff, Overweight};
 use culprit_model::Metric;
 
+use super::Basis;
 use crate::args::By;
 use crate::output::{Align, Output, Table, clean, number, percent, signed_duration};
 
@@ -15,6 +16,8 @@ pub(crate) struct DiffView {
     pub sections: Vec<Section>,
     /// What values are divided by: `run`, or the unit of the work, in the plural.
     pub unit_of_work: String,
+    /// What the values are shares of.
+    pub heading: String,
     pub sides: Sides,
 }
 
@@ -83,8 +86,8 @@ fn head(view: &DiffView, output: &Output) -> String {
     };
     let paint = output.paint();
     format!(
-        "{metric}, per {}\nbefore  {:>10}  {}\nafter   {:>10}  {}\nchange  {:>10}{growth}\n",
-        view.unit_of_work,
+        "{}before  {:>10}  {}\nafter   {:>10}  {}\nchange  {:>10}{growth}\n",
+        Basis::line(&view.heading, output),
         scaled(metric, before),
         files(&view.sides.before),
         scaled(metric, after),

@@ -7,7 +7,7 @@
 //! ```
 
 use culprit_engine::calls::{CallTree, FlameBox, NodeId, ROOT, flame};
-use culprit_model::{Cause, Label as _};
+use culprit_model::{Cause, Label as _, Metric};
 
 use crate::output::{Output, Paint, clean, elide};
 
@@ -84,11 +84,16 @@ fn label(tree: &CallTree, entry: &FlameBox, cells: usize, paint: Paint) -> Strin
     }
 }
 
+/// The name of the whole.
+pub(crate) fn root_name(metric: Metric) -> &'static str {
+    if metric == Metric::Run { "run" } else { "all threads" }
+}
+
 /// The name as a box shows it.
 pub(crate) fn box_name(tree: &CallTree, node: NodeId) -> String {
     let name = tree.name(node);
     if name.as_str() == ROOT {
-        return "all threads".to_owned();
+        return root_name(tree.metric()).to_owned();
     }
     match Cause::from_word(name) {
         Some(cause) => cause.to_string(),

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
 use culprit_engine::own::CodeOrigin;
+use culprit_engine::run_time::is_link_name;
 use culprit_model::{Cause, Label as _, Text, Time};
 
 use super::columns::{Column, table};
@@ -64,7 +65,7 @@ pub(crate) struct Function {
 pub(crate) enum Kind {
     /// A function, or a stack that was lost.
     Function,
-    /// A process, activity or thread at the root end.
+    /// A process, activity or thread at the root end, or a thread that was waited for.
     Thread,
     /// A cause at the leaf end.
     Cause,
@@ -77,7 +78,7 @@ impl Kind {
         let root = || ROOTS.iter().any(|root| name.starts_with(root));
         if Cause::from_word(name).is_some() {
             Self::Cause
-        } else if !name.contains('!') && root() {
+        } else if is_link_name(name) || (!name.contains('!') && root()) {
             Self::Thread
         } else {
             Self::Function
@@ -317,20 +318,18 @@ pub(crate) fn columns_text(
     text
 }
 
-/// The whole and its causes in one line with a bar.
+/// The causes of the whole in one line with a bar.
 fn summary(tree: &CallTree, output: &Output) -> String {
     let causes: Vec<_> = tree
         .causes(NodeId::ROOT)
         .into_iter()
         .map(|(cause, value)| (cause, culprit_model::Nanos(value)))
         .collect();
-    let whole = value(tree.metric(), tree.total());
-    let head = format!("{} {}", tree.metric(), output.paint().strong(&whole));
     if causes.is_empty() {
-        return format!("{head}\n\n");
+        return "\n".to_owned();
     }
     let sum = culprit_model::Nanos(tree.total());
-    format!("{head}  {}  {}\n\n", bar(&causes, sum, 30, output.paint()), shares(&causes, sum, 5))
+    format!("{}  {}\n\n", bar(&causes, sum, 30, output.paint()), shares(&causes, sum, 5))
 }
 
 #[cfg(test)]

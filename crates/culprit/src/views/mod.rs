@@ -2,6 +2,7 @@
 //! text or rows out.
 
 mod activities;
+mod basis;
 mod butterfly;
 mod columns;
 mod cpi;
@@ -18,12 +19,13 @@ mod wakers;
 pub(crate) use activities::{
     ActivitiesView, activities_text, options as range_options, range as activity_range,
 };
+pub(crate) use basis::Basis;
 pub(crate) use butterfly::butterfly_text;
 pub(crate) use columns::Column;
 pub(crate) use cpi::Cpi;
 pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub(crate) use empty::why_empty;
-pub(crate) use flame::{box_name, flame_text};
+pub(crate) use flame::{box_name, flame_text, root_name};
 pub(crate) use focus::focus;
 pub(crate) use functions::{Function, Kind, columns_text, functions, own_code_times, top_text};
 pub(crate) use path::{PathView, function_at, path_text};

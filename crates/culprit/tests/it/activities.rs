@@ -77,11 +77,10 @@ fn latencies_and_how_they_passed() {
 #[test]
 fn the_tree_below_activities_is_all_of_the_time() {
     let lab = lab();
-    let tree = lab.json(&["tree", "x.culprit", "--root", "activities"]);
+    let arguments = ["tree", "x.culprit", "--root", "activities", "--metric", "wall"];
+    let tree = lab.json(&arguments);
     assert_eq!(ms(&tree["nodes"][0]["inc"]), 200);
-    let text = stdout(
-        &lab.culprit().args(["tree", "x.culprit", "--root", "activities"]).output().unwrap(),
-    );
+    let text = stdout(&lab.culprit().args(arguments).output().unwrap());
     let order = ["(Non-Activities)", "(Activities)", "Activity request", "Activity handle"];
     let places: Vec<_> = order.iter().map(|name| text.find(name)).collect();
     assert!(places.iter().all(Option::is_some) && places[1..].is_sorted(), "{text}");
@@ -189,7 +188,7 @@ fn named_functions_are_recorded_nested_and_across_threads() {
     assert!(told("probes-refused", "no_such_function"), "{losses:?}");
     assert!(told("activities-unpaired", "without a return"), "{losses:?}");
     times_of_requests_are_whole(row("request").unwrap(), row("handle").unwrap());
-    let tree = lab.json(&["tree", "x.culprit", "--root", "activities"]);
+    let tree = lab.json(&["tree", "x.culprit", "--root", "activities", "--metric", "wall"]);
     let threads: u64 =
         report["threads"].as_array().unwrap().iter().map(|t| t["wall_ns"].as_u64().unwrap()).sum();
     assert_eq!(tree["nodes"][0]["inc"], threads);

@@ -53,7 +53,8 @@ fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
 #[test]
 fn a_diff_names_what_grew_and_what_only_one_side_has() {
     let lab = lab();
-    let diff = lab.json(&["diff", "before.culprit", "after.culprit"]);
+    let threads = ["diff", "before.culprit", "after.culprit", "--metric", "wall"];
+    let diff = lab.json(&threads);
     let lock = row(section(&diff, "cause"), "blocked.lock");
     assert_eq!((&lock["before"], &lock["after"]), (&4e7.into(), &8e7.into()));
     let functions = section(&diff, "function");
@@ -61,7 +62,7 @@ fn a_diff_names_what_grew_and_what_only_one_side_has() {
     let changes: f64 = functions.iter().map(|row| number(&row["change"])).sum();
     assert!((changes - number(&diff["change"])).abs() < 1.0, "{changes}");
     assert_eq!(row(section(&diff, "thread"), "worker")["only"], Value::Null);
-    let rows = lab.json(&["diff", "before.culprit", "after.culprit", "--work", "10:rows"]);
+    let rows = lab.json(&[&threads[..], &["--work", "10:rows"]].concat());
     assert!((number(&rows["change"]) * 10.0 - number(&diff["change"])).abs() < 1.0);
     let same = lab.json(&["diff", "before.culprit", "before.culprit"]);
     assert!(number(&same["change"]).abs() < 1e-9);
@@ -79,6 +80,8 @@ fn several_runs_have_intervals_and_both_sides_stand_at_every_number() {
         "--after",
         "after.culprit",
         "after.culprit",
+        "--metric",
+        "wall",
     ];
     let diff = lab.json(&many);
     let lock = row(section(&diff, "cause"), "blocked.lock");

@@ -22,7 +22,8 @@ fn executed(recording: &Path) -> String {
 /// The rows of the program's code: functions and how long it was in them.
 fn rows_of_code(lab: &Lab, recording: &str) -> Vec<(String, f64)> {
     let from = executed(&lab.path(recording));
-    let top = lab.json(&["top", recording, "--thread", "named", "--from", &from, "--limit", "0"]);
+    let own = ["--thread", "named", "--from", &from, "--metric", "wall", "--limit", "0"];
+    let top = lab.json(&[&["top", recording], &own[..]].concat());
     let rows = top["rows"].as_array().expect("rows").iter();
     let rows = rows.map(|row| (row["name"].as_str().unwrap().to_owned(), number(&row["inc"])));
     rows.filter(|(name, _)| name.contains('!')).collect()

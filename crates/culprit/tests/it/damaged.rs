@@ -70,11 +70,11 @@ fn documents_and_verdicts_carry_it_too() {
 #[test]
 fn time_that_was_lost_is_not_made_up() {
     let (lab, opens) = lab();
-    let whole = lab.json(&["top", "whole.culprit"]);
+    let whole = lab.json(&["top", "whole.culprit", "--metric", "wall"]);
     for name in &opens {
         let recording = culprit_recording::open(lab.path(name)).unwrap().recording;
         let left: u64 = recording.intervals.iter().map(|row| row.duration.0).sum();
-        let top = lab.json(&["top", name]);
+        let top = lab.json(&["top", name, "--metric", "wall"]);
         assert_eq!(top["total"], left, "{top}");
         assert!(left == 0 || top["total"] == whole["total"], "{top}");
         if left == 0 {

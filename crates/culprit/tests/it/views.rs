@@ -29,8 +29,9 @@ fn top_has_the_shape_of_the_contract_and_own_times_sum_to_the_total() {
     let top = lab().json(&["top", "x.culprit"]);
     assert_eq!(
         (&top["schema"], &top["metric"], &top["unit"]),
-        (&1.into(), &"wall".into(), &"ns".into())
+        (&1.into(), &"run".into(), &"ns".into())
     );
+    assert_eq!(top["total"], 100_000_000, "{top}");
     let rows = top["rows"].as_array().unwrap();
     for key in [
         "name",
@@ -64,6 +65,166 @@ fn filters_narrow_every_view_alike() {
     let folded = lab.json(&["top", "x.culprit", "--fold", "^blocked.;^cpu."]);
     let compute = row(&folded, "app!compute");
     assert_eq!((&compute["exc"], &compute["fold"]), (&60_000_000.into(), &60_000_000.into()));
+}
+
+/// `main` waits 60 ms for `worker`, which works 40 ms and reads 20 ms; three threads stand by.
+const JOINED: &str = "
+    tick 10ms
+    stack u cpu.user app!main
+    stack j blocked.lock app!main;libc.so.6!pthread_join
+    stack w cpu.user app!start;app!work
+    stack d blocked.disk app!start;libc.so.6!read
+    stack p blocked.lock pool!take
+    app(10)/main(10)    ujjjjjju|
+    app(10)/worker(11)  .wwwwdd|
+    app(10)/pool(12)    pppppppp|
+    app(10)/pool(13)    pppppppp|
+    app(10)/pool(14)    pppppppp|
+    wake 7 worker > main
+    root app(10)
+";
+
+fn joined() -> Lab {
+    let lab = Lab::new();
+    let mut recording = parse(JOINED).unwrap();
+    recording.meta.command = vec!["app".to_owned()];
+    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab
+}
+
+fn text(lab: &Lab, arguments: &[&str]) -> String {
+    let output = lab.culprit().args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+const OF_RUN: &str = "run time of 80.0 ms: each moment given to what the run was waiting for";
+
+#[test]
+fn every_view_opens_on_run_time_and_says_so_in_its_first_line() {
+    let lab = joined();
+    for view in [
+        &["top"][..],
+        &["top", "--columns", "own"],
+        &["tree"],
+        &["flame"],
+        &["butterfly", "app!work"],
+        &["source", "app!work"],
+    ] {
+        let arguments = [view, &["x.culprit"]].concat();
+        let text = text(&lab, &arguments);
+        assert_eq!(text.lines().next(), Some(OF_RUN), "{arguments:?}: {text}");
+        assert_eq!(lab.json(&arguments)["of"], OF_RUN, "{arguments:?}");
+    }
+    let callers = text(&lab, &["callers", "app!work", "x.culprit"]);
+    let first = format!("40.0 ms of the {OF_RUN}");
+    assert_eq!(callers.lines().next(), Some(&*first), "{callers}");
+    let wall = text(&lab, &["tree", "x.culprit", "--metric", "wall"]);
+    assert_eq!(wall.lines().next(), Some("wall time of 5 threads, 380 ms"), "{wall}");
+    assert_eq!(text(&lab, &["report", "x.culprit"]).matches(OF_RUN).count(), 1);
+    let report = lab.json(&["report", "x.culprit"]);
+    assert_eq!((&report["of"], &report["run"]["total_ns"]), (&OF_RUN.into(), &80_000_000.into()));
+    assert_eq!(report["run"]["causes"]["blocked.disk"], 20_000_000);
+}
+
+#[test]
+fn a_waits_stack_leads_on_to_the_thread_that_was_waited_for() {
+    let lab = joined();
+    let tree = text(&lab, &["tree", "x.culprit"]);
+    assert!(tree.contains("waits for Thread worker (11)") && !tree.contains("pool"), "{tree}");
+    let top = lab.json(&["top", "x.culprit"]);
+    assert_eq!(row(&top, "app!work")["own"], 40_000_000);
+    assert_eq!(row(&top, "libc.so.6!pthread_join")["inc"], 60_000_000);
+    assert_eq!(row(&top, "libc.so.6!pthread_join")["own"], 0);
+    let folded = text(&lab, &["export", "x.culprit", "--to", "collapsed", "--erase-ids"]);
+    assert!(folded.contains("waits for Thread worker;") && !folded.contains("(11)"), "{folded}");
+    let sum = |text: &str| -> u64 {
+        text.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    assert_eq!(sum(&folded), 80_000_000, "{folded}");
+    let svg = lab.path("x.svg");
+    text(&lab, &["flame", "x.culprit", "-o", svg.to_str().unwrap()]);
+    assert!(std::fs::read_to_string(svg).unwrap().contains(OF_RUN));
+}
+
+#[test]
+fn selected_threads_and_processes_have_their_own_run_time() {
+    let lab = joined();
+    let of = |arguments: &[&str]| {
+        let top = lab.json(&[&["top", "x.culprit"], arguments].concat());
+        (top["of"].as_str().unwrap().to_owned(), number(&top["total"]))
+    };
+    let (heading, total) = of(&["--thread", "worker"]);
+    assert!(heading.contains("thread worker (11)") && total == 60e6, "{heading}, {total}");
+    let (heading, total) = of(&["--thread", "pool"]);
+    assert!(heading.contains("3 threads, each with its own run time") && total == 240e6);
+    let (heading, total) = of(&["--process", "app"]);
+    assert!(heading.contains("process app (10)") && total == 80e6, "{heading}, {total}");
+    assert_eq!(of(&["--from", "20ms", "--to", "75ms"]).1, 55e6);
+}
+
+#[test]
+fn what_the_run_did_not_wait_for_is_named_as_such() {
+    let lab = joined();
+    let output = lab.culprit().args(["top", "x.culprit", "--inc", "pool"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("the run waited for nothing that the filter keeps"), "{said}");
+    assert!(said.contains("--metric wall"), "{said}");
+}
+
+#[test]
+fn idle_threads_are_one_line_of_the_report() {
+    let lab = joined();
+    let report = text(&lab, &["report", "x.culprit"]);
+    assert!(report.contains("3 idle threads; `--idle` shows them"), "{report}");
+    assert!(!report.contains("pool (12)"), "{report}");
+    let all = text(&lab, &["report", "x.culprit", "--idle"]);
+    assert!(all.contains("pool (12)") && !all.contains("idle threads"), "{all}");
+    let threads = lab.json(&["report", "x.culprit"])["threads"].clone();
+    let idle: Vec<bool> =
+        threads.as_array().unwrap().iter().map(|row| row["idle"].as_bool().unwrap()).collect();
+    assert_eq!(idle, [false, false, true, true, true]);
+}
+
+#[test]
+fn a_difference_is_of_elapsed_times() {
+    let lab = joined();
+    let mut slower = parse(&JOINED.replace("ujjjjjju|", "ujjjjjjuu|")).unwrap();
+    slower.meta.command = vec!["app".to_owned()];
+    culprit_recording::write(lab.path("y.culprit"), &slower).unwrap();
+    let diff = lab.json(&["diff", "x.culprit", "y.culprit"]);
+    assert_eq!((number(&diff["before"]["total"]), number(&diff["after"]["total"])), (80e6, 90e6));
+    assert_eq!(diff["metric"], "run");
+    let diff = text(&lab, &["diff", "x.culprit", "y.culprit"]);
+    let first = "run time per run: each moment given to what the run was waiting for";
+    assert_eq!(diff.lines().next(), Some(first), "{diff}");
+    let diff = text(&lab, &["diff", "x.culprit", "y.culprit", "--metric", "cpu"]);
+    assert_eq!(diff.lines().next(), Some("CPU time per run"), "{diff}");
+}
+
+#[test]
+fn without_thread_time_a_recording_keeps_its_own_metric() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("x.folded"), "main;f 3\nmain;g 4\n").unwrap();
+    text(&lab, &["import", "x.folded", "-o", "x.culprit"]);
+    let top = lab.json(&["top", "x.culprit"]);
+    assert_eq!((&top["metric"], &top["total"]), (&"samples".into(), &7.into()));
+    assert_eq!(text(&lab, &["top", "x.culprit"]).lines().next(), Some("samples, 7"));
+    for view in [
+        &["top"][..],
+        &["report"],
+        &["flame"],
+        &["export", "--to", "collapsed"],
+        &["diff", "x.culprit"],
+    ] {
+        let arguments = [view, &["x.culprit", "--metric", "run"]].concat();
+        let output = lab.culprit().args(&arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains("the recording has no thread time"), "{arguments:?}: {said}");
+        assert!(said.contains("`samples`"), "{arguments:?}: {said}");
+    }
 }
 
 fn row(top: &Value, name: &str) -> Value {

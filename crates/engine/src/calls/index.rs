@@ -40,7 +40,7 @@ pub(super) struct RawName {
     pub(super) text: Text,
     /// Path of the module, where that is more than its name.
     pub(super) path: Option<Text>,
-    /// True for processes and threads: the text ends in a number in parentheses.
+    /// True for processes, threads and links to threads: the text ends in a number in parentheses.
     pub(super) numbered: bool,
 }
 
@@ -216,8 +216,9 @@ impl Index {
         let counts: Vec<bool> = Cause::ALL.iter().map(|cause| metric.counts(*cause)).collect();
         let weighs = |leaf: &Leaf| {
             let of_cause = || leaf.cause.is_some_and(|cause| counts[usize::from(cause.code())]);
-            let counts_waits = metric == Metric::Waits && kind == RowKind::Cost;
-            leaf.metric == metric || (leaf.metric == Metric::Wall && of_cause() && !counts_waits)
+            // How often threads waited, and what a run waited for, is not in amounts of time.
+            let unknown = kind == RowKind::Cost && matches!(metric, Metric::Waits | Metric::Run);
+            leaf.metric == metric || (leaf.metric == Metric::Wall && of_cause() && !unknown)
         };
         let leaves = &self.table(kind).leaves;
         leaves.iter().map(|leaf| weighs(leaf) && threads(leaf) && activity(leaf)).collect()

@@ -107,6 +107,16 @@ impl Query {
         self.process.is_empty() && self.thread.is_empty()
     }
 
+    /// True when a process pattern is given.
+    pub(crate) fn selects_processes(&self) -> bool {
+        !self.process.is_empty()
+    }
+
+    /// True when a thread pattern is given.
+    pub(crate) fn selects_threads(&self) -> bool {
+        !self.thread.is_empty()
+    }
+
     /// Which threads the process and thread patterns keep: one entry a thread.
     #[must_use]
     pub fn threads(&self, recording: &Recording) -> Vec<bool> {
@@ -144,7 +154,7 @@ impl Query {
     }
 
     /// True when time counts whatever its thread worked on.
-    pub(super) fn keeps_all_activities(&self) -> bool {
+    pub(crate) fn keeps_all_activities(&self) -> bool {
         self.activity.is_empty()
     }
 

@@ -15,6 +15,7 @@ use super::index::STACK_LOST;
 use super::names::{NameId, Names};
 use super::query::Query;
 use crate::activities::Owners;
+use crate::run_time::is_link;
 
 /// How many activities around one are written out: what is further out, only a damaged file has.
 const DEEPEST: usize = 1_000;
@@ -82,7 +83,7 @@ fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, Selected
         }
     }
     for row in recording.intervals.iter().filter(|row| keeps(row.thread)) {
-        if metric == Metric::Wall || metric.counts(row.cause) {
+        if metric.counts(row.cause) {
             let activity = at(row.thread, row.start);
             let key = (Some(row.thread), row.stack, Some(row.cause), activity);
             give(key, row.start, row.duration, (row.duration.0, 1));
@@ -92,7 +93,7 @@ fn kept(recording: &Recording, query: &Query, mut each: impl FnMut(Key, Selected
     let all = query.keeps_all_threads();
     for row in recording.costs.iter().filter(|row| row.thread.map_or(all, keeps)) {
         let of_cause = || row.cause.is_some_and(|cause| metric.counts(cause));
-        let time = row.metric == Metric::Wall && metric != Metric::Waits;
+        let time = row.metric == Metric::Wall && !matches!(metric, Metric::Waits | Metric::Run);
         if row.metric == metric || (time && of_cause()) {
             let activity = row.thread.and_then(|thread| at(thread, row.time));
             let key = (row.thread, row.stack, row.cause, activity);
@@ -199,7 +200,11 @@ impl Selector<'_> {
             return known.clone();
         }
         let (mut original, long) = self.name(source);
-        let numbered = matches!(source, Source::Process(_) | Source::Thread(_));
+        let numbered = match source {
+            Source::Process(_) | Source::Thread(_) => true,
+            Source::Frame(id) => is_link(self.recording.frame(id)),
+            _ => false,
+        };
         if let Some((name, _)) = original.rsplit_once(" (")
             && numbered
             && self.query.erases_ids()

@@ -241,6 +241,19 @@ impl CallTree {
         self.nodes.first().map_or(0, |root| root.total)
     }
 
+    /// How many threads the tree has something of.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        let thread = |end: &End| {
+            let (part, leaf) = part_of(&self.parts, end.leaf)?;
+            part.rows().leaves.get(leaf)?.thread
+        };
+        let mut threads: Vec<_> = self.ends.iter().filter_map(thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        threads.len()
+    }
+
     /// The number of a name that stands in the tree.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NameId> {

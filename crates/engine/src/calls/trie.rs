@@ -19,6 +19,7 @@ use hashbrown::HashTable;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::index::{NONE, RawName};
+use crate::run_time::is_link;
 
 /// The module of names that are no frames.
 const NO_MODULE: u32 = u32::MAX;
@@ -47,7 +48,7 @@ impl RawNames {
         self.intern(number, frame.function.clone(), || RawName {
             text: recording.frame_name(id).into(),
             path: module.filter(|m| m.path != m.name).map(|m| m.path.clone()),
-            numbered: false,
+            numbered: is_link(frame),
         })
     }
 

@@ -80,6 +80,9 @@ pub struct PathWait {
     pub to: Time,
     /// What ended it.
     pub ended: Ended,
+    /// The thread that the path goes on with: the one that ended the wait, or the process of that
+    /// one.
+    pub thread: ThreadId,
     /// The wait that this one explains a part of, as place in [`CriticalPath::waits`].
     pub under: Option<Row>,
 }
@@ -203,7 +206,7 @@ fn walked(
         };
         let interval = Row::from_index(at);
         let inner = Some(Row::from_index(path.waits.len()));
-        path.waits.push(PathWait { interval, from: start, to: stop, ended, under });
+        path.waits.push(PathWait { interval, from: start, to: stop, ended, thread: other, under });
         let now = match goes_on {
             true => stop,
             false => last_active(recording, lives, (other, near.entry(other).or_default()), stop),

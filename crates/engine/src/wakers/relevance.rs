@@ -54,8 +54,16 @@ impl Scope {
     /// recorded and has ended. Linear in threads.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
-        command(recording, &Lives::of(recording))
-            .map_or(Self::Service, |(thread, from, to)| Self::Command { thread, from, to })
+        Self::of_lives(recording, &Lives::of(recording))
+    }
+
+    /// As [`Scope::of`], where the threads' rows are known.
+    pub(crate) fn of_lives(recording: &Recording, lives: &Lives) -> Self {
+        command(recording, lives).map_or(Self::Service, |(thread, from, to)| Self::Command {
+            thread,
+            from,
+            to,
+        })
     }
 }
 
@@ -136,20 +144,13 @@ impl Relevance {
     fn of_service(recording: &Recording, lives: &Lives) -> Self {
         let mut path = CriticalPath::default();
         let mut own = vec![Nanos::ZERO; recording.intervals.len()];
-        let places = Places::of(recording);
-        for at in 0..recording.threads.len() {
-            let thread = ThreadId::from_index(at);
-            let home = places.home(&recording.intervals[lives.rows(thread)]);
-            for at in lives.rows(thread) {
-                let row = &recording.intervals[at];
-                if !row.cause.is_blocked() {
-                    own[at] = row.duration;
-                } else if !lives.is_parked(row)
-                    && (home.is_none() || Some(places.place(row)) != home)
-                {
-                    let range = (row.start, row.start + row.duration);
-                    extend(&mut path, critical_path(recording, lives, thread, range));
-                }
+        let idle = idle_waits(recording, lives);
+        for (at, row) in recording.intervals.iter().enumerate() {
+            if !row.cause.is_blocked() {
+                own[at] = row.duration;
+            } else if !idle[at] {
+                let range = (row.start, row.start + row.duration);
+                extend(&mut path, critical_path(recording, lives, row.thread, range));
             }
         }
         let wall = recording.meta.wall;
@@ -173,6 +174,23 @@ fn command(recording: &Recording, lives: &Lives) -> Option<(ThreadId, Time, Time
     let from = span.map_or(process.start, |(from, _)| from);
     let to = end.min(recording.thread_end(thread));
     (from < to).then_some((thread, from, to))
+}
+
+/// Which intervals are idleness: waits at a thread's home, and waits of a thread that has no task.
+/// One entry an interval.
+pub(crate) fn idle_waits(recording: &Recording, lives: &Lives) -> Vec<bool> {
+    let places = Places::of(recording);
+    let mut idle = vec![false; recording.intervals.len()];
+    for at in 0..recording.threads.len() {
+        let rows = lives.rows(ThreadId::from_index(at));
+        let home = places.home(&recording.intervals[rows.clone()]);
+        for at in rows {
+            let row = &recording.intervals[at];
+            let at_home = || home.is_some() && Some(places.place(row)) == home;
+            idle[at] = row.cause.is_blocked() && (lives.is_parked(row) || at_home());
+        }
+    }
+    idle
 }
 
 /// Where a thread waits: how many callers stand above the function that waits, why it waits, and
