@@ -46,6 +46,10 @@ impl Place for Host {
         PlaceFacts::observe(&self.spec, culprit_model::Pid(std::process::id()), &dir)
     }
 
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(our_environment().collect())
+    }
+
     fn make_cgroup(&self) -> Result<Cgroup> {
         Cgroup::create(Position::BelowOurs)
     }

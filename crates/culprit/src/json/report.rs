@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::findings::{FindingJson, RecordingJson};
 use super::{MissingJson, SCHEMA};
 use crate::digest::{Digest, ThreadTime};
+use crate::runtimes::SeenRuntime;
 
 /// Everything that a report says.
 #[derive(Debug, Serialize)]
@@ -21,6 +22,26 @@ pub(crate) struct ReportDocument {
     checks: Vec<CheckJson>,
     losses: Vec<LossJson>,
     missing: Vec<MissingJson>,
+    runtimes: Vec<RuntimeJson>,
+}
+
+/// A language runtime that ran in the recording.
+#[derive(Debug, Serialize)]
+struct RuntimeJson {
+    runtime: &'static str,
+    set: Option<String>,
+    reason: Option<String>,
+}
+
+impl From<SeenRuntime> for RuntimeJson {
+    fn from(seen: SeenRuntime) -> Self {
+        let runtime = seen.runtime.id;
+        let (set, reason) = match seen.set {
+            Ok(set) => (Some(set), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Self { runtime, set, reason }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -83,6 +104,7 @@ impl ReportDocument {
                 })
                 .collect(),
             missing: MissingJson::of(&digest.losses),
+            runtimes: SeenRuntime::all(&digest.recording).into_iter().map(Into::into).collect(),
         }
     }
 }

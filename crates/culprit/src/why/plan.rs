@@ -90,6 +90,7 @@ impl Plan {
                 extras: Extras::default(),
                 max_event_bytes: None,
                 raw: None,
+                runtime_help: args.runtimes.help(),
             },
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
         })
@@ -157,6 +158,7 @@ mod tests {
                 extras: Extras::default(),
                 max_event_bytes: None,
                 raw: None,
+                runtime_help: true,
             },
             folder: PathBuf::from("out"),
         }

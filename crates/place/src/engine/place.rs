@@ -19,7 +19,7 @@ use culprit_model::Pid;
 use futures_util::{StreamExt, TryStreamExt};
 
 use super::client::{Client, is_conflict, is_missing, words};
-use super::create::{LAYER_DIR, Wish};
+use super::create::{LAYER_DIR, Wish, variables};
 use super::host_image::HostRoot;
 use super::lower;
 use super::refusal;
@@ -234,6 +234,16 @@ impl Place for Container {
                 format!("log driver {}", said(&info.logging_driver)),
             ],
         })
+    }
+
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        let image = self.client.call("inspect an image", |d| d.inspect_image(&self.image))?;
+        let mut all = variables(image.config.and_then(|config| config.env).unwrap_or_default());
+        for (name, value) in &self.environment {
+            all.retain(|(known, _)| known != name);
+            all.push((name.clone(), value.clone()));
+        }
+        Ok(all)
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

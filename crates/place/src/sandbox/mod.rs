@@ -13,6 +13,7 @@ mod plan;
 mod state;
 mod step;
 
+use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,6 +104,10 @@ impl Place for Sandbox {
             facts.notes.push(format!("the work folder `{dir}` is not on the overlay"));
         }
         Ok(facts)
+    }
+
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(our_environment().collect())
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {
