@@ -5,6 +5,8 @@
 //! and which files it then writes. The command line sets the variables, the recorder reads the files,
 //! the report says what was set: all three from this table.
 
+use crate::meta::Meta;
+
 /// A language runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runtime {
@@ -19,6 +21,8 @@ pub struct Runtime {
     pub variables: &'static [RuntimeVariable],
     /// The files that it then writes into `/tmp`; `PID` stands for its own process number there.
     pub files: &'static [&'static str],
+    /// Whether it ends at its start when it cannot make its file.
+    pub needs_file: bool,
     /// When the names are in the file.
     pub writes: WrittenWhen,
 }
@@ -50,7 +54,7 @@ pub enum Ask {
     Value(&'static str),
 }
 
-/// Every such runtime. Sources: Node.js `doc/api/cli.md` (NODE_OPTIONS, since 10.16 and 12.4); OpenJDK
+/// Every such runtime. Sources: Node.js `doc/api/cli.md` (NODE_OPTIONS); OpenJDK
 /// `globals.hpp` and the JVM Tool Interface (JAVA_TOOL_OPTIONS); .NET `clrconfignames.h`.
 pub const RUNTIMES: &[Runtime] = &[
     Runtime {
@@ -62,6 +66,8 @@ pub const RUNTIMES: &[Runtime] = &[
             ask: Ask::Options(&["--perf-basic-prof", "--interpreted-frames-native-stack"]),
         }],
         files: &["perf-PID.map"],
+        // `CHECK_NOT_NULL(perf_output_handle_)` in V8's `src/logging/log.cc`.
+        needs_file: true,
         writes: WrittenWhen::AtOnce,
     },
     Runtime {
@@ -79,6 +85,7 @@ pub const RUNTIMES: &[Runtime] = &[
             ]),
         }],
         files: &["perf-PID.map"],
+        needs_file: false,
         writes: WrittenWhen::AtExit,
     },
     Runtime {
@@ -91,6 +98,7 @@ pub const RUNTIMES: &[Runtime] = &[
             RuntimeVariable { name: "COMPlus_PerfMapEnabled", ask: Ask::Value("1") },
         ],
         files: &["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"],
+        needs_file: false,
         writes: WrittenWhen::AtOnce,
     },
 ];
@@ -105,10 +113,26 @@ impl Runtime {
     /// The start of the names of the facts that a recording keeps about runtimes.
     pub const FACT: &'static str = "runtime-help";
 
+    /// How the value of such a fact begins where variables were set; they follow.
+    pub const SET: &str = "set ";
+
+    /// How it begins where none was set; the reason follows.
+    pub const NOT_SET: &str = "not set: ";
+
     /// The name of the fact that a recording keeps about this runtime: what was set for it.
     #[must_use]
     pub fn fact(&self) -> String {
         format!("{}.{}", Self::FACT, self.id)
+    }
+
+    /// What the recorder has set for this runtime, or why it has set nothing; none where the recording
+    /// says neither.
+    #[must_use]
+    pub fn set_in<'a>(&self, meta: &'a Meta) -> Option<Result<&'a str, &'a str>> {
+        let name = self.fact();
+        let (_, value) = meta.place_facts.iter().find(|(known, _)| *known == name)?;
+        let not_set = || value.strip_prefix(Self::NOT_SET).unwrap_or(value);
+        Some(value.strip_prefix(Self::SET).ok_or_else(not_set))
     }
 }
 
@@ -146,6 +170,19 @@ mod tests {
         ] {
             assert_eq!(id(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_recording_says_what_was_set_or_why_not() {
+        let fact = |value: &str| Meta {
+            place_facts: vec![("runtime-help.node".to_owned(), value.to_owned())],
+            ..Meta::default()
+        };
+        let node = &RUNTIMES[0];
+        assert_eq!(node.set_in(&fact("set A=1")), Some(Ok("A=1")));
+        assert_eq!(node.set_in(&fact("not set: no")), Some(Err("no")));
+        assert_eq!(node.set_in(&Meta::default()), None);
+        assert_eq!(RUNTIMES[1].set_in(&fact("set A=1")), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::place::Place;
+use crate::procfs;
 use crate::spawn::{Inside, Launch, LocalChild, Program, forking, hold};
 use crate::spec::PlaceSpec;
 use crate::streams::Streams;
@@ -48,6 +49,10 @@ impl Place for Host {
 
     fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
         Ok(our_environment().collect())
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(procfs::can_write_tmp(culprit_model::Pid(std::process::id())))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

@@ -49,6 +49,14 @@ pub trait Place: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Whether commands of the place can make files in `/tmp`; false where that cannot be known.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(true)
+    }
+
     /// A cgroup in which commands of this place can be recorded from their first instruction: a
     /// new one, or for an existing container its own.
     ///

@@ -140,6 +140,12 @@ pub(super) fn variables(listed: Vec<String>) -> Vec<(OsString, OsString)> {
     listed.into_iter().map(split).collect()
 }
 
+/// Whether the user that an engine names for commands is root: the default, or by name or number.
+pub(super) fn is_root(user: Option<&str>) -> bool {
+    let user = user.unwrap_or_default().split(':').next().unwrap_or_default();
+    matches!(user, "" | "0" | "root")
+}
+
 /// The interface is JSON, so what is not UTF-8 cannot be said.
 pub(crate) fn text(text: &OsStr) -> Result<String> {
     let unsayable = || Error::Unsupported {
@@ -206,6 +212,13 @@ mod tests {
         assert_eq!(ports["80/tcp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
         assert_eq!(ports["80/udp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
         assert_eq!(ports["9/tcp"].as_ref().unwrap()[0].host_port, None);
+    }
+
+    #[test]
+    fn commands_run_as_root_unless_the_image_says_otherwise() {
+        let root = [None, Some(""), Some("0"), Some("root"), Some("0:0"), Some("root:wheel")];
+        assert!(root.into_iter().all(super::is_root));
+        assert!(!super::is_root(Some("1000:0")) && !super::is_root(Some("app")));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use culprit_model::Pid;
 use futures_util::StreamExt;
 
 use super::client::{Client, is_missing, runtime, words};
-use super::create::{text, variable, variables};
+use super::create::{is_root, text, variable, variables};
 use super::place::exit;
 use super::program;
 use super::refusal;
@@ -28,6 +28,7 @@ use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::owner::Owner;
 use crate::place::{Place, Settings};
+use crate::procfs;
 use crate::spawn::{open_pidfd, send};
 use crate::spec::{EngineKind, PlaceSpec};
 use crate::streams::Streams;
@@ -69,8 +70,16 @@ pub fn running_container(name: &str, settings: &Settings) -> Result<RunningConta
     find(name, settings).map(|(_, container, _)| container)
 }
 
-/// A container, the way to its engine, and the environment of its commands.
-type Found = (Client, RunningContainer, Vec<(OsString, OsString)>);
+/// A container, the way to its engine, and what its commands are given.
+type Found = (Client, RunningContainer, Session);
+
+/// What a command of a container is given.
+#[derive(Debug)]
+struct Session {
+    environment: Vec<(OsString, OsString)>,
+    /// Whether it has the rights of root in there.
+    as_root: bool,
+}
 
 fn find(name: &str, settings: &Settings) -> Result<Found> {
     let mut said = Vec::new();
@@ -110,7 +119,11 @@ fn describe(client: Client, name: &str, found: ContainerInspectResponse) -> Resu
         init: Pid(init),
         work_dir: work_dir.map_or_else(|| "/".into(), PathBuf::from),
     };
-    Ok((client, container, variables(config.env.unwrap_or_default())))
+    let session = Session {
+        environment: variables(config.env.unwrap_or_default()),
+        as_root: is_root(config.user.as_deref()),
+    };
+    Ok((client, container, session))
 }
 
 /// The place.
@@ -119,17 +132,16 @@ pub(crate) struct Existing {
     spec: PlaceSpec,
     client: Client,
     container: RunningContainer,
-    /// The environment of its commands.
-    environment: Vec<(OsString, OsString)>,
+    session: Session,
     /// The folders of programs that were put there.
     programs: Mutex<Vec<String>>,
 }
 
 impl Existing {
     pub(crate) fn new(name: &str, settings: &Settings) -> Result<Self> {
-        let (client, container, environment) = find(name, settings)?;
+        let (client, container, session) = find(name, settings)?;
         let spec = PlaceSpec::Container { name: name.to_owned() };
-        Ok(Self { spec, client, container, environment, programs: Mutex::default() })
+        Ok(Self { spec, client, container, session, programs: Mutex::default() })
     }
 
     fn request(&self, command: &Command) -> Result<CreateExecOptions<String>> {
@@ -164,7 +176,11 @@ impl Place for Existing {
     }
 
     fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
-        Ok(self.environment.clone())
+        Ok(self.session.environment.clone())
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(procfs::is_tmp_open(self.container.init, self.session.as_root))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use culprit_model::Pid;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
-    unlinkat,
+    Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxFlags,
+    accessat, fstat, fstatvfs, openat, openat2, statx, unlinkat,
 };
 
 use super::gone;
@@ -58,6 +58,24 @@ pub fn folder_in_root(root: impl AsFd, path: &Path) -> Result<OwnedFd> {
     opened.map_err(|e| Error::file("open", path, e))
 }
 
+/// Whether we could make files in the `/tmp` of a process; false when it is gone.
+pub(crate) fn can_write_tmp(pid: Pid) -> bool {
+    let folder = root_of(pid).and_then(|root| folder_in_root(root, Path::new("/tmp")));
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    folder.is_ok_and(|folder| accessat(folder, ".", wanted, AtFlags::EACCESS).is_ok())
+}
+
+/// Whether anybody (or root, where `as_root`) can make files in the `/tmp` of a process; false when it
+/// is gone.
+pub(crate) fn is_tmp_open(pid: Pid, as_root: bool) -> bool {
+    let folder = root_of(pid).and_then(|root| folder_in_root(root, Path::new("/tmp")));
+    let Ok(folder) = folder else { return false };
+    let mode = fstat(&folder).map(|stat| Mode::from_raw_mode(stat.st_mode));
+    let mount = fstatvfs(&folder).map(|mount| mount.f_flag);
+    let allowed = as_root || mode.is_ok_and(|mode| mode.contains(Mode::WOTH | Mode::XOTH));
+    allowed && mount.is_ok_and(|flags| !flags.contains(StatVfsMountFlags::RDONLY))
+}
+
 /// When a regular file of a folder was made: `CLOCK_REALTIME`, ns. None where there is no such file, it
 /// is something else, or the file system does not tell.
 pub fn born_in(folder: impl AsFd, name: &str) -> Option<u64> {
@@ -79,7 +97,10 @@ pub fn remove_from(folder: impl AsFd, name: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{File, born_in, folder_in_root, open_in_root, remove_from, root_of};
+    use super::{
+        File, born_in, can_write_tmp, folder_in_root, is_tmp_open, open_in_root, remove_from,
+        root_of,
+    };
     use culprit_model::Pid;
     use std::io::Read;
     use std::path::Path;
@@ -115,6 +136,15 @@ mod tests {
         remove_from(&opened, "a").unwrap();
         assert!(remove_from(&opened, "a").is_err());
         assert!(!folder.path().join("a").exists());
+    }
+
+    #[test]
+    fn our_own_folder_for_temporary_files_is_open() {
+        let us = Pid(std::process::id());
+        let file = tempfile::NamedTempFile::new_in("/tmp");
+        assert_eq!(can_write_tmp(us), file.is_ok());
+        assert!(!can_write_tmp(Pid(u32::MAX)) && !is_tmp_open(Pid(u32::MAX), true));
+        assert!(is_tmp_open(us, true) || !is_tmp_open(us, false));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::held::Held;
 use crate::host::{child_of, our_environment};
 use crate::mounts::mounts;
 use crate::place::{Place, Settings};
+use crate::procfs;
 use crate::spawn::{First, Inside, LocalChild, Namespaces, Noted, first_process};
 use crate::spec::PlaceSpec;
 
@@ -108,6 +109,10 @@ impl Place for Sandbox {
 
     fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
         Ok(our_environment().collect())
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(procfs::can_write_tmp(self.first.pid()))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

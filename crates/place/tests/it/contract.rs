@@ -92,7 +92,6 @@ fn environment_and_folder_are_given(place: &dyn Place) {
 
 fn the_environment_it_tells_is_its_commands(place: &dyn Place) {
     let told = place.environment().unwrap();
-    assert!(told.iter().any(|(name, _)| name == "PATH"), "{told:?}");
     let (printed, _) = output(place, &Command::new(["env"]));
     for (name, value) in told {
         let line = format!("{}={}", name.to_string_lossy(), value.to_string_lossy());
