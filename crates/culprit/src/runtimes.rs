@@ -25,19 +25,20 @@ pub(crate) struct RuntimeHelp {
     pub(crate) facts: Vec<(String, String)>,
 }
 
-/// How a value of a fact begins where variables were set.
-const SET: &str = "set ";
-/// How it begins where they were not; the reason follows.
-const NOT_SET: &str = "not set: ";
-
 impl RuntimeHelp {
-    /// What to add to a command that would begin with this environment.
-    pub(crate) fn new(environment: &[(OsString, OsString)]) -> Self {
+    /// What to add to a command that would begin with this environment, in a place where it can make
+    /// files in `/tmp` or not.
+    pub(crate) fn new(environment: &[(OsString, OsString)], writes_tmp: bool) -> Self {
         let mut help = Self::default();
         for runtime in RUNTIMES {
+            if runtime.needs_file && !writes_tmp {
+                let why = "commands cannot write to /tmp in this place";
+                help.fact(runtime, format!("{}{why}", Runtime::NOT_SET));
+                continue;
+            }
             match added(runtime, environment) {
                 Ok(added) => help.add(runtime, added),
-                Err(why) => help.fact(runtime, format!("{NOT_SET}{why}")),
+                Err(why) => help.fact(runtime, format!("{}{why}", Runtime::NOT_SET)),
             }
         }
         help
@@ -47,14 +48,14 @@ impl RuntimeHelp {
     pub(crate) fn off(why: &str) -> Self {
         let mut help = Self::default();
         for runtime in RUNTIMES {
-            help.fact(runtime, format!("{NOT_SET}{why}"));
+            help.fact(runtime, format!("{}{why}", Runtime::NOT_SET));
         }
         help
     }
 
     fn add(&mut self, runtime: &'static Runtime, added: Vec<Added>) {
         let ours: Vec<&str> = added.iter().map(|variable| variable.ours.as_str()).collect();
-        self.fact(runtime, format!("{SET}{}", ours.join(" ")));
+        self.fact(runtime, format!("{}{}", Runtime::SET, ours.join(" ")));
         if let Some(first) = added.first().filter(|first| first.whole) {
             let variable = (first.name.into(), first.value.clone());
             self.helped.push(HelpedRuntime { runtime, variable });
@@ -138,17 +139,16 @@ pub(crate) struct SeenRuntime {
 impl SeenRuntime {
     /// Those of a recording whose recorder could have set something, in the order of the table.
     pub(crate) fn all(recording: &Recording) -> Vec<Self> {
-        let facts = &recording.meta.place_facts;
         let ran = |runtime: &Runtime| {
             let of = |name: &str| Runtime::of_module(name).is_some_and(|r| r.id == runtime.id);
             recording.modules.iter().any(|module| of(&module.name))
         };
-        let fact = |runtime: &Runtime| {
-            let name = runtime.fact();
-            facts.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
-        };
         let seen = RUNTIMES.iter().filter(|runtime| ran(runtime));
-        seen.filter_map(|runtime| Some(Self { runtime, set: told(fact(runtime)?) })).collect()
+        let told = |runtime: &'static Runtime| {
+            let set = runtime.set_in(&recording.meta)?;
+            Some(Self { runtime, set: set.map(str::to_owned).map_err(str::to_owned) })
+        };
+        seen.filter_map(told).collect()
     }
 
     /// One line for a report.
@@ -170,20 +170,13 @@ impl SeenRuntime {
     }
 }
 
-fn told(value: &str) -> Result<String, String> {
-    match value.strip_prefix(SET) {
-        Some(ours) => Ok(ours.to_owned()),
-        None => Err(value.strip_prefix(NOT_SET).unwrap_or(value).to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn help(environment: &[(&str, &str)]) -> RuntimeHelp {
         let pair = |(name, value): &(&str, &str)| (name.into(), value.into());
-        RuntimeHelp::new(&environment.iter().map(pair).collect::<Vec<_>>())
+        RuntimeHelp::new(&environment.iter().map(pair).collect::<Vec<_>>(), true)
     }
 
     fn value(help: &RuntimeHelp, name: &str) -> Option<String> {
@@ -209,6 +202,14 @@ mod tests {
     }
 
     #[test]
+    fn a_runtime_that_could_not_start_without_its_file_is_left_alone() {
+        let help = RuntimeHelp::new(&[], false);
+        assert_eq!(value(&help, "NODE_OPTIONS"), None);
+        assert!(help.facts[0].1.starts_with("not set: commands cannot write to /tmp"));
+        assert_eq!(helped(&help), ["jvm", "dotnet"]);
+    }
+
+    #[test]
     fn what_the_user_has_set_stays_before_ours() {
         let help = help(&[("NODE_OPTIONS", "--require ./a.js"), ("JAVA_TOOL_OPTIONS", "-Xmx1g")]);
         assert_eq!(value(&help, "NODE_OPTIONS").unwrap(), format!("--require ./a.js {NODE}"));
@@ -223,7 +224,7 @@ mod tests {
         assert!(!java.contains("+PreserveFramePointer"), "{java}");
         assert!(java.contains("+DumpPerfMapAtExit"), "{java}");
         assert_eq!(helped(&help), ["node", "dotnet"], "a part of it is the user's");
-        let all = super::RuntimeHelp::new(&[("NODE_OPTIONS".into(), NODE.into())]);
+        let all = RuntimeHelp::new(&[("NODE_OPTIONS".into(), NODE.into())], true);
         assert_eq!(value(&all, "NODE_OPTIONS"), None);
         assert_eq!(all.facts[0].1, "not set: NODE_OPTIONS has these options already");
     }

@@ -133,7 +133,8 @@ fn runtime_help(run: &CommandRun<'_>, rung: Rung) -> Result<RuntimeHelp, Failure
         return Ok(RuntimeHelp::off("this recording has no stacks"));
     }
     let environment = run.place.environment().map_err(|error| places::failure(&error))?;
-    Ok(RuntimeHelp::new(&environment))
+    let writes_tmp = run.place.can_write_tmp().map_err(|error| places::failure(&error))?;
+    Ok(RuntimeHelp::new(&environment, writes_tmp))
 }
 
 /// The command with the variables for runtimes before its own.

@@ -78,7 +78,7 @@ impl Earlier {
                 wall: wall_of(&recording.meta),
                 exit_code: recording.meta.exit_code.unwrap_or(0),
                 summary: RunSummary::of(&recording).called(&label),
-                fingerprint: Fingerprint::of(&recording.meta),
+                fingerprint: Fingerprint::of(&recording),
             });
         }
         Ok(place.map(|place| Self { label, place, runs }))
