@@ -7,11 +7,11 @@
 //! fact of the recording         runtime-help.node = set NODE_OPTIONS=--perf-basic-prof ...
 //! ```
 //!
-//! What the user has set stays, and wins: an option that he sets himself, either way, is not added.
+//! What the user has set stays, and wins: an option that the user sets, on or off, is not added.
 
 use std::ffi::{OsStr, OsString};
 
-use culprit_model::{Ask, RUNTIMES, Recording, Runtime, option_subject};
+use culprit_model::{Ask, RUNTIMES, Recording, Runtime, is_same_option};
 use culprit_record::HelpedRuntime;
 
 /// What is set for the runtimes that a command may start.
@@ -104,15 +104,15 @@ fn added(runtime: &Runtime, environment: &[(OsString, OsString)]) -> Result<Vec<
     Ok(all)
 }
 
-/// The user's options, then those of ours that he has not set himself, on or off.
+/// The user's options, then those of ours that the user has not set, on or off.
 fn with_options(
     name: &'static str,
     options: &[&str],
     known: Option<&OsStr>,
 ) -> Result<Added, String> {
     let text = known.unwrap_or_default().to_string_lossy();
-    let set: Vec<&str> = text.split_whitespace().map(option_subject).collect();
-    let missing = options.iter().filter(|option| !set.contains(&option_subject(option)));
+    let is_set = |option: &str| text.split_whitespace().any(|set| is_same_option(set, option));
+    let missing = options.iter().filter(|option| !is_set(option));
     let missing: Vec<&str> = missing.copied().collect();
     if missing.is_empty() {
         return Err(format!("{name} has these options already"));
@@ -155,7 +155,14 @@ impl SeenRuntime {
     pub(crate) fn line(&self) -> String {
         let name = self.runtime.name;
         match &self.set {
-            Ok(ours) => format!("Culprit set {ours} so that {name} names its functions."),
+            Ok(_) => {
+                let variables = self.runtime.variables.iter().map(|variable| variable.name);
+                let variables = variables.collect::<Vec<_>>().join(" and ");
+                format!(
+                    "Culprit set {variables} so that {name} functions have names; \
+                     `--no-runtime-help` leaves it off."
+                )
+            }
             Err(why) => format!("Culprit set no variable for {name}: {why}."),
         }
     }
@@ -218,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_the_user_sets_is_his() {
+    fn an_option_that_the_user_sets_is_the_users() {
         let help = help(&[("JAVA_TOOL_OPTIONS", "-XX:-PreserveFramePointer")]);
         let java = value(&help, "JAVA_TOOL_OPTIONS").unwrap();
         assert!(!java.contains("+PreserveFramePointer"), "{java}");
@@ -227,6 +234,14 @@ mod tests {
         let all = RuntimeHelp::new(&[("NODE_OPTIONS".into(), NODE.into())], true);
         assert_eq!(value(&all, "NODE_OPTIONS"), None);
         assert_eq!(all.facts[0].1, "not set: NODE_OPTIONS has these options already");
+    }
+
+    #[test]
+    fn an_option_may_be_written_with_underscores() {
+        let help = help(&[("NODE_OPTIONS", "--perf_basic_prof")]);
+        let node = value(&help, "NODE_OPTIONS").unwrap();
+        assert_eq!(node, "--perf_basic_prof --interpreted-frames-native-stack");
+        assert_eq!(helped(&help), ["jvm", "dotnet"]);
     }
 
     #[test]
@@ -249,7 +264,10 @@ mod tests {
         recording.modules.push(row);
         let seen = SeenRuntime::all(&recording);
         assert_eq!(seen.len(), 1);
-        assert!(seen[0].line().starts_with("Culprit set JAVA_TOOL_OPTIONS=-XX:"), "{seen:?}");
+        assert!(
+            seen[0].line().starts_with("Culprit set JAVA_TOOL_OPTIONS so that JVM "),
+            "{seen:?}"
+        );
         assert!(seen[0].printed().unwrap().contains("Picked up"));
         recording.meta.place_facts = RuntimeHelp::off("`--no-runtime-help` was given").facts;
         let off = &SeenRuntime::all(&recording)[0];

@@ -40,7 +40,7 @@ pub use loss::{LossKind, LossOrigin, LossSeverity};
 pub use meta::{ClockPair, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES, main_metric};
-pub use runtime::{Ask, RUNTIMES, Runtime, RuntimeVariable, WrittenWhen, option_subject};
+pub use runtime::{Ask, RUNTIMES, Runtime, RuntimeVariable, WrittenWhen, is_same_option};
 pub use selection::{SelectedRow, Selection, Source, Step};
 pub use tables::{
     Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,

@@ -110,6 +110,15 @@ impl Runtime {
         RUNTIMES.iter().find(|runtime| runtime.modules.iter().any(|m| is_named(base_name, m)))
     }
 
+    /// Whether a word is one of the options that it is asked by.
+    #[must_use]
+    pub fn is_asked_by(&self, word: &str) -> bool {
+        self.variables.iter().any(|variable| match variable.ask {
+            Ask::Options(options) => options.iter().any(|option| is_same_option(option, word)),
+            Ask::Value(_) => false,
+        })
+    }
+
     /// The start of the names of the facts that a recording keeps about runtimes.
     pub const FACT: &'static str = "runtime-help";
 
@@ -143,10 +152,15 @@ fn is_named(base_name: &str, pattern: &str) -> bool {
     }
 }
 
-/// What an option is about, without the sign that switches it on or off: an option that the user has
-/// set in either way is not set again.
+/// Whether two options switch the same thing, on or off, to whatever value. Node.js takes `_` for `-`.
 #[must_use]
-pub fn option_subject(option: &str) -> &str {
+pub fn is_same_option(one: &str, other: &str) -> bool {
+    let letters = |option| subject(option).bytes().map(|b| if b == b'_' { b'-' } else { b });
+    letters(one).eq(letters(other))
+}
+
+/// An option without its value and the sign that switches it on or off.
+fn subject(option: &str) -> &str {
     let option = option.split('=').next().unwrap_or(option);
     let switch = option.strip_prefix("-XX:").and_then(|o| o.strip_prefix(['+', '-']));
     let long = || option.strip_prefix("--").map(|o| o.strip_prefix("no-").unwrap_or(o));
@@ -191,9 +205,10 @@ mod tests {
             ("-XX:+PreserveFramePointer", "-XX:-PreserveFramePointer"),
             ("--perf-basic-prof", "--no-perf-basic-prof"),
             ("--perf-basic-prof", "--perf-basic-prof=true"),
+            ("--perf-basic-prof", "--perf_basic_prof"),
         ] {
-            assert_eq!(option_subject(one), option_subject(other), "{other}");
+            assert!(is_same_option(one, other), "{other}");
         }
-        assert_ne!(option_subject("--perf-prof"), option_subject("--perf-basic-prof"));
+        assert!(!is_same_option("--perf-prof", "--perf-basic-prof"));
     }
 }

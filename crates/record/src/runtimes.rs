@@ -116,7 +116,8 @@ impl FolderOpener {
         NameFolder::look(pid, self.asked(pid, runtime, &environment))
     }
 
-    /// The runtime that a process was asked to write as, by its environment.
+    /// The runtime that a process was asked to write as, by our variable and by nothing of the user's:
+    /// not by another variable, nor by its command line.
     fn asked(
         &self,
         pid: i32,
@@ -128,8 +129,21 @@ impl FolderOpener {
         }
         let runtime = runtime.or_else(|| runtime_of(pid))?;
         let helped = self.helped.iter().find(|helped| helped.runtime == runtime)?;
-        environment.contains(&helped.variable).then_some(runtime)
+        let others = environment.iter().filter(|variable| **variable != helped.variable);
+        let asked = environment.contains(&helped.variable)
+            && !others.map(|(_, value)| value.to_string_lossy()).any(|value| asks(runtime, &value))
+            && !command_line(pid).iter().any(|word| runtime.is_asked_by(word));
+        asked.then_some(runtime)
     }
+}
+
+/// Whether a variable's value has one of the options that a runtime is asked by.
+fn asks(runtime: &Runtime, value: &str) -> bool {
+    value.split_whitespace().any(|word| runtime.is_asked_by(word))
+}
+
+fn command_line(pid: i32) -> Vec<String> {
+    procfs::command_line(crate::modules::kernel_pid(pid)).unwrap_or_default()
 }
 
 /// The runtime that a living process has mapped.
@@ -157,13 +171,15 @@ mod tests {
     fn a_process_was_asked_when_it_has_our_variable() {
         let opener = FolderOpener::new(helped_by(("NODE_OPTIONS", "ours")));
         let node = Some(&RUNTIMES[0]);
-        let asked = |value: &str| {
-            let environment = [("NODE_OPTIONS".into(), value.into())];
-            opener.asked(1, node, &environment).map(|runtime| runtime.id)
+        let asked = |value: &str, of_user: &str| {
+            let variable = |name: &str, value: &str| (name.into(), value.into());
+            let environment = [variable("NODE_OPTIONS", value), variable("MORE", of_user)];
+            opener.asked(ours(), node, &environment).map(|runtime| runtime.id)
         };
-        assert_eq!(asked("ours"), Some("node"));
-        assert_eq!(asked("--another"), None);
-        assert_eq!(opener.asked(1, Some(&RUNTIMES[1]), &[]), None);
+        assert_eq!(asked("ours", ""), Some("node"));
+        assert_eq!(asked("--another", ""), None);
+        assert_eq!(asked("ours", "--perf-basic-prof"), None);
+        assert_eq!(opener.asked(ours(), Some(&RUNTIMES[1]), &[]), None);
     }
 
     #[test]
