@@ -144,11 +144,11 @@ impl SeenRuntime {
             recording.modules.iter().any(|module| of(&module.name))
         };
         let seen = RUNTIMES.iter().filter(|runtime| ran(runtime));
-        let told = |runtime: &'static Runtime| {
+        let seen_runtime = |runtime: &'static Runtime| {
             let set = runtime.set_in(&recording.meta)?;
             Some(Self { runtime, set: set.map(str::to_owned).map_err(str::to_owned) })
         };
-        seen.filter_map(told).collect()
+        seen.filter_map(seen_runtime).collect()
     }
 
     /// One line for a report.
@@ -221,7 +221,7 @@ mod tests {
         let help = help(&[("NODE_OPTIONS", "--require ./a.js"), ("JAVA_TOOL_OPTIONS", "-Xmx1g")]);
         assert_eq!(value(&help, "NODE_OPTIONS").unwrap(), format!("--require ./a.js {NODE}"));
         assert!(value(&help, "JAVA_TOOL_OPTIONS").unwrap().starts_with("-Xmx1g -XX:+Ignore"));
-        assert!(!help.facts.iter().any(|(_, value)| value.contains("-Xmx1g")), "only ours is told");
+        assert!(!help.facts.iter().any(|(_, value)| value.contains("-Xmx1g")), "only ours is recorded");
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn only_runtimes_that_ran_are_told() {
+    fn only_runtimes_that_ran_are_reported() {
         let mut recording = crate::testing::recording();
         recording.meta.place_facts.extend(help(&[]).facts);
         assert_eq!(SeenRuntime::all(&recording), []);

@@ -214,6 +214,6 @@ fn a_jvm_that_is_killed_writes_no_names_and_the_recording_says_so() {
     let script = "java -cp . Rows forever | { read -r pid rest; kill -9 \"$pid\"; cat; }; exit 0";
     lab.record("x.culprit", &["sh", "-c", script]);
     let losses = recording(&lab).losses;
-    let told = losses.iter().any(|loss| loss.detail.starts_with("JVM in process"));
-    assert!(told, "{losses:?}");
+    let reported = losses.iter().any(|loss| loss.detail.starts_with("JVM in process"));
+    assert!(reported, "{losses:?}");
 }

@@ -33,7 +33,7 @@ pub(crate) fn known_as<'a>(
 mod tests {
     use super::*;
 
-    fn told(module: &str, function: &str, file: Option<&str>) -> (String, String) {
+    fn lookup(module: &str, function: &str, file: Option<&str>) -> (String, String) {
         let row = Module {
             name: module.into(),
             path: module.into(),
@@ -55,7 +55,7 @@ mod tests {
             ("app", "read", Some("/src/app.c"), ("read", "app")),
             ("libc.so.6", "read", None, ("read", "libc.so.6")),
         ] {
-            let (known, of) = told(module, function, file);
+            let (known, of) = lookup(module, function, file);
             assert_eq!((known.as_str(), of.as_str()), expected);
         }
     }

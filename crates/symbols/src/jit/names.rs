@@ -152,7 +152,7 @@ mod tests {
     use super::parse_generated_name;
 
     /// `module!function file:line`, what is unknown left out.
-    fn told(name: &str) -> String {
+    fn describe(name: &str) -> String {
         let name = parse_generated_name(name);
         let module = name.module.map(|module| format!("{module}!")).unwrap_or_default();
         let file = name.file.map(|file| format!(" {file}")).unwrap_or_default();
@@ -162,7 +162,7 @@ mod tests {
 
     fn check(rows: &[(&str, &str)]) {
         for (name, expected) in rows {
-            assert_eq!(told(name), *expected, "{name}");
+            assert_eq!(describe(name), *expected, "{name}");
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
             "py::look_up:/app/table.py",
             "void std::sort<int*>(int*, int*)",
         ] {
-            assert_eq!(told(name), name);
+            assert_eq!(describe(name), name);
         }
     }
 
