@@ -27,6 +27,7 @@ mod presets;
 #[cfg(test)]
 mod replay;
 mod rounds;
+mod runtimes;
 mod saved;
 mod session;
 mod settings;

@@ -19,6 +19,7 @@ mod loss;
 mod meta;
 mod metric;
 mod recording;
+mod runtime;
 mod selection;
 mod tables;
 mod text;
@@ -39,6 +40,7 @@ pub use loss::{LossKind, LossOrigin, LossSeverity};
 pub use meta::{ClockPair, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES, main_metric};
+pub use runtime::{Ask, RUNTIMES, Runtime, RuntimeVariable, WrittenWhen, is_same_option};
 pub use selection::{SelectedRow, Selection, Source, Step};
 pub use tables::{
     Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,

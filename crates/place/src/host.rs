@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::place::Place;
+use crate::procfs;
 use crate::spawn::{Inside, Launch, LocalChild, Program, forking, hold};
 use crate::spec::PlaceSpec;
 use crate::streams::Streams;
@@ -44,6 +45,14 @@ impl Place for Host {
             None => std::env::current_dir().map_err(|e| Error::file("find", ".", e))?,
         };
         PlaceFacts::observe(&self.spec, culprit_model::Pid(std::process::id()), &dir)
+    }
+
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(our_environment().collect())
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(procfs::can_write_tmp(culprit_model::Pid(std::process::id())))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

@@ -1,5 +1,6 @@
 //! What every place can do, whatever it is made of.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,23 @@ pub trait Place: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the kernel or the engine does not answer.
     fn facts(&self) -> Result<PlaceFacts>;
+
+    /// The environment in which a command of the place begins when [`Command::env`] adds nothing: ours
+    /// on the host, that of the image or the container in an engine's.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(Vec::new())
+    }
+
+    /// Whether commands of the place can make files in `/tmp`; false where that cannot be known.
+    ///
+    /// # Errors
+    /// When the engine does not answer.
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(true)
+    }
 
     /// A cgroup in which commands of this place can be recorded from their first instruction: a
     /// new one, or for an existing container its own.

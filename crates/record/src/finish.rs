@@ -58,6 +58,7 @@ impl Armed {
         if let Some(toll) = toll {
             remains.tell_toll("probes", toll);
         }
+        remains.remove_runtime_files(meta.start.realtime);
         let opened = culprit_recording::open(&output)?;
         let mut recording = opened.recording;
         settle_stacks(&mut recording, &remains);

@@ -70,6 +70,7 @@ mod probed;
 mod probes;
 mod reader;
 mod resolve;
+mod runtimes;
 #[cfg(test)]
 mod saved;
 mod session;
@@ -95,7 +96,7 @@ pub use events::{Stacks, Wakers};
 pub use extras::Extras;
 pub use finish::{Ending, Finished};
 pub use pace::DEFAULT_STACK_RATE;
-pub use plan::{Options, Plan, Target, plan};
+pub use plan::{HelpedRuntime, Options, Plan, Target, plan};
 pub use probes::{ActivityEnds, ActivityProbe, Function};
 pub use session::{Armed, Progress, StopHandle, Waiting};
 pub use sockets::{SocketActivity, SocketSide};

@@ -5,11 +5,10 @@
 //! one module per process, named from the runtime's map when the recording ends.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use culprit_model::{LossKind, Module, ModuleId, Pid, Text};
+use culprit_model::{LossKind, Module, ModuleId, Pid, Runtime, Text};
 use culprit_place::procfs;
 use culprit_symbols::{
     BuildId, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map,
@@ -18,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::files::OpenedFile;
 use crate::ledger::Ledger;
+use crate::runtimes::NameFolder;
 
 /// What the kernel's name of a file in memory (`memfd_create(2)`) begins with.
 pub(crate) const MEMORY_FILE: &str = "/memfd:";
@@ -42,6 +42,7 @@ pub(crate) struct Modules {
     cache: ImageCache,
     files: FxHashMap<Key, Result<File, String>>,
     generated: Vec<Generated>,
+    folders: FxHashMap<i32, NameFolder>,
 }
 
 /// What tells modules apart.
@@ -54,6 +55,8 @@ enum Key {
     Name(Box<str>),
     /// Generated code of a process.
     Generated(i32),
+    /// Generated code of a part that the runtime names: a source file, an assembly.
+    Part(Box<str>),
 }
 
 /// Where a process's runtime tells what it generated.
@@ -65,13 +68,18 @@ struct Generated {
 
 #[derive(Debug)]
 enum GeneratedSource {
-    /// `/tmp/perf-PID.map` behind the process's root, which the descriptor keeps alive.
-    PerfMap(OwnedFd, PathBuf),
+    /// The map in the folder of this process.
+    PerfMap(i32),
     /// The dump that the runtime mapped.
     Dump(File),
 }
 
 impl Modules {
+    /// Takes the folders of runtimes over from the reader; the last look at a process is the best.
+    pub(crate) fn deliver_folders(&mut self, folders: Vec<NameFolder>) {
+        self.folders.extend(folders.into_iter().map(|folder| (folder.pid, folder)));
+    }
+
     /// Takes files over from the reader; they are parsed when their mapping is handled.
     pub(crate) fn deliver(&mut self, opened: Vec<OpenedFile>) {
         for file in opened {
@@ -158,7 +166,40 @@ impl Modules {
 
     /// Reads what the runtimes have written about their code until now.
     pub(crate) fn read_generated(&self) -> Vec<(ModuleId, JitCode)> {
-        self.generated.iter().filter_map(|code| Some((code.module, code.source.read()?))).collect()
+        let read = |code: &Generated| Some((code.module, code.source.read(&self.folders)?));
+        self.generated.iter().filter_map(read).collect()
+    }
+
+    /// Runtimes that were asked to write their names at their end and have not: process and runtime.
+    pub(crate) fn silent_runtimes(&self) -> Vec<(i32, &'static Runtime)> {
+        let generating =
+            self.folders.iter().filter(|(pid, _)| self.by_key.contains_key(&Key::Generated(**pid)));
+        let silent = |(pid, folder): (&i32, &NameFolder)| Some((*pid, folder.wrote_nothing()?));
+        let mut silent: Vec<_> = generating.filter_map(silent).collect();
+        silent.sort_by_key(|(pid, _)| *pid);
+        silent
+    }
+
+    /// Removes what runtimes have written because of us, since `start` (`CLOCK_REALTIME`, ns).
+    pub(crate) fn remove_written(&self, start: u64) {
+        self.folders.values().for_each(|folder| folder.remove_written(start));
+    }
+
+    /// The module of a part of generated code that the runtime names.
+    pub(crate) fn generated_part(&mut self, name: &str, file: Option<&str>) -> ModuleId {
+        let path = file.unwrap_or(name);
+        let key = Key::Part(path.into());
+        if let Some(known) = self.by_key.get(&key) {
+            return *known;
+        }
+        let row = Module {
+            name: name.into(),
+            path: path.into(),
+            build_id: None,
+            symbols: true,
+            lines: file.is_some(),
+        };
+        self.push_as(key, row, None)
     }
 
     fn vdso(&mut self) -> ModuleId {
@@ -193,9 +234,11 @@ impl Modules {
             lines: false,
         };
         let module = self.push_as(key, row, None);
-        if let Ok(root) = procfs::root_of(kernel_pid(pid)) {
-            self.generated.push(Generated { module, source: GeneratedSource::PerfMap(root, path) });
+        if !self.folders.contains_key(&pid) {
+            // The reader was not asked: the process lived before the recording.
+            self.folders.extend(NameFolder::of(pid).map(|folder| (pid, folder)));
         }
+        self.generated.push(Generated { module, source: GeneratedSource::PerfMap(pid) });
         module
     }
 
@@ -261,11 +304,10 @@ impl Modules {
 }
 
 impl GeneratedSource {
-    fn read(&self) -> Option<JitCode> {
+    fn read(&self, folders: &FxHashMap<i32, NameFolder>) -> Option<JitCode> {
         match self {
-            Self::PerfMap(root, path) => {
-                let file = procfs::open_in_root(root, path).ok()?;
-                Some(parse_perf_map(&read_bounded(file)?))
+            Self::PerfMap(pid) => {
+                Some(parse_perf_map(&read_bounded(folders.get(pid)?.perf_map()?)?))
             }
             Self::Dump(file) => {
                 parse_jitdump(&read_bounded(file.try_clone().ok()?)?, "jitdump").ok()
@@ -297,7 +339,7 @@ fn key_of(pid: i32, build_id: &[u8], path: &str) -> Key {
 }
 
 /// Executable memory that no file stands behind: made by a JIT compiler or a trampoline.
-fn is_generated(path: &str) -> bool {
+pub(crate) fn is_generated(path: &str) -> bool {
     path.is_empty()
         || path.starts_with("//anon")
         || path.starts_with(MEMORY_FILE)

@@ -4,9 +4,10 @@
 //! rung the recording stands on and what that costs. Nothing has been opened yet: a plan can be
 //! printed by `culprit doctor` and thrown away.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use culprit_model::{Pid, Rung};
+use culprit_model::{Pid, Rung, Runtime};
 
 use crate::error::Error;
 use crate::events::{EventChoice, Stacks, Wakers};
@@ -57,6 +58,18 @@ pub struct Options {
     pub place: String,
     /// Facts about the place, for the recording's own description.
     pub place_facts: Vec<(String, String)>,
+    /// Language runtimes that were asked by their environment to name their code.
+    pub helped_runtimes: Vec<HelpedRuntime>,
+}
+
+/// A language runtime that names its code because the command was given a variable: the files that
+/// it writes are read and then removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HelpedRuntime {
+    /// Which runtime.
+    pub runtime: &'static Runtime,
+    /// The variable with its whole value. A process that has it in its environment was asked.
+    pub variable: (OsString, OsString),
 }
 
 impl Options {
@@ -77,6 +90,7 @@ impl Options {
             command: Vec::new(),
             place: "host".to_owned(),
             place_facts: Vec::new(),
+            helped_runtimes: Vec::new(),
         }
     }
 }
@@ -141,6 +155,13 @@ impl Plan {
     #[must_use]
     pub fn degraded(&self) -> &[String] {
         &self.degraded
+    }
+
+    /// Notes that the command is given variables by which language runtimes name their code, and what
+    /// the recording is to say about it.
+    pub fn help_runtimes(&mut self, helped: Vec<HelpedRuntime>, facts: Vec<(String, String)>) {
+        self.options.helped_runtimes = helped;
+        self.options.place_facts.extend(facts);
     }
 
     /// Whether the command should be started in a cgroup of its own: then nothing of it can be

@@ -23,6 +23,7 @@ use crate::files::{FileOpener, OpenedFile};
 use crate::order::Chunk;
 use crate::pace::Pace;
 use crate::probes::Request;
+use crate::runtimes::{FolderOpener, NameFolder};
 use crate::source::{Dropped, EventSource, Ready};
 use crate::sys::be_realtime;
 
@@ -44,6 +45,8 @@ pub(crate) struct Batch {
     pub(crate) chunks: Vec<Chunk>,
     /// Files of new mappings.
     pub(crate) files: Vec<OpenedFile>,
+    /// Folders of runtimes that were mapped.
+    pub(crate) folders: Vec<NameFolder>,
     /// Some switches of this round were left without a stack on purpose.
     pub(crate) thinned: bool,
     /// Records thrown away because the worker was behind.
@@ -90,18 +93,34 @@ impl Budget {
     }
 }
 
+/// Opens what must be opened while processes live.
+#[derive(Debug, Default)]
+pub(crate) struct Opener {
+    /// Files of mappings.
+    pub(crate) files: FileOpener,
+    /// Folders of language runtimes.
+    pub(crate) folders: FolderOpener,
+}
+
+/// What was opened since the last round.
+#[derive(Debug, Default)]
+struct Opened {
+    files: Vec<OpenedFile>,
+    folders: Vec<NameFolder>,
+}
+
 /// Everything that the reader works with.
 pub(crate) struct Reader<S> {
     source: S,
     shapes: EventShapes,
-    opener: FileOpener,
+    opener: Opener,
     budget: Arc<Budget>,
     stop: Arc<AtomicBool>,
     out: Sender<Batch>,
     spares: Receiver<Vec<u64>>,
     spare: Vec<Vec<u64>>,
     pending: Vec<Chunk>,
-    files: Vec<OpenedFile>,
+    opened: Opened,
     last_round: u64,
     paces: FxHashMap<(u32, Role), Pace>,
     rates: SwitchRates,
@@ -135,7 +154,7 @@ pub(crate) struct SwitchRates {
 
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
-    pub(crate) fn new(source: S, opener: FileOpener, early: Vec<Chunk>, lines: Lines) -> Self {
+    pub(crate) fn new(source: S, opener: Opener, early: Vec<Chunk>, lines: Lines) -> Self {
         let Lines { out, spares, stop, budget, rates, prober } = lines;
         Self {
             shapes: source.shapes(),
@@ -147,7 +166,7 @@ impl<S: EventSource> Reader<S> {
             spares,
             spare: Vec::new(),
             pending: early,
-            files: Vec::new(),
+            opened: Opened::default(),
             last_round: 0,
             paces: FxHashMap::default(),
             rates,
@@ -193,7 +212,7 @@ impl<S: EventSource> Reader<S> {
         let first = self.pending.len();
         self.source.drain(&[Stream::Maps], &mut self.spare, &mut self.pending);
         for chunk in &self.pending[first..] {
-            open_files(chunk, &self.shapes, &mut self.opener, &mut self.files);
+            open_files(chunk, &self.shapes, &mut self.opener, &mut self.opened);
             if let Some(prober) = &self.prober {
                 tell_mapped(chunk, &self.shapes, prober);
             }
@@ -216,9 +235,19 @@ impl<S: EventSource> Reader<S> {
         let horizon = if last { u64::MAX } else { self.last_round };
         self.last_round = began;
         let dropped = if last { self.source.dropped() } else { None };
-        let files = std::mem::take(&mut self.files);
+        let Opened { files, folders } = std::mem::take(&mut self.opened);
         self.out
-            .send(Batch { horizon, began, chunks, files, thinned, discarded, dropped, last })
+            .send(Batch {
+                horizon,
+                began,
+                chunks,
+                files,
+                folders,
+                thinned,
+                discarded,
+                dropped,
+                last,
+            })
             .is_ok()
     }
 
@@ -270,19 +299,15 @@ fn switches_in(chunk: &Chunk) -> u64 {
     records / 2
 }
 
-fn open_files(
-    chunk: &Chunk,
-    shapes: &EventShapes,
-    opener: &mut FileOpener,
-    files: &mut Vec<OpenedFile>,
-) {
+fn open_files(chunk: &Chunk, shapes: &EventShapes, opener: &mut Opener, opened: &mut Opened) {
     let mut start = 0;
     while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
         start += head.words;
         if let Ok(record) = decode(&chunk.words, head, chunk.stream, shapes)
             && let Body::Map(map) = record.body
         {
-            files.extend(opener.see(map.task.pid, map.build_id, map.path));
+            opened.files.extend(opener.files.see(map.task.pid, map.build_id, map.path));
+            opened.folders.extend(opener.folders.see(map.task.pid, map.path));
         }
     }
 }

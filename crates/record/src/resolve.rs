@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use culprit_model::{Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text};
-use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
+use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma, parse_generated_name};
 use rustc_hash::FxHashMap;
 
 use crate::ledger::Ledger;
@@ -132,7 +132,7 @@ impl Resolver {
     }
 
     /// Names the frames of generated code by what the runtimes have written.
-    pub(crate) fn name_generated(&mut self, modules: &Modules, ledger: &mut Ledger) {
+    pub(crate) fn name_generated(&mut self, modules: &mut Modules, ledger: &mut Ledger) {
         let sources = modules.read_generated();
         for frame in &mut self.frames {
             let (Some(module), Some(address)) = (frame.module, frame.address) else { continue };
@@ -143,12 +143,19 @@ impl Resolver {
             let mut found = of_module.filter_map(|(_, code)| code.lookup(Avma(address), None));
             // How much an address without a name matters is counted in rows (`unnamed`).
             if let Some(symbol) = found.next() {
+                let name = parse_generated_name(&symbol.name);
                 if symbol.ambiguous {
-                    ledger.whole(LossKind::NamesAmbiguous, &symbol.name, 1);
+                    ledger.whole(LossKind::NamesAmbiguous, &name.function, 1);
                 }
-                frame.function = Text::from(&*symbol.name);
-                frame.file = symbol.file.as_deref().map(Text::from);
-                frame.line = symbol.line;
+                frame.function = Text::from(&*name.function);
+                // A dump has the line of the address, a name that of the function.
+                let (file, line) = match symbol.file.as_deref() {
+                    Some(file) => (Some(file), symbol.line),
+                    None => (name.file, name.line),
+                };
+                (frame.file, frame.line) = (file.map(Text::from), line);
+                let part = name.module.map(|part| modules.generated_part(part, name.file));
+                frame.module = part.or(frame.module);
             }
         }
     }

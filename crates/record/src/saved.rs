@@ -144,11 +144,10 @@ mod tests {
 
     use super::*;
     use crate::events::{EventChoice, Stacks};
-    use crate::files::FileOpener;
     use crate::handle::Context;
     use crate::ladder::{Rights, online_cpus};
     use crate::perf::{Attachment, PerfSource, RingSizes};
-    use crate::reader::{Reader, SwitchRates};
+    use crate::reader::{Opener, Reader, SwitchRates};
     use crate::session::Crew;
     use crate::worker::Worker;
 
@@ -171,7 +170,7 @@ mod tests {
         let worker =
             Worker::new(context, source.shapes(), spool.expect("a writable folder"), crew.wires);
         let stop = Arc::clone(&crew.stop_reader);
-        let mut reader = Reader::new(source, FileOpener::default(), Vec::new(), crew.lines);
+        let mut reader = Reader::new(source, Opener::default(), Vec::new(), crew.lines);
         while !reader.source().is_empty() {
             reader.round(false);
         }

@@ -32,7 +32,8 @@ use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
 use crate::poller::{Poller, Roster};
 use crate::probes::{Definitions, News, Opening, Prober, Request, Scene, Toll, Way};
-use crate::reader::{Budget, Lines, Reader, SwitchRates};
+use crate::reader::{Budget, Lines, Opener, Reader, SwitchRates};
+use crate::runtimes::FolderOpener;
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
 use crate::switching::PointFields;
@@ -137,7 +138,10 @@ impl Plan {
         let subjects = Subjects::find(&self.options.target, waiting)?;
         let paced = !matches!(subjects.kind, SubjectKind::Processes(_));
         let events = self.events(paced);
-        let opener = FileOpener::keeping_roots_of(&subjects.pids());
+        let opener = Opener {
+            files: FileOpener::keeping_roots_of(&subjects.pids()),
+            folders: FolderOpener::new(self.options.helped_runtimes.clone()),
+        };
         let mut source = self.open(&events, &subjects)?;
         let list_below = if source.is_none() { subjects.roots.clone() } else { Vec::new() };
         let start = pair();
@@ -434,7 +438,7 @@ fn spawn<T: Send + 'static>(
 /// What empties the rings; without events it only keeps the worker's clock going.
 fn reading(
     source: Option<PerfSource>,
-    opener: FileOpener,
+    opener: Opener,
     early: Vec<Chunk>,
     lines: Lines,
 ) -> Box<dyn FnOnce() + Send> {

@@ -39,6 +39,10 @@ const FLUSH_EVERY: u64 = 1_000_000_000;
 /// recording that is killed soon has lost no more than half of its time.
 const FIRST_FLUSH: u64 = 50_000_000;
 
+/// Why a runtime that writes at its end may have written nothing.
+const NAMES_AT_EXIT: &str = "it writes its function names when it ends by itself, and it did not: it \
+                             was killed, it still runs, or it is older than JDK 17";
+
 /// Counts for whoever watches the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -187,6 +191,7 @@ impl Worker {
     fn batch(&mut self, batch: Batch) {
         let bytes: usize = batch.chunks.iter().map(|chunk| chunk.words.len() * 8).sum();
         self.handler.modules.deliver(batch.files);
+        self.handler.modules.deliver_folders(batch.folders);
         self.count_discarded(batch.discarded, batch.began);
         for chunk in batch.chunks {
             self.sorter.add(chunk);
@@ -493,8 +498,17 @@ impl Remains {
             ledger: &mut handler.ledger,
         };
         self.resolver.repair(&kept, &handler.raw, &mut code);
-        self.resolver.name_generated(&handler.modules, &mut handler.ledger);
+        self.resolver.name_generated(&mut handler.modules, &mut handler.ledger);
+        for (pid, runtime) in handler.modules.silent_runtimes() {
+            let subject = format!("{} in process {pid}", runtime.name);
+            handler.ledger.once(LossKind::AddressesUnknown, &subject, NAMES_AT_EXIT);
+        }
         handler.accounts.apply(handler.tracker.threads_mut());
+    }
+
+    /// Removes the files that runtimes have written because of us. They have been read.
+    pub(crate) fn remove_runtime_files(&self, start: u64) {
+        self.handler.modules.remove_written(start);
     }
 
     /// Says what the hits of probes have cost the recorded programs, as measured on this machine.

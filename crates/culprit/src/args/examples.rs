@@ -210,6 +210,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit record -d 10 --pid 4711 --activity request=serve:8080",
                 "with the requests that a server answers on a port",
             ),
+            (
+                "culprit record --no-runtime-help -- node app.js",
+                "leave NODE_OPTIONS and the like as they are",
+            ),
         ],
     ),
     (

@@ -11,6 +11,7 @@ use super::probes::{
     BenchCompareArgs, CopyUpArgs, FilesArgs, LogArgs, MemoryArgs, NetArgs, NotifyArgs,
     PressureArgs, QuotaArgs, StartArgs, SyscallArgs,
 };
+use super::runtimes::RuntimeArgs;
 
 /// Options of timed rounds.
 #[derive(Debug, Clone, Args)]
@@ -74,6 +75,9 @@ pub(crate) struct MeasureArgs {
     /// Clock samples per second of CPU time in the recorded rounds
     #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = crate::settings::variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
+    /// What is set for language runtimes
+    #[command(flatten)]
+    pub runtimes: RuntimeArgs,
     /// Rounds to record after the timed rounds
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub record_rounds: u32,

@@ -16,6 +16,7 @@ mod parse;
 mod places;
 mod probes;
 mod record;
+mod runtimes;
 mod sql;
 mod variables;
 mod views;

@@ -8,6 +8,7 @@ use culprit_model::Nanos;
 use super::activity::{self, ActivityArg};
 use super::parse;
 use super::places::FORMS;
+use super::runtimes::RuntimeArgs;
 use crate::settings::variables;
 
 /// How user stacks are walked.
@@ -60,6 +61,9 @@ pub(crate) struct RecordArgs {
     /// Record starts and stops of an activity: `NAME=FUNCTION`, `NAME=serve:PORT`, ...
     #[arg(long, value_name = "NAME=WHERE", value_parser = activity::activity, long_help = format!("Record starts and stops of an activity\n\n{}", activity::FORMS))]
     pub activity: Vec<ActivityArg>,
+    /// What is set for language runtimes
+    #[command(flatten)]
+    pub runtimes: RuntimeArgs,
     /// Keep only the newest part of the recording, at most this many MiB (flight recorder)
     #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mib: Option<u64>,

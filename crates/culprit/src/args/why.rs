@@ -8,6 +8,7 @@ use culprit_model::Nanos;
 use super::parse::{self, Work};
 use super::places::FORMS;
 use super::record::Stacks;
+use super::runtimes::RuntimeArgs;
 use crate::settings::variables;
 
 /// Arguments of `why`.
@@ -44,6 +45,9 @@ pub(crate) struct WhyArgs {
     /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,
+    /// What is set for language runtimes
+    #[command(flatten)]
+    pub runtimes: RuntimeArgs,
     /// Count matching frames as the program's own code, and no others. Findings and differences name
     /// the nearest of them
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::OWN)]

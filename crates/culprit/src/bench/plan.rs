@@ -160,6 +160,7 @@ impl Plan {
                     extras: Extras::default(),
                     max_event_bytes: None,
                     raw: None,
+                    runtime_help: args.runtimes.help(),
                 },
             }),
         })

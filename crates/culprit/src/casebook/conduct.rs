@@ -357,6 +357,7 @@ fn plan(pair: &Pair, effort: Effort, folder: &Path) -> Result<Plan, Failure> {
                 extras: Extras::default(),
                 max_event_bytes: None,
                 raw: None,
+                runtime_help: true,
             },
         }),
     })

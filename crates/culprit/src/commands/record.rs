@@ -16,6 +16,7 @@ use crate::files::{self, Replaced};
 use crate::interrupt::Interrupts;
 use crate::json::{OfRecording, SCHEMA};
 use crate::output::{Output, Progress};
+use crate::runtimes::SeenRuntime;
 use crate::session::{CommandRun, Control, Settings, run_command, run_target};
 use crate::text::summary_text;
 use crate::{load, places};
@@ -65,6 +66,7 @@ impl Plan {
             },
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
             raw: args.raw.clone(),
+            runtime_help: args.runtimes.help(),
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
         Ok(Self {
@@ -174,6 +176,9 @@ fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome,
     let document = Document::new(plan, &recorded);
     if recorded.cut {
         output.say("the recording ended before the command; Culprit ended the command");
+    }
+    for line in SeenRuntime::all(&recorded.recording).iter().filter_map(SeenRuntime::printed) {
+        output.say(&line);
     }
     let digest = load::digest(recorded.recording, &load::run_filter(), false)?;
     output.say_painted(&summary_text(&digest, &plan.output, output.talk_paint()));

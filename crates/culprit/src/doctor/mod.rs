@@ -9,6 +9,8 @@ mod kernel;
 mod places;
 mod system;
 
+use culprit_model::RUNTIMES;
+
 pub(crate) use system::System;
 
 /// How a fact stands.
@@ -64,6 +66,16 @@ impl Check {
     }
 }
 
+/// Which language runtimes get function names, and how.
+fn runtimes() -> Check {
+    let names: Vec<&str> = RUNTIMES.iter().map(|runtime| runtime.name).collect();
+    let value = format!(
+        "{}: by variables that `record` sets for a command; CPython: read from outside",
+        names.join(", ")
+    );
+    Check::fine("runtimes", value)
+}
+
 /// Every fact about recording and places, in the order in which they matter.
 pub(crate) fn examine(system: &System) -> Vec<Check> {
     vec![
@@ -83,6 +95,7 @@ pub(crate) fn examine(system: &System) -> Vec<Check> {
         places::overlay(system),
         places::docker(system),
         places::podman(system),
+        runtimes(),
     ]
 }
 

@@ -6,6 +6,7 @@ use culprit_model::{Cause, Label as _, Nanos};
 use super::markup::Markup;
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{cause_color, group_of, percent, shares};
+use crate::runtimes::SeenRuntime;
 use crate::views::Kind;
 
 /// Rows of the thread table; the strips show all of them.
@@ -223,6 +224,9 @@ pub(super) fn evidence(body: &mut Markup, views: &Views<'_>) {
                 }
             });
             losses(body, digest);
+            for seen in SeenRuntime::all(&digest.recording) {
+                body.leaf("p", &[("class", "more")], &seen.line());
+            }
         });
     });
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::findings::{FindingJson, RecordingJson};
 use super::{MissingJson, SCHEMA};
 use crate::digest::{Digest, ThreadTime};
+use crate::runtimes::SeenRuntime;
 
 /// Everything that a report says.
 #[derive(Debug, Serialize)]
@@ -24,6 +25,26 @@ pub(crate) struct ReportDocument {
     checks: Vec<CheckJson>,
     losses: Vec<LossJson>,
     missing: Vec<MissingJson>,
+    runtimes: Vec<RuntimeJson>,
+}
+
+/// A language runtime that ran in the recording.
+#[derive(Debug, Serialize)]
+struct RuntimeJson {
+    runtime: &'static str,
+    set: Option<String>,
+    reason: Option<String>,
+}
+
+impl From<SeenRuntime> for RuntimeJson {
+    fn from(seen: SeenRuntime) -> Self {
+        let runtime = seen.runtime.id;
+        let (set, reason) = match seen.set {
+            Ok(set) => (Some(set), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Self { runtime, set, reason }
+    }
 }
 
 /// How the run's time passed.
@@ -106,6 +127,7 @@ impl ReportDocument {
                 })
                 .collect(),
             missing: MissingJson::of(&digest.losses),
+            runtimes: SeenRuntime::all(&digest.recording).into_iter().map(Into::into).collect(),
         }
     }
 }

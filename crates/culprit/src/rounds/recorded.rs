@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use culprit_engine::calls::Patterns;
 use culprit_findings::RunSummary;
-use culprit_model::{Meta, Nanos, Rung};
+use culprit_model::{Meta, Nanos, Recording, Rung};
 use culprit_place::{Command, Exit, Place, Stdio};
 
 use crate::failure::{Context as _, Failure};
+use crate::runtimes::SeenRuntime;
 use crate::session::{CommandRun, Control, Settings, run_command};
 
 /// A recorded run.
@@ -43,7 +44,7 @@ impl Recorded {
             said: None,
             recording: file.to_path_buf(),
             summary: RunSummary::of(&recording).called(label),
-            fingerprint: Fingerprint::of(&recording.meta),
+            fingerprint: Fingerprint::of(&recording),
         }
     }
 }
@@ -55,16 +56,22 @@ pub(crate) struct Fingerprint {
     cpus: u32,
     rung: Rung,
     frequency: u32,
+    /// What was set for the runtimes that ran.
+    runtimes: String,
 }
 
 impl Fingerprint {
     /// That of a recording.
-    pub(crate) fn of(meta: &Meta) -> Self {
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let meta = &recording.meta;
+        let set = |seen: SeenRuntime| seen.set.ok();
+        let set: Vec<String> = SeenRuntime::all(recording).into_iter().filter_map(set).collect();
         Self {
             kernel: meta.kernel.clone(),
             cpus: meta.cpus,
             rung: meta.rung,
             frequency: meta.frequency,
+            runtimes: if set.is_empty() { "none".to_owned() } else { set.join(" ") },
         }
     }
 
@@ -75,6 +82,7 @@ impl Fingerprint {
             ("number of CPUs", self.cpus.to_string(), here.cpus.to_string()),
             ("access level", self.rung.to_string(), here.rung.to_string()),
             ("sampling rate in Hz", self.frequency.to_string(), here.frequency.to_string()),
+            ("set of variables for runtimes", self.runtimes.clone(), here.runtimes.clone()),
         ];
         all.into_iter().filter(|(_, there, here)| there != here).collect()
     }
@@ -136,7 +144,7 @@ pub(crate) fn record_run(
     let wall = wall_of(&ran.recording.meta);
     let exit_code = ran.exit.shell_code();
     let said = if exit_code == 0 { None } else { last_line(&log) };
-    let fingerprint = Fingerprint::of(&ran.recording.meta);
+    let fingerprint = Fingerprint::of(&ran.recording);
     let summary = RunSummary::with_own(&ran.recording, run.own).called(run.label);
     Ok(Some(Recorded { wall, exit_code, said, recording, summary, fingerprint }))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use culprit_model::Recording;
+use culprit_model::{Recording, Rung};
 use culprit_place::{Cgroup, Command, Exit, Pid, Place, Running, procfs};
 use culprit_record::{Armed, Ending, Options, Progress, Target, Waiting};
 
@@ -13,6 +13,7 @@ use super::running::Group;
 use super::{Control, Settings, failure, finish, plan};
 use crate::failure::Failure;
 use crate::places;
+use crate::runtimes::RuntimeHelp;
 
 /// One run of a command.
 #[derive(Debug)]
@@ -54,13 +55,16 @@ pub(crate) fn run_command(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Ran, Failure> {
     let place_failure = |error: culprit_place::Error| places::failure(&error);
-    let plan = plan(options(run)?)?;
+    let mut plan = plan(options(run)?)?;
+    let help = runtime_help(run, plan.rung())?;
+    let command = with_variables(run.command, &help);
+    plan.help_runtimes(help.helped, help.facts);
     let cgroup = if plan.wants_cgroup() {
         Some(run.place.make_cgroup().map_err(place_failure)?)
     } else {
         None
     };
-    let held = run.place.hold(run.command, cgroup.as_ref()).map_err(place_failure)?;
+    let held = run.place.hold(&command, cgroup.as_ref()).map_err(place_failure)?;
     let root = held.pid().filter(|_| run.holds_command());
     let waiting = Waiting { pid: root, cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).map_err(|error| failure(&error))?;
@@ -115,6 +119,28 @@ impl CommandRun<'_> {
     fn holds_command(&self) -> bool {
         self.recorded.as_ref().is_none_or(|(target, _)| *target == Target::Machine)
     }
+}
+
+/// What is set for language runtimes. A command that is not recorded itself gets nothing.
+fn runtime_help(run: &CommandRun<'_>, rung: Rung) -> Result<RuntimeHelp, Failure> {
+    if !run.holds_command() {
+        return Ok(RuntimeHelp::default());
+    }
+    if !run.settings.runtime_help {
+        return Ok(RuntimeHelp::off("`--no-runtime-help` was given"));
+    }
+    if rung == Rung::Polling {
+        return Ok(RuntimeHelp::off("this recording has no stacks"));
+    }
+    let environment = run.place.environment().map_err(|error| places::failure(&error))?;
+    let writes_tmp = run.place.can_write_tmp().map_err(|error| places::failure(&error))?;
+    Ok(RuntimeHelp::new(&environment, writes_tmp))
+}
+
+/// The command with the variables for runtimes before its own.
+fn with_variables(command: &Command, help: &RuntimeHelp) -> Command {
+    let own = command.env.iter().cloned();
+    Command { env: help.variables.iter().cloned().chain(own).collect(), ..command.clone() }
 }
 
 /// The recorder's options.

@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) max_event_bytes: Option<u64>,
     /// Where the rows as they were recorded are written, too.
     pub(crate) raw: Option<PathBuf>,
+    /// Whether the recorded command gets the variables that make runtimes name their functions.
+    pub(crate) runtime_help: bool,
 }
 
 impl Settings {

@@ -7,6 +7,7 @@ use culprit_model::LossSeverity;
 use super::findings::{Detail, findings_text};
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{Output, Paint, bar, clean, elide, percent, shares, wrap};
+use crate::runtimes::SeenRuntime;
 use crate::views::{Basis, Kind};
 use crate::weighed::{LIMITS, Weighed};
 
@@ -59,6 +60,9 @@ pub(crate) fn report_text(
     text.push_str(&section("How far this can be trusted", paint));
     text.push_str(&checks_text(digest, paint));
     text.push_str(&losses_text(digest, output));
+    for seen in SeenRuntime::all(&digest.recording) {
+        text.push_str(&wrap(&clean(&seen.line()), output.width(), "  "));
+    }
     let rec = path.display();
     let next = format!(
         "Next: `culprit findings {rec}` shows causes and fixes. `culprit flame {rec}` shows where the \

@@ -80,7 +80,7 @@ impl Earlier {
                 wall: wall_of(&recording.meta),
                 exit_code: recording.meta.exit_code.unwrap_or(0),
                 summary: RunSummary::with_own(&recording, &own).called(&label),
-                fingerprint: Fingerprint::of(&recording.meta),
+                fingerprint: Fingerprint::of(&recording),
             });
         }
         Ok(place.map(|place| Self { label, place, runs }))

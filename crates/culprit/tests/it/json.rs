@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::notation::parse;
 use culprit_model::{
-    ActivityEdge, ActivitySource, EdgeKind, Loss, LossKind, Recording, ThreadId, Time,
+    ActivityEdge, ActivitySource, EdgeKind, Loss, LossKind, Module, Recording, ThreadId, Time,
 };
 use serde_json::Value;
 
@@ -116,6 +116,13 @@ fn lab() -> Lab {
         root app(10)";
     let mut recording = parse(drawing).unwrap();
     recording.meta.command = vec!["app".to_owned()];
+    recording.meta.place_facts = vec![("runtime-help.node".to_owned(), "set A=1".to_owned())];
+    let node = Module {
+        name: "node".into(),
+        path: "/usr/bin/node".into(),
+        ..recording.modules[0].clone()
+    };
+    recording.modules.push(node);
     let lost = Loss {
         kind: LossKind::SwitchesLost,
         count: 3,

@@ -33,6 +33,7 @@ mod phases;
 mod probes;
 mod readme;
 mod requests;
+mod runtimes;
 mod shown;
 mod sql;
 mod support;

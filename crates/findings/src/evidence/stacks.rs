@@ -7,6 +7,7 @@
 use culprit_engine::own::script_origin;
 use culprit_model::{FrameId, ModuleId, Recording, StackId, Text};
 
+use super::compiled::known_as;
 use super::families::{Families, Family, of_kernel, of_user};
 
 /// How a lock-like wait was entered, by the library functions on the stack.
@@ -169,7 +170,8 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
         // A script's `read` or `sleep` is no function of the C library.
         Families::NONE
     } else {
-        of_user(&frame.function, module.map_or("", |m| m.name.as_str()))
+        let (function, module) = known_as(frame, module);
+        of_user(&function, module)
     };
     // An unnamed frame is nothing to look at while a named one is near.
     let unnamed = frame.function.as_str() == "?";

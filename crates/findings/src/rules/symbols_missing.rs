@@ -4,7 +4,7 @@
 //! library that does not matter. Where a hot function may hide in unnamed code, the finding's cost
 //! is that time, as far as no other finding takes it: this one is the least specific.
 
-use culprit_model::{Cause, Interval, LossKind, ModuleId, Nanos, Severity};
+use culprit_model::{Cause, Interval, LossKind, ModuleId, Nanos, RUNTIMES, Severity};
 
 use crate::evidence::{Doing, Evidence};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
@@ -130,7 +130,10 @@ pub(super) fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
             || module == "[jit]"
                 && evidence.recording.modules.iter().any(|m| m.name.starts_with(start))
     };
-    if loaded("libjvm") {
+    if loaded("libjvm") && is_set(evidence, "jvm") {
+        "run it for longer, so that the JVM compiles the methods: it names compiled methods only"
+            .to_owned()
+    } else if loaded("libjvm") {
         "run java with -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer \
          -XX:+DumpPerfMapAtExit (methods that the JVM interprets have no names)"
             .to_owned()
@@ -147,6 +150,12 @@ pub(super) fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
     } else {
         format!("install the debug symbols of {module}, or keep the unstripped file")
     }
+}
+
+/// True where the recorder has asked a runtime for names.
+fn is_set(evidence: &Evidence<'_>, id: &str) -> bool {
+    let runtime = RUNTIMES.iter().find(|runtime| runtime.id == id);
+    runtime.is_some_and(|r| matches!(r.set_in(&evidence.recording.meta), Some(Ok(_))))
 }
 
 /// True where CPython gives its functions names, as `-X perf` does.

@@ -131,6 +131,21 @@ pub(super) fn variable((key, value): &(OsString, OsString)) -> Result<String> {
     Ok(format!("{}={}", text(key)?, text(value)?))
 }
 
+/// Variables as an engine lists them, `NAME=VALUE` each. One without a sign has no value.
+pub(super) fn variables(listed: Vec<String>) -> Vec<(OsString, OsString)> {
+    let split = |line: String| match line.split_once('=') {
+        Some((name, value)) => (name.into(), value.into()),
+        None => (line.into(), OsString::new()),
+    };
+    listed.into_iter().map(split).collect()
+}
+
+/// Whether the user that an engine names for commands is root: the default, or by name or number.
+pub(super) fn is_root(user: Option<&str>) -> bool {
+    let user = user.unwrap_or_default().split(':').next().unwrap_or_default();
+    matches!(user, "" | "0" | "root")
+}
+
 /// The interface is JSON, so what is not UTF-8 cannot be said.
 pub(crate) fn text(text: &OsStr) -> Result<String> {
     let unsayable = || Error::Unsupported {
@@ -197,6 +212,21 @@ mod tests {
         assert_eq!(ports["80/tcp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
         assert_eq!(ports["80/udp"].as_ref().unwrap()[0].host_port.as_deref(), Some("81"));
         assert_eq!(ports["9/tcp"].as_ref().unwrap()[0].host_port, None);
+    }
+
+    #[test]
+    fn commands_run_as_root_unless_the_image_says_otherwise() {
+        let root = [None, Some(""), Some("0"), Some("root"), Some("0:0"), Some("root:wheel")];
+        assert!(root.into_iter().all(super::is_root));
+        assert!(!super::is_root(Some("1000:0")) && !super::is_root(Some("app")));
+    }
+
+    #[test]
+    fn an_engines_variables_are_split_at_the_first_sign() {
+        let listed = ["A=1", "B=x=y", "C=", "D"].map(str::to_owned).to_vec();
+        let expected = [("A", "1"), ("B", "x=y"), ("C", ""), ("D", "")];
+        let expected = expected.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(super::variables(listed), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! filters and environment. Nothing of the container is changed but for a program of ours that a
 //! caller asks for ([`super::program`]), and nothing of it is removed but that.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use culprit_model::Pid;
 use futures_util::StreamExt;
 
 use super::client::{Client, is_missing, runtime, words};
-use super::create::{text, variable};
+use super::create::{is_root, text, variable, variables};
 use super::place::exit;
 use super::program;
 use super::refusal;
@@ -27,6 +28,7 @@ use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::owner::Owner;
 use crate::place::{Place, Settings};
+use crate::procfs;
 use crate::spawn::{open_pidfd, send};
 use crate::spec::{EngineKind, PlaceSpec};
 use crate::streams::Streams;
@@ -65,10 +67,21 @@ impl RunningContainer {
 /// [`Error::ContainerMissing`] when no engine knows it; [`Error::ContainerStopped`] when it does
 /// not run.
 pub fn running_container(name: &str, settings: &Settings) -> Result<RunningContainer> {
-    find(name, settings).map(|(_, container)| container)
+    find(name, settings).map(|(_, container, _)| container)
 }
 
-fn find(name: &str, settings: &Settings) -> Result<(Client, RunningContainer)> {
+/// A container, the way to its engine, and what its commands are given.
+type Found = (Client, RunningContainer, Session);
+
+/// What a command of a container is given.
+#[derive(Debug)]
+struct Session {
+    environment: Vec<(OsString, OsString)>,
+    /// Whether it has the rights of root in there.
+    as_root: bool,
+}
+
+fn find(name: &str, settings: &Settings) -> Result<Found> {
     let mut said = Vec::new();
     for kind in [EngineKind::Docker, EngineKind::Podman] {
         let client = match Client::connect(kind, settings) {
@@ -89,11 +102,7 @@ fn find(name: &str, settings: &Settings) -> Result<(Client, RunningContainer)> {
     Err(Error::ContainerMissing { name: name.to_owned(), why: said.join("; ") })
 }
 
-fn describe(
-    client: Client,
-    name: &str,
-    found: ContainerInspectResponse,
-) -> Result<(Client, RunningContainer)> {
+fn describe(client: Client, name: &str, found: ContainerInspectResponse) -> Result<Found> {
     let state = found.state.unwrap_or_default();
     let init = state.pid.and_then(|p| u32::try_from(p).ok()).filter(|p| *p > 0);
     let Some(init) = init.filter(|_| state.running == Some(true)) else {
@@ -110,7 +119,11 @@ fn describe(
         init: Pid(init),
         work_dir: work_dir.map_or_else(|| "/".into(), PathBuf::from),
     };
-    Ok((client, container))
+    let session = Session {
+        environment: variables(config.env.unwrap_or_default()),
+        as_root: is_root(config.user.as_deref()),
+    };
+    Ok((client, container, session))
 }
 
 /// The place.
@@ -119,15 +132,16 @@ pub(crate) struct Existing {
     spec: PlaceSpec,
     client: Client,
     container: RunningContainer,
+    session: Session,
     /// The folders of programs that were put there.
     programs: Mutex<Vec<String>>,
 }
 
 impl Existing {
     pub(crate) fn new(name: &str, settings: &Settings) -> Result<Self> {
-        let (client, container) = find(name, settings)?;
+        let (client, container, session) = find(name, settings)?;
         let spec = PlaceSpec::Container { name: name.to_owned() };
-        Ok(Self { spec, client, container, programs: Mutex::default() })
+        Ok(Self { spec, client, container, session, programs: Mutex::default() })
     }
 
     fn request(&self, command: &Command) -> Result<CreateExecOptions<String>> {
@@ -159,6 +173,14 @@ impl Place for Existing {
         let note = format!("container {} of image `{}`", container.name, container.image);
         facts.notes.push(note);
         Ok(facts)
+    }
+
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(self.session.environment.clone())
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(procfs::is_tmp_open(self.container.init, self.session.as_root))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

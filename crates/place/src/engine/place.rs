@@ -5,8 +5,8 @@
 //! by which the next run finds it if we are killed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bollard::models::{ContainerWaitResponse, SystemInfo, SystemInfoCgroupDriverEnum};
@@ -19,9 +19,10 @@ use culprit_model::Pid;
 use futures_util::{StreamExt, TryStreamExt};
 
 use super::client::{Client, is_conflict, is_missing, words};
-use super::create::{LAYER_DIR, Wish};
+use super::create::{LAYER_DIR, Wish, is_root, variables};
 use super::host_image::HostRoot;
 use super::lower;
+use super::program;
 use super::refusal;
 use super::session::{Calling, Files, Output, Subject, open};
 use super::stdin::Input;
@@ -51,6 +52,8 @@ pub(crate) struct Container {
     work_dir: PathBuf,
     /// Names of the containers that may still be there.
     containers: Arc<Mutex<Vec<String>>>,
+    /// Whether its containers can make files in `/tmp`, once that was asked.
+    writes_tmp: OnceLock<bool>,
 }
 
 impl Container {
@@ -74,6 +77,7 @@ impl Container {
             environment: Vec::new(),
             work_dir: PathBuf::from(LAYER_DIR),
             containers: Arc::default(),
+            writes_tmp: OnceLock::new(),
         };
         match image {
             Image::Named(name) => place.use_image(name)?,
@@ -143,6 +147,27 @@ impl Container {
         self.client.call(doing, |docker| docker.create_container(Some(options), request))?;
         self.containers.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
         Ok(name)
+    }
+
+    /// Whether `/tmp` can be written: by the mounts that were asked for, else by a container that is
+    /// made to be looked at and never started.
+    fn look_at_tmp(&self) -> Result<bool> {
+        let tmp = Path::new(program::TMP);
+        let volumes = self.options.volumes.iter().filter(|v| tmp.starts_with(&v.target));
+        let memory = self.options.tmpfs.iter().any(|folder| tmp.starts_with(folder));
+        if let Some(volume) = volumes.max_by_key(|v| v.target.components().count()) {
+            return Ok(!volume.read_only);
+        }
+        if memory {
+            return Ok(true);
+        }
+        let image = self.client.call("inspect an image", |d| d.inspect_image(&self.image))?;
+        let as_root = is_root(image.config.and_then(|config| config.user).as_deref());
+        let name = self.create(&Command::new([program::TMP]), None)?;
+        let mode = program::mode(&self.client, &name, program::TMP);
+        discard(&self.client, &self.containers, &name);
+        let open = |mode: u32| mode & program::IS_FOLDER != 0 && (as_root || mode & 0o3 == 0o3);
+        Ok(mode?.is_some_and(open))
     }
 
     /// The file system of the work folder, as far as it can be known before a container exists.
@@ -234,6 +259,24 @@ impl Place for Container {
                 format!("log driver {}", said(&info.logging_driver)),
             ],
         })
+    }
+
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        let image = self.client.call("inspect an image", |d| d.inspect_image(&self.image))?;
+        let mut all = variables(image.config.and_then(|config| config.env).unwrap_or_default());
+        for (name, value) in &self.environment {
+            all.retain(|(known, _)| known != name);
+            all.push((name.clone(), value.clone()));
+        }
+        Ok(all)
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        if let Some(known) = self.writes_tmp.get() {
+            return Ok(*known);
+        }
+        let found = self.look_at_tmp()?;
+        Ok(*self.writes_tmp.get_or_init(|| found))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {
@@ -370,13 +413,17 @@ impl Subject for NewContainer {
     }
 
     fn discard(&self) {
-        let mut names = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(i) = names.iter().position(|n| *n == self.name) {
-            // One that cannot be removed stays on the list, for the place's own end.
-            if remove_container(&self.client, &self.name).is_ok() {
-                names.swap_remove(i);
-            }
-        }
+        discard(&self.client, &self.containers, &self.name);
+    }
+}
+
+/// Removes a container of a list. One that cannot be removed stays on the list, for the place's own end.
+fn discard(client: &Client, containers: &Mutex<Vec<String>>, name: &str) {
+    let mut names = containers.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(i) = names.iter().position(|known| known == name)
+        && remove_container(client, name).is_ok()
+    {
+        names.swap_remove(i);
     }
 }
 

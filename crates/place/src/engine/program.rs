@@ -33,7 +33,7 @@ use crate::owner::Owner;
 use crate::procfs::root_of;
 
 /// Where our folders may lie.
-const TMP: &str = "/tmp";
+pub(super) const TMP: &str = "/tmp";
 const ROOT: &str = "/";
 const DEV: &str = "/dev";
 /// What the program is called in its folder.
@@ -41,7 +41,7 @@ const FILE: &str = "culprit";
 /// Of the folder and of the program.
 const MODE: u32 = 0o755;
 /// The bit of a folder in the modes that engines tell, which are those of Go (`fs.ModeDir`).
-const IS_FOLDER: u32 = 1 << 31;
+pub(super) const IS_FOLDER: u32 = 1 << 31;
 
 /// Puts a program into a folder of this name, and returns its path in the container.
 pub(super) fn put(
@@ -98,7 +98,7 @@ fn has_own_tmp(client: &Client, id: &str) -> Result<bool> {
 }
 
 /// The mode of a file in a container, as the engine tells it; none where there is no such file.
-fn mode(client: &Client, id: &str, path: &str) -> Result<Option<u32>> {
+pub(super) fn mode(client: &Client, id: &str, path: &str) -> Result<Option<u32>> {
     let options = ContainerArchiveInfoOptionsBuilder::new().path(path).build();
     match runtime()?.block_on(client.docker().get_container_archive_info(id, Some(options))) {
         Ok(found) => Ok(Some(found.file_mode)),

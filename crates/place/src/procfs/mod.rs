@@ -10,8 +10,10 @@ mod root;
 mod stat;
 mod tree;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use culprit_model::{Pid, Tid};
@@ -20,7 +22,8 @@ use crate::error::{Error, Result};
 
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
-pub use root::{open_in_root, root_of};
+pub use root::{born_in, folder_in_root, open_in_root, remove_from, root_of};
+pub(crate) use root::{can_write_tmp, is_tmp_open};
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
 pub use tree::{processes, threads, tree, with_threads};
 
@@ -91,6 +94,22 @@ pub fn command_line(pid: Pid) -> Result<Vec<String>> {
     Ok(bytes.split(|b| *b == 0).map(|a| String::from_utf8_lossy(a).into_owned()).collect())
 }
 
+/// The environment with which a process's program was executed; empty for kernel threads, the dead, and
+/// while a program is being loaded (`/proc/PID/environ`). What the program changed later is not in it.
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended; [`Error::File`] where we may not look.
+pub fn environment(pid: Pid) -> Result<Vec<(OsString, OsString)>> {
+    let bytes = read(pid, "environ")?;
+    let lines = bytes.split(|b| *b == 0).filter(|line| !line.is_empty());
+    let split = |line: &[u8]| {
+        let at = line.iter().position(|b| *b == b'=')?;
+        let text = |part: &[u8]| OsString::from_vec(part.to_vec());
+        Some((text(&line[..at]), text(&line[at + 1..])))
+    };
+    Ok(lines.filter_map(split).collect())
+}
+
 /// The kernel function in which a thread waits; `None` while it runs or where it is not shown
 /// (`/proc/PID/task/TID/wchan`).
 ///
@@ -131,7 +150,8 @@ pub fn namespace_pids(pid: Pid) -> Result<Vec<Pid>> {
 #[cfg(test)]
 mod tests {
     use super::{
-        Pid, Tid, comm, command_line, current_syscall, namespace_pids, stat, wait_channel,
+        Pid, Tid, comm, command_line, current_syscall, environment, namespace_pids, stat,
+        wait_channel,
     };
     use crate::error::Error;
 
@@ -145,6 +165,8 @@ mod tests {
         assert_eq!(namespace_pids(us()).unwrap()[0], us());
         let name = comm(us(), Tid(us().0)).unwrap();
         assert_eq!(name, stat(us()).unwrap().comm);
+        let path = environment(us()).unwrap().into_iter().find(|(name, _)| name == "PATH");
+        assert_eq!(path.map(|(_, value)| value), std::env::var_os("PATH"));
         assert!(wait_channel(us(), Tid(us().0)).is_ok());
         assert!(current_syscall(us(), Tid(us().0)).is_ok());
     }

@@ -9,7 +9,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use culprit_model::Pid;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxFlags,
+    accessat, fstat, fstatvfs, openat, openat2, statx, unlinkat,
+};
 
 use super::gone;
 use crate::error::{Error, Result};
@@ -44,9 +47,60 @@ pub fn open_in_root(root: impl AsFd, path: &Path) -> Result<File> {
     }
 }
 
+/// A folder as a process with this root names it. The descriptor keeps it reachable when the process
+/// and its mounts are gone.
+///
+/// # Errors
+/// [`Error::File`] when there is none.
+pub fn folder_in_root(root: impl AsFd, path: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+    opened.map_err(|e| Error::file("open", path, e))
+}
+
+/// Whether we could make files in the `/tmp` of a process; false when it is gone.
+pub(crate) fn can_write_tmp(pid: Pid) -> bool {
+    let folder = root_of(pid).and_then(|root| folder_in_root(root, Path::new("/tmp")));
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    folder.is_ok_and(|folder| accessat(folder, ".", wanted, AtFlags::EACCESS).is_ok())
+}
+
+/// Whether anybody (or root, where `as_root`) can make files in the `/tmp` of a process; false when it
+/// is gone.
+pub(crate) fn is_tmp_open(pid: Pid, as_root: bool) -> bool {
+    let folder = root_of(pid).and_then(|root| folder_in_root(root, Path::new("/tmp")));
+    let Ok(folder) = folder else { return false };
+    let mode = fstat(&folder).map(|stat| Mode::from_raw_mode(stat.st_mode));
+    let mount = fstatvfs(&folder).map(|mount| mount.f_flag);
+    let allowed = as_root || mode.is_ok_and(|mode| mode.contains(Mode::WOTH | Mode::XOTH));
+    allowed && mount.is_ok_and(|flags| !flags.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// When a regular file of a folder was made: `CLOCK_REALTIME`, ns. None where there is no such file, it
+/// is something else, or the file system does not tell.
+pub fn born_in(folder: impl AsFd, name: &str) -> Option<u64> {
+    let wanted = StatxFlags::BTIME | StatxFlags::TYPE;
+    let found = statx(&folder, name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+    let told = StatxFlags::from_bits_truncate(found.stx_mask).contains(wanted);
+    let regular = FileType::from_raw_mode(found.stx_mode.into()) == FileType::RegularFile;
+    let seconds = u64::try_from(found.stx_btime.tv_sec).ok().filter(|_| told && regular)?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(found.stx_btime.tv_nsec.into())
+}
+
+/// Removes a file of a folder.
+///
+/// # Errors
+/// [`Error::File`] when it is not there or may not be removed.
+pub fn remove_from(folder: impl AsFd, name: &str) -> Result<()> {
+    unlinkat(&folder, name, AtFlags::empty()).map_err(|e| Error::file("remove", name, e))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{File, open_in_root, root_of};
+    use super::{
+        File, born_in, can_write_tmp, folder_in_root, is_tmp_open, open_in_root, remove_from,
+        root_of,
+    };
     use culprit_model::Pid;
     use std::io::Read;
     use std::path::Path;
@@ -65,6 +119,32 @@ mod tests {
         }
         assert!(open_in_root(&root, Path::new("/out")).is_err());
         assert!(open_in_root(&root, Path::new("../etc/passwd")).is_err());
+    }
+
+    #[test]
+    fn a_file_of_a_folder_has_an_age_and_can_be_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "x").unwrap();
+        std::os::unix::fs::symlink("a", folder.path().join("link")).unwrap();
+        let root = root_of(Pid(std::process::id())).unwrap();
+        let opened = folder_in_root(&root, folder.path()).unwrap();
+        assert!(folder_in_root(&root, &folder.path().join("a")).is_err());
+        // Where the file system tells it: since 2020.
+        assert!(born_in(&opened, "a").is_none_or(|born| born > 1_577_836_800_000_000_000));
+        assert_eq!(born_in(&opened, "link"), None);
+        assert_eq!(born_in(&opened, "no"), None);
+        remove_from(&opened, "a").unwrap();
+        assert!(remove_from(&opened, "a").is_err());
+        assert!(!folder.path().join("a").exists());
+    }
+
+    #[test]
+    fn our_own_folder_for_temporary_files_is_open() {
+        let us = Pid(std::process::id());
+        let file = tempfile::NamedTempFile::new_in("/tmp");
+        assert_eq!(can_write_tmp(us), file.is_ok());
+        assert!(!can_write_tmp(Pid(u32::MAX)) && !is_tmp_open(Pid(u32::MAX), true));
+        assert!(is_tmp_open(us, true) || !is_tmp_open(us, false));
     }
 
     #[test]

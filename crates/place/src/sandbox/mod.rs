@@ -13,6 +13,7 @@ mod plan;
 mod state;
 mod step;
 
+use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,6 +30,7 @@ use crate::held::Held;
 use crate::host::{child_of, our_environment};
 use crate::mounts::mounts;
 use crate::place::{Place, Settings};
+use crate::procfs;
 use crate::spawn::{First, Inside, LocalChild, Namespaces, Noted, first_process};
 use crate::spec::PlaceSpec;
 
@@ -104,6 +106,14 @@ impl Place for Sandbox {
             facts.notes.push(format!("the work folder `{dir}` is not on the overlay"));
         }
         Ok(facts)
+    }
+
+    fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(our_environment().collect())
+    }
+
+    fn can_write_tmp(&self) -> Result<bool> {
+        Ok(procfs::can_write_tmp(self.first.pid()))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

@@ -20,6 +20,7 @@ pub(crate) fn check(place: &dyn Place, expected: &Expected) {
     status_is_passed_on(place);
     streams_are_connected(place);
     environment_and_folder_are_given(place);
+    the_environment_it_tells_is_its_commands(place);
     held_means_not_begun(place, expected);
     the_cgroup_holds_the_command(place);
     signals_arrive(place, expected);
@@ -87,6 +88,16 @@ fn environment_and_folder_are_given(place: &dyn Place) {
     assert_eq!(output(place, &command).0, "c=d /");
     let facts = place.facts().unwrap();
     assert_eq!(Path::new(output(place, &shell("pwd -P")).0.trim_end()), facts.work_dir);
+}
+
+fn the_environment_it_tells_is_its_commands(place: &dyn Place) {
+    let told = place.environment().unwrap();
+    let (printed, _) = output(place, &Command::new(["env"]));
+    for (name, value) in told {
+        let line = format!("{}={}", name.to_string_lossy(), value.to_string_lossy());
+        let of_one_line = !line.contains('\n');
+        assert!(!of_one_line || printed.lines().any(|has| has == line), "{line} in {printed}");
+    }
 }
 
 fn held_means_not_begun(place: &dyn Place, expected: &Expected) {

@@ -13,12 +13,14 @@
 //! taken (runtimes append when they reuse memory) and the answer is marked as ambiguous.
 
 mod jitdump;
+mod names;
 mod perf_map;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use jitdump::parse_jitdump;
+pub use names::{GeneratedName, parse_generated_name};
 pub use perf_map::parse_perf_map;
 
 use crate::Avma;
@@ -104,7 +106,7 @@ impl JitCode {
             end: Avma(entry.end),
             file: line.map(|line| Arc::clone(&line.file)),
             line: line.map(|line| line.line).filter(|&line| line != 0),
-            ambiguous: !timed && versions().any(|other| other.name != entry.name),
+            ambiguous: !timed && versions().any(|other| differs(&other.name, &entry.name)),
         })
     }
 
@@ -173,6 +175,11 @@ impl JitCode {
     }
 }
 
+/// Whether two names are of different functions: one that was compiled again is the same.
+fn differs(one: &str, other: &str) -> bool {
+    one != other && parse_generated_name(one) != parse_generated_name(other)
+}
+
 fn line_at(lines: &[JitLine], address: u64) -> Option<&JitLine> {
     let after = lines.partition_point(|line| line.address <= address);
     lines.get(after.checked_sub(1)?)
@@ -223,6 +230,12 @@ mod tests {
         assert_eq!(names(&code, [15], Some(150)), "old");
         assert_eq!(names(&code, [15], Some(200)), "new");
         assert_eq!(names(&code, [15], None), "new?");
+    }
+
+    #[test]
+    fn a_function_that_was_compiled_again_is_no_guess() {
+        let code = code(&[(10, 20, None, "JS:~f /a.js:1:1"), (10, 20, None, "JS:*f /a.js:1:1")]);
+        assert_eq!(names(&code, [15], None), "JS:*f /a.js:1:1");
     }
 
     #[test]

@@ -24,6 +24,7 @@ use culprit_engine::own::{CodeOrigin, script_origin};
 use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
+use super::compiled::{is_compiled_at_run_time, known_as};
 use super::families::{Family, of_kernel, of_user};
 use super::stacks::is_kernel;
 use crate::rules::hot_function::TRAPS;
@@ -339,41 +340,41 @@ fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
         let trap = TRAPS.contains(&frame.function.as_str());
         return FrameTold { kernel: true, boundary, trap, ..FrameTold::default() };
     }
-    if let Some(origin) = module.and_then(script_origin) {
-        // A script's functions have any names; where the script lies tells whose they are.
-        let library = origin != CodeOrigin::Own;
+    let origin = module.and_then(script_origin);
+    if origin == Some(CodeOrigin::Own) {
+        // The program's own functions have any names: the tables say nothing about them.
         return FrameTold {
             module: frame.module,
             named: frame.function.as_str() != "?",
             generated: true,
-            library,
-            worded: if library { None } else { worded(plain(&frame.function)) },
+            worded: worded(plain(&frame.function)),
             ..FrameTold::default()
         };
     }
-    let module = module.map_or("", |m| m.name.as_str());
+    let compiled = is_compiled_at_run_time(frame, module);
+    let (function, module) = known_as(frame, module);
     let families = of_user("", module);
-    let chore = table.chore(&frame.function, module);
+    let chore = table.chore(&function, module);
     let stock = families.has(Family::Wrapper)
         || LIBRARY_MODULES.iter().any(|m| module.starts_with(m))
         || is_python(module);
-    let library = stock || table.is_library(&frame.function);
+    let library = stock || origin.is_some() || table.is_library(&function);
     FrameTold {
         module: frame.module,
         named: frame.function.as_str() != "?",
         stock,
         shared: module.contains(".so"),
-        generated: module == "[jit]",
-        wrapper: of_user(&frame.function, module).has(Family::Wrapper),
-        plumbing: table.is_plumbing(&frame.function),
-        sorts: table.sorts(&frame.function),
+        generated: compiled || module == "[jit]",
+        wrapper: of_user(&function, module).has(Family::Wrapper),
+        plumbing: table.is_plumbing(&function),
+        sorts: table.sorts(&function),
         chore,
-        worded: if library { None } else { worded(plain(&frame.function)) },
+        worded: if library { None } else { worded(plain(&function)) },
         interpreter: is_python(module),
-        worker: table.is_worker(&frame.function),
-        runtime: is_runtime(&frame.function, module),
-        calls_back: table.calls_back(&frame.function),
-        throws: table.throws(&frame.function),
+        worker: table.is_worker(&function),
+        runtime: is_runtime(&function, module),
+        calls_back: table.calls_back(&function),
+        throws: table.throws(&function),
         library,
         ..FrameTold::default()
     }

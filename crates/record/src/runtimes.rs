@@ -1,0 +1,239 @@
+//! Where the language runtimes of recorded processes write the names of the code that they generate.
+//!
+//! ```text
+//! reader  a runtime is mapped   -> its /tmp, its own number, was it asked by our variable?
+//! worker  code is generated     -> a module that is named from the file there
+//! end     the file is read, and removed where it is there because of us
+//! ```
+//!
+//! The folder is opened while the process lives, for the JVM writes when it ends, and a container's
+//! files can be reached then only through what was opened before.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use culprit_model::{Pid, Runtime, WrittenWhen};
+use culprit_place::procfs;
+use rustc_hash::FxHashMap;
+
+use crate::modules::base_name;
+use crate::plan::HelpedRuntime;
+
+/// Where runtimes write.
+const FOLDER: &str = "/tmp";
+
+/// A file is ours to remove when it was made after the recording began. The file system's clock is
+/// that of the last tick, which may be a moment before: up to 10 ms at 100 ticks a second.
+const CLOCK_STEP_NS: u64 = 10_000_000;
+
+/// The place of a process where names of generated code appear.
+#[derive(Debug)]
+pub(crate) struct NameFolder {
+    /// The process, as we number it.
+    pub(crate) pid: i32,
+    folder: OwnedFd,
+    /// The process's number as it knows it, which is in the names of its files.
+    own_pid: Pid,
+    /// The runtime that it is and that writes because of us.
+    helped: Option<&'static Runtime>,
+}
+
+impl NameFolder {
+    /// That of a living process; none when it is gone or may not be looked at.
+    fn look(pid: i32, helped: Option<&'static Runtime>) -> Option<Self> {
+        let process = crate::modules::kernel_pid(pid);
+        let root = procfs::root_of(process).ok()?;
+        let folder = procfs::folder_in_root(root, Path::new(FOLDER)).ok()?;
+        let numbers = procfs::namespace_pids(process).ok()?;
+        let own_pid = numbers.last().copied().unwrap_or(process);
+        Some(Self { pid, folder, own_pid, helped })
+    }
+
+    /// That of a process in which nothing was asked for.
+    pub(crate) fn of(pid: i32) -> Option<Self> {
+        Self::look(pid, None)
+    }
+
+    /// The map as it is now.
+    pub(crate) fn perf_map(&self) -> Option<File> {
+        procfs::open_in_root(&self.folder, Path::new(&self.file_name("perf-PID.map"))).ok()
+    }
+
+    /// The runtime that was asked to write at its end and has not.
+    pub(crate) fn wrote_nothing(&self) -> Option<&'static Runtime> {
+        let late = self.helped.filter(|runtime| runtime.writes == WrittenWhen::AtExit)?;
+        self.perf_map().is_none().then_some(late)
+    }
+
+    /// Removes what the runtime has written because of us, unless it was there before the recording
+    /// (which began at `start`, `CLOCK_REALTIME`) or its age is not known.
+    pub(crate) fn remove_written(&self, start: u64) {
+        let Some(runtime) = self.helped else { return };
+        for name in runtime.files {
+            let name = self.file_name(name);
+            let born = procfs::born_in(&self.folder, &name);
+            if born.is_some_and(|born| born.saturating_add(CLOCK_STEP_NS) >= start) {
+                // What cannot be removed is a small file in a folder for such.
+                let _ = procfs::remove_from(&self.folder, &name);
+            }
+        }
+    }
+
+    fn file_name(&self, pattern: &str) -> String {
+        pattern.replace("PID", &self.own_pid.to_string())
+    }
+}
+
+/// Opens the folders of processes while they live.
+#[derive(Debug, Default)]
+pub(crate) struct FolderOpener {
+    helped: Arc<[HelpedRuntime]>,
+    /// Processes that were looked at, and whether their environment was there already: the kernel
+    /// maps a program before it puts its environment in place.
+    looked: FxHashMap<i32, bool>,
+}
+
+impl FolderOpener {
+    /// An opener for a recording in which these runtimes were asked to write.
+    pub(crate) fn new(helped: Vec<HelpedRuntime>) -> Self {
+        Self { helped: helped.into(), looked: FxHashMap::default() }
+    }
+
+    /// A process mapped code: gives its folder when this may be a runtime's or generated code that was
+    /// not seen before.
+    pub(crate) fn see(&mut self, pid: i32, path: &[u8]) -> Option<NameFolder> {
+        let path = String::from_utf8_lossy(path);
+        let runtime = Runtime::of_module(base_name(&path));
+        let generated = runtime.is_none() && crate::modules::is_generated(&path);
+        let known = self.looked.get(&pid).copied();
+        if runtime.is_none() && !(generated && known != Some(true)) {
+            return None;
+        }
+        let environment = procfs::environment(crate::modules::kernel_pid(pid)).unwrap_or_default();
+        self.looked.insert(pid, !environment.is_empty());
+        NameFolder::look(pid, self.asked(pid, runtime, &environment))
+    }
+
+    /// The runtime that a process was asked to write as, by our variable and by nothing of the user's:
+    /// not by another variable, nor by its command line.
+    fn asked(
+        &self,
+        pid: i32,
+        runtime: Option<&'static Runtime>,
+        environment: &[(std::ffi::OsString, std::ffi::OsString)],
+    ) -> Option<&'static Runtime> {
+        if self.helped.is_empty() {
+            return None;
+        }
+        let runtime = runtime.or_else(|| runtime_of(pid))?;
+        let helped = self.helped.iter().find(|helped| helped.runtime == runtime)?;
+        let others = environment.iter().filter(|variable| **variable != helped.variable);
+        let asked = environment.contains(&helped.variable)
+            && !others.map(|(_, value)| value.to_string_lossy()).any(|value| asks(runtime, &value))
+            && !command_line(pid).iter().any(|word| runtime.is_asked_by(word));
+        asked.then_some(runtime)
+    }
+}
+
+/// Whether a variable's value has one of the options that a runtime is asked by.
+fn asks(runtime: &Runtime, value: &str) -> bool {
+    value.split_whitespace().any(|word| runtime.is_asked_by(word))
+}
+
+fn command_line(pid: i32) -> Vec<String> {
+    procfs::command_line(crate::modules::kernel_pid(pid)).unwrap_or_default()
+}
+
+/// The runtime that a living process has mapped.
+fn runtime_of(pid: i32) -> Option<&'static Runtime> {
+    let maps = procfs::maps(crate::modules::kernel_pid(pid)).ok()?;
+    let code = maps.iter().filter(|map| map.execute);
+    code.filter_map(|map| Runtime::of_module(base_name(&map.path))).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use culprit_model::RUNTIMES;
+
+    fn ours() -> i32 {
+        i32::try_from(std::process::id()).expect("a number")
+    }
+
+    fn helped_by(variable: (&str, &str)) -> Vec<HelpedRuntime> {
+        let variable = (variable.0.into(), variable.1.into());
+        vec![HelpedRuntime { runtime: &RUNTIMES[0], variable }]
+    }
+
+    #[test]
+    fn a_process_was_asked_when_it_has_our_variable() {
+        let opener = FolderOpener::new(helped_by(("NODE_OPTIONS", "ours")));
+        let node = Some(&RUNTIMES[0]);
+        let asked = |value: &str, of_user: &str| {
+            let variable = |name: &str, value: &str| (name.into(), value.into());
+            let environment = [variable("NODE_OPTIONS", value), variable("MORE", of_user)];
+            opener.asked(ours(), node, &environment).map(|runtime| runtime.id)
+        };
+        assert_eq!(asked("ours", ""), Some("node"));
+        assert_eq!(asked("--another", ""), None);
+        assert_eq!(asked("ours", "--perf-basic-prof"), None);
+        assert_eq!(opener.asked(ours(), Some(&RUNTIMES[1]), &[]), None);
+    }
+
+    #[test]
+    fn generated_code_is_looked_at_once_a_process_and_a_runtime_always() {
+        let mut opener = FolderOpener::default();
+        assert!(opener.see(ours(), b"/usr/bin/cat").is_none());
+        assert!(opener.see(ours(), b"//anon").is_some());
+        assert!(opener.see(ours(), b"//anon").is_none());
+        assert!(opener.see(ours(), b"/usr/lib/libjvm.so").is_some());
+        assert!(opener.see(i32::MAX, b"//anon").is_none(), "no such process");
+    }
+
+    #[test]
+    fn only_what_was_made_meanwhile_because_of_us_is_removed() {
+        let folder = tempfile::tempdir().expect("room");
+        let file = folder.path().join("perf-7.map");
+        let names = |helped| NameFolder {
+            pid: 7,
+            folder: File::open(folder.path()).expect("it was made").into(),
+            own_pid: Pid(7),
+            helped,
+        };
+        let node = Some(&RUNTIMES[0]);
+        let write = || std::fs::write(&file, "1000 10 f\n").expect("room");
+        let now = crate::clock::pair().realtime;
+        write();
+        names(None).remove_written(now);
+        assert!(file.exists(), "nobody asked for it");
+        names(node).remove_written(now + 3_600_000_000_000);
+        assert!(file.exists(), "it was there before");
+        if procfs::born_in(File::open(folder.path()).expect("it is there"), "perf-7.map").is_none()
+        {
+            println!("skipped: this file system does not tell when a file was made");
+            return;
+        }
+        names(node).remove_written(now);
+        assert!(!file.exists());
+        std::os::unix::fs::symlink("/etc/hostname", &file).expect("room");
+        names(node).remove_written(now);
+        assert!(file.symlink_metadata().is_ok(), "no runtime writes a link");
+    }
+
+    #[test]
+    fn a_runtime_that_writes_at_its_end_may_have_been_killed() {
+        let folder = tempfile::tempdir().expect("room");
+        let names = |helped| NameFolder {
+            pid: 7,
+            folder: File::open(folder.path()).expect("it was made").into(),
+            own_pid: Pid(7),
+            helped: Some(helped),
+        };
+        assert_eq!(names(&RUNTIMES[1]).wrote_nothing().map(|runtime| runtime.id), Some("jvm"));
+        assert_eq!(names(&RUNTIMES[0]).wrote_nothing(), None, "it writes from the start");
+        std::fs::write(folder.path().join("perf-7.map"), "").expect("room");
+        assert_eq!(names(&RUNTIMES[1]).wrote_nothing(), None);
+    }
+}
