@@ -88,4 +88,56 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn lines_are_those_that_python_says() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/programs/lines.py");
+        let minors = 8..=14;
+        let names = minors.map(|minor| format!("python3.{minor}")).chain(["python3".to_owned()]);
+        let mut answers = 0;
+        for name in names {
+            let output = culprit_testkit::program(&name).arg(script).output();
+            let Some(output) = output.ok().filter(|output| output.status.success()) else {
+                continue;
+            };
+            compare(&name, &culprit_testkit::stdout(&output));
+            answers += 1;
+        }
+        if answers == 0 {
+            culprit_testkit::skip("lines_are_those_that_python_says", "no python3");
+        }
+    }
+
+    fn compare(interpreter: &str, text: &str) {
+        let mut rows = text.lines();
+        let minor = rows.next().and_then(|row| row.strip_prefix("3 ")).expect("Python 3");
+        let style = match minor.parse::<u8>().expect("a number") {
+            0..=9 => LineStyle::Lnotab,
+            10 => LineStyle::LineTable,
+            11.. => LineStyle::Locations,
+        };
+        let mut functions = 0;
+        for row in rows {
+            let mut words = row.split(' ');
+            let first_line = words.next().and_then(|word| word.parse().ok()).expect("a line");
+            let bytes = from_hex(words.next().expect("a table"));
+            let table = LineTable::decode(style, &bytes, first_line);
+            for pair in words.next().into_iter().flat_map(|pairs| pairs.split(',')) {
+                let (offset, line) = pair.split_once(':').expect("a pair");
+                let line = line.parse().ok().filter(|line| *line > 0);
+                let offset = offset.parse().expect("an offset");
+                assert_eq!(table.line(offset), line, "{interpreter}, {offset}: {row}");
+            }
+            functions += 1;
+        }
+        assert!(functions > 500, "{interpreter}: {functions}");
+    }
+
+    fn from_hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u32> = text.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        digits
+            .chunks_exact(2)
+            .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("a byte"))
+            .collect()
+    }
 }
