@@ -89,20 +89,45 @@ const MOST_PAGES: usize = 64;
 /// A page is as old as its read, so it is good for one look only: [`clear`](Self::clear) starts anew.
 #[derive(Default)]
 pub(crate) struct Pages {
-    /// Page numbers, in the order of the pages in `bytes`.
-    numbers: Vec<u64>,
+    /// In the order of the pages in `bytes`.
+    known: Vec<KnownPage>,
     bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct KnownPage {
+    number: u64,
+    used: bool,
 }
 
 impl std::fmt::Debug for Pages {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pages").field("pages", &self.numbers.len()).finish()
+        f.debug_struct("Pages").field("known", &self.known).finish()
     }
 }
 
 impl Pages {
     pub(crate) fn clear(&mut self) {
-        self.numbers.clear();
+        self.known.clear();
+    }
+
+    /// Forgets all pages and takes these, which the caller reads now. Where that fails, it calls
+    /// [`clear`](Self::clear).
+    pub(crate) fn expect(&mut self, numbers: &[u64]) -> impl Iterator<Item = MemoryPiece<'_>> {
+        let numbers = numbers.get(..MOST_PAGES).unwrap_or(numbers);
+        let known = numbers.iter().map(|number| KnownPage { number: *number, used: false });
+        self.known.clear();
+        self.known.extend(known);
+        self.make_room(numbers.len());
+        let places = self.bytes.chunks_exact_mut(PAGE as usize);
+        let piece = |(number, into)| MemoryPiece { address: number * PAGE, into };
+        numbers.iter().zip(places).map(piece)
+    }
+
+    /// Replaces `numbers` by those of the pages that something was read from.
+    pub(crate) fn used(&self, numbers: &mut Vec<u64>) {
+        numbers.clear();
+        numbers.extend(self.known.iter().filter(|page| page.used).map(|page| page.number));
     }
 
     /// As [`ProcessMemory::read`], out of the pages.
@@ -129,22 +154,31 @@ impl Pages {
     fn page(&mut self, memory: &dyn ProcessMemory, number: u64) -> Result<&[u8], Unreadable> {
         let size = PAGE as usize;
         // The latest page is the likeliest.
-        let known = self.numbers.iter().rposition(|&known| known == number);
-        let index = match known {
+        let index = match self.known.iter().rposition(|page| page.number == number) {
             Some(index) => index,
-            None => {
-                if self.numbers.len() == MOST_PAGES {
-                    self.numbers.clear();
-                }
-                let index = self.numbers.len();
-                self.bytes.resize(self.bytes.len().max((index + 1) * size), 0);
-                let place = self.bytes.get_mut(index * size..(index + 1) * size);
-                memory.read(number * PAGE, place.unwrap_or_default())?;
-                self.numbers.push(number);
-                index
-            }
+            None => self.add(memory, number)?,
         };
+        if let Some(page) = self.known.get_mut(index) {
+            page.used = true;
+        }
         Ok(self.bytes.get(index * size..(index + 1) * size).unwrap_or_default())
+    }
+
+    fn add(&mut self, memory: &dyn ProcessMemory, number: u64) -> Result<usize, Unreadable> {
+        let size = PAGE as usize;
+        if self.known.len() >= MOST_PAGES {
+            self.known.clear();
+        }
+        let index = self.known.len();
+        self.make_room(index + 1);
+        let place = self.bytes.get_mut(index * size..(index + 1) * size);
+        memory.read(number * PAGE, place.unwrap_or_default())?;
+        self.known.push(KnownPage { number, used: false });
+        Ok(index)
+    }
+
+    fn make_room(&mut self, pages: usize) {
+        self.bytes.resize(self.bytes.len().max(pages * PAGE as usize), 0);
     }
 }
 
@@ -201,6 +235,20 @@ mod tests {
             assert_eq!(into[..], memory.bytes[at..at + 8]);
         }
         assert!(pages.bytes.len() <= MOST_PAGES * PAGE as usize);
+    }
+
+    #[test]
+    fn pages_can_be_read_ahead() {
+        let (memory, mut pages) = (pages(3), Pages::default());
+        let first = memory.start / PAGE;
+        for piece in pages.expect(&[first + 1, first]) {
+            memory.read(piece.address, piece.into).expect("mapped");
+        }
+        let (mut into, mut used) = ([0; 8], Vec::new());
+        pages.read(&memory, memory.start + 16, &mut into).expect("mapped");
+        assert_eq!((into[..].to_vec(), memory.reads.get()), (memory.bytes[16..24].to_vec(), 2));
+        pages.used(&mut used);
+        assert_eq!(used, [first]);
     }
 
     #[test]

@@ -226,7 +226,7 @@ impl OneLook<'_> {
     /// Appends the frames; `None` where the state is no longer the thread's.
     fn look_at(
         &mut self,
-        state: &ThreadState,
+        state: &mut ThreadState,
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, CPythonError> {
         let Some(anchor) = self.anchor(state)? else { return Ok(None) };
@@ -234,34 +234,55 @@ impl OneLook<'_> {
         let (memory, layout) = (self.memory, self.layout);
         let Scratch { pages, raw, .. } = &mut *self.scratch;
         let walk = frames::walk(memory, pages, layout, anchor.head, raw)?;
+        pages.used(&mut state.hint.pages);
+        state.hint.head_at = anchor.head_at.unwrap_or_default();
         let Some(mut changed) = self.read_codes(&anchor)? else { return Ok(None) };
         changed |= self.emit(frames);
         Ok(Some(PyLook { changed, truncated: walk == Walk::Truncated }))
     }
 
     /// Reads where the frames begin, and the innermost of them.
-    fn anchor(&mut self, state: &ThreadState) -> Result<Option<Anchor>, CPythonError> {
+    fn anchor(&mut self, state: &mut ThreadState) -> Result<Option<Anchor>, CPythonError> {
+        let head = self.read_thread(state);
         let (memory, layout) = (self.memory, self.layout);
         let Scratch { pages, thread, first, .. } = &mut *self.scratch;
-        thread.resize(layout.thread.span(), 0);
-        if memory.read(state.address, thread).is_err() {
-            return Ok(None);
-        }
         let fields = Struct::new(thread);
         let mut anchor = Anchor::new(layout, state, &fields);
-        if fields.word(anchor.identity) != state.identity {
+        if head.is_none() || fields.word(anchor.identity) != state.identity {
             return Ok(None);
         }
         if let Some(at) = anchor.head_at {
-            anchor.head = code::word(memory, "the current frame", at)?;
+            anchor.head = match head {
+                Some(head) if at == state.hint.head_at => head,
+                _ => code::word(memory, "the current frame", at)?,
+            };
         }
-        pages.clear();
         first.resize(layout.frame.span(), 0);
         if anchor.head != 0 {
             let failed = CPythonError::memory("a frame", anchor.head);
             pages.read(memory, anchor.head, first).map_err(failed)?;
         }
         Ok(Some(anchor))
+    }
+
+    /// Reads the thread state and, at once, what the frames were in at the last look. Answers the word where
+    /// the address of the innermost frame was then; `None` where there is no thread state any more.
+    fn read_thread(&mut self, state: &mut ThreadState) -> Option<u64> {
+        let Scratch { pages, thread, .. } = &mut *self.scratch;
+        thread.resize(self.layout.thread.span(), 0);
+        let mut head = [0; 8];
+        let mut pieces = vec![MemoryPiece { address: state.address, into: thread }];
+        if state.hint.head_at != 0 {
+            pieces.push(MemoryPiece { address: state.hint.head_at, into: &mut head });
+        }
+        pieces.extend(pages.expect(&state.hint.pages));
+        if self.memory.read_pieces(&mut pieces).is_err() {
+            // The hint may be wrong: without one, only the thread state can be missing.
+            state.hint.head_at = 0;
+            pages.clear();
+            self.memory.read(state.address, thread).ok()?;
+        }
+        Some(u64::from_ne_bytes(head))
     }
 
     /// Reads all code objects of the frames and then the anchor again, at once. Answers whether the thread

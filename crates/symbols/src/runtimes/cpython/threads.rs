@@ -11,7 +11,7 @@ const MOST_INTERPRETERS: usize = 1024;
 const MOST_THREADS: usize = 1 << 16;
 
 /// A thread state. One thread has several when it runs several sub-interpreters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ThreadState {
     /// The kernel's number of the thread, as the process itself sees it.
     pub(super) tid: u32,
@@ -20,6 +20,16 @@ pub(super) struct ThreadState {
     /// Where the interpreter keeps the thread's identity: the number or, before 3.11, the `pthread_t`.
     pub(super) identity_at: u64,
     pub(super) identity: u64,
+    pub(super) hint: Hint,
+}
+
+/// Where the frames were at the last look: a thread that waits again mostly has them there again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hint {
+    /// Where the address of the innermost frame was, when not in the thread state; else 0.
+    pub(super) head_at: u64,
+    /// Numbers of the pages that the frames were in.
+    pub(super) pages: Vec<u64>,
 }
 
 /// A word that changes when a thread begins.
@@ -118,7 +128,8 @@ impl Threads {
                 tid
             }),
         };
-        let state = |tid| ThreadState { tid, address, interpreter, identity_at, identity };
+        let hint = Hint::default();
+        let state = |tid| ThreadState { tid, address, interpreter, identity_at, identity, hint };
         self.states.extend(number.map(state));
         if is_head || number.is_none() {
             self.marks.push(Mark { address: identity_at, value: identity, mask: u64::MAX });
@@ -141,17 +152,16 @@ impl Threads {
     fn order(&mut self) {
         self.states.reverse();
         self.states.sort_by_key(|state| state.tid);
-        let mut creator: Option<ThreadState> = None;
+        let mut creator = None;
         let marks = &mut self.marks;
         self.states.retain(|state| {
-            let begins = creator.is_some_and(|creator| {
-                creator.tid == state.tid && creator.interpreter == state.interpreter
-            });
+            let owner = Some((state.tid, state.interpreter));
+            let begins = creator == owner;
             if begins {
                 let (address, value) = (state.identity_at, state.identity);
                 marks.push(Mark { address, value, mask: u64::MAX });
             } else {
-                creator = Some(*state);
+                creator = owner;
             }
             !begins
         });
@@ -162,10 +172,10 @@ impl Threads {
     }
 
     /// The states of one thread, the outermost first.
-    pub(super) fn of(&self, tid: u32) -> &[ThreadState] {
+    pub(super) fn of(&mut self, tid: u32) -> &mut [ThreadState] {
         let start = self.states.partition_point(|state| state.tid < tid);
         let end = self.states.partition_point(|state| state.tid <= tid);
-        self.states.get(start..end).unwrap_or_default()
+        self.states.get_mut(start..end).unwrap_or_default()
     }
 
     /// Whether no thread began since the scan. Costs one read.
