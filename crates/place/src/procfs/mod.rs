@@ -6,6 +6,7 @@
 
 mod machine;
 mod maps;
+mod memory;
 mod root;
 mod stat;
 mod tree;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
+pub use memory::memory;
 pub use root::{open_in_root, root_of};
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
 pub use tree::{processes, threads, tree, with_threads};
