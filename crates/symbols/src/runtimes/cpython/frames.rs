@@ -60,36 +60,62 @@ pub(super) enum Walk {
     Truncated,
 }
 
-/// Appends the frames from `head` on, the innermost first.
-///
-/// # Errors
-/// When a frame cannot be read, or the chain comes back to where it was.
-pub(super) fn walk(
-    memory: &dyn ProcessMemory,
-    pages: &mut Pages,
-    layout: &Layout,
-    head: u64,
-    frames: &mut Vec<RawFrame>,
-) -> Result<Walk, CPythonError> {
-    let mut bytes = vec![0; layout.frame.span()];
-    let mut address = head;
-    let mut circle = Circle::new(head);
-    for _ in 0..MOST_FRAMES {
-        if address == 0 {
-            return Ok(Walk::Complete);
+/// The frames of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    /// The innermost first.
+    pub(super) frames: Vec<RawFrame>,
+    /// Where each struct is.
+    addresses: Vec<u64>,
+    /// One struct.
+    bytes: Vec<u8>,
+}
+
+impl Chain {
+    /// Replaces the frames by those from `head` on.
+    ///
+    /// # Errors
+    /// When a frame cannot be read, or the chain comes back to where it was.
+    pub(super) fn walk(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        pages: &mut Pages,
+        layout: &Layout,
+        head: u64,
+    ) -> Result<Walk, CPythonError> {
+        self.frames.clear();
+        self.addresses.clear();
+        self.bytes.resize(layout.frame.span(), 0);
+        let mut address = head;
+        let mut circle = Circle::new(head);
+        for _ in 0..MOST_FRAMES {
+            if address == 0 {
+                return Ok(Walk::Complete);
+            }
+            let wrong = |reason| Err(CPythonError::malformed(WHAT, address, reason));
+            if address & TAG != 0 {
+                return wrong("its address is odd");
+            }
+            let failed = CPythonError::memory(WHAT, address);
+            pages.read(memory, address, &mut self.bytes).map_err(failed)?;
+            let fields = Struct::new(&self.bytes);
+            push(layout, &fields, &mut self.frames);
+            self.addresses.push(address);
+            let previous = fields.word(layout.frame.previous);
+            if circle.closes(previous) {
+                return wrong("its callers go round in a circle");
+            }
+            address = previous;
         }
-        if address & TAG != 0 {
-            return Err(CPythonError::malformed(WHAT, address, "its address is odd"));
-        }
-        pages.read(memory, address, &mut bytes).map_err(CPythonError::memory(WHAT, address))?;
-        let fields = Struct::new(&bytes);
-        push(layout, &fields, frames);
-        address = fields.word(layout.frame.previous);
-        if circle.closes(address) {
-            return Err(CPythonError::malformed(WHAT, address, "its callers go round in a circle"));
-        }
+        Ok(Walk::Truncated)
     }
-    Ok(Walk::Truncated)
+
+    /// Whether all frames were the same when their pages were read again.
+    pub(super) fn is_same(&self, pages: &Pages, layout: &Layout) -> bool {
+        let start = layout.frame.start();
+        let length = layout.frame.span().saturating_sub(start);
+        self.addresses.iter().all(|frame| pages.is_same(frame.wrapping_add(start as u64), length))
+    }
 }
 
 fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {

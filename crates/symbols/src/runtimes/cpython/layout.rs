@@ -148,6 +148,11 @@ impl ThreadLayout {
 }
 
 impl FrameLayout {
+    /// Where the first of the fields is.
+    pub(super) fn start(&self) -> usize {
+        self.previous.min(self.code).min(self.instruction)
+    }
+
     /// Bytes from the start of the struct to the end of the last of the fields.
     pub(super) fn span(&self) -> usize {
         let marks = match self.style {

@@ -27,7 +27,7 @@ pub use program::{CPythonProgram, find_cpython};
 
 use super::{MemoryPiece, Pages, ProcessMemory, Struct};
 use code::{CodeObject, Codes, Position};
-use frames::{RawFrame, Walk};
+use frames::{Chain, RawFrame, Walk};
 use layout::Layout;
 use threads::{ThreadState, Threads};
 
@@ -80,14 +80,12 @@ pub struct ThreadFrames {
 #[derive(Debug, Default)]
 struct Scratch {
     pages: Pages,
-    raw: Vec<RawFrame>,
+    chain: Chain,
     addresses: Vec<u64>,
     objects: Vec<CodeObject>,
     thread: Vec<u8>,
-    /// The innermost frame.
-    first: Vec<u8>,
-    /// The thread state and the innermost frame, read again.
-    again: Vec<u8>,
+    /// The thread state, read again.
+    thread_again: Vec<u8>,
     codes: Vec<u8>,
 }
 
@@ -230,10 +228,8 @@ impl OneLook<'_> {
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, CPythonError> {
         let Some(anchor) = self.anchor(state)? else { return Ok(None) };
-        self.scratch.raw.clear();
-        let (memory, layout) = (self.memory, self.layout);
-        let Scratch { pages, raw, .. } = &mut *self.scratch;
-        let walk = frames::walk(memory, pages, layout, anchor.head, raw)?;
+        let Scratch { pages, chain, .. } = &mut *self.scratch;
+        let walk = chain.walk(self.memory, pages, self.layout, anchor.head)?;
         pages.used(&mut state.hint.pages);
         state.hint.head_at = anchor.head_at.unwrap_or_default();
         let Some(mut changed) = self.read_codes(&anchor)? else { return Ok(None) };
@@ -241,26 +237,19 @@ impl OneLook<'_> {
         Ok(Some(PyLook { changed, truncated: walk == Walk::Truncated }))
     }
 
-    /// Reads where the frames begin, and the innermost of them.
+    /// Reads where the frames begin.
     fn anchor(&mut self, state: &mut ThreadState) -> Result<Option<Anchor>, CPythonError> {
         let head = self.read_thread(state);
-        let (memory, layout) = (self.memory, self.layout);
-        let Scratch { pages, thread, first, .. } = &mut *self.scratch;
-        let fields = Struct::new(thread);
-        let mut anchor = Anchor::new(layout, state, &fields);
+        let fields = Struct::new(&self.scratch.thread);
+        let mut anchor = Anchor::new(self.layout, state, &fields);
         if head.is_none() || fields.word(anchor.identity) != state.identity {
             return Ok(None);
         }
         if let Some(at) = anchor.head_at {
             anchor.head = match head {
                 Some(head) if at == state.hint.head_at => head,
-                _ => code::word(memory, "the current frame", at)?,
+                _ => code::word(self.memory, "the current frame", at)?,
             };
-        }
-        first.resize(layout.frame.span(), 0);
-        if anchor.head != 0 {
-            let failed = CPythonError::memory("a frame", anchor.head);
-            pages.read(memory, anchor.head, first).map_err(failed)?;
         }
         Ok(Some(anchor))
     }
@@ -285,28 +274,25 @@ impl OneLook<'_> {
         Some(u64::from_ne_bytes(head))
     }
 
-    /// Reads all code objects of the frames and then the anchor again, at once. Answers whether the thread
-    /// ran on meanwhile; `None` where it ended.
+    /// Reads all code objects of the frames, and then again all that led to them, at once. Answers whether
+    /// the thread ran on meanwhile; `None` where it ended.
     fn read_codes(&mut self, anchor: &Anchor) -> Result<Option<bool>, CPythonError> {
-        let Scratch { raw, addresses, objects, codes, thread, again, first, .. } =
+        let span = self.layout.code.span();
+        let Scratch { pages, chain, addresses, objects, codes, thread, thread_again } =
             &mut *self.scratch;
         addresses.clear();
-        addresses.extend(raw.iter().filter_map(RawFrame::code));
+        addresses.extend(chain.frames.iter().filter_map(RawFrame::code));
         addresses.sort_unstable();
         addresses.dedup();
-        let span = self.layout.code.span();
         codes.resize(addresses.len() * span, 0);
-        again.resize(thread.len() + first.len(), 0);
-        let (thread_again, first_again) = again.split_at_mut(thread.len());
+        thread_again.resize(thread.len(), 0);
         let (mut link, mut head) = ([0; 8], anchor.head.to_ne_bytes());
         let mut pieces: Vec<MemoryPiece<'_>> = addresses
             .iter()
             .zip(codes.chunks_exact_mut(span))
             .map(|(address, into)| MemoryPiece { address: *address, into })
+            .chain(pages.again())
             .collect();
-        if anchor.head != 0 {
-            pieces.push(MemoryPiece { address: anchor.head, into: first_again });
-        }
         if let Some(address) = anchor.head_at {
             pieces.push(MemoryPiece { address, into: &mut head });
         }
@@ -326,7 +312,7 @@ impl OneLook<'_> {
         }
         let stands = same(self.layout.thread.frame)
             && u64::from_ne_bytes(head) == anchor.head
-            && (anchor.head == 0 || first == first_again);
+            && chain.is_same(pages, self.layout);
         Ok(Some(!stands))
     }
 
@@ -344,8 +330,8 @@ impl OneLook<'_> {
     /// Appends the frames, the outermost first. Answers whether a frame does not fit its function.
     fn emit(&self, frames: &mut Vec<PyFrame>) -> bool {
         let mut torn = false;
-        let Scratch { raw, addresses, objects, .. } = &*self.scratch;
-        for frame in raw.iter().rev() {
+        let Scratch { chain, addresses, objects, .. } = &*self.scratch;
+        for frame in chain.frames.iter().rev() {
             let RawFrame::Code { code, instruction, generator } = *frame else {
                 frames.push(PyFrame::Entry);
                 continue;

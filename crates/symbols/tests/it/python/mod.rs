@@ -185,3 +185,69 @@ fn one_thread_is_read_as_in_a_look_at_all() {
         assert_eq!(frames, [], "{interpreter}");
     }
 }
+
+/// What a function of the program `busy.py` calls on a line.
+fn calls(source: &str) -> BTreeMap<u32, &str> {
+    let call = |(number, line): (u32, &'static str)| (number, line);
+    let _ = call;
+    (1..).zip(source.lines()).filter_map(|(number, line)| {
+        Some((number, line.split_once("# calls ")?.1))
+    }).collect()
+}
+
+/// Whether Python can have had these frames: each function is called on the line where its caller is.
+fn is_possible(python: &CPython, frames: &[PyFrame], calls: &BTreeMap<u32, &str>) -> bool {
+    let codes = frames.iter().filter_map(|frame| match frame {
+        PyFrame::Entry => None,
+        PyFrame::Code { code, line } => Some((python.code(*code).expect("known"), *line)),
+    });
+    let own: Vec<_> = codes.skip_while(|(code, _)| !code.file.ends_with("busy.py")).collect();
+    own.windows(2).all(|pair| {
+        let [(_, line), (callee, callee_line)] = pair else { return false };
+        let name = callee.qualname.rsplit('.').next().unwrap_or_default();
+        let called = line.and_then(|line| calls.get(&line));
+        let made = name.strip_prefix("fleeting").map(|number| number.parse::<u32>());
+        match made {
+            // Its number is in its name and in the line of its only instruction.
+            Some(Ok(number)) => {
+                called == Some(&"fleeting") && callee_line.is_none_or(|line| line == number + 2 || line == 1)
+            }
+            _ => called == Some(&name),
+        }
+    })
+}
+
+#[test]
+fn frames_of_busy_threads_are_possible_ones_or_marked() {
+    for interpreter in interpreters("frames_of_busy_threads_are_possible_ones_or_marked") {
+        let source = std::fs::read_to_string(script("busy.py")).expect("a script");
+        let calls = calls(&source);
+        let mut program = Python::start(interpreter, &[&script("busy.py")]);
+        let tids: Vec<u32> =
+            program.line().split(' ').map(|tid| tid.parse().expect("a number")).collect();
+        let memory = LiveMemory(program.pid());
+        let mut python = live::interpreter(program.pid()).expect("the interpreter is found");
+        let (mut frames, mut counts) = (Vec::new(), [0; 5]);
+        for _ in 0..20_000 {
+            for tid in &tids {
+                let look = python.look_at(&memory, *tid, &mut frames);
+                let index = match look {
+                    Ok(Some(look)) if !look.changed => {
+                        if is_possible(&python, &frames, &calls) { 0 } else {
+                        if counts[1] < 3 { println!("{interpreter} {:#?}", texts(&python, &frames)); }
+                        1 }
+                    }
+                    Ok(Some(_)) => 2,
+                    Ok(None) => 3,
+                    Err(error) => {
+                        if counts[4] < 5 { println!("{interpreter}: {error}"); }
+                        assert!(error.is_transient(), "{interpreter}: {error}");
+                        4
+                    }
+                };
+                counts[index] += 1;
+            }
+        }
+        println!("{interpreter}: possible {}, impossible {}, changed {}, none {}, errors {}", counts[0], counts[1], counts[2], counts[3], counts[4]);
+    }
+}
