@@ -81,13 +81,14 @@ impl<'b> Struct<'b> {
 
 /// The smallest page of the machines that we run on: memory is mapped in whole ones.
 const PAGE: u64 = 4096;
-/// Pages that are kept at once. The frames of one thread take one page for some 30 of them, up to Python
-/// 3.10 for some 8.
+/// Pages that are kept at once. The frames of one thread take one page for some 30 of them, up to
+/// Python 3.10 for some 8.
 const MOST_PAGES: usize = 1024;
 
 /// Whole pages of a process, each read once: structs that lie close together cost one read.
 ///
-/// A page is as old as its read, so it is good for one look only: [`clear`](Self::clear) starts anew.
+/// A page is as old as its read, so it is good for one look only: [`clear`](Self::clear) starts
+/// anew.
 #[derive(Default)]
 pub(crate) struct Pages {
     /// In the order of the pages in `bytes`.
@@ -144,8 +145,8 @@ impl Pages {
         })
     }
 
-    /// Whether bytes of the pages were the same when they were read again. Bytes of pages that are no
-    /// longer kept count as the same.
+    /// Whether bytes of the pages were the same when they were read again. Bytes of pages that are
+    /// no longer kept count as the same.
     pub(crate) fn is_same(&self, address: u64, length: usize) -> bool {
         let size = PAGE as usize;
         let end = address.saturating_add(length as u64);

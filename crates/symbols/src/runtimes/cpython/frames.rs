@@ -7,19 +7,19 @@
 //! 3.13, 3.14    thread -> _PyInterpreterFrame -> previous -> ...   as in 3.12
 //! ```
 //!
-//! Most frames of a thread lie one behind the other in few pages; those of generators and coroutines are
-//! inside of their objects.
+//! Most frames of a thread lie one behind the other in few pages; those of generators and
+//! coroutines are inside of their objects.
 
 use super::super::{Pages, ProcessMemory, Struct};
 use super::CPythonError;
 use super::layout::{FrameStyle, Layout};
 
-/// Frames of one thread that are followed. Python's own limit is 1000; programs that raise it use some
-/// ten thousand.
-const MOST_FRAMES: usize = 1 << 15;
+/// Frames of one thread that are followed. Python's own limit is 1000; programs that raise it use
+/// some ten thousand.
+const MOST_FRAMES: usize = 1 << 14;
 const WHAT: &str = "a frame";
-/// `owner` from this on: the frame stands for no function (`FRAME_OWNED_BY_CSTACK` in 3.12 and 3.13,
-/// `FRAME_OWNED_BY_INTERPRETER` in 3.14; both are 3).
+/// `owner` from this on: the frame stands for no function (`FRAME_OWNED_BY_CSTACK` in 3.12 and
+/// 3.13, `FRAME_OWNED_BY_INTERPRETER` in 3.14; both are 3).
 const FIRST_SHIM: u8 = 3;
 /// `FRAME_OWNED_BY_GENERATOR`.
 const GENERATOR: u8 = 1;
@@ -39,6 +39,8 @@ pub(super) enum RawFrame {
         instruction: u64,
         /// Frames of generators count from their first instruction on.
         generator: bool,
+        /// Which copy of the instructions the thread runs; 0 is the code object's own.
+        copy: u32,
     },
 }
 
@@ -69,6 +71,9 @@ pub(super) struct Chain {
     addresses: Vec<u64>,
     /// One struct.
     bytes: Vec<u8>,
+    /// A frame does not run: it ended while the chain was followed. Up to Python 3.10 the next call
+    /// of the same function uses it again.
+    has_ended: bool,
 }
 
 impl Chain {
@@ -85,6 +90,7 @@ impl Chain {
     ) -> Result<Walk, CPythonError> {
         self.frames.clear();
         self.addresses.clear();
+        self.has_ended = false;
         self.bytes.resize(layout.frame.span(), 0);
         let mut address = head;
         let mut circle = Circle::new(head);
@@ -100,6 +106,7 @@ impl Chain {
             pages.read(memory, address, &mut self.bytes).map_err(failed)?;
             let fields = Struct::new(&self.bytes);
             push(layout, &fields, &mut self.frames);
+            self.has_ended |= !runs(layout, &fields);
             self.addresses.push(address);
             let previous = fields.word(layout.frame.previous);
             if circle.closes(previous) {
@@ -110,29 +117,31 @@ impl Chain {
         Ok(Walk::Truncated)
     }
 
-    /// Whether all frames were the same when their pages were read again.
+    /// Whether all frames run, and were the same when their pages were read again.
     pub(super) fn is_same(&self, pages: &Pages, layout: &Layout) -> bool {
         let start = layout.frame.start();
         let length = layout.frame.span().saturating_sub(start);
-        self.addresses.iter().all(|frame| pages.is_same(frame.wrapping_add(start as u64), length))
+        let mut all = self.addresses.iter();
+        !self.has_ended && all.all(|frame| pages.is_same(frame.wrapping_add(start as u64), length))
     }
 }
 
 fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {
     let code = fields.word(layout.frame.code) & !TAG;
     let instruction = fields.word(layout.frame.instruction);
+    let copy = layout.frame.copy.map_or(0, |at| fields.half(at));
     match layout.frame.style {
-        FrameStyle::Objects { unit } => {
+        FrameStyle::Objects { unit, .. } => {
             // -1 before the first instruction.
             let index = u32::try_from(fields.int(layout.frame.instruction)).ok();
             let offset = index.map(|index| u64::from(index) * u64::from(unit));
             let instruction = offset.unwrap_or(u64::MAX);
-            frames.push(RawFrame::Code { code, instruction, generator: false });
+            frames.push(RawFrame::Code { code, instruction, generator: false, copy });
             frames.push(RawFrame::Entry);
         }
         FrameStyle::Marked { is_entry, owner } => {
             let generator = fields.byte(owner) == GENERATOR;
-            frames.push(RawFrame::Code { code, instruction, generator });
+            frames.push(RawFrame::Code { code, instruction, generator, copy });
             if fields.byte(is_entry) != 0 {
                 frames.push(RawFrame::Entry);
             }
@@ -141,9 +150,18 @@ fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {
             FIRST_SHIM.. => frames.push(RawFrame::Entry),
             owner => {
                 let generator = owner == GENERATOR;
-                frames.push(RawFrame::Code { code, instruction, generator });
+                frames.push(RawFrame::Code { code, instruction, generator, copy });
             }
         },
+    }
+}
+
+/// Whether a frame can be on a stack now.
+fn runs(layout: &Layout, fields: &Struct<'_>) -> bool {
+    match layout.frame.style {
+        FrameStyle::Objects { state, running, .. } => running.contains(&fields.byte(state)),
+        // They have no such mark.
+        FrameStyle::Marked { .. } | FrameStyle::Shims { .. } => true,
     }
 }
 

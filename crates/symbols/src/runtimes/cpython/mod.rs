@@ -5,10 +5,10 @@
 //!               \_____ once, and when a thread began _____/  \___ once a function ___/
 //! ```
 //!
-//! A look at a thread costs a handful of reads: its state, the pages that its frames lie in, then all its
-//! code objects at once, to see that they are the ones that are known. A blocked thread's frames do not
-//! change, so they are exact. A running thread may change them during the look: it says so
-//! ([`PyLook::changed`]), or ends in an error, when that can be seen.
+//! A look at a thread costs a handful of reads: its state, the pages that its frames lie in, then
+//! all its code objects at once, to see that they are the ones that are known. A blocked thread's
+//! frames do not change, so they are exact. A running thread may change them during the look: it
+//! says so ([`PyLook::changed`]), or ends in an error, when that can be seen.
 
 mod code;
 mod debug_offsets;
@@ -17,6 +17,8 @@ mod frames;
 mod layout;
 mod lines;
 mod program;
+#[cfg(test)]
+mod tests;
 mod text;
 mod threads;
 mod tid;
@@ -31,6 +33,10 @@ use frames::{Chain, RawFrame, Walk};
 use layout::Layout;
 use threads::{ThreadState, Threads};
 
+/// Frames of all threads together that one look reads. A process that lies could have them without
+/// end.
+const MOST_FRAMES_OF_ALL: usize = 1 << 20;
+
 /// The interpreter of one process, and all that is known of its functions and threads.
 #[derive(Debug)]
 pub struct CPython {
@@ -44,8 +50,8 @@ pub struct CPython {
 /// A frame of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PyFrame {
-    /// The C stack has one `_PyEval_EvalFrameDefault` here. The frames up to the next entry are run by
-    /// that call of it.
+    /// The C stack has one `_PyEval_EvalFrameDefault` here. The frames up to the next entry are run
+    /// by that call of it.
     Entry,
     /// A function runs.
     Code {
@@ -68,7 +74,8 @@ pub struct PyLook {
 /// The frames of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadFrames {
-    /// The kernel's number of the thread, as the process itself sees it: inside of its own namespace.
+    /// The kernel's number of the thread, as the process itself sees it: inside of its own
+    /// namespace.
     pub tid: u32,
     /// The outermost first.
     pub frames: Vec<PyFrame>,
@@ -92,12 +99,12 @@ struct Scratch {
 impl CPython {
     /// Finds the interpreter of a process.
     ///
-    /// `runtime` is the address of `_PyRuntime` in the process ([`find_cpython`] finds it in a file).
-    /// `version` is needed up to 3.12 only: from 3.13 on the process says it.
+    /// `runtime` is the address of `_PyRuntime` in the process ([`find_cpython`] finds it in a
+    /// file). `version` is needed up to 3.12 only: from 3.13 on the process says it.
     ///
     /// # Errors
-    /// When the interpreter has not started yet ([`CPythonError::NotRunning`]), its release is unknown,
-    /// or its structs are not those of the release.
+    /// When the interpreter has not started yet ([`CPythonError::NotRunning`]), its release is
+    /// unknown, or its structs are not those of the release.
     pub fn find(
         memory: &dyn ProcessMemory,
         runtime: u64,
@@ -125,8 +132,8 @@ impl CPython {
     /// Appends the frames of every thread of every interpreter, ordered by thread number.
     ///
     /// # Errors
-    /// When the list of threads cannot be read. What is wrong with one thread's frames stands in its
-    /// [`ThreadFrames::look`].
+    /// When the list of threads cannot be read. What is wrong with one thread's frames stands in
+    /// its [`ThreadFrames::look`].
     pub fn look(
         &mut self,
         memory: &dyn ProcessMemory,
@@ -135,8 +142,14 @@ impl CPython {
         self.threads = Threads::scan(memory, &self.layout, self.runtime)?;
         let mut tids: Vec<u32> = self.threads.states().iter().map(|state| state.tid).collect();
         tids.dedup();
+        let mut count = 0;
         for tid in tids {
             let mut frames = Vec::new();
+            if count > MOST_FRAMES_OF_ALL {
+                let error = CPythonError::malformed("the program", 0, "it has too many frames");
+                threads.push(ThreadFrames { tid, frames, look: Err(error) });
+                continue;
+            }
             let look = match self.look_at_known(memory, tid, &mut frames) {
                 // It ended meanwhile.
                 Ok(None) => continue,
@@ -146,13 +159,14 @@ impl CPython {
                     Err(error)
                 }
             };
+            count += frames.len();
             threads.push(ThreadFrames { tid, frames, look });
         }
         Ok(())
     }
 
-    /// Replaces `frames` by those of one thread, the outermost first; `None` where the thread runs no
-    /// Python. `tid` is the kernel's number of the thread as the process itself sees it.
+    /// Replaces `frames` by those of one thread, the outermost first; `None` where the thread runs
+    /// no Python. `tid` is the kernel's number of the thread as the process itself sees it.
     ///
     /// # Errors
     /// When the frames cannot be read; `frames` is empty then.
@@ -254,8 +268,9 @@ impl OneLook<'_> {
         Ok(Some(anchor))
     }
 
-    /// Reads the thread state and, at once, what the frames were in at the last look. Answers the word where
-    /// the address of the innermost frame was then; `None` where there is no thread state any more.
+    /// Reads the thread state and, at once, what the frames were in at the last look. Answers the
+    /// word where the address of the innermost frame was then; `None` where there is no thread
+    /// state any more.
     fn read_thread(&mut self, state: &mut ThreadState) -> Option<u64> {
         let Scratch { pages, thread, .. } = &mut *self.scratch;
         thread.resize(self.layout.thread.span(), 0);
@@ -274,8 +289,8 @@ impl OneLook<'_> {
         Some(u64::from_ne_bytes(head))
     }
 
-    /// Reads all code objects of the frames, and then again all that led to them, at once. Answers whether
-    /// the thread ran on meanwhile; `None` where it ended.
+    /// Reads all code objects of the frames, and then again all that led to them, at once. Answers
+    /// whether the thread ran on meanwhile; `None` where it ended.
     fn read_codes(&mut self, anchor: &Anchor) -> Result<Option<bool>, CPythonError> {
         let span = self.layout.code.span();
         let Scratch { pages, chain, addresses, objects, codes, thread, thread_again } =
@@ -332,13 +347,13 @@ impl OneLook<'_> {
         let mut torn = false;
         let Scratch { chain, addresses, objects, .. } = &*self.scratch;
         for frame in chain.frames.iter().rev() {
-            let RawFrame::Code { code, instruction, generator } = *frame else {
+            let RawFrame::Code { code, instruction, generator, copy } = *frame else {
                 frames.push(PyFrame::Entry);
                 continue;
             };
             let index = addresses.binary_search(&code).ok();
             let Some(object) = index.and_then(|index| objects.get(index)) else { continue };
-            let position = object.position(&self.layout.code, instruction);
+            let position = object.position(self.memory, &self.layout.code, instruction, copy);
             torn |= position == Position::Elsewhere;
             if generator || !object.is_incomplete(position) {
                 let line = self.codes.line(object.id, position);

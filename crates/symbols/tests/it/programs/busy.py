@@ -1,6 +1,6 @@
 # Threads that never rest. Each call stands alone on its line with `calls NAME` behind it, so that a
-# stack that Python never had can be told from one that it had. Prints its threads' numbers, then runs
-# until stdin ends.
+# stack that Python never had can be told from one that it had. Prints its threads' numbers, then
+# runs until stdin ends.
 import sys
 import threading
 

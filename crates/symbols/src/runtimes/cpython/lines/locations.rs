@@ -58,7 +58,8 @@ impl Kind {
     }
 }
 
-/// A number of 6 bits a byte, lowest first, each but the last with bit 6; its lowest bit is the sign.
+/// A number of 6 bits a byte, lowest first, each but the last with bit 6; its lowest bit is the
+/// sign.
 fn signed(bytes: &[u8]) -> i32 {
     let mut number = 0_u32;
     for (shift, byte) in (0..MOST_BYTES).map(|index| index * 6).zip(bytes) {
