@@ -128,6 +128,8 @@ pub(super) const V3_14: &[Group] = &[
     ("long", &["lv_tag", "ob_digit"]),
     ("bytes", &["ob_size", "ob_sval"]),
     ("unicode", &["state", "length", "asciiobject_size"]),
+    ("gc", &["collecting"]),
+    ("generator", &["gi_name", "gi_iframe", "gi_frame_state"]),
 ];
 
 const THREAD: &[&str] = &[
@@ -245,7 +247,10 @@ impl Table<'_> {
                 native_id: Some(self.near("thread", "native_thread_id")?),
             },
             frame: FrameLayout {
-                style: FrameStyle::Shims { owner: self.near("frame", "owner")? },
+                style: FrameStyle::Shims {
+                    owner: self.near("frame", "owner")?,
+                    generator_state: self.generator_state(version)?,
+                },
                 previous: self.near("frame", "previous")?,
                 code: self.near("frame", "executable")?,
                 instruction: self.near("frame", "instr_ptr")?,
@@ -260,6 +265,16 @@ impl Table<'_> {
             },
             text: self.text()?,
         })
+    }
+
+    /// How many bytes before its frame a generator has its state. 3.13 does not state it.
+    fn generator_state(&self, version: (u8, u8)) -> Result<usize, &'static str> {
+        if version == (3, 13) {
+            return Ok(5);
+        }
+        let frame = self.near("generator", "gi_iframe")?;
+        let before = frame.checked_sub(self.near("generator", "gi_frame_state")?);
+        before.ok_or("a generator's state is behind its frame")
     }
 
     fn code(&self, version: (u8, u8)) -> Result<CodeLayout, &'static str> {

@@ -23,6 +23,8 @@ const WHAT: &str = "a frame";
 const FIRST_SHIM: u8 = 3;
 /// `FRAME_OWNED_BY_GENERATOR`.
 const GENERATOR: u8 = 1;
+/// `FRAME_EXECUTING`.
+const GENERATOR_RUNS: u8 = 0;
 /// 3.14 uses the low bits of references for itself; objects lie at multiples of 8.
 const TAG: u64 = 7;
 
@@ -106,7 +108,7 @@ impl Chain {
             pages.read(memory, address, &mut self.bytes).map_err(failed)?;
             let fields = Struct::new(&self.bytes);
             push(layout, &fields, &mut self.frames);
-            self.has_ended |= !runs(layout, &fields);
+            self.has_ended |= !runs(memory, pages, layout, address, &fields)?;
             self.addresses.push(address);
             let previous = fields.word(layout.frame.previous);
             if circle.closes(previous) {
@@ -139,14 +141,14 @@ fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {
             frames.push(RawFrame::Code { code, instruction, generator: false, copy });
             frames.push(RawFrame::Entry);
         }
-        FrameStyle::Marked { is_entry, owner } => {
+        FrameStyle::Marked { is_entry, owner, .. } => {
             let generator = fields.byte(owner) == GENERATOR;
             frames.push(RawFrame::Code { code, instruction, generator, copy });
             if fields.byte(is_entry) != 0 {
                 frames.push(RawFrame::Entry);
             }
         }
-        FrameStyle::Shims { owner } => match fields.byte(owner) {
+        FrameStyle::Shims { owner, .. } => match fields.byte(owner) {
             FIRST_SHIM.. => frames.push(RawFrame::Entry),
             owner => {
                 let generator = owner == GENERATOR;
@@ -157,12 +159,30 @@ fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {
 }
 
 /// Whether a frame can be on a stack now.
-fn runs(layout: &Layout, fields: &Struct<'_>) -> bool {
-    match layout.frame.style {
-        FrameStyle::Objects { state, running, .. } => running.contains(&fields.byte(state)),
-        // They have no such mark.
-        FrameStyle::Marked { .. } | FrameStyle::Shims { .. } => true,
+///
+/// # Errors
+/// When the generator that the frame is part of cannot be read.
+fn runs(
+    memory: &dyn ProcessMemory,
+    pages: &mut Pages,
+    layout: &Layout,
+    address: u64,
+    fields: &Struct<'_>,
+) -> Result<bool, CPythonError> {
+    let (owner, before) = match layout.frame.style {
+        FrameStyle::Objects { state, running, .. } => {
+            return Ok(running.contains(&fields.byte(state)));
+        }
+        FrameStyle::Marked { owner, generator_state, .. }
+        | FrameStyle::Shims { owner, generator_state } => (owner, generator_state),
+    };
+    // A function's frame has no such mark.
+    if fields.byte(owner) != GENERATOR {
+        return Ok(true);
     }
+    let (at, mut state) = (address.wrapping_sub(before as u64), [0; 1]);
+    pages.read(memory, at, &mut state).map_err(CPythonError::memory("a generator", at))?;
+    Ok(state == [GENERATOR_RUNS])
 }
 
 /// Sees that a chain is a circle, by comparing with one earlier link (Brent's algorithm).

@@ -62,6 +62,9 @@ pub(super) struct FrameLayout {
 }
 
 /// How frames and calls of `_PyEval_EvalFrameDefault` belong together.
+///
+/// A generator's frame is inside of the generator: `generator_state` is how many bytes before the frame
+/// the generator has its `gi_frame_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameStyle {
     /// 3.8 to 3.10: each frame has a call of its own.
@@ -74,9 +77,9 @@ pub(super) enum FrameStyle {
         running: &'static [u8],
     },
     /// 3.11: the outermost frame of each call has a mark.
-    Marked { is_entry: usize, owner: usize },
+    Marked { is_entry: usize, owner: usize, generator_state: usize },
     /// From 3.12 on: each call begins with a frame that stands for no function.
-    Shims { owner: usize },
+    Shims { owner: usize, generator_state: usize },
 }
 
 /// `PyCodeObject`.
@@ -168,8 +171,8 @@ impl FrameLayout {
     pub(super) fn span(&self) -> usize {
         let marks = match self.style {
             FrameStyle::Objects { state, .. } => state + 1,
-            FrameStyle::Marked { is_entry, owner } => is_entry.max(owner) + 1,
-            FrameStyle::Shims { owner } => owner + 1,
+            FrameStyle::Marked { is_entry, owner, .. } => is_entry.max(owner) + 1,
+            FrameStyle::Shims { owner, .. } => owner + 1,
         };
         let fields = [self.previous, self.code, self.instruction, self.copy.unwrap_or_default()];
         end_of(&fields).max(marks)
@@ -256,7 +259,7 @@ const V3_11: Layout = Layout {
         native_id: Some(160),
     },
     frame: FrameLayout {
-        style: FrameStyle::Marked { is_entry: 68, owner: 69 },
+        style: FrameStyle::Marked { is_entry: 68, owner: 69, generator_state: 5 },
         previous: 48,
         code: 32,
         instruction: 56,
@@ -279,7 +282,7 @@ const V3_12: Layout = Layout {
     interpreter: InterpreterLayout { next: 0, threads: 72 },
     thread: ThreadLayout { c_frame: Some(0), thread_id: 136, native_id: Some(144), ..V3_11.thread },
     frame: FrameLayout {
-        style: FrameStyle::Shims { owner: 70 },
+        style: FrameStyle::Shims { owner: 70, generator_state: 5 },
         previous: 8,
         code: 0,
         instruction: 56,

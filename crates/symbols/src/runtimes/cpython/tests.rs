@@ -67,6 +67,8 @@ fn offset(group: &str, field: &str) -> u64 {
         ("bytes", "ob_size") | ("unicode", "length") => 16,
         ("bytes", "ob_sval") | ("unicode", "state") => 32,
         ("unicode", "asciiobject_size") => 40,
+        ("generator", "gi_iframe") => 72,
+        ("generator", "gi_frame_state") => 67,
         _ => 0,
     }
 }
@@ -233,6 +235,8 @@ fn calls_that_are_being_prepared_are_left_out() {
     assert_eq!(stack(&fake), "| root:11");
     fake.put_bytes(LEAF_FRAME + 78, &[1]);
     assert_eq!(stack(&fake), "| root:11 größe:20", "a generator's counts");
+    fake.put_bytes(LEAF_FRAME - 5, &[0xfe]);
+    assert_eq!(stack(&fake), "| root:11 größe:20 changed", "the generator rests");
 }
 
 #[test]
