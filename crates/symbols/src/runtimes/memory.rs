@@ -80,7 +80,8 @@ impl<'b> Struct<'b> {
 }
 
 /// The smallest page of the machines that we run on: memory is mapped in whole ones.
-const PAGE: u64 = 4096;
+const PAGE: u64 = PAGE_BYTES as u64;
+const PAGE_BYTES: usize = 4096;
 /// Pages that are kept at once. The frames of one thread take one page for some 30 of them, up to
 /// Python 3.10 for some 8.
 const MOST_PAGES: usize = 1024;
@@ -123,7 +124,7 @@ impl Pages {
         self.known.clear();
         self.known.extend(known);
         self.make_room(numbers.len());
-        let places = self.bytes.chunks_exact_mut(PAGE as usize);
+        let places = self.bytes.chunks_exact_mut(PAGE_BYTES);
         let piece = |(number, into)| MemoryPiece { address: number * PAGE, into };
         numbers.iter().zip(places).map(piece)
     }
@@ -136,7 +137,7 @@ impl Pages {
 
     /// The pages that something was read from, for the caller to read them again.
     pub(crate) fn again(&mut self) -> impl Iterator<Item = MemoryPiece<'_>> {
-        let size = PAGE as usize;
+        let size = PAGE_BYTES;
         self.again.resize(self.again.len().max(self.known.len() * size), 0);
         let places = self.known.iter().zip(self.again.chunks_exact_mut(size));
         places.filter(|(page, _)| page.used).map(|(page, into)| {
@@ -148,7 +149,7 @@ impl Pages {
     /// Whether bytes of the pages were the same when they were read again. Bytes of pages that are
     /// no longer kept count as the same.
     pub(crate) fn is_same(&self, address: u64, length: usize) -> bool {
-        let size = PAGE as usize;
+        let size = PAGE_BYTES;
         let end = address.saturating_add(length as u64);
         let mut at = address;
         while at < end {
@@ -187,7 +188,7 @@ impl Pages {
     }
 
     fn page(&mut self, memory: &dyn ProcessMemory, number: u64) -> Result<&[u8], Unreadable> {
-        let size = PAGE as usize;
+        let size = PAGE_BYTES;
         // The latest page is the likeliest.
         let index = match self.known.iter().rposition(|page| page.number == number) {
             Some(index) => index,
@@ -200,7 +201,7 @@ impl Pages {
     }
 
     fn add(&mut self, memory: &dyn ProcessMemory, number: u64) -> Result<usize, Unreadable> {
-        let size = PAGE as usize;
+        let size = PAGE_BYTES;
         if self.known.len() >= MOST_PAGES {
             self.known.clear();
         }
@@ -213,7 +214,7 @@ impl Pages {
     }
 
     fn make_room(&mut self, pages: usize) {
-        self.bytes.resize(self.bytes.len().max(pages * PAGE as usize), 0);
+        self.bytes.resize(self.bytes.len().max(pages * PAGE_BYTES), 0);
     }
 }
 
@@ -242,7 +243,7 @@ mod tests {
     }
 
     fn pages(count: usize) -> Fake {
-        let bytes = (0..count * PAGE as usize).map(|at| (at / 7 % 251) as u8).collect();
+        let bytes = (0..count * PAGE_BYTES).map(|at| (at / 7).to_le_bytes()[0]).collect();
         Fake { start: 0x10_000, bytes, reads: Cell::new(0) }
     }
 
@@ -265,11 +266,11 @@ mod tests {
         let (memory, mut pages) = (pages(2 * MOST_PAGES), Pages::default());
         let mut into = [0; 8];
         for page in 0..2 * MOST_PAGES {
-            let at = page * PAGE as usize + 8;
+            let at = page * PAGE_BYTES + 8;
             pages.read(&memory, memory.start + at as u64, &mut into).expect("mapped");
             assert_eq!(into[..], memory.bytes[at..at + 8]);
         }
-        assert!(pages.bytes.len() <= MOST_PAGES * PAGE as usize);
+        assert!(pages.bytes.len() <= MOST_PAGES * PAGE_BYTES);
     }
 
     #[test]
@@ -291,7 +292,7 @@ mod tests {
         let (mut memory, mut pages) = (pages(3), Pages::default());
         let (start, mut into) = (memory.start + PAGE - 4, [0; 8]);
         pages.read(&memory, start, &mut into).expect("mapped");
-        memory.bytes[PAGE as usize + 3] ^= 1;
+        memory.bytes[PAGE_BYTES + 3] ^= 1;
         for piece in pages.again() {
             memory.read(piece.address, piece.into).expect("mapped");
         }

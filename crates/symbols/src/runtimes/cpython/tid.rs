@@ -23,7 +23,7 @@ const LARGEST_TID: u32 = 1 << 22;
 /// library. The caller checks that the process has such a thread.
 pub(super) fn from_pthread(memory: &dyn ProcessMemory, thread: u64) -> Option<(u64, u32)> {
     let mut head = [0; 0x40];
-    if thread == 0 || thread % 8 != 0 {
+    if thread == 0 || !thread.is_multiple_of(8) {
         return None;
     }
     memory.read(thread, &mut head).ok()?;

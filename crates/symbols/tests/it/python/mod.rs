@@ -306,7 +306,7 @@ fn a_forked_process_has_its_own_thread_number() {
             threads.clear();
             python.look(&memory, &mut threads).expect("a list of threads");
             let texts = threads.first().map(|thread| texts(&python, &thread.frames));
-            texts.is_some_and(|texts| texts.last().is_some_and(|last| last.contains("wait\t")))
+            texts.is_some_and(|texts| texts.last().is_some_and(|last| last.starts_with("wait\t")))
         });
         assert_eq!(threads.iter().map(|thread| thread.tid).collect::<Vec<_>>(), [child]);
     }
