@@ -69,6 +69,9 @@ pub struct PyLook {
     pub changed: bool,
     /// The thread has more frames than are read: the outermost are missing.
     pub truncated: bool,
+    /// Frames of several interpreters are among them, each from an entry on. Up to Python 3.12 those
+    /// of a sub-interpreter are given to the thread that created it, whichever thread runs it.
+    pub several_interpreters: bool,
 }
 
 /// The frames of one thread.
@@ -215,11 +218,14 @@ impl CPython {
                 codes: &mut self.codes,
                 scratch: &mut self.scratch,
             };
+            let before = frames.len();
             let Some(look) = one.look_at(state, frames)? else { return Ok(None) };
             let earlier = all.unwrap_or_default();
             all = Some(PyLook {
                 changed: earlier.changed || look.changed,
                 truncated: earlier.truncated || look.truncated,
+                several_interpreters: earlier.several_interpreters
+                    || (before > 0 && frames.len() > before),
             });
         }
         Ok(all)
@@ -248,7 +254,8 @@ impl OneLook<'_> {
         state.hint.head_at = anchor.head_at.unwrap_or_default();
         let Some(mut changed) = self.read_codes(&anchor)? else { return Ok(None) };
         changed |= self.emit(frames);
-        Ok(Some(PyLook { changed, truncated: walk == Walk::Truncated }))
+        let truncated = walk == Walk::Truncated;
+        Ok(Some(PyLook { changed, truncated, several_interpreters: false }))
     }
 
     /// Reads where the frames begin.

@@ -17,6 +17,7 @@ pub struct CPythonProgram {
 
 /// The CPython interpreter in a file; `None` where there is none, as in a program that has it in a
 /// library (`libpython3.11.so.1.0`).
+/// Linear in the file's symbols; nothing is kept.
 ///
 /// # Errors
 /// When the file cannot be read or is no ELF file.

@@ -12,6 +12,7 @@ const SIZE: usize = 1 << 18;
 // Where everything is. Fields of structs are where `offset` says.
 const RUNTIME: u64 = BASE;
 const INTERPRETER: u64 = BASE + 0x1000;
+const SUB_INTERPRETER: u64 = BASE + 0x1800;
 const THREAD: u64 = BASE + 0x2000;
 const SECOND_THREAD: u64 = BASE + 0x2800;
 const CODE_TYPE: u64 = BASE + 0x3000;
@@ -177,6 +178,7 @@ impl Fake {
         let mut words: Vec<_> = frames.iter().map(|frame| describe(python, frame)).collect();
         words.extend(look.changed.then(|| "changed".to_owned()));
         words.extend(look.truncated.then(|| "truncated".to_owned()));
+        words.extend(look.several_interpreters.then(|| "several".to_owned()));
         words.join(" ")
     }
 }
@@ -291,6 +293,19 @@ fn a_thread_that_begins_has_its_creators_number() {
     assert_eq!(fake.stack(&mut python, SECOND_TID), "none");
     fake.put_thread(SECOND_THREAD, THREAD, SECOND_TID, ROOT_FRAME);
     assert_eq!(fake.stack(&mut python, SECOND_TID), "| root:11");
+}
+
+#[test]
+fn a_thread_can_run_two_interpreters() {
+    let mut fake = Fake::new(false);
+    fake.put(RUNTIME + offset("runtime", "interpreters_head"), SUB_INTERPRETER);
+    fake.put(SUB_INTERPRETER + offset("interpreter", "next"), INTERPRETER);
+    fake.put(SUB_INTERPRETER + offset("interpreter", "threads_head"), SECOND_THREAD);
+    fake.put_thread(SECOND_THREAD, 0, TID, ROOT_FRAME);
+    fake.put(SECOND_THREAD + offset("thread", "interp"), SUB_INTERPRETER);
+    assert_eq!(stack(&fake), "| root:11 größe:20 | root:11 several");
+    fake.put(SECOND_THREAD + offset("thread", "current_frame"), 0);
+    assert_eq!(stack(&fake), "| root:11 größe:20", "it runs nothing");
 }
 
 #[test]
