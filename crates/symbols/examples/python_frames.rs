@@ -1,5 +1,5 @@
-//! Prints the Python frames of all threads of a process: `python_frames PID [LOOKS]`. With a number of
-//! looks it also measures what a look at each thread costs.
+//! Prints the Python frames of all threads of a process: `python_frames PID [LOOKS]`. With a number
+//! of looks it also measures what a look at each thread costs.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
 

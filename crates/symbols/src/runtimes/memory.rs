@@ -80,18 +80,23 @@ impl<'b> Struct<'b> {
 }
 
 /// The smallest page of the machines that we run on: memory is mapped in whole ones.
-const PAGE: u64 = 4096;
-/// Pages that are kept at once. The frames of one thread take one page for some 30 of them.
-const MOST_PAGES: usize = 64;
+const PAGE: u64 = PAGE_BYTES as u64;
+const PAGE_BYTES: usize = 4096;
+/// Pages that are kept at once. The frames of one thread take one page for some 30 of them, up to
+/// Python 3.10 for some 8.
+const MOST_PAGES: usize = 1024;
 
 /// Whole pages of a process, each read once: structs that lie close together cost one read.
 ///
-/// A page is as old as its read, so it is good for one look only: [`clear`](Self::clear) starts anew.
+/// A page is as old as its read, so it is good for one look only: [`clear`](Self::clear) starts
+/// anew.
 #[derive(Default)]
 pub(crate) struct Pages {
     /// In the order of the pages in `bytes`.
     known: Vec<KnownPage>,
     bytes: Vec<u8>,
+    /// The used pages, read again.
+    again: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +124,7 @@ impl Pages {
         self.known.clear();
         self.known.extend(known);
         self.make_room(numbers.len());
-        let places = self.bytes.chunks_exact_mut(PAGE as usize);
+        let places = self.bytes.chunks_exact_mut(PAGE_BYTES);
         let piece = |(number, into)| MemoryPiece { address: number * PAGE, into };
         numbers.iter().zip(places).map(piece)
     }
@@ -128,6 +133,37 @@ impl Pages {
     pub(crate) fn used(&self, numbers: &mut Vec<u64>) {
         numbers.clear();
         numbers.extend(self.known.iter().filter(|page| page.used).map(|page| page.number));
+    }
+
+    /// The pages that something was read from, for the caller to read them again.
+    pub(crate) fn again(&mut self) -> impl Iterator<Item = MemoryPiece<'_>> {
+        let size = PAGE_BYTES;
+        self.again.resize(self.again.len().max(self.known.len() * size), 0);
+        let places = self.known.iter().zip(self.again.chunks_exact_mut(size));
+        places.filter(|(page, _)| page.used).map(|(page, into)| {
+            let address = page.number * PAGE;
+            MemoryPiece { address, into }
+        })
+    }
+
+    /// Whether bytes of the pages were the same when they were read again. Bytes of pages that are
+    /// no longer kept count as the same.
+    pub(crate) fn is_same(&self, address: u64, length: usize) -> bool {
+        let size = PAGE_BYTES;
+        let end = address.saturating_add(length as u64);
+        let mut at = address;
+        while at < end {
+            let (number, within) = (at / PAGE, usize::try_from(at % PAGE).unwrap_or_default());
+            let length = usize::try_from(end - at).unwrap_or(size).min(size - within);
+            if let Some(index) = self.known.iter().position(|page| page.number == number) {
+                let range = index * size + within..index * size + within + length;
+                if self.bytes.get(range.clone()) != self.again.get(range) {
+                    return false;
+                }
+            }
+            at += length as u64;
+        }
+        true
     }
 
     /// As [`ProcessMemory::read`], out of the pages.
@@ -152,7 +188,7 @@ impl Pages {
     }
 
     fn page(&mut self, memory: &dyn ProcessMemory, number: u64) -> Result<&[u8], Unreadable> {
-        let size = PAGE as usize;
+        let size = PAGE_BYTES;
         // The latest page is the likeliest.
         let index = match self.known.iter().rposition(|page| page.number == number) {
             Some(index) => index,
@@ -165,7 +201,7 @@ impl Pages {
     }
 
     fn add(&mut self, memory: &dyn ProcessMemory, number: u64) -> Result<usize, Unreadable> {
-        let size = PAGE as usize;
+        let size = PAGE_BYTES;
         if self.known.len() >= MOST_PAGES {
             self.known.clear();
         }
@@ -178,7 +214,7 @@ impl Pages {
     }
 
     fn make_room(&mut self, pages: usize) {
-        self.bytes.resize(self.bytes.len().max(pages * PAGE as usize), 0);
+        self.bytes.resize(self.bytes.len().max(pages * PAGE_BYTES), 0);
     }
 }
 
@@ -207,7 +243,7 @@ mod tests {
     }
 
     fn pages(count: usize) -> Fake {
-        let bytes = (0..count * PAGE as usize).map(|at| (at / 7 % 251) as u8).collect();
+        let bytes = (0..count * PAGE_BYTES).map(|at| (at / 7).to_le_bytes()[0]).collect();
         Fake { start: 0x10_000, bytes, reads: Cell::new(0) }
     }
 
@@ -227,14 +263,14 @@ mod tests {
 
     #[test]
     fn many_pages_do_not_grow_without_end() {
-        let (memory, mut pages) = (pages(3 * MOST_PAGES), Pages::default());
+        let (memory, mut pages) = (pages(2 * MOST_PAGES), Pages::default());
         let mut into = [0; 8];
-        for page in 0..3 * MOST_PAGES {
-            let at = page * PAGE as usize + 8;
+        for page in 0..2 * MOST_PAGES {
+            let at = page * PAGE_BYTES + 8;
             pages.read(&memory, memory.start + at as u64, &mut into).expect("mapped");
             assert_eq!(into[..], memory.bytes[at..at + 8]);
         }
-        assert!(pages.bytes.len() <= MOST_PAGES * PAGE as usize);
+        assert!(pages.bytes.len() <= MOST_PAGES * PAGE_BYTES);
     }
 
     #[test]
@@ -249,6 +285,21 @@ mod tests {
         assert_eq!((into[..].to_vec(), memory.reads.get()), (memory.bytes[16..24].to_vec(), 2));
         pages.used(&mut used);
         assert_eq!(used, [first]);
+    }
+
+    #[test]
+    fn a_change_between_two_reads_is_seen() {
+        let (mut memory, mut pages) = (pages(3), Pages::default());
+        let (start, mut into) = (memory.start + PAGE - 4, [0; 8]);
+        pages.read(&memory, start, &mut into).expect("mapped");
+        memory.bytes[PAGE_BYTES + 3] ^= 1;
+        for piece in pages.again() {
+            memory.read(piece.address, piece.into).expect("mapped");
+        }
+        assert_eq!(memory.reads.get(), 4);
+        assert!(pages.is_same(start, 7) && pages.is_same(start + 8, 100));
+        assert!(!pages.is_same(start, 8) && !pages.is_same(start + 7, 1));
+        assert!(pages.is_same(memory.start + 2 * PAGE, 8), "it was never read");
     }
 
     #[test]

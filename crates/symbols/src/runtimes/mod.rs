@@ -1,5 +1,5 @@
-//! Frames of interpreters: functions and lines that no native stack shows, read from the memory of the
-//! process that runs them.
+//! Frames of interpreters: functions and lines that no native stack shows, read from the memory of
+//! the process that runs them.
 //!
 //! ```text
 //! address of the runtime's state --> layout of its structs   once a process
@@ -7,9 +7,9 @@
 //! frame                          --> function, file, line    once a function, then kept
 //! ```
 //!
-//! The caller brings the memory ([`ProcessMemory`]): a live process, a core file, or a test's bytes. The
-//! process may run on while it is read, and may lie. So every length and every chain has a limit, and
-//! an answer says whether the thread ran on meanwhile.
+//! The caller brings the memory ([`ProcessMemory`]): a live process, a core file, or a test's
+//! bytes. The process may run on while it is read, and may lie. So every length and every chain has
+//! a limit, and an answer says whether the thread ran on meanwhile.
 
 pub mod cpython;
 mod memory;

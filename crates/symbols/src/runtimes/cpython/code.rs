@@ -1,7 +1,8 @@
 //! Code objects: the functions of a program, each read once.
 //!
-//! A code object is known by its address. It may be freed, and another be made at the same address: so
-//! each look reads the struct again, in one go with all others, and compares the fields that make it up.
+//! A code object is known by its address. It may be freed, and another be made at the same address:
+//! so each look reads the struct again, in one go with all others, and compares the fields that
+//! make it up.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -11,9 +12,11 @@ use super::layout::{CodeLayout, Layout};
 use super::lines::LineTable;
 use super::{CPythonError, text};
 
-/// Functions that are kept. Large programs have some hundred thousand; at double this a program that
-/// makes functions without end would take 2 GiB of the recorder.
+/// Functions that are kept. Large programs have some hundred thousand; at double this a program
+/// that makes functions without end would take 2 GiB of the recorder.
 const MOST_CODES: usize = 1 << 20;
+/// Bytes of their names and lines.
+const MOST_BYTES: usize = 512 << 20;
 /// Bytes of a table of lines. The largest of Python's own library has 30 KiB.
 const LARGEST_LINE_TABLE: u64 = 4 << 20;
 const WHAT: &str = "a code object";
@@ -75,6 +78,8 @@ pub(super) struct CodeObject {
     /// Instructions, where they are part of the object.
     size: u64,
     first_traceable: i32,
+    /// Address of the list of copies of the instructions; 0 where there is none.
+    copies: u64,
 }
 
 /// Where a frame is in its function.
@@ -84,8 +89,7 @@ pub(super) enum Position {
     At(u32),
     /// Before the first instruction.
     Start,
-    /// The instruction belongs to another function: the frame was read while it changed, or runs a
-    /// copy of the instructions.
+    /// The instruction belongs to another function: the frame was read while it changed.
     Elsewhere,
 }
 
@@ -95,6 +99,8 @@ pub(super) struct Codes {
     by_address: FxHashMap<u64, (Identity, CodeId)>,
     by_content: FxHashMap<(PyCode, Arc<LineTable>), CodeId>,
     codes: Vec<KnownCode>,
+    /// Bytes of names and lines.
+    bytes: usize,
     /// Address of `PyCode_Type`, once a code object was seen.
     code_type: Option<u64>,
 }
@@ -132,9 +138,10 @@ impl Codes {
             Some((known, id)) if *known == identity => *id,
             _ => self.load(memory, layout, address, identity)?,
         };
-        let first_traceable =
-            layout.code.instructions.map_or(0, |at| fields.int(at.first_traceable));
-        Ok(CodeObject { id, address, size: identity.size, first_traceable })
+        let instructions = layout.code.instructions;
+        let first_traceable = instructions.map_or(0, |at| fields.int(at.first_traceable));
+        let copies = instructions.and_then(|at| at.copies).map_or(0, |at| fields.word(at));
+        Ok(CodeObject { id, address, size: identity.size, first_traceable, copies })
     }
 
     fn load(
@@ -195,10 +202,12 @@ impl Codes {
         if let Some(id) = self.by_content.get(&key) {
             return Ok(*id);
         }
-        let next = u32::try_from(self.codes.len()).ok().filter(|_| self.codes.len() < MOST_CODES);
-        let id = CodeId(next.ok_or_else(|| {
-            CPythonError::malformed("the program", 0, "it has more than a million functions")
-        })?);
+        let next = u32::try_from(self.codes.len()).ok();
+        let has_room = self.codes.len() < MOST_CODES && self.bytes < MOST_BYTES;
+        let Some(id) = next.filter(|_| has_room).map(CodeId) else {
+            return Err(CPythonError::malformed("the program", 0, "it has too many functions"));
+        };
+        self.bytes += key.0.qualname.len() + key.0.file.len() + key.1.bytes();
         self.codes.push(KnownCode { code: key.0.clone(), lines: Arc::clone(&key.1) });
         self.by_content.insert(key, id);
         Ok(id)
@@ -206,26 +215,49 @@ impl Codes {
 }
 
 impl CodeObject {
-    /// Where a frame is, from its instruction pointer or, in old releases, its byte offset.
-    pub(super) fn position(&self, layout: &CodeLayout, instruction: u64) -> Position {
+    /// Where a frame is, from its instruction pointer or, in old releases, its byte offset. `copy`
+    /// says which copy of the instructions it runs.
+    pub(super) fn position(
+        &self,
+        memory: &dyn ProcessMemory,
+        layout: &CodeLayout,
+        instruction: u64,
+        copy: u32,
+    ) -> Position {
         let Some(instructions) = layout.instructions else {
             return u32::try_from(instruction).map_or(Position::Start, Position::At);
         };
-        let start = self.address.wrapping_add(instructions.start as u64);
+        let start = match copy {
+            0 => Some(self.address.wrapping_add(instructions.start as u64)),
+            copy => self.copy_start(memory, copy),
+        };
+        start.map_or(Position::Elsewhere, |start| self.position_from(start, instruction))
+    }
+
+    /// Where a copy of the instructions begins: behind their number stand the addresses of all.
+    fn copy_start(&self, memory: &dyn ProcessMemory, copy: u32) -> Option<u64> {
+        let count = word(memory, "copies of instructions", self.copies).ok()?;
+        if u64::from(copy) >= count {
+            return None;
+        }
+        let at = self.copies.wrapping_add(8 + u64::from(copy) * 8);
+        word(memory, "copies of instructions", at).ok()
+    }
+
+    fn position_from(&self, start: u64, instruction: u64) -> Position {
         // A new frame of 3.11 and 3.12 is one unit before its first instruction.
         if instruction.wrapping_add(2) == start {
             return Position::Start;
         }
-        let offset = instruction.wrapping_sub(start);
         let end = self.size.saturating_mul(2);
-        match u32::try_from(offset) {
+        match u32::try_from(instruction.wrapping_sub(start)) {
             Ok(offset) if u64::from(offset) < end => Position::At(offset),
             _ => Position::Elsewhere,
         }
     }
 
-    /// Whether the call is still being prepared: what comes before its first line, or the whole of a
-    /// helper of the interpreter. Python shows no such frame either.
+    /// Whether the call is still being prepared: what comes before its first line, or the whole of
+    /// a helper of the interpreter. Python shows no such frame either.
     pub(super) fn is_incomplete(&self, position: Position) -> bool {
         match position {
             Position::At(offset) => i64::from(offset) < i64::from(self.first_traceable) * 2,

@@ -1,8 +1,8 @@
 //! `_Py_DebugOffsets`: the table with which `_PyRuntime` begins from Python 3.13 on.
 //!
 //! Eight letters, then words of 8 bytes. Their order belongs to the release (`Include/internal/
-//! pycore_runtime.h` in 3.13, `pycore_debug_offsets.h` in 3.14). Each group begins with the size of its
-//! struct; every offset has to lie within, which a table of another order does not survive.
+//! pycore_runtime.h` in 3.13, `pycore_debug_offsets.h` in 3.14). Each group begins with the size of
+//! its struct; every offset has to lie within, which a table of another order does not survive.
 
 use super::super::{ProcessMemory, Struct};
 use super::CPythonError;
@@ -14,13 +14,13 @@ use super::layout::{
 /// The letters at the start.
 const COOKIE: &[u8; 8] = b"xdebugpy";
 const WHAT: &str = "the table of offsets in `_PyRuntime`";
-/// No struct of the interpreter is larger (`PyInterpreterState` has some 400 KiB); and bytes from the
-/// start of any other to a field that is read here.
+/// No struct of the interpreter is larger (`PyInterpreterState` has some 400 KiB); and bytes from
+/// the start of any other to a field that is read here.
 const LARGEST_STRUCT: u64 = 64 << 20;
 const LARGEST_SPAN: usize = 4096;
 
 /// A group of words: the struct, and its fields behind its size.
-type Group = (&'static str, &'static [&'static str]);
+pub(super) type Group = (&'static str, &'static [&'static str]);
 
 const V3_13: &[Group] = &[
     ("runtime", &["finalizing", "interpreters_head"]),
@@ -68,7 +68,7 @@ const V3_13: &[Group] = &[
     ("unicode", &["state", "length", "asciiobject_size"]),
 ];
 
-const V3_14: &[Group] = &[
+pub(super) const V3_14: &[Group] = &[
     ("runtime", &["finalizing", "interpreters_head"]),
     (
         "interpreter",
@@ -128,6 +128,8 @@ const V3_14: &[Group] = &[
     ("long", &["lv_tag", "ob_digit"]),
     ("bytes", &["ob_size", "ob_sval"]),
     ("unicode", &["state", "length", "asciiobject_size"]),
+    ("gc", &["collecting"]),
+    ("generator", &["gi_name", "gi_iframe", "gi_frame_state"]),
 ];
 
 const THREAD: &[&str] = &[
@@ -142,7 +144,7 @@ const THREAD: &[&str] = &[
 ];
 
 /// Words before the first group: letters, version, whether there is no GIL.
-const HEAD: usize = 3;
+pub(super) const HEAD: usize = 3;
 
 /// The layout that the process states; `None` where `_PyRuntime` does not begin with a table.
 pub(super) fn read(
@@ -216,6 +218,17 @@ impl Table<'_> {
         if offset < LARGEST_SPAN { Ok(offset) } else { Err("an offset is too large") }
     }
 
+    /// As [`near`](Self::near), of a field that only interpreters with copies of instructions have.
+    fn if_copies(
+        &self,
+        version: (u8, u8),
+        group: &str,
+        field: &str,
+    ) -> Result<Option<usize>, &'static str> {
+        let has_copies = self.free_threaded && version >= (3, 14);
+        has_copies.then(|| self.near(group, field)).transpose()
+    }
+
     fn layout(&self, version: (u8, u8)) -> Result<Layout, &'static str> {
         Ok(Layout {
             version,
@@ -234,10 +247,14 @@ impl Table<'_> {
                 native_id: Some(self.near("thread", "native_thread_id")?),
             },
             frame: FrameLayout {
-                style: FrameStyle::Shims { owner: self.near("frame", "owner")? },
+                style: FrameStyle::Shims {
+                    owner: self.near("frame", "owner")?,
+                    generator_state: self.generator_state(version)?,
+                },
                 previous: self.near("frame", "previous")?,
                 code: self.near("frame", "executable")?,
                 instruction: self.near("frame", "instr_ptr")?,
+                copy: self.if_copies(version, "frame", "tlbc_index")?,
             },
             code: self.code(version)?,
             object: ObjectLayout {
@@ -250,10 +267,22 @@ impl Table<'_> {
         })
     }
 
+    /// How many bytes before its frame a generator has its state. 3.13 does not state it.
+    fn generator_state(&self, version: (u8, u8)) -> Result<usize, &'static str> {
+        if version == (3, 13) {
+            return Ok(5);
+        }
+        let frame = self.near("generator", "gi_iframe")?;
+        let before = frame.checked_sub(self.near("generator", "gi_frame_state")?);
+        before.ok_or("a generator's state is behind its frame")
+    }
+
     fn code(&self, version: (u8, u8)) -> Result<CodeLayout, &'static str> {
         let start = self.near("code", "co_code_adaptive")?;
-        // Before the instructions: `_co_firsttraceable`, `co_extra`, and without a GIL `co_tlbc`.
-        let between = if self.free_threaded && version >= (3, 14) { 24 } else { 16 };
+        let copies = self.if_copies(version, "code", "co_tlbc")?;
+        // Before the instructions: `_co_firsttraceable`, `co_extra`, and `co_tlbc` where there are
+        // copies.
+        let between = if copies.is_some() { 24 } else { 16 };
         let first_traceable = start.checked_sub(between).ok_or("an offset is too small")?;
         Ok(CodeLayout {
             lines: LineStyle::Locations,
@@ -262,7 +291,7 @@ impl Table<'_> {
             name: self.near("code", "name")?,
             qualname: Some(self.near("code", "qualname")?),
             line_table: self.near("code", "linetable")?,
-            instructions: Some(Instructions { start, first_traceable }),
+            instructions: Some(Instructions { start, first_traceable, copies }),
         })
     }
 

@@ -1,10 +1,10 @@
 //! Where the fields of the interpreter's structs are, for each release.
 //!
-//! Python 3.8 to 3.12: a table, from `offsetof` over the headers of these releases (`Include/internal`
-//! and `Include/cpython`), the same on all 64-bit machines as nothing before these fields has a size
-//! of its own there. From 3.13 on the process says it itself: see [`debug_offsets`](super::debug_offsets).
-//! Builds with `--with-pydebug` or `Py_TRACE_REFS` have another layout; they fail the checks of
-//! [`CPython::find`](super::CPython::find).
+//! Python 3.8 to 3.12: a table, from `offsetof` over the headers of these releases
+//! (`Include/internal` and `Include/cpython`), the same on all 64-bit machines as nothing before
+//! these fields has a size of its own there. From 3.13 on the process says it itself: see
+//! [`debug_offsets`](super::debug_offsets). Builds with `--with-pydebug` or `Py_TRACE_REFS` have
+//! another layout; they fail the checks of [`CPython::find`](super::CPython::find).
 
 use super::CPythonError;
 
@@ -57,17 +57,29 @@ pub(super) struct FrameLayout {
     pub(super) code: usize,
     /// `f_lasti`, `prev_instr` or `instr_ptr`.
     pub(super) instruction: usize,
+    /// `tlbc_index`: from 3.14 on, without a GIL, threads have copies of the instructions.
+    pub(super) copy: Option<usize>,
 }
 
 /// How frames and calls of `_PyEval_EvalFrameDefault` belong together.
+///
+/// A generator's frame is inside of the generator: `generator_state` is how many bytes before the frame
+/// the generator has its `gi_frame_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameStyle {
-    /// 3.8 to 3.10: each frame has a call of its own. `f_lasti` counts units of so many bytes.
-    Objects { unit: u32 },
+    /// 3.8 to 3.10: each frame has a call of its own.
+    Objects {
+        /// `f_lasti` counts units of so many bytes.
+        unit: u32,
+        /// `f_executing` or `f_state`, a byte.
+        state: usize,
+        /// Its values while the frame runs.
+        running: &'static [u8],
+    },
     /// 3.11: the outermost frame of each call has a mark.
-    Marked { is_entry: usize, owner: usize },
+    Marked { is_entry: usize, owner: usize, generator_state: usize },
     /// From 3.12 on: each call begins with a frame that stands for no function.
-    Shims { owner: usize },
+    Shims { owner: usize, generator_state: usize },
 }
 
 /// `PyCodeObject`.
@@ -92,6 +104,8 @@ pub(super) struct Instructions {
     pub(super) start: usize,
     /// `_co_firsttraceable`: the number of instructions that prepare the call.
     pub(super) first_traceable: usize,
+    /// `co_tlbc`, where there are copies.
+    pub(super) copies: Option<usize>,
 }
 
 /// How lines are written down.
@@ -148,21 +162,28 @@ impl ThreadLayout {
 }
 
 impl FrameLayout {
+    /// Where the first of the fields is.
+    pub(super) fn start(&self) -> usize {
+        self.previous.min(self.code).min(self.instruction)
+    }
+
     /// Bytes from the start of the struct to the end of the last of the fields.
     pub(super) fn span(&self) -> usize {
         let marks = match self.style {
-            FrameStyle::Objects { .. } => 0,
-            FrameStyle::Marked { is_entry, owner } => is_entry.max(owner) + 1,
-            FrameStyle::Shims { owner } => owner + 1,
+            FrameStyle::Objects { state, .. } => state + 1,
+            FrameStyle::Marked { is_entry, owner, .. } => is_entry.max(owner) + 1,
+            FrameStyle::Shims { owner, .. } => owner + 1,
         };
-        end_of(&[self.previous, self.code, self.instruction]).max(marks)
+        let fields = [self.previous, self.code, self.instruction, self.copy.unwrap_or_default()];
+        end_of(&fields).max(marks)
     }
 }
 
 impl CodeLayout {
     /// Bytes from the start of the struct to the end of the last of the fields.
     pub(super) fn span(&self) -> usize {
-        let instructions = self.instructions.map_or(0, |at| at.first_traceable + WORD);
+        // The fields before the instructions are among them.
+        let instructions = self.instructions.map_or(0, |at| at.start);
         let qualname = self.qualname.map_or(0, |at| at + WORD);
         end_of(&[self.first_line, self.file, self.name, self.line_table])
             .max(instructions)
@@ -191,10 +212,11 @@ const V3_8: Layout = Layout {
         native_id: None,
     },
     frame: FrameLayout {
-        style: FrameStyle::Objects { unit: 1 },
+        style: FrameStyle::Objects { unit: 1, state: 116, running: &[1] },
         previous: 24,
         code: 32,
         instruction: 104,
+        copy: None,
     },
     code: CodeLayout {
         lines: LineStyle::Lnotab,
@@ -213,7 +235,12 @@ const V3_9: Layout = Layout { version: (3, 9), ..V3_8 };
 
 const V3_10: Layout = Layout {
     version: (3, 10),
-    frame: FrameLayout { style: FrameStyle::Objects { unit: 2 }, instruction: 96, ..V3_8.frame },
+    frame: FrameLayout {
+        // FRAME_EXECUTING and FRAME_UNWINDING.
+        style: FrameStyle::Objects { unit: 2, state: 108, running: &[0, 2] },
+        instruction: 96,
+        ..V3_8.frame
+    },
     code: CodeLayout { lines: LineStyle::LineTable, ..V3_8.code },
     ..V3_8
 };
@@ -232,10 +259,11 @@ const V3_11: Layout = Layout {
         native_id: Some(160),
     },
     frame: FrameLayout {
-        style: FrameStyle::Marked { is_entry: 68, owner: 69 },
+        style: FrameStyle::Marked { is_entry: 68, owner: 69, generator_state: 5 },
         previous: 48,
         code: 32,
         instruction: 56,
+        copy: None,
     },
     code: CodeLayout {
         lines: LineStyle::Locations,
@@ -244,7 +272,7 @@ const V3_11: Layout = Layout {
         name: 120,
         qualname: Some(128),
         line_table: 136,
-        instructions: Some(Instructions { start: 184, first_traceable: 168 }),
+        instructions: Some(Instructions { start: 184, first_traceable: 168, copies: None }),
     },
     ..V3_8
 };
@@ -254,14 +282,15 @@ const V3_12: Layout = Layout {
     interpreter: InterpreterLayout { next: 0, threads: 72 },
     thread: ThreadLayout { c_frame: Some(0), thread_id: 136, native_id: Some(144), ..V3_11.thread },
     frame: FrameLayout {
-        style: FrameStyle::Shims { owner: 70 },
+        style: FrameStyle::Shims { owner: 70, generator_state: 5 },
         previous: 8,
         code: 0,
         instruction: 56,
+        copy: None,
     },
     code: CodeLayout {
         first_line: 68,
-        instructions: Some(Instructions { start: 192, first_traceable: 176 }),
+        instructions: Some(Instructions { start: 192, first_traceable: 176, copies: None }),
         ..V3_11.code
     },
     // `wstr` and its length are gone.

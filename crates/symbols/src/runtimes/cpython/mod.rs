@@ -5,10 +5,10 @@
 //!               \_____ once, and when a thread began _____/  \___ once a function ___/
 //! ```
 //!
-//! A look at a thread costs a handful of reads: its state, the pages that its frames lie in, then all its
-//! code objects at once, to see that they are the ones that are known. A blocked thread's frames do not
-//! change, so they are exact. A running thread may change them during the look: it says so
-//! ([`PyLook::changed`]), or ends in an error, when that can be seen.
+//! A look at a thread costs a handful of reads: its state, the pages that its frames lie in, then
+//! all its code objects at once, to see that they are the ones that are known. A blocked thread's
+//! frames do not change, so they are exact. A running thread may change them during the look: it
+//! says so ([`PyLook::changed`]), or ends in an error, when that can be seen.
 
 mod code;
 mod debug_offsets;
@@ -17,6 +17,8 @@ mod frames;
 mod layout;
 mod lines;
 mod program;
+#[cfg(test)]
+mod tests;
 mod text;
 mod threads;
 mod tid;
@@ -27,9 +29,13 @@ pub use program::{CPythonProgram, find_cpython};
 
 use super::{MemoryPiece, Pages, ProcessMemory, Struct};
 use code::{CodeObject, Codes, Position};
-use frames::{RawFrame, Walk};
+use frames::{Chain, RawFrame, Walk};
 use layout::Layout;
 use threads::{ThreadState, Threads};
+
+/// Frames of all threads together that one look reads. A process that lies could have them without
+/// end.
+const MOST_FRAMES_OF_ALL: usize = 1 << 20;
 
 /// The interpreter of one process, and all that is known of its functions and threads.
 #[derive(Debug)]
@@ -44,8 +50,8 @@ pub struct CPython {
 /// A frame of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PyFrame {
-    /// The C stack has one `_PyEval_EvalFrameDefault` here. The frames up to the next entry are run by
-    /// that call of it.
+    /// The C stack has one `_PyEval_EvalFrameDefault` here. The frames up to the next entry are run
+    /// by that call of it.
     Entry,
     /// A function runs.
     Code {
@@ -63,12 +69,16 @@ pub struct PyLook {
     pub changed: bool,
     /// The thread has more frames than are read: the outermost are missing.
     pub truncated: bool,
+    /// Frames of several interpreters are among them, each from an entry on. Up to Python 3.12 those
+    /// of a sub-interpreter are given to the thread that created it, whichever thread runs it.
+    pub several_interpreters: bool,
 }
 
 /// The frames of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadFrames {
-    /// The kernel's number of the thread, as the process itself sees it: inside of its own namespace.
+    /// The kernel's number of the thread, as the process itself sees it: inside of its own
+    /// namespace.
     pub tid: u32,
     /// The outermost first.
     pub frames: Vec<PyFrame>,
@@ -80,26 +90,24 @@ pub struct ThreadFrames {
 #[derive(Debug, Default)]
 struct Scratch {
     pages: Pages,
-    raw: Vec<RawFrame>,
+    chain: Chain,
     addresses: Vec<u64>,
     objects: Vec<CodeObject>,
     thread: Vec<u8>,
-    /// The innermost frame.
-    first: Vec<u8>,
-    /// The thread state and the innermost frame, read again.
-    again: Vec<u8>,
+    /// The thread state, read again.
+    thread_again: Vec<u8>,
     codes: Vec<u8>,
 }
 
 impl CPython {
     /// Finds the interpreter of a process.
     ///
-    /// `runtime` is the address of `_PyRuntime` in the process ([`find_cpython`] finds it in a file).
-    /// `version` is needed up to 3.12 only: from 3.13 on the process says it.
+    /// `runtime` is the address of `_PyRuntime` in the process ([`find_cpython`] finds it in a
+    /// file). `version` is needed up to 3.12 only: from 3.13 on the process says it.
     ///
     /// # Errors
-    /// When the interpreter has not started yet ([`CPythonError::NotRunning`]), its release is unknown,
-    /// or its structs are not those of the release.
+    /// When the interpreter has not started yet ([`CPythonError::NotRunning`]), its release is
+    /// unknown, or its structs are not those of the release.
     pub fn find(
         memory: &dyn ProcessMemory,
         runtime: u64,
@@ -127,8 +135,8 @@ impl CPython {
     /// Appends the frames of every thread of every interpreter, ordered by thread number.
     ///
     /// # Errors
-    /// When the list of threads cannot be read. What is wrong with one thread's frames stands in its
-    /// [`ThreadFrames::look`].
+    /// When the list of threads cannot be read. What is wrong with one thread's frames stands in
+    /// its [`ThreadFrames::look`].
     pub fn look(
         &mut self,
         memory: &dyn ProcessMemory,
@@ -137,8 +145,14 @@ impl CPython {
         self.threads = Threads::scan(memory, &self.layout, self.runtime)?;
         let mut tids: Vec<u32> = self.threads.states().iter().map(|state| state.tid).collect();
         tids.dedup();
+        let mut count = 0;
         for tid in tids {
             let mut frames = Vec::new();
+            if count > MOST_FRAMES_OF_ALL {
+                let error = CPythonError::malformed("the program", 0, "it has too many frames");
+                threads.push(ThreadFrames { tid, frames, look: Err(error) });
+                continue;
+            }
             let look = match self.look_at_known(memory, tid, &mut frames) {
                 // It ended meanwhile.
                 Ok(None) => continue,
@@ -148,13 +162,14 @@ impl CPython {
                     Err(error)
                 }
             };
+            count += frames.len();
             threads.push(ThreadFrames { tid, frames, look });
         }
         Ok(())
     }
 
-    /// Replaces `frames` by those of one thread, the outermost first; `None` where the thread runs no
-    /// Python. `tid` is the kernel's number of the thread as the process itself sees it.
+    /// Replaces `frames` by those of one thread, the outermost first; `None` where the thread runs
+    /// no Python. `tid` is the kernel's number of the thread as the process itself sees it.
     ///
     /// # Errors
     /// When the frames cannot be read; `frames` is empty then.
@@ -203,11 +218,14 @@ impl CPython {
                 codes: &mut self.codes,
                 scratch: &mut self.scratch,
             };
+            let before = frames.len();
             let Some(look) = one.look_at(state, frames)? else { return Ok(None) };
             let earlier = all.unwrap_or_default();
             all = Some(PyLook {
                 changed: earlier.changed || look.changed,
                 truncated: earlier.truncated || look.truncated,
+                several_interpreters: earlier.several_interpreters
+                    || (before > 0 && frames.len() > before),
             });
         }
         Ok(all)
@@ -230,43 +248,36 @@ impl OneLook<'_> {
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, CPythonError> {
         let Some(anchor) = self.anchor(state)? else { return Ok(None) };
-        self.scratch.raw.clear();
-        let (memory, layout) = (self.memory, self.layout);
-        let Scratch { pages, raw, .. } = &mut *self.scratch;
-        let walk = frames::walk(memory, pages, layout, anchor.head, raw)?;
+        let Scratch { pages, chain, .. } = &mut *self.scratch;
+        let walk = chain.walk(self.memory, pages, self.layout, anchor.head)?;
         pages.used(&mut state.hint.pages);
         state.hint.head_at = anchor.head_at.unwrap_or_default();
         let Some(mut changed) = self.read_codes(&anchor)? else { return Ok(None) };
         changed |= self.emit(frames);
-        Ok(Some(PyLook { changed, truncated: walk == Walk::Truncated }))
+        let truncated = walk == Walk::Truncated;
+        Ok(Some(PyLook { changed, truncated, several_interpreters: false }))
     }
 
-    /// Reads where the frames begin, and the innermost of them.
+    /// Reads where the frames begin.
     fn anchor(&mut self, state: &mut ThreadState) -> Result<Option<Anchor>, CPythonError> {
         let head = self.read_thread(state);
-        let (memory, layout) = (self.memory, self.layout);
-        let Scratch { pages, thread, first, .. } = &mut *self.scratch;
-        let fields = Struct::new(thread);
-        let mut anchor = Anchor::new(layout, state, &fields);
+        let fields = Struct::new(&self.scratch.thread);
+        let mut anchor = Anchor::new(self.layout, state, &fields);
         if head.is_none() || fields.word(anchor.identity) != state.identity {
             return Ok(None);
         }
         if let Some(at) = anchor.head_at {
             anchor.head = match head {
                 Some(head) if at == state.hint.head_at => head,
-                _ => code::word(memory, "the current frame", at)?,
+                _ => code::word(self.memory, "the current frame", at)?,
             };
-        }
-        first.resize(layout.frame.span(), 0);
-        if anchor.head != 0 {
-            let failed = CPythonError::memory("a frame", anchor.head);
-            pages.read(memory, anchor.head, first).map_err(failed)?;
         }
         Ok(Some(anchor))
     }
 
-    /// Reads the thread state and, at once, what the frames were in at the last look. Answers the word where
-    /// the address of the innermost frame was then; `None` where there is no thread state any more.
+    /// Reads the thread state and, at once, what the frames were in at the last look. Answers the
+    /// word where the address of the innermost frame was then; `None` where there is no thread
+    /// state any more.
     fn read_thread(&mut self, state: &mut ThreadState) -> Option<u64> {
         let Scratch { pages, thread, .. } = &mut *self.scratch;
         thread.resize(self.layout.thread.span(), 0);
@@ -285,28 +296,25 @@ impl OneLook<'_> {
         Some(u64::from_ne_bytes(head))
     }
 
-    /// Reads all code objects of the frames and then the anchor again, at once. Answers whether the thread
-    /// ran on meanwhile; `None` where it ended.
+    /// Reads all code objects of the frames, and then again all that led to them, at once. Answers
+    /// whether the thread ran on meanwhile; `None` where it ended.
     fn read_codes(&mut self, anchor: &Anchor) -> Result<Option<bool>, CPythonError> {
-        let Scratch { raw, addresses, objects, codes, thread, again, first, .. } =
+        let span = self.layout.code.span();
+        let Scratch { pages, chain, addresses, objects, codes, thread, thread_again } =
             &mut *self.scratch;
         addresses.clear();
-        addresses.extend(raw.iter().filter_map(RawFrame::code));
+        addresses.extend(chain.frames.iter().filter_map(RawFrame::code));
         addresses.sort_unstable();
         addresses.dedup();
-        let span = self.layout.code.span();
         codes.resize(addresses.len() * span, 0);
-        again.resize(thread.len() + first.len(), 0);
-        let (thread_again, first_again) = again.split_at_mut(thread.len());
+        thread_again.resize(thread.len(), 0);
         let (mut link, mut head) = ([0; 8], anchor.head.to_ne_bytes());
         let mut pieces: Vec<MemoryPiece<'_>> = addresses
             .iter()
             .zip(codes.chunks_exact_mut(span))
             .map(|(address, into)| MemoryPiece { address: *address, into })
+            .chain(pages.again())
             .collect();
-        if anchor.head != 0 {
-            pieces.push(MemoryPiece { address: anchor.head, into: first_again });
-        }
         if let Some(address) = anchor.head_at {
             pieces.push(MemoryPiece { address, into: &mut head });
         }
@@ -326,7 +334,7 @@ impl OneLook<'_> {
         }
         let stands = same(self.layout.thread.frame)
             && u64::from_ne_bytes(head) == anchor.head
-            && (anchor.head == 0 || first == first_again);
+            && chain.is_same(pages, self.layout);
         Ok(Some(!stands))
     }
 
@@ -344,15 +352,15 @@ impl OneLook<'_> {
     /// Appends the frames, the outermost first. Answers whether a frame does not fit its function.
     fn emit(&self, frames: &mut Vec<PyFrame>) -> bool {
         let mut torn = false;
-        let Scratch { raw, addresses, objects, .. } = &*self.scratch;
-        for frame in raw.iter().rev() {
-            let RawFrame::Code { code, instruction, generator } = *frame else {
+        let Scratch { chain, addresses, objects, .. } = &*self.scratch;
+        for frame in chain.frames.iter().rev() {
+            let RawFrame::Code { code, instruction, generator, copy } = *frame else {
                 frames.push(PyFrame::Entry);
                 continue;
             };
             let index = addresses.binary_search(&code).ok();
             let Some(object) = index.and_then(|index| objects.get(index)) else { continue };
-            let position = object.position(&self.layout.code, instruction);
+            let position = object.position(self.memory, &self.layout.code, instruction, copy);
             torn |= position == Position::Elsewhere;
             if generator || !object.is_incomplete(position) {
                 let line = self.codes.line(object.id, position);

@@ -1,17 +1,18 @@
 //! Texts of the interpreter: names and files.
 //!
-//! A text is a struct with the characters behind it, all of one size: 1, 2 or 4 bytes, whichever the
-//! largest needs (PEP 393). Plain ASCII has a smaller struct than the others.
+//! A text is a struct with the characters behind it, all of one size: 1, 2 or 4 bytes, whichever
+//! the largest needs (PEP 393). Plain ASCII has a smaller struct than the others.
 
 use super::super::{ProcessMemory, Struct};
 use super::CPythonError;
 use super::layout::TextLayout;
 
-/// Characters of a text that are kept. Paths have at most 4096 bytes; names of that length are made up.
+/// Characters of a text that are kept. Paths have at most 4096 bytes; names of that length are made
+/// up.
 const MOST_CHARACTERS: u64 = 4096;
 
-/// The text at an address, cut after [`MOST_CHARACTERS`]. Bytes that are no characters (of a file name
-/// that is not UTF-8) become U+FFFD.
+/// The text at an address, cut after [`MOST_CHARACTERS`]. Bytes that are no characters (of a file
+/// name that is not UTF-8) become U+FFFD.
 pub(super) fn read(
     memory: &dyn ProcessMemory,
     layout: &TextLayout,

@@ -5,10 +5,10 @@ use super::code::word;
 use super::layout::Layout;
 use super::{CPythonError, tid};
 
-/// Sub-interpreters of a process, and threads of all of them, that are looked at. A list that is longer
-/// is taken as one that was read while it changed.
+/// Sub-interpreters of a process, and threads of all of them, that are looked at. A list that is
+/// longer is taken as one that was read while it changed.
 const MOST_INTERPRETERS: usize = 1024;
-const MOST_THREADS: usize = 1 << 16;
+const MOST_THREADS: usize = 1 << 15;
 
 /// A thread state. One thread has several when it runs several sub-interpreters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub(super) struct ThreadState {
     pub(super) tid: u32,
     pub(super) address: u64,
     pub(super) interpreter: u64,
-    /// Where the interpreter keeps the thread's identity: the number or, before 3.11, the `pthread_t`.
+    /// Where the interpreter keeps the thread's identity: the number or, before 3.11, the
+    /// `pthread_t`.
     pub(super) identity_at: u64,
     pub(super) identity: u64,
     pub(super) hint: Hint,
@@ -46,8 +47,8 @@ struct Mark {
 pub(super) struct Threads {
     /// Ordered by number; those of one thread from the outermost to the innermost interpreter.
     states: Vec<ThreadState>,
-    /// Heads of the lists, the numbers of the threads there (a new thread can be where one ended), and
-    /// numbers that are not set yet.
+    /// Heads of the lists, the numbers of the threads there (a new thread can be where one ended),
+    /// and numbers that are not set yet.
     marks: Vec<Mark>,
 }
 

@@ -1,8 +1,9 @@
-//! The kernel's number of a thread from its `pthread_t`, which is all that Python before 3.11 keeps.
+//! The kernel's number of a thread from its `pthread_t`, which is all that Python before 3.11
+//! keeps.
 //!
 //! A `pthread_t` points to the C library's struct of the thread. Where that has the number is no
-//! interface, but has not moved for many years. Which library it is can be seen from the first words,
-//! which are pointers to the struct itself or to others of its kind.
+//! interface, but has not moved for many years. Which library it is can be seen from the first
+//! words, which are pointers to the struct itself or to others of its kind.
 //!
 //! | library | sees itself at | number at |
 //! |---|---|---|
@@ -18,11 +19,11 @@ use super::super::{ProcessMemory, Struct};
 /// Numbers are below 2^22 on all kernels (`PID_MAX_LIMIT`).
 const LARGEST_TID: u32 = 1 << 22;
 
-/// The number of the thread, and where it is; `None` where there is no thread, or an unknown library. The
-/// caller checks that the process has such a thread.
+/// The number of the thread, and where it is; `None` where there is no thread, or an unknown
+/// library. The caller checks that the process has such a thread.
 pub(super) fn from_pthread(memory: &dyn ProcessMemory, thread: u64) -> Option<(u64, u32)> {
     let mut head = [0; 0x40];
-    if thread == 0 || thread % 8 != 0 {
+    if thread == 0 || !thread.is_multiple_of(8) {
         return None;
     }
     memory.read(thread, &mut head).ok()?;

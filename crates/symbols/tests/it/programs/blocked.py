@@ -1,6 +1,6 @@
-# Threads that are blocked in many ways. For each line on stdin, prints every thread's frames as Python
-# itself sees them: a line `thread NUMBER`, then `NAME<tab>FILE<tab>LINE` a frame, outermost first, then
-# `end`. Ends with stdin.
+# Threads that are blocked in many ways. For each line on stdin, prints every thread's frames as
+# Python itself sees them: a line `thread NUMBER`, then `NAME<tab>FILE<tab>LINE` a frame, outermost
+# first, then `end`. Ends with stdin.
 import asyncio
 import sys
 import threading

@@ -1,5 +1,6 @@
 # For every function of some modules: `FIRST_LINE TABLE LINES`, where TABLE is its table of lines in
-# hexadecimal, and LINES are `OFFSET:LINE` of its instructions as Python itself decodes them, 0 for none.
+# hexadecimal, and LINES are `OFFSET:LINE` of its instructions as Python itself decodes them, 0 for
+# none.
 import argparse
 import asyncio.tasks
 import contextlib

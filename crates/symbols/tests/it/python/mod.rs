@@ -1,4 +1,5 @@
-//! The frames of real Python programs: what is read from outside, against what Python says of itself.
+//! The frames of real Python programs: what is read from outside, against what Python says of
+//! itself.
 
 pub(crate) mod live;
 
@@ -9,6 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use culprit_symbols::runtimes::cpython::{CPython, PyFrame, PyLook, ThreadFrames};
 use culprit_testkit::{program, skip, wait_until};
 use live::LiveMemory;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Interpreters that are tried, each where it is installed.
 const NAMES: [&str; 8] = [
@@ -129,8 +131,8 @@ fn both(program: &mut Python, python: &mut CPython) -> (Stacks, Stacks) {
     (said, read.filter(|(_, stack)| !answers(stack)).collect())
 }
 
-/// Starts the program with blocked threads and waits until all are blocked: until what it says of itself
-/// stands still, and has so many threads.
+/// Starts the program with blocked threads and waits until all are blocked: until what it says of
+/// itself stands still, and has so many threads.
 fn blocked(interpreter: &str) -> (Python, CPython, Stacks) {
     const THREADS: usize = 17;
     let mut program = Python::start(interpreter, &[&script("blocked.py")]);
@@ -183,5 +185,129 @@ fn one_thread_is_read_as_in_a_look_at_all() {
         let stranger = std::process::id();
         assert_eq!(python.look_at(&memory, stranger, &mut frames), Ok(None), "{interpreter}");
         assert_eq!(frames, [], "{interpreter}");
+    }
+}
+
+/// What the program `busy.py` calls on a line.
+fn calls(source: &str) -> BTreeMap<u32, &str> {
+    let call = |line: &'_ str| Some(line.split_once("# calls ")?.1.len());
+    let lines = (1..).zip(source.lines());
+    lines.filter_map(|(number, line)| Some((number, &line[line.len() - call(line)?..]))).collect()
+}
+
+/// Whether Python can have had these frames: each function is called on the line where its caller
+/// is.
+fn is_possible(python: &CPython, frames: &[PyFrame], calls: &BTreeMap<u32, &str>) -> bool {
+    let codes = frames.iter().filter_map(|frame| match frame {
+        PyFrame::Entry => None,
+        PyFrame::Code { code, line } => Some((python.code(*code).expect("known"), *line)),
+    });
+    let own: Vec<_> = codes.skip_while(|(code, _)| !code.file.ends_with("busy.py")).collect();
+    let bottom =
+        own.first().is_some_and(|(code, _)| ["root", "fleeting"].contains(&&*code.qualname));
+    bottom
+        && own.windows(2).all(|pair| {
+            let [(_, line), (callee, callee_line)] = pair else { return false };
+            let called = line.and_then(|line| calls.get(&line)).copied().unwrap_or_default();
+            let name = callee.qualname.rsplit('.').next().unwrap_or_default();
+            match name.strip_prefix("fleeting").map(str::parse::<u32>) {
+                // Its number is in its name and in its lines, too.
+                Some(Ok(number)) => {
+                    let lines = [1, number + 2];
+                    called == "fleeting" && callee_line.is_none_or(|line| lines.contains(&line))
+                }
+                _ => called == name,
+            }
+        })
+}
+
+/// A program that never rests, and its threads' numbers.
+fn busy(interpreter: &str) -> (Python, CPython, Vec<u32>) {
+    let mut program = Python::start(interpreter, &[&script("busy.py")]);
+    let numbers = program.line();
+    let tids = numbers.split(' ').map(|tid| tid.parse().expect("a number")).collect();
+    let python = live::interpreter(program.pid()).expect("the interpreter is found");
+    (program, python, tids)
+}
+
+/// Stops a process wherever its threads are.
+fn stop(pid: u32) {
+    signal(pid, Signal::STOP);
+    wait_until("all threads stand", || {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
+        let mut states =
+            tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("stat")));
+        states.all(|stat| {
+            stat.is_ok_and(|stat| {
+                stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+            })
+        })
+    });
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("not 0");
+    kill_process(pid, signal).expect("it runs");
+}
+
+#[test]
+fn frames_of_stopped_threads_are_possible_ones_or_marked() {
+    const STOPS: usize = 200;
+    let source = std::fs::read_to_string(script("busy.py")).expect("a script");
+    let calls = calls(&source);
+    for interpreter in interpreters("frames_of_stopped_threads_are_possible_ones_or_marked") {
+        let (program, mut python, tids) = busy(interpreter);
+        let (memory, mut frames, mut unchanged) = (LiveMemory(program.pid()), Vec::new(), 0);
+        for _ in 0..STOPS {
+            stop(program.pid());
+            for tid in &tids {
+                // A thread can be stopped in the middle of a call.
+                let look = python.look_at(&memory, *tid, &mut frames);
+                let texts = texts(&python, &frames);
+                if look == Ok(Some(PyLook::default())) {
+                    unchanged += 1;
+                    assert!(is_possible(&python, &frames, &calls), "{interpreter}: {texts:#?}");
+                }
+            }
+            signal(program.pid(), Signal::CONT);
+        }
+        // Two of three threads wait for the interpreter's lock at any time.
+        assert!(unchanged >= STOPS, "{interpreter}: {unchanged}");
+    }
+}
+
+#[test]
+fn busy_threads_are_read_or_refused() {
+    const LOOKS: usize = 3000;
+    for interpreter in interpreters("busy_threads_are_read_or_refused") {
+        let (program, mut python, tids) = busy(interpreter);
+        let (memory, mut frames) = (LiveMemory(program.pid()), Vec::new());
+        for tid in tids.iter().cycle().take(LOOKS) {
+            match python.look_at(&memory, *tid, &mut frames) {
+                Ok(look) => assert!(look.is_some(), "{interpreter}"),
+                Err(error) => {
+                    assert!(error.is_transient(), "{interpreter}: {error}");
+                    assert_eq!(frames, [], "{interpreter}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_forked_process_has_its_own_thread_number() {
+    for interpreter in interpreters("a_forked_process_has_its_own_thread_number") {
+        let mut program = Python::start(interpreter, &[&script("forks.py")]);
+        let child: u32 = program.line().parse().expect("a number");
+        let memory = LiveMemory(child);
+        let mut python = live::interpreter(child).expect("the interpreter is found");
+        let mut threads = Vec::new();
+        wait_until("the child waits", || {
+            threads.clear();
+            python.look(&memory, &mut threads).expect("a list of threads");
+            let texts = threads.first().map(|thread| texts(&python, &thread.frames));
+            texts.is_some_and(|texts| texts.last().is_some_and(|last| last.starts_with("wait\t")))
+        });
+        assert_eq!(threads.iter().map(|thread| thread.tid).collect::<Vec<_>>(), [child]);
     }
 }

@@ -1,5 +1,5 @@
-//! `co_linetable` of Python 3.10 (PEP 626): pairs of bytes, how many bytes of instructions a range has and
-//! how many lines further on it is, with a sign; -128 says that it has no line. Source:
+//! `co_linetable` of Python 3.10 (PEP 626): pairs of bytes, how many bytes of instructions a range
+//! has and how many lines further on it is, with a sign; -128 says that it has no line. Source:
 //! `Objects/lnotab_notes.txt`.
 
 use super::LineTable;

@@ -1,5 +1,5 @@
-//! `co_lnotab` of Python 3.8 and 3.9: pairs of bytes, how far the next line's instructions are and how
-//! many lines it is further on, with a sign. Source: `Objects/lnotab_notes.txt`.
+//! `co_lnotab` of Python 3.8 and 3.9: pairs of bytes, how far the next line's instructions are and
+//! how many lines it is further on, with a sign. Source: `Objects/lnotab_notes.txt`.
 
 use super::LineTable;
 

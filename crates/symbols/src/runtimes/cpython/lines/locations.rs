@@ -58,7 +58,8 @@ impl Kind {
     }
 }
 
-/// A number of 6 bits a byte, lowest first, each but the last with bit 6; its lowest bit is the sign.
+/// A number of 6 bits a byte, lowest first, each but the last with bit 6; its lowest bit is the
+/// sign.
 fn signed(bytes: &[u8]) -> i32 {
     let mut number = 0_u32;
     for (shift, byte) in (0..MOST_BYTES).map(|index| index * 6).zip(bytes) {
@@ -87,25 +88,21 @@ mod tests {
 
     #[test]
     fn each_kind_of_entry_counts() {
-        let bytes = [
-            0b1_0000_000,
-            0x12, // short, one unit, same line
-            0b1_1011_001,
-            1,
-            2,            // one line, two units: the next line
-            0b1_1111_000, // none
-            0b1_1110_010,
-            0b0010_1000,
-            1,
-            1,
-            1, // long, three units: 20 lines on
-            0b1_1101_000,
-            0b0000_0111, // no columns: 3 lines back
-            0b1_1100_000,
-            1,
-            2, // one line: two on
+        let entries: [&[u8]; 6] = [
+            // Short: one unit of the same line.
+            &[0b1000_0000, 0x12],
+            // One line on: two units.
+            &[0b1101_1001, 1, 2],
+            // No line: one unit.
+            &[0b1111_1000],
+            // Long: three units, 20 lines on.
+            &[0b1111_0010, 0b0010_1000, 1, 1, 1],
+            // Without columns: one unit, 3 lines back.
+            &[0b1110_1000, 0b0000_0111],
+            // Two lines on: one unit.
+            &[0b1110_0000, 1, 2],
         ];
-        let table = decode(&bytes, 10);
+        let table = decode(&entries.concat(), 10);
         let lines: Vec<_> = (0..20).step_by(2).map(|at| table.line(at)).collect();
         let expected =
             [10, 11, 11, 0, 31, 31, 31, 28, 30, 0].map(|line| (line > 0).then_some(line));

@@ -1,5 +1,5 @@
-//! Lines of a function's instructions. Each release has its own way to write them down; all become one
-//! table of ranges here.
+//! Lines of a function's instructions. Each release has its own way to write them down; all become
+//! one table of ranges here.
 
 mod linetable;
 mod lnotab;
@@ -10,8 +10,8 @@ use super::layout::LineStyle;
 /// The lines of one function: from an instruction on, up to the next entry, one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LineTable {
-    /// Byte offset of the first instruction, and its line; ordered by offset. No line: the compiler made
-    /// these instructions up.
+    /// Byte offset of the first instruction, and its line; ordered by offset. No line: the compiler
+    /// made these instructions up.
     starts: Vec<(u32, Option<u32>)>,
     /// Behind the last instruction of the table.
     end: u32,
@@ -35,6 +35,11 @@ impl LineTable {
         let after = self.starts.partition_point(|(start, _)| *start <= offset);
         let (_, line) = self.starts.get(after.checked_sub(1)?)?;
         *line
+    }
+
+    /// Bytes that the table takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.starts.len() * size_of::<(u32, Option<u32>)>()
     }
 
     /// Appends `length` bytes of instructions.
