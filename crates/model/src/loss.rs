@@ -67,6 +67,9 @@ labels! {
         RecorderKilled = "recorder-killed",
         /// A part of the file is damaged.
         FileDamaged = "file-damaged",
+        /// Damaged rows that other rows of the file point to: functions, modules, threads, processes. What
+        /// the other rows mean is unknown.
+        NamesDamaged = "names-damaged",
         /// The disk was full: recording ended early.
         DiskFull = "disk-full",
         /// Some threads could not be attached to.
@@ -104,9 +107,11 @@ impl LossKind {
     #[must_use]
     pub const fn severity(self) -> LossSeverity {
         match self {
-            Self::SwitchesLost | Self::RecorderKilled | Self::FileDamaged | Self::DiskFull => {
-                LossSeverity::Error
-            }
+            Self::SwitchesLost
+            | Self::RecorderKilled
+            | Self::FileDamaged
+            | Self::NamesDamaged
+            | Self::DiskFull => LossSeverity::Error,
             Self::KernelStacksMissing
             | Self::SamplesLost
             | Self::StacksMissing
@@ -147,7 +152,8 @@ impl LossKind {
             | Self::DetailLeftOut
             | Self::MetricGuessed
             | Self::ValuesNegative
-            | Self::FileDamaged => LossOrigin::Analysis,
+            | Self::FileDamaged
+            | Self::NamesDamaged => LossOrigin::Analysis,
             _ => LossOrigin::Recording,
         }
     }
@@ -193,7 +199,9 @@ impl LossKind {
             }
             Self::OldestDropped => "raise --max-mib",
             Self::RecorderKilled => "end the recording with Ctrl-C",
-            Self::FileDamaged => "copy the file again from the machine that recorded it",
+            Self::FileDamaged | Self::NamesDamaged => {
+                "copy the file again from the machine that recorded it"
+            }
             Self::DiskFull => {
                 "free space, write to another disk with -o, or limit the size with --max-mib"
             }

@@ -91,7 +91,7 @@ impl Armed {
 
 /// Losses that the file itself tells of; that its recorder has not finished it is no news here.
 fn is_the_files(kind: LossKind) -> bool {
-    matches!(kind, LossKind::OldestDropped | LossKind::FileDamaged)
+    matches!(kind, LossKind::OldestDropped | LossKind::FileDamaged | LossKind::NamesDamaged)
 }
 
 fn write_failed(recording: &Recording, error: &culprit_recording::Error) -> culprit_model::Loss {

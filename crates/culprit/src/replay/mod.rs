@@ -10,6 +10,7 @@
 //! `make corpus` records anew.
 
 mod casebook;
+mod damage;
 mod pack;
 mod programs;
 mod raw;

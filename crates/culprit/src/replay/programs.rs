@@ -19,7 +19,7 @@ use crate::output::percent;
 const NAMED: usize = 3;
 
 /// The packs that hold the programs' recordings.
-fn packs(group: Group) -> Files {
+pub(super) fn packs(group: Group) -> Files {
     let folder = std::fs::read_dir(pack::corpus()).expect("corpus/");
     let mut files = Files::new();
     for entry in folder {

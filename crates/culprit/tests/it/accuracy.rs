@@ -13,8 +13,8 @@ const HEAD: &str = "\
 <!-- Written by crates/culprit/tests/it/guilty.rs from what it measured; `CULPRIT_BLESS=1 make accuracy` writes it again. -->
 
 Small programs that are slow for one known reason each (`fixtures/guilty`) and healthy ones
-(`fixtures/healthy`) were built, recorded by the real recorder, and judged by all rules. What each of
-them must be told for stands in `fixtures/guilty/expected.toml`, which no rule reads.
+(`fixtures/healthy`) were built and recorded by the real recorder. All rules judged the recordings. The
+finding that each program must have is in `fixtures/guilty/expected.toml`, which no rule reads.
 
 ";
 
@@ -24,12 +24,13 @@ const UNSEEN_HEAD: &str = "\
 <!-- Written by crates/culprit/tests/it/guilty.rs from what it measured; `CULPRIT_BLESS=1 make accuracy` writes it again. -->
 
 Slow and healthy programs (`fixtures/unseen`) by people who had not read the rules, nor the programs of
-[accuracy.md](accuracy.md): as they would write a service, a tool or a batch job, with the usual flags of
-each language, many without frame pointers or debug information. `fixtures/unseen/expected.toml` says what
-must be told of each; for some several findings are as right. When such programs were first
-measured, 268 of 336 guilty ones (80 %) were told right, and 29 of 99 healthy ones were accused. Much of what was
-wrong about the rules then has been mended by mechanism, so these are no surprises any more; here are those of
-them that need nothing else to run.
+[accuracy.md](accuracy.md). They wrote them as they would write a service, a tool or a batch job, with the
+usual flags of each language. Many have no frame pointers and no debug information.
+`fixtures/unseen/expected.toml` lists the right findings of each.
+
+When such programs were first measured, the first finding was right for 268 of 336 guilty ones (80 %), and
+29 of 99 healthy ones were accused. Since then the rules have been corrected by mechanism, so these programs
+no longer surprise them. This page lists those that need nothing else to run.
 
 ";
 
@@ -48,8 +49,8 @@ guilty programs are judged wrong, or when a healthy program is accused.
 - *First* is the finding that costs the most. `run-queue` is left out, unless it is the expected one:
   a busy machine adds it to every program.
 - *Right* means the expected finding, pointing at the expected function where one is listed.
-- A program is measured again, three times at most, when the recording itself says that records were
-  lost, or when other programs took more than a tenth of the CPUs from it. The last measurement counts.
+- A program is measured again, three times at most, if the recording lost records, or if other programs
+  took more than a tenth of the CPUs from it. The last measurement counts.
 - *Accused* means a finding above low severity in a healthy program. Those that may have one: ";
 
 const LIMITS: &str = "

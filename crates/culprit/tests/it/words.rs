@@ -7,11 +7,7 @@ use culprit_testkit::words::faults_of_page;
 use crate::help::{SUBCOMMANDS, help};
 use crate::support::{Lab, stdout};
 
-/// Pages that tests write from tables of the code, and lists of measured programs.
-const WRITTEN: [&str; 6] =
-    ["accuracy.md", "accuracy-unseen.md", "causes.md", "findings.md", "format.md", "sql.md"];
-
-/// Pages that people write and read.
+/// Pages that people read.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let named = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
@@ -19,9 +15,7 @@ fn pages() -> Vec<PathBuf> {
     pages.extend(["casebook/README.md", "corpus/README.md"].map(|name| root.join(name)));
     let docs = std::fs::read_dir(root.join("docs")).expect("docs/");
     let docs = docs.map(|entry| entry.expect("an entry").path());
-    let name = |path: &PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let by_hand = |name: String| name.ends_with(".md") && !WRITTEN.contains(&name.as_str());
-    pages.extend(docs.filter(|path| name(path).is_some_and(by_hand)));
+    pages.extend(docs.filter(|path| path.extension().is_some_and(|end| end == "md")));
     pages
 }
 

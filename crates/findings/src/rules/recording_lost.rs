@@ -21,7 +21,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 hold, or whose meaning is uncertain.",
     not_reported: &[],
     why: "The recorder could not keep up, or was stopped early. Intervals that touch a hole are \
-          marked uncertain. Findings that rest on them have lower confidence.",
+          marked uncertain. Findings that rest on them have lower confidence. If the functions, \
+          modules or threads of a file are damaged, no other finding is listed.",
     fix: &[
         "Record fewer processes at once.",
         "Run the recorder as root: it then has larger rings and real-time priority.",
@@ -42,6 +43,7 @@ pub(crate) const KINDS: &[LossKind] = &[
     LossKind::OldestDropped,
     LossKind::RecorderKilled,
     LossKind::FileDamaged,
+    LossKind::NamesDamaged,
     LossKind::DiskFull,
     LossKind::ThreadsNotAttached,
     LossKind::AccountingDiffers,
@@ -60,8 +62,15 @@ impl Rule for RecordingLost {
             all.into_iter().partition(|l| l.kind == LossKind::AccountingDiffers);
         let records: u64 = lost.iter().map(|l| l.count).fold(0, u64::saturating_add);
         let noun = if records == 1 { "record" } else { "records" };
-        let title =
-            format!("the recording is incomplete: {records} {noun} lost, damaged or left out");
+        let title = match lost.iter().any(|l| l.kind == LossKind::NamesDamaged) {
+            true => {
+                "functions, modules or threads of the file are damaged: no other finding can be trusted"
+                    .to_owned()
+            }
+            false => {
+                format!("the recording is incomplete: {records} {noun} lost, damaged or left out")
+            }
+        };
         let intervals = &evidence.recording.intervals;
         let all: Nanos = intervals.iter().map(|i| i.duration).sum();
         let uncertain: Nanos = intervals.iter().filter(|i| i.uncertain).map(|i| i.duration).sum();

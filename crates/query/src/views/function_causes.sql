@@ -4,7 +4,7 @@
 -- name text: `module!function`; none where the stack was lost.
 -- cause text: Why the time passed.
 -- self bigint (ns): How long.
--- intervals bigint: Stretches of time.
+-- intervals bigint: Number of intervals.
 -- longest bigint (ns): The longest of them.
 SELECT
   i.recording,

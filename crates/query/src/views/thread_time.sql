@@ -1,4 +1,4 @@
--- A stretch of one thread's life with names: the table `intervals` as people read it.
+-- A part of one thread's life with names: the table `intervals` as people read it.
 --
 -- recording text: The recording.
 -- start bigint (ns since the recording's start): From when.

@@ -6,7 +6,7 @@
 -- total bigint (ns): Time in which it was on a stack.
 -- self_cpu bigint (ns): Of `self`, the time on a CPU.
 -- total_cpu bigint (ns): Of `total`, the time on a CPU.
--- intervals bigint: Stretches of time in which it was on a stack.
+-- intervals bigint: Intervals in which it was on a stack.
 WITH weights AS (
   SELECT
     recording,

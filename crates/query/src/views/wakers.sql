@@ -1,6 +1,6 @@
--- A wakeup with names: who made whom ready, and where the waker was. One row a wakeup:
--- where `wakeups` tells that the thread was about to be woken and then that it got onto a run queue,
--- and it did not run in between, that is the first of the two rows.
+-- A wakeup with names: who made whom ready, and where the waker was. One row a wakeup. `wakeups` may
+-- have two rows of one: the thread was about to be woken, and it entered a run queue. If it did not run
+-- in between, this view has the first of them.
 --
 -- recording text: The recording.
 -- time bigint (ns since the recording's start): When.

@@ -79,7 +79,7 @@ impl<'a> Loader<'a> {
             return Vec::new();
         }
         let rows = R::rows(self.load_columns(&table)).unwrap_or_else(|e| {
-            self.damaged(1, format!("cannot read the table `{}`: {e}", table.name));
+            self.damaged(table.name, format!("cannot read the table `{}`: {e}", table.name));
             Vec::new()
         });
         if let Some(count) = self.counts.last_mut() {
@@ -112,7 +112,7 @@ impl<'a> Loader<'a> {
     pub(crate) fn check(&mut self, table: &Table) {
         for piece in self.pieces(table.name) {
             if let Err(why) = self.archive.read_piece(&piece) {
-                self.damaged(1, format!("cannot read `{}`: {why}", piece.name()));
+                self.damaged(table.name, format!("cannot read `{}`: {why}", piece.name()));
             }
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Loader<'a> {
         let pieces = self.archive.pieces(table);
         let expected = !ADDED_SINCE.contains(&table);
         if pieces.is_empty() && self.archive.finished && expected {
-            self.damaged(1, format!("the table `{table}` is missing"));
+            self.damaged(table, format!("the table `{table}` is missing"));
         }
         pieces
     }
@@ -151,7 +151,7 @@ impl<'a> Loader<'a> {
             match read {
                 Ok(columns) => append(&mut all, columns),
                 Err(why) => {
-                    self.damaged(1, format!("cannot read `{}`: {why}", piece.name()));
+                    self.damaged(table.name, format!("cannot read `{}`: {why}", piece.name()));
                     // Handles into the parts behind it would name other rows.
                     if pointed_to {
                         break;
@@ -176,22 +176,31 @@ impl<'a> Loader<'a> {
     pub(crate) fn note(&mut self, table: &str, repairs: &Repairs) {
         if let Some(what) = repairs.describe() {
             let count = repairs.cleared + repairs.dropped;
-            let whole = self.losses.iter().all(|loss| loss.kind != LossKind::FileDamaged);
+            let damage = [LossKind::FileDamaged, LossKind::NamesDamaged];
+            let whole = self.losses.iter().all(|loss| !damage.contains(&loss.kind));
             let kind = if self.archive.unfinished() && whole {
                 LossKind::RecorderKilled
             } else {
-                LossKind::FileDamaged
+                damage_to(table)
             };
             self.lost(kind, count.max(1), format!("table `{table}`: {what}"));
         }
     }
 
-    fn damaged(&mut self, count: u64, detail: String) {
-        self.lost(LossKind::FileDamaged, count, detail);
+    fn damaged(&mut self, table: &str, detail: String) {
+        self.lost(damage_to(table), 1, detail);
     }
 
     fn lost(&mut self, kind: LossKind, count: u64, detail: String) {
         self.losses.push(Loss { kind, count, from: None, to: None, detail: Text::from(detail) });
+    }
+}
+
+/// What damage to a table is called.
+fn damage_to(table: &str) -> LossKind {
+    match is_pointed_to(table) {
+        Some(true) => LossKind::NamesDamaged,
+        _ => LossKind::FileDamaged,
     }
 }
 

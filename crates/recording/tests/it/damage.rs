@@ -17,7 +17,8 @@ fn finished(n: u32) -> Vec<u8> {
 }
 
 fn damaged(opened: &Opened) -> bool {
-    opened.recording.losses.iter().any(|loss| loss.kind == LossKind::FileDamaged)
+    let kinds = [LossKind::FileDamaged, LossKind::NamesDamaged];
+    opened.recording.losses.iter().any(|loss| kinds.contains(&loss.kind))
 }
 
 #[test]

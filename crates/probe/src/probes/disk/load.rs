@@ -200,7 +200,9 @@ mod tests {
         }
     }
 
-    /// Requests of 2 threads with 400 a second each, in 0.15 s: 120 are planned.
+    /// Requests of 2 threads with 400 a second each: 140 are planned in 0.175 s, with the times before
+    /// and after the measured one. A thread that is late makes those of the time before in the measured
+    /// time.
     fn at_a_rate(engine: Engine) -> u64 {
         told(Spec { engine, rate: Some(400), threads: 2, ..Spec::default() }).reads.count()
     }
@@ -209,7 +211,7 @@ mod tests {
     fn no_engine_makes_more_requests_than_are_planned() {
         for engine in Engine::ALL {
             let count = at_a_rate(engine);
-            assert!((1..=130).contains(&count), "{engine:?} {count}");
+            assert!((1..=140).contains(&count), "{engine:?} {count}");
         }
     }
 
