@@ -52,6 +52,11 @@ labels! {
         AddressesUnknown = "addresses-unknown",
         /// Addresses that generated code reused, so that a name may be wrong.
         NamesAmbiguous = "names-ambiguous",
+        /// Stacks whose interpreted functions are those that were read nearest in time: of code on the
+        /// CPU, and of waits that were over before they could be read.
+        InterpreterFramesGuessed = "interpreter-frames-guessed",
+        /// Stacks of interpreters whose functions were not read, or did not fit.
+        InterpreterFramesMissing = "interpreter-frames-missing",
         /// Wakers could not be recorded.
         WakersMissing = "wakers-missing",
         /// Kernel stacks could not be recorded: causes come from polling, or not at all.
@@ -124,13 +129,16 @@ impl LossKind {
             | Self::SymbolsMissing
             | Self::AddressesUnknown
             | Self::NamesAmbiguous
+            | Self::InterpreterFramesMissing
             | Self::MetricGuessed
             | Self::CountersMissing
             | Self::ProbesLate
             | Self::ProbesCost
             | Self::ActivitiesUnpaired
             | Self::AccountingDiffers => LossSeverity::Notice,
-            Self::RingsSmall | Self::DetailLeftOut => LossSeverity::Info,
+            Self::RingsSmall | Self::DetailLeftOut | Self::InterpreterFramesGuessed => {
+                LossSeverity::Info
+            }
         }
     }
 
@@ -178,6 +186,12 @@ impl LossKind {
             }
             Self::NamesAmbiguous => {
                 "use jitdump instead of a perf map: it says when each name was valid"
+            }
+            Self::InterpreterFramesGuessed => {
+                "single functions may be wrong; sums over many samples are right"
+            }
+            Self::InterpreterFramesMissing => {
+                "record longer: functions are read about a thousand times a second"
             }
             Self::WakersMissing => "run as root, or with CAP_PERFMON and a readable tracefs",
             Self::KernelStacksMissing => {

@@ -5,8 +5,8 @@ use crate::ids::{ActivityId, FrameId, ModuleId, ProcessId, StackId, ThreadId};
 use crate::meta::Meta;
 use crate::metric::Metric;
 use crate::tables::{
-    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping,
-    Mark, Module, Observation, Process, Sample, Stack, Switch, Thread, Wakeup,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, InterpreterStack, Interval,
+    Loss, Mapping, Mark, Module, Observation, Process, Sample, Stack, Switch, Thread, Wakeup,
 };
 
 /// One recording in memory. Rows are in the order that each table states.
@@ -42,6 +42,8 @@ pub struct Recording {
     pub counters: Vec<Counter>,
     /// Polled states.
     pub observations: Vec<Observation>,
+    /// What interpreters ran; empty once intervals are built.
+    pub interpreter_stacks: Vec<InterpreterStack>,
     /// What stacks cost, from another profiler's file.
     pub costs: Vec<Cost>,
     /// Units of work with a start and a stop.
@@ -55,7 +57,7 @@ pub struct Recording {
 }
 
 /// Every table of a recording, in the order of its file.
-pub const TABLES: [Table; 19] = [
+pub const TABLES: [Table; 20] = [
     Process::TABLE,
     Thread::TABLE,
     Module::TABLE,
@@ -70,6 +72,7 @@ pub const TABLES: [Table; 19] = [
     Mark::TABLE,
     Counter::TABLE,
     Observation::TABLE,
+    InterpreterStack::TABLE,
     Cost::TABLE,
     Activity::TABLE,
     ActivityWork::TABLE,

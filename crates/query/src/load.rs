@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use culprit_model::{
-    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping,
-    Mark, Module, Observation, Process, Recording, Row, Sample, Stack, Switch, Thread, Wakeup,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, InterpreterStack, Interval,
+    Loss, Mapping, Mark, Module, Observation, Process, Recording, Row, Sample, Stack, Switch,
+    Thread, Wakeup,
 };
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use datafusion::catalog::{MemTable, TableProvider};
@@ -151,6 +152,7 @@ fn convert(
         Mark: marks,
         Counter: counters,
         Observation: observations,
+        InterpreterStack: interpreter_stacks,
         Cost: costs,
         Activity: activities,
         ActivityWork: activity_work,

@@ -147,6 +147,7 @@ fn settle_order(recording: &mut Recording) {
     recording.switches.sort_by_key(|row| row.time);
     recording.samples.sort_by_key(|row| row.time);
     recording.wakeups.sort_by_key(|row| row.time);
+    recording.interpreter_stacks.sort_by_key(|row| row.time);
     recording.costs.sort_by_key(|row| (row.thread, row.time));
     recording.activity_edges.sort_by_key(|row| row.time);
 }
@@ -200,7 +201,8 @@ fn stack_cells(recording: &mut Recording) -> impl Iterator<Item = &mut Option<St
     let wakeups = recording.wakeups.iter_mut().map(|row| &mut row.waker_stack);
     let faults = recording.faults.iter_mut().map(|row| &mut row.stack);
     let costs = recording.costs.iter_mut().map(|row| &mut row.stack);
-    switches.chain(samples).chain(wakeups).chain(faults).chain(costs)
+    let interpreted = recording.interpreter_stacks.iter_mut().map(|row| &mut row.stack);
+    switches.chain(samples).chain(wakeups).chain(faults).chain(costs).chain(interpreted)
 }
 
 /// The kept nodes, parents still before children, and where each node went.

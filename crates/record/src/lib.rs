@@ -58,6 +58,7 @@ mod files;
 mod finish;
 mod handle;
 mod instants;
+mod interpreters;
 mod ladder;
 mod ledger;
 mod modules;

@@ -53,6 +53,8 @@ enum Key {
     Path(i32, Box<str>),
     /// `[kernel]`, `[vdso]`, kernel modules.
     Name(Box<str>),
+    /// A source file of interpreted functions.
+    Script(Box<str>),
     /// Generated code of a process.
     Generated(i32),
     /// Generated code of a part that the runtime names: a source file, an assembly.
@@ -141,6 +143,22 @@ impl Modules {
         let name = Text::from(name);
         let row =
             Module { name: name.clone(), path: name, build_id: None, symbols: true, lines: false };
+        self.push_as(key, row, None)
+    }
+
+    /// The module of a script's functions: its file.
+    pub(crate) fn script(&mut self, path: &str) -> ModuleId {
+        let key = Key::Script(path.into());
+        if let Some(known) = self.by_key.get(&key) {
+            return *known;
+        }
+        let row = Module {
+            name: path.rsplit('/').next().unwrap_or(path).into(),
+            path: path.into(),
+            build_id: None,
+            symbols: true,
+            lines: true,
+        };
         self.push_as(key, row, None)
     }
 

@@ -19,6 +19,7 @@ use culprit_place::{CounterReader, Pid};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
+use crate::interpreters::Interpreted;
 use crate::modules::kernel_pid;
 use crate::subjects::processes_with_threads;
 
@@ -56,6 +57,22 @@ pub(crate) enum Polled {
     },
     /// The recorded threads that live, where no event tells of births and deaths.
     Living(Vec<Task>),
+    /// What an interpreter runs on a thread.
+    Interpreted {
+        /// Which thread.
+        task: Task,
+        /// How long reading took, ns.
+        took: u64,
+        /// The outermost first.
+        frames: Arc<[Interpreted]>,
+    },
+    /// An interpreter that cannot be read.
+    Unread {
+        /// Its process.
+        pid: i32,
+        /// Why, in words.
+        why: String,
+    },
     /// What a thread is doing.
     Doing {
         /// Who.

@@ -8,10 +8,13 @@
 
 use std::sync::Arc;
 
-use culprit_model::{Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text};
+use culprit_model::{
+    Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
+};
 use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma, parse_generated_name};
 use rustc_hash::FxHashMap;
 
+use crate::interpreters::Interpreted;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
 use crate::space::{SpaceId, Spaces};
@@ -31,6 +34,8 @@ pub(crate) struct Resolver {
     nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
     texts: FxHashMap<Box<str>, Text>,
     unknown: Option<FrameId>,
+    /// What was read last of each thread's interpreter.
+    interpreted: FxHashMap<ThreadId, (Arc<[Interpreted]>, Option<StackId>)>,
     /// Rows that are alike but for what a dump may teach later, and what it taught.
     repairs: FxHashMap<StackId, StackId>,
 }
@@ -42,6 +47,10 @@ enum Spot {
     Module(ModuleId, u64),
     /// A kernel function that is known by name only.
     Named(Text),
+    /// A line of an interpreted function: name, file, line.
+    Interpreted(Text, Text, Option<u32>),
+    /// An interpreter's loop.
+    Loop(&'static str),
 }
 
 /// Where names come from.
@@ -88,6 +97,46 @@ impl Resolver {
             parent = Some(self.node(parent, frame));
         }
         parent
+    }
+
+    /// The stack of what an interpreter runs on a thread, the outermost first; none for nothing.
+    pub(crate) fn interpreted_stack(
+        &mut self,
+        thread: ThreadId,
+        frames: &Arc<[Interpreted]>,
+        modules: &mut Modules,
+    ) -> Option<StackId> {
+        if let Some((last, stack)) = self.interpreted.get(&thread)
+            && Arc::ptr_eq(last, frames)
+        {
+            return *stack;
+        }
+        let mut stack = None;
+        for frame in frames.iter() {
+            let frame = self.interpreted_frame(frame, modules);
+            stack = Some(self.node(stack, frame));
+        }
+        self.interpreted.insert(thread, (Arc::clone(frames), stack));
+        stack
+    }
+
+    fn interpreted_frame(&mut self, frame: &Interpreted, modules: &mut Modules) -> FrameId {
+        let (spot, named) = match frame {
+            Interpreted::Loop(name) => (Spot::Loop(name), Frame::new(None, *name, None)),
+            Interpreted::Function { name, file, line } => {
+                let (name, file) = (self.text(name), self.text(file));
+                let spot = Spot::Interpreted(name.clone(), file.clone(), *line);
+                let module = modules.script(&file);
+                let frame = Frame::new(Some(module), name, None);
+                (spot, Frame { file: Some(file), line: *line, ..frame })
+            }
+        };
+        if let Some([known]) = self.known.get(&spot).map(|frames| &**frames) {
+            return *known;
+        }
+        let id = self.push_frame(named);
+        self.known.insert(spot, Box::new([id]));
+        id
     }
 
     /// The kernel function at an address, without the suffixes that compilers add.

@@ -6,8 +6,8 @@
 //!          rings open, file begun                          rows read back, names settled
 //! ```
 //!
-//! Three threads: the reader empties rings, the poller reads /proc, the worker makes rows. They
-//! share nothing but channels, counters and flags.
+//! Four threads: the reader empties rings, the poller reads /proc, another one reads interpreters, the
+//! worker makes rows. They share nothing but channels, counters and flags.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
+use crate::interpreters::Interpreters;
 use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
@@ -123,6 +124,7 @@ pub struct Armed {
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
+    interpreters: JoinHandle<()>,
     worker: JoinHandle<Remains>,
     cpu_before: u64,
 }
@@ -191,6 +193,11 @@ impl Plan {
             out: crew.readings,
             stop: Arc::clone(&crew.stop_poller),
         };
+        let interpreters = Interpreters {
+            roster: Arc::clone(&crew.roster),
+            out: poller.out.clone(),
+            stop: Arc::clone(&crew.stop_poller),
+        };
         Ok(Armed {
             meta: Meta { recorder_memory_bytes: (rings + BUFFER_BYTES) as u64, ..meta },
             output: self.options.output.clone(),
@@ -202,6 +209,7 @@ impl Plan {
             stop_poller: crew.stop_poller,
             worker: spawn("culprit-rows", move || worker.run())?,
             poller: spawn("culprit-poll", move || poller.run())?,
+            interpreters: spawn("culprit-frames", move || interpreters.run())?,
             toll: self.found.probes.map(|(_, toll)| toll),
             prober,
             reader,
@@ -408,6 +416,8 @@ impl Armed {
         self.stop_poller.store(true, Ordering::Release);
         self.poller.thread().unpark();
         self.poller.join().map_err(panicked("read /proc"))?;
+        self.interpreters.thread().unpark();
+        self.interpreters.join().map_err(panicked("read interpreters"))?;
         if let Some((requests, prober)) = self.prober {
             // It may have panicked, which the join tells.
             let _ = requests.send(Request::Stop);

@@ -5,9 +5,9 @@
 //! file cut between two parts has no dangling handle. Bounded: a flush is due by time or by count.
 
 use culprit_model::{
-    ActivityEdge, Cost, Counter, Fault, FaultKind, Mapping, Mark, Observation, Process, Sample,
-    SampleKind, StackId, Switch, SwitchKind, Text, Thread, ThreadId, Time, WakeSource, Wakeup,
-    WakeupKind,
+    ActivityEdge, Cost, Counter, Fault, FaultKind, InterpreterStack, Mapping, Mark, Observation,
+    Process, Sample, SampleKind, StackId, Switch, SwitchKind, Text, Thread, ThreadId, Time,
+    WakeSource, Wakeup, WakeupKind,
 };
 use culprit_recording::{Error, SpoolWriter};
 
@@ -78,6 +78,7 @@ pub(crate) struct Rows {
     pub(crate) marks: Vec<Mark>,
     pub(crate) counters: Vec<Counter>,
     pub(crate) observations: Vec<Observation>,
+    pub(crate) interpreter_stacks: Vec<InterpreterStack>,
     pub(crate) costs: Costs,
     pub(crate) activity_edges: Vec<ActivityEdge>,
 }
@@ -146,6 +147,7 @@ impl Rows {
         spool.append_events(&std::mem::take(&mut self.activity_edges))?;
         spool.append_events(&std::mem::take(&mut self.marks))?;
         spool.append_events(&std::mem::take(&mut self.counters))?;
+        spool.append_events(&std::mem::take(&mut self.interpreter_stacks))?;
         spool.append_events(&std::mem::take(&mut self.observations))
     }
 }

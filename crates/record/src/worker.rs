@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 
-use culprit_model::{Counter, LossKind, Nanos, Observation, StackId};
+use culprit_model::{Counter, InterpreterStack, LossKind, Nanos, Observation, StackId};
 use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
 
@@ -371,6 +371,17 @@ impl Worker {
                     None => None,
                 };
                 rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
+            }
+            Polled::Interpreted { task, took, frames } => {
+                let Some(thread) = tracker.recorded(task.tid) else { return };
+                let stack =
+                    self.resolver.interpreted_stack(thread, frames, &mut self.handler.modules);
+                let took = Nanos(*took);
+                rows.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
+            }
+            Polled::Unread { pid, why } => {
+                let path = format!("process {pid}");
+                self.handler.ledger.once(LossKind::InterpreterFramesMissing, &path, why);
             }
             Polled::Living(tasks) => {
                 tracker.only(tasks, time, &mut self.handler.spaces);

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 1;
 
 /// Tables that files of this number may lack, because they were added since: then they are empty.
-pub(crate) const ADDED_SINCE: [&str; 4] =
-    ["costs", "activities", "activity_work", "activity_edges"];
+pub(crate) const ADDED_SINCE: [&str; 5] =
+    ["interpreter_stacks", "costs", "activities", "activity_work", "activity_edges"];
 
 /// The name of the entry.
 pub(crate) const META: &str = "meta.json";

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use culprit_model::{
-    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, Interval, Loss, Mapping,
-    Mark, Module, Observation, Process, Recording, Row, Sample, Stack, Switch, Thread, Wakeup,
+    Activity, ActivityEdge, ActivityWork, Cost, Counter, Fault, Frame, InterpreterStack, Interval,
+    Loss, Mapping, Mark, Module, Observation, Process, Recording, Row, Sample, Stack, Switch,
+    Thread, Wakeup,
 };
 use tempfile::NamedTempFile;
 
@@ -131,6 +132,7 @@ impl Archive<'_> {
             marks,
             counters,
             observations,
+            interpreter_stacks,
             costs,
             activities,
             activity_work,
@@ -152,6 +154,7 @@ impl Archive<'_> {
         self.table::<Mark>(marks)?;
         self.table::<Counter>(counters)?;
         self.table::<Observation>(observations)?;
+        self.table::<InterpreterStack>(interpreter_stacks)?;
         self.table::<Cost>(costs)?;
         self.table::<Activity>(activities)?;
         self.table::<ActivityWork>(activity_work)?;

@@ -25,6 +25,7 @@ mod error;
 mod image;
 mod jit;
 mod kernel;
+pub mod runtimes;
 mod unwind;
 mod vdso;
 

@@ -31,6 +31,7 @@ mod pages;
 mod perfview;
 mod phases;
 mod probes;
+mod python;
 mod readme;
 mod requests;
 mod runtimes;

@@ -100,6 +100,7 @@ impl Kept {
         recording.samples.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.faults.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.observations.retain_mut(|row| self.move_thread(&mut row.thread));
+        recording.interpreter_stacks.retain_mut(|row| self.move_thread(&mut row.thread));
         recording.activity_edges.retain_mut(|row| self.move_thread(&mut row.thread));
         activities::renumber(recording, |id| self.thread(id));
         recording.costs.retain_mut(|row| match row.thread {
@@ -147,6 +148,7 @@ fn stack_cells(recording: &mut Recording) -> impl Iterator<Item = &mut Option<St
     let intervals =
         recording.intervals.iter_mut().flat_map(|row| [&mut row.stack, &mut row.waker_stack]);
     let costs = recording.costs.iter_mut().map(|row| &mut row.stack);
-    let samples = samples.chain(costs);
+    let interpreted = recording.interpreter_stacks.iter_mut().map(|row| &mut row.stack);
+    let samples = samples.chain(costs).chain(interpreted);
     switches.chain(samples).chain(wakeups).chain(faults).chain(intervals)
 }

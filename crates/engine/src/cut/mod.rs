@@ -149,6 +149,7 @@ fn events(recording: &mut Recording, window: Window) {
     recording.wakeups.retain_mut(|row| keep(&mut row.time));
     recording.faults.retain_mut(|row| keep(&mut row.time));
     recording.observations.retain_mut(|row| keep(&mut row.time));
+    recording.interpreter_stacks.retain_mut(|row| keep(&mut row.time));
     recording.costs.retain_mut(|row| keep(&mut row.time));
     recording.activity_edges.retain_mut(|row| keep(&mut row.time));
 }

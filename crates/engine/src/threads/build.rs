@@ -3,6 +3,7 @@
 use culprit_model::{Interval, LossKind, Recording, Switch, SwitchKind, ThreadId, Time};
 
 use super::evidence::Evidence;
+use super::interpreters;
 use super::quota::Quota;
 use super::reconcile::reconcile;
 use super::timeline::Timeline;
@@ -55,6 +56,7 @@ pub fn build(recording: &mut Recording) -> Accounting {
         recording.switches.sort_by_key(|row| row.time);
         recording.samples.sort_by_key(|row| row.time);
         recording.wakeups.sort_by_key(|row| row.time);
+        interpreters::merge(recording);
         let causes = Causes::of(recording);
         end_the_dead(recording, &causes);
         recording.intervals = intervals(recording, &causes);

@@ -14,6 +14,7 @@
 
 mod build;
 mod evidence;
+mod interpreters;
 mod polled;
 mod quota;
 mod reconcile;

@@ -6,6 +6,7 @@
 
 mod machine;
 mod maps;
+mod memory;
 mod root;
 mod stat;
 mod tree;
@@ -22,6 +23,7 @@ use crate::error::{Error, Result};
 
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
+pub use memory::memory;
 pub use root::{born_in, folder_in_root, open_in_root, remove_from, root_of};
 pub(crate) use root::{can_write_tmp, is_tmp_open};
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use culprit_model::{
-    ActivityEdge, CostColumns, Counter, IntervalColumns, Loss, LossKind, Mapping, Mark, Meta,
-    Nanos, Observation, Recording, Row as _, Sample, Switch, Text, Time, Wakeup,
+    ActivityEdge, CostColumns, Counter, InterpreterStack, IntervalColumns, Loss, LossKind, Mapping,
+    Mark, Meta, Nanos, Observation, Recording, Row as _, Sample, Switch, Text, Time, Wakeup,
 };
 
 use crate::disk::{SCHEMA, parse_head, parse_meta};
@@ -118,6 +118,7 @@ fn columns_of(archive: &Archive) -> Option<(Recording, (IntervalColumns, CostCol
         Mark::TABLE,
         Counter::TABLE,
         Observation::TABLE,
+        InterpreterStack::TABLE,
         ActivityEdge::TABLE,
     ] {
         loader.check(&table);
@@ -253,6 +254,7 @@ fn load_tables(loader: &mut Loader<'_>) -> Recording {
         marks: loader.load(),
         counters: loader.load(),
         observations: loader.load(),
+        interpreter_stacks: loader.load(),
         costs: loader.load(),
         activities: loader.load(),
         activity_work: loader.load(),

@@ -267,6 +267,20 @@ fn plt_table(elf: &Elf, source: &Source) -> Result<SymbolTable, Error> {
     Ok(SymbolTable::build(plt::stubs(elf, source, &symbols, &strings)?))
 }
 
+/// Address of the first variable of each name in the tables of the linker and of the dynamic linker, in the order of
+/// the names. Damaged tables are as good as none.
+pub(crate) fn find_data(elf: &Elf, source: &Source, names: &[&str]) -> Vec<Option<u64>> {
+    let mut found = vec![None; names.len()];
+    for kind in [object::elf::SHT_DYNSYM.0, object::elf::SHT_SYMTAB.0] {
+        let (symbols, strings) = table_of(elf, source, kind).unwrap_or_default();
+        let here = symtab::variables(elf, &symbols, &strings, names);
+        for (place, symbol) in found.iter_mut().zip(here) {
+            *place = place.or(symbol);
+        }
+    }
+    found
+}
+
 /// Symbols and their strings of the first section of a kind.
 fn table_of(elf: &Elf, source: &Source, kind: u32) -> Result<(Vec<u8>, Vec<u8>), Error> {
     let Some(section) =

@@ -228,6 +228,30 @@ where
     table::<S>(symbols).iter().filter_map(function).collect()
 }
 
+/// Address of the first defined variable of each name, in the order of the names.
+pub(crate) fn variables(
+    elf: &Elf,
+    symbols: &[u8],
+    strings: &[u8],
+    names: &[&str],
+) -> Vec<Option<u64>> {
+    let mut found = vec![None; names.len()];
+    // Only files of 64 bits are asked for.
+    for symbol in table::<Sym64<Endianness>>(symbols) {
+        let defined = symbol.st_shndx(elf.endian) != elf::SHN_UNDEF;
+        if !defined || symbol.st_type() != elf::STT_OBJECT {
+            continue;
+        }
+        let (name, _) = without_version(string_at(strings, symbol.st_name(elf.endian)));
+        for (place, wanted) in found.iter_mut().zip(names) {
+            if place.is_none() && name == wanted.as_bytes() {
+                *place = Some(symbol.st_value(elf.endian));
+            }
+        }
+    }
+    found
+}
+
 /// The section that a defined symbol stands in.
 fn holder(elf: &Elf, index: elf::SymbolSection, start: u64) -> Option<&Section> {
     if index == elf::SHN_UNDEF || index == elf::SHN_ABS || index == elf::SHN_COMMON {

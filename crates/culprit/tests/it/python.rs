@@ -1,0 +1,130 @@
+//! Python programs by their own functions, with nothing asked of the user.
+
+use culprit_model::{Cause, Recording};
+
+use crate::support::{Lab, program, skip, stderr, stdout};
+
+/// Each kind of time three calls deep; a comment names the line that it passes in.
+const SCRIPT: &str = r#"
+import os, socket, subprocess, sys, threading, time
+
+LONG = 0.5
+
+def spin():
+    end = time.process_time() + LONG
+    while time.process_time() < end:  # cpu.user
+        pass
+
+def compute():
+    spin()
+
+def pause():
+    time.sleep(LONG)  # blocked.sleep
+
+def rest():
+    pause()
+
+class Client:
+    def receive(self, end):
+        return end.recv(1)  # blocked.ipc
+
+def ask():
+    here, there = socket.socketpair()
+    threading.Timer(LONG, there.send, [b"x"]).start()
+    Client().receive(here)
+
+def read_pipe(descriptor):
+    return [os.read(descriptor, 1) for _ in range(1)]  # blocked.pipe
+
+def drain():
+    here, there = os.pipe()
+    threading.Timer(LONG, os.write, [there, b"x"]).start()
+    read_pipe(here)
+
+def enter(lock):
+    lock.acquire()  # blocked.lock
+
+def contend():
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Timer(LONG, lock.release).start()
+    enter(lock)
+
+def run_child():
+    os.waitpid(subprocess.Popen(["sleep", str(LONG)]).pid, 0)  # blocked.child
+
+def delegate():
+    run_child()
+
+def main():
+    for part in (compute, rest, ask, drain, contend, delegate):
+        part()
+
+main()
+"#;
+
+/// What the program does: why its time passes, and the functions, the outermost first.
+const PARTS: [(Cause, &[&str]); 6] = [
+    (Cause::CpuUser, &["<module>", "main", "compute", "spin"]),
+    (Cause::Sleep, &["<module>", "main", "rest", "pause"]),
+    (Cause::Ipc, &["<module>", "main", "ask", "Client.receive"]),
+    (Cause::Pipe, &["<module>", "main", "drain", "read_pipe"]),
+    (Cause::Lock, &["<module>", "main", "contend", "enter"]),
+    (Cause::Child, &["<module>", "main", "delegate", "run_child"]),
+];
+
+/// The interpreters to try: the one of the path, and the system's.
+fn interpreters() -> Vec<String> {
+    let of_path = program("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    let of_path = of_path.ok().filter(|output| output.status.success());
+    let of_path = of_path.map(|output| stdout(&output).trim().to_owned());
+    let system =
+        Some("/usr/bin/python3".to_owned()).filter(|path| std::fs::exists(path).is_ok_and(|is| is));
+    let mut all: Vec<String> = of_path.into_iter().chain(system).collect();
+    all.dedup();
+    all
+}
+
+/// Whether time of a cause passes in these functions, at the script's line that names the cause.
+fn passes(recording: &Recording, cause: Cause, functions: &[&str], script: &str) -> bool {
+    let mark = format!("# {cause}");
+    let line = SCRIPT.lines().position(|line| line.ends_with(&mark)).expect("a marked line") + 1;
+    let here = |row: &culprit_model::Interval| {
+        let frames = row.stack.into_iter().flat_map(|stack| recording.stack(stack));
+        let frames: Vec<_> = frames.map(|frame| recording.frame(frame)).collect();
+        let own =
+            frames.iter().rev().filter(|f| f.file.as_ref().is_some_and(|f| f.as_str() == script));
+        let own: Vec<_> = own.collect();
+        let last = own.last().is_some_and(|f| f.line.is_some_and(|found| found as usize == line));
+        // A comprehension is a function of its own before Python 3.12.
+        let names: Vec<&str> = own.iter().map(|frame| frame.function.as_str()).collect();
+        let names: Vec<&str> =
+            names.into_iter().filter(|name| !name.ends_with("<listcomp>")).collect();
+        let bare = |name: &&str| name.rsplit('.').next().map(str::to_owned);
+        let same = names.iter().map(bare).eq(functions.iter().map(bare));
+        last && same
+    };
+    recording.intervals.iter().any(|row| row.cause == cause && here(row))
+}
+
+#[test]
+fn waits_and_work_of_python_are_in_its_own_functions() {
+    let interpreters = interpreters();
+    if interpreters.is_empty() {
+        return skip("waits_and_work_of_python_are_in_its_own_functions", "python3");
+    }
+    let lab = Lab::new();
+    std::fs::write(lab.path("app.py"), SCRIPT).unwrap();
+    let script = lab.path("app.py").to_string_lossy().into_owned();
+    for (at, python) in interpreters.iter().enumerate() {
+        let name = format!("{at}.culprit");
+        let output = lab.record(&name, &[python, &script]);
+        let recording = culprit_recording::open(lab.path(&name)).unwrap().recording;
+        for (cause, functions) in PARTS {
+            let found = passes(&recording, cause, functions, &script);
+            assert!(found, "{python}: {cause} in {functions:?}\n{}", stderr(&output));
+        }
+        let tree = lab.culprit().args(["tree", &name, "--inc", "app.py!pause"]).output().unwrap();
+        assert!(stdout(&tree).contains("app.py!rest"), "{}", stdout(&tree));
+    }
+}

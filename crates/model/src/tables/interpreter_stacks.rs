@@ -1,0 +1,28 @@
+//! What interpreters run, read from their processes' memory.
+
+use crate::column::table;
+use crate::ids::{StackId, ThreadId};
+use crate::time::{Nanos, Time};
+
+table! {
+    /// Functions that an interpreter ran on a thread, read from the memory of its process. Ordered by
+    /// time. Empty once intervals are built: the functions are in the stacks then.
+    ///
+    /// A frame without a source file is the interpreter's own loop. It stands for each frame of that
+    /// name in the native stack. The functions up to the next such frame are run by it.
+    ///
+    /// ```text
+    /// native stack   main < run < loop < call < loop < sleep
+    /// read           loop < app.py!main < app.py!work < loop < app.py!pause
+    /// ```
+    InterpreterStack in "interpreter_stacks" {
+        /// When reading began.
+        time: Time,
+        /// How long it took.
+        took: Nanos,
+        /// Which thread.
+        thread: ThreadId,
+        /// The frames; none while the thread ran nothing interpreted.
+        stack: Option<StackId>,
+    }
+}
