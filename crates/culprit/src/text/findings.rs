@@ -3,7 +3,7 @@
 use culprit_findings::RuleDoc;
 use culprit_model::{Finding, Nanos, Text, Where};
 
-use crate::output::{Output, clean, evidence_value, number, percent, wrap};
+use crate::output::{Output, clean, evidence_value, measured, percent, wrap};
 
 /// Facts of a finding that a list shows; the JSON and the page have all.
 const MOST_FACTS: usize = 6;
@@ -131,7 +131,6 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         ("Not reported", doc.not_reported),
         ("Why it costs time", &[doc.why]),
         ("What to do", doc.fix),
-        ("How to check", &[doc.check]),
     ] {
         if !items.is_empty() {
             text.push_str(&format!("\n{}\n", paint.strong(name)));
@@ -141,21 +140,55 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
             text.push_str(&wrap(&format!("{bullet}{item}"), output.width(), "  "));
         }
     }
-    if !doc.thresholds.is_empty() {
-        text.push_str(&format!("\n{}\n", paint.strong("Thresholds")));
-    }
-    for threshold in doc.thresholds {
-        let line = format!(
-            "{}: {} {}. {} Source: {}",
-            threshold.what,
-            number(threshold.value),
-            threshold.unit,
-            threshold.reason,
-            threshold.source
-        );
+    text.push_str(&format!("\n{}\n", paint.strong("How to check")));
+    for line in check_lines(doc.check) {
         text.push_str(&wrap(&line, output.width(), "  "));
     }
+    if !doc.thresholds.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.strong("Thresholds")));
+        text.push_str(&wrap(THRESHOLDS, output.width(), "  "));
+    }
+    for threshold in doc.thresholds {
+        let value = measured(threshold.value, threshold.unit);
+        let mut line = format!("- {}: {value}. {}", threshold.what, threshold.reason);
+        if threshold.source != BY_DEFINITION {
+            line.push_str(&format!(" Source: {}", threshold.source));
+        }
+        text.push_str(&wrap(&line, output.width(), "  "));
+    }
+    let used: Vec<&str> =
+        WORDS.iter().filter(|(word, _)| text.contains(word)).map(|(_, meaning)| *meaning).collect();
+    if !used.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.strong("Words")));
+    }
+    for meaning in used {
+        text.push_str(&wrap(meaning, output.width(), "  "));
+    }
     text
+}
+
+/// What stands above the thresholds of a finding.
+const THRESHOLDS: &str = "These values decide whether Culprit lists the finding, and how severe it is. \
+                          \"At half\" and \"at double\" say what half or twice the value would change.";
+/// The source of a threshold that nothing else gives.
+const BY_DEFINITION: &str = "definition";
+/// Words of findings' pages that need a line, and the line.
+const WORDS: [(&str, &str); 2] = [
+    (
+        "critical path",
+        "The critical path is the chain of work and waits that determines when the run ends.",
+    ),
+    ("`info`", "`info` is the lowest severity: a fact, and no problem by itself."),
+];
+
+/// How to check a fix: the command, and what must then hold.
+fn check_lines(check: &str) -> Vec<String> {
+    let Some((command, then)) = check.split_once("; ") else { return vec![check.to_owned()] };
+    let mut lines = vec![command.to_owned(), format!("Then {then}.")];
+    if command.contains("record") && command.contains("-- CMD") {
+        lines.push("For a running service, use `--pid N` instead of `-- CMD`.".to_owned());
+    }
+    lines
 }
 
 #[cfg(test)]
