@@ -141,7 +141,7 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         }
     }
     text.push_str(&format!("\n{}\n", paint.strong("How to check")));
-    for line in check_lines(doc.check) {
+    for line in check_lines(doc) {
         text.push_str(&wrap(&line, output.width(), "  "));
     }
     if !doc.thresholds.is_empty() {
@@ -157,7 +157,7 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         text.push_str(&wrap(&line, output.width(), "  "));
     }
     let used: Vec<&str> =
-        WORDS.iter().filter(|(word, _)| text.contains(word)).map(|(_, meaning)| *meaning).collect();
+        WORDS.iter().filter(|(word, _)| says(doc, word)).map(|(_, meaning)| *meaning).collect();
     if !used.is_empty() {
         text.push_str(&format!("\n{}\n", paint.strong("Words")));
     }
@@ -178,15 +178,32 @@ const WORDS: [(&str, &str); 2] = [
         "critical path",
         "The critical path is the chain of work and waits that determines when the run ends.",
     ),
-    ("`info`", "`info` is the lowest severity: a fact, and no problem by itself."),
+    (
+        "`info`",
+        "`info` is the lowest severity: the finding costs less than 5 %, may be intended, or is only a fact.",
+    ),
 ];
 
+/// Whether a word is on a finding's page.
+fn says(doc: &RuleDoc, word: &str) -> bool {
+    let lists = doc.not_reported.iter().chain(doc.fix);
+    let thresholds = doc.thresholds.iter().flat_map(|t| [&t.what, &t.reason]);
+    let texts = [&doc.claim, &doc.signature, &doc.why, &doc.check];
+    texts.into_iter().chain(lists).chain(thresholds).any(|text| text.contains(word))
+}
+
 /// How to check a fix: the command, and what must then hold.
-fn check_lines(check: &str) -> Vec<String> {
-    let Some((command, then)) = check.split_once("; ") else { return vec![check.to_owned()] };
+fn check_lines(doc: &RuleDoc) -> Vec<String> {
+    let Some((command, then)) = doc.check.split_once("; ") else {
+        return vec![doc.check.to_owned()];
+    };
     let mut lines = vec![command.to_owned(), format!("Then {then}.")];
-    if command.contains("record") && command.contains("-- CMD") {
-        lines.push("For a running service, use `--pid N` instead of `-- CMD`.".to_owned());
+    let of_services = !doc.not_reported.iter().any(|case| case.starts_with("services"));
+    if of_services && command.contains("record") && command.contains("-- CMD") {
+        lines.push(
+            "For a running service, use `--pid N` or `--container NAME` instead of `-- CMD`."
+                .to_owned(),
+        );
     }
     lines
 }
@@ -211,6 +228,25 @@ mod tests {
             "< program!main",
         ];
         assert_eq!(super::stack(&at), expected);
+    }
+
+    #[test]
+    fn a_page_has_its_command_apart_and_explains_its_words() {
+        let catalogue = culprit_findings::catalogue();
+        let page = |id| {
+            let doc = catalogue.iter().find(|doc| doc.id == id).expect(id);
+            finding_page(doc, &Output::unread(false))
+        };
+        let quota = page("cpu-quota-throttling");
+        assert!(
+            quota.contains("  culprit record -o fixed.culprit -- CMD\n  Then the cost"),
+            "{quota}"
+        );
+        assert!(quota.contains("--pid N"), "{quota}");
+        assert!(quota.contains("\nWords\n  The critical path is"), "{quota}");
+        let single = page("single-thread-limit");
+        assert!(!single.contains("--pid N"), "services are not judged: {single}");
+        assert!(single.contains(": 80 %. "), "{single}");
     }
 
     #[test]

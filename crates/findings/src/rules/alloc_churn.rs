@@ -26,11 +26,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 allocators of Rust, Go and CPython.",
     not_reported: &[],
     why: "Allocating and freeing one block costs 20 to 100 ns. It costs more when threads compete for \
-          one heap, or when blocks go back to the kernel. New blocks are not yet in the CPU cache, so \
-          the first access to each is slow.",
+          one heap, or when blocks go back to the kernel. Large new blocks are not yet in the CPU \
+          cache.",
     fix: &[
-        "Find the callers: `culprit record --alloc -o a.culprit -- CMD`, then `culprit top --metric \
-         alloc-bytes a.culprit`.",
+        "Find the callers, as root: record with `--alloc`, then `culprit top --metric allocs` lists the \
+         functions that allocate most often.",
         "Reuse buffers and objects instead of allocating new ones.",
         "Keep short-lived values in local variables, not on the heap.",
         "Allocate many objects at once from one large block: an arena or a pool.",
@@ -43,7 +43,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of CPU time on the critical path",
             value: MIN_SHARE,
             unit: "share",
-            reason: "Programs spend less than 8 % of their CPU time in the allocator; twice that is \
+            reason: "Across a fleet, the allocator takes less than 8 % of the CPU time; twice that is \
                      churn. At half, ordinary object-oriented programs would be reported; at \
                      double, a program at 25 % would be missed. Interpreters allocate for every \
                      value, so their threshold is higher.",

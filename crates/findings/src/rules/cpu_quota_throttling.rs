@@ -15,8 +15,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "cpu-quota-throttling",
     group: Group::Container,
     specificity: Specificity::Mechanism,
-    claim: "The container's CPU limit (its cgroup quota) is used up, so threads that could run must \
-            wait.",
+    claim: "The CPU limit of the container or service (its cgroup quota) is used up, so threads that \
+            could run must wait.",
     signature: "Threads on the critical path are ready, but the quota stops them. The cgroup's \
                 counters say in how many periods this happened. `culprit bench quota` runs a known \
                 amount of work and reads these counters before and after it.",
@@ -25,12 +25,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           4 busy threads it is used up after 25 ms, and all wait for 75 ms. Latency therefore grows in \
           steps of a period, even when the average use is below the limit.",
     fix: &[
-        "Raise or remove the quota (`--cpus`, `resources.limits.cpu`).",
-        "Run at most as many threads as the quota has CPUs. Go: `GOMAXPROCS=2`; Java: \
-         `-XX:ActiveProcessorCount=2`; else the number of workers.",
-        "Allow bursts: write microseconds of CPU time to `cpu.max.burst` in the cgroup's folder.",
+        "Raise or remove the quota (`--cpus`, `resources.limits.cpu`, `CPUQuota=`).",
+        "Run at most as many threads as the quota has CPUs. For 2 CPUs, in Go \
+         `GOMAXPROCS=2`, in Java `-XX:ActiveProcessorCount=2`, else the number of workers.",
+        "Allow bursts: write microseconds of CPU time, at most the quota, to `cpu.max.burst` in the \
+         cgroup's folder.",
     ],
-    check: "culprit record -o fixed.culprit -d 30 --container NAME; the cost of `cpu-quota-throttling` in \
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `cpu-quota-throttling` in \
             `culprit findings fixed.culprit` must be smaller than before",
     thresholds: &[Threshold {
         what: "share of throttled periods, if the cgroup's counters could be read",

@@ -43,9 +43,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             works.",
     signature: "A wait on the critical path ended by a timer, and no recorded thread worked during \
                 most of it. The finding names the function that pauses. Culprit cannot tell a wanted \
-                pause from an unwanted one. Four cases are listed only as `info`: an idle service, a \
-                server that waits for requests, a thread that sets the pace for others, and pauses \
-                on a schedule.",
+                pause from an unwanted one. These cases are listed only as `info`: an idle service, a \
+                server that waits for requests, a thread that sets the pace for others, pauses on \
+                a schedule, and a program that hardly does anything but pause.",
     not_reported: &[
         "rounds of a polling loop (reported as `poll-sleep-loop`)",
         "pauses inside a process while a client waits for its answer (reported as `network-wait`)",

@@ -26,7 +26,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "Most of a process's resident memory is file cache that the kernel can take back. It is not \
             a leak.",
     signature: "At least two thirds of a process's resident memory are pages of files (`RssFile` \
-                in `/proc/PID/status`). The rest is private memory (`RssAnon`) or shared \
+                in `/proc/PID/status`). The rest is private memory (`RssAnon`, plus swap) or shared \
                 memory. Culprit reads this several times and uses the reading with the most file \
                 pages.",
     not_reported: &[],
@@ -42,8 +42,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "To reduce resident memory, read with `pread`, or release unchanged pages of files with \
          `madvise(MADV_DONTNEED)`. Never use it on private memory: it discards the data.",
     ],
-    check: "culprit record -o longer.culprit -- CMD; during a longer run, private memory in `culprit \
-            findings longer.culprit --all` must stay level",
+    check: "culprit record -o fixed.culprit -- CMD; during a longer run, private memory in `culprit \
+            findings fixed.culprit --all` must stay level",
     thresholds: &[
         Threshold {
             what: "resident pages of files",

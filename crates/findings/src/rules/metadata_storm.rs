@@ -16,8 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "metadata-storm",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "The program spends its time on creating, renaming, removing and chmod of files, not on \
-            reading or writing their data.",
+    claim: "The program spends much time on creating, renaming, removing and chmod of files.",
     signature: "CPU time and waits on the critical path inside the kernel's create, mkdir, rename, \
                 link, unlink, rmdir, truncate, chmod and chown. The finding names the function \
                 that calls. Culprit measures the time of these calls, not their number.",
@@ -30,7 +29,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           file systems, and while the journal is full.",
     fix: &[
         "Keep many small items in one file: a database, an archive, or a log with an index.",
-        "Keep temporary files on a tmpfs: `TMPDIR=/dev/shm`, or `docker run --tmpfs /tmp`.",
+        "Keep temporary files on a tmpfs: `docker run --tmpfs /tmp`, or `TMPDIR=/dev/shm` (64 MB in a \
+         container).",
         "Write under another name and rename only files that a reader could find half-written.",
         "Rename a folder away first, and delete it in the background.",
         "Set the mode when a file is created (`open`, umask) instead of by a later chmod.",

@@ -31,8 +31,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "faults while the kernel is short of memory (`memory-limit-reclaim`)",
     ],
     why: "The kernel provides memory on first touch, 4 KiB at a time. Entering the kernel and \
-          finding, clearing or copying a page takes 0.5 to 1.7 us. You pay again each time memory is \
-          freed and allocated. After a fork you pay for each page that you change.",
+          finding, clearing or copying a page takes 0.5 to 1.7 us. You pay again if the allocator \
+          gives freed memory back to the kernel. After a fork you pay for each page that you change.",
     fix: &[
         "Keep buffers and reuse them instead of freeing them.",
         "Let the allocator keep freed memory. glibc: set `MALLOC_TRIM_THRESHOLD_=268435456` \

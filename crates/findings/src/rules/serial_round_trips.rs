@@ -29,14 +29,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A thread sends many small requests, each after the answer to the last one. The way to the \
             other side and back takes the time.",
     signature: "A thread on the critical path waits many times, for a short time each, for data \
-                from a socket. The finding names the function and the other side: a database, a \
-                cache, a server. The cost is the way through the network, waiting for a CPU, and \
+                from a socket. The finding names the thread and the function. The cost is the way through the network, waiting for a CPU, and \
                 time in which the other side is idle. Two cases are listed only as `info`: other \
                 threads work meanwhile, or the server is recorded too and waits for these requests. \
                 Then the client may only generate load.",
     not_reported: &[
         "requests whose answer has already arrived: the thread does not wait",
-        "time in which the other side computes its answer",
+        "time in which the other side computes its answer, if it is recorded too",
         "waits of more than 2 ms on average: see `network-wait`",
     ],
     why: "Each round trip costs two passes through the network stack and two context switches, \
@@ -57,8 +56,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "waits for the other side",
             value: MIN_TRIPS as f64,
             unit: "count",
-            reason: "200 round trips on one machine take about 6 ms. Below 200, the saving is too \
-                     small.",
+            reason: "200 round trips on one machine take about 6 ms. Fewer save little \
+                     there.",
             source: "ping_pong.c: 32 us a round trip, Linux 6.18",
         },
         Threshold {
@@ -70,7 +69,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
-            what: "share of the waiting time in which a second recorded thread works, above which \
+            what: "share of the round trips' time in which a second recorded thread works, above which \
                    the finding is `info`",
             value: MAX_BESIDE,
             unit: "share",

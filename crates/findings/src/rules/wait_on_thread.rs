@@ -34,8 +34,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             works.",
     signature: "A on the critical path waits on a condition variable, a join, a semaphore or an event, \
                 or for a message from another thread. B ended the wait. Meanwhile mostly only B \
-                worked. The finding names both threads, the function that waits, and what B did \
-                (`meanwhile`).",
+                worked. The finding names A, its function, what B did (`meanwhile`), and B if the \
+                recording shows who ended the wait.",
     not_reported: &[
         "waits for a group of threads that work in parallel for most of the wait",
         "a timed sleep: it ends by itself",
