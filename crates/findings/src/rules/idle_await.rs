@@ -53,7 +53,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     why: "A fixed pause lasts as long as the code says, even if what it waits for finished long ago.",
     fix: &[
         "Wait for the real event instead: data, a signal, the end of a process.",
-        "Shorten the pause.",
+        "If there is no such event, shorten the pause.",
         "Let the first pause before another try be short, and double it each time.",
         "Leave the pause if it is wanted: a rate limit, or a test's delay.",
         "If the program checks something between its pauses, follow `culprit explain \
