@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use culprit_findings::{
     HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, Threshold, catalogue,
@@ -62,7 +63,10 @@ fn value(threshold: &Threshold) -> String {
     match threshold.unit {
         "share" if number < 0.01 => format!("{:.1} %", 100.0 * number),
         "share" => format!("{:.0} %", 100.0 * number),
-        "ns" => Nanos(number as u64).to_string(),
+        "ns" => {
+            let length = Duration::from_secs_f64(number / 1e9);
+            Nanos(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)).to_string()
+        }
         "bytes" if number >= f64::from(1 << 20) => format!("{} MiB", number / f64::from(1 << 20)),
         "bytes" if number >= 1024.0 => format!("{} KiB", number / 1024.0),
         "count" => number.to_string(),
