@@ -49,7 +49,7 @@ const MIN_PURPOSE: f64 = 0.5;
 
 /// The same, as the page of a rule has it.
 pub(crate) const PURPOSE: Threshold = Threshold {
-    what: "share of the critical path's CPU time below which the finding is reported as info",
+    what: "share of the critical path's CPU time below which the finding is reported as `info`",
     value: MIN_PURPOSE,
     unit: "share",
     reason: "This work may be the program's purpose, which a recording does not show. A service \
@@ -65,8 +65,8 @@ pub(crate) const fn below_an_interpreter(value: f64) -> Threshold {
         what: "share of the critical path's CPU time, for code that an interpreter called",
         value,
         unit: "share",
-        reason: "An interpreter does such work for its own steps, too. With the plain threshold, \
-                 ordinary scripts would be reported.",
+        reason: "An interpreter does such work for its own steps, too. With the threshold of compiled \
+                 programs, ordinary scripts would be reported.",
         source: "scripts that only compute, CPython 3.11 to 3.14",
     }
 }

@@ -6,7 +6,8 @@ use culprit_model::{Finding, LossKind, Nanos, Recording, Time};
 use crate::catalogue::RULES;
 use crate::evidence::Evidence;
 use crate::parts::Parts;
-use crate::rule::{Claim, Group};
+use crate::rule::Claim;
+use crate::rules::recording_lost;
 use crate::settle::settle;
 use crate::side_by_side;
 
@@ -55,6 +56,6 @@ pub fn find(recording: &Recording, options: &Options) -> Report {
     let blind = recording.losses.iter().any(|loss| loss.kind == LossKind::NamesDamaged);
     let claims = side_by_side::all(RULES, |rule| rule.find(&evidence));
     let mut claims: Vec<Claim> = claims.into_iter().flatten().collect();
-    claims.retain(|claim| !blind || claim.rule.group == Group::Quality);
+    claims.retain(|claim| !blind || claim.rule.id == recording_lost::DOC.id);
     settle(&evidence, claims, options)
 }

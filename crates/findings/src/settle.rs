@@ -165,8 +165,8 @@ pub(crate) fn actions(rule: &[&str], here: &str) -> Vec<String> {
 /// The place that commands run in where none is named.
 const USUAL_PLACE: &str = "host";
 
-/// How rules' checks begin that run the command again.
-const AGAIN: &str = "culprit record -o fixed.culprit";
+/// How rules' checks begin that run the command again: the recording's name follows.
+const AGAIN: &str = "culprit record -o ";
 
 /// The rule's check with the recorded command in place of `CMD`, in the place that it was recorded in.
 fn check(evidence: &Evidence<'_>, template: &str) -> String {
@@ -178,7 +178,7 @@ fn check(evidence: &Evidence<'_>, template: &str) -> String {
     let check = template.replace("CMD", &command.join(" "));
     match meta.place.as_str() {
         "" | USUAL_PLACE => check,
-        place => check.replace(AGAIN, &format!("{AGAIN} --place {}", quoted(place))),
+        place => check.replace(AGAIN, &format!("culprit record --place {} -o ", quoted(place))),
     }
 }
 
@@ -208,10 +208,10 @@ mod tests {
     fn a_check_runs_in_the_place_of_the_recording() {
         for (place, expected) in [
             ("host", "culprit record -o fixed.culprit -- ./run 'a b';"),
-            ("sandbox", "culprit record -o fixed.culprit --place sandbox -- ./run 'a b';"),
+            ("sandbox", "culprit record --place sandbox -o fixed.culprit -- ./run 'a b';"),
             (
                 "docker:x,volume=/a b:/c",
-                "culprit record -o fixed.culprit --place 'docker:x,volume=/a b:/c' -- ./run 'a b';",
+                "culprit record --place 'docker:x,volume=/a b:/c' -o fixed.culprit -- ./run 'a b';",
             ),
         ] {
             assert!(check_in(place).starts_with(expected), "{}", check_in(place));

@@ -34,6 +34,22 @@ fn idle_threads_of_a_pool_and_timers_nobody_waits_for_cost_nothing() {
 }
 
 #[test]
+fn damaged_names_leave_nothing_but_that() {
+    let mut recording = pool().done();
+    recording.losses.push(Loss {
+        kind: LossKind::NamesDamaged,
+        count: 1,
+        from: None,
+        to: None,
+        detail: "".into(),
+    });
+    let found = find(&recording, &Options { all: true, ..Options::default() }).findings;
+    let ids: Vec<&str> = found.iter().map(|finding| finding.id).collect();
+    assert_eq!(ids, ["recording-lost"]);
+    assert!(found[0].title.contains("names in the file are damaged"), "{}", found[0].title);
+}
+
+#[test]
 fn every_moment_counts_once_and_the_most_specific_rule_takes_it() {
     let mut scene = Scene::default();
     let main = scene.program("driver", None, 0);

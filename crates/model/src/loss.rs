@@ -67,8 +67,8 @@ labels! {
         RecorderKilled = "recorder-killed",
         /// A part of the file is damaged.
         FileDamaged = "file-damaged",
-        /// Damaged rows that other rows of the file point to: functions, modules, threads, processes. What
-        /// the other rows mean is unknown.
+        /// Damaged functions, call stacks, modules, threads or processes: what the other rows of the file
+        /// mean is unknown.
         NamesDamaged = "names-damaged",
         /// The disk was full: recording ended early.
         DiskFull = "disk-full",

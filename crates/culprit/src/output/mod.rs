@@ -29,7 +29,7 @@ pub(crate) use paint::Paint;
 pub(crate) use palette::{cause_color, group_of};
 pub(crate) use progress::Progress;
 pub(crate) use table::{Align, Table};
-pub(crate) use units::{bytes, evidence_value, number, signed_duration};
+pub(crate) use units::{bytes, evidence_value, measured, number, signed_duration};
 pub(crate) use wrap::wrap;
 
 /// Output is never laid out wider: long lines are hard to read.

@@ -6,16 +6,21 @@ use super::bars::percent;
 
 /// The value of a fact as people read it: `1.00 s`, `12.5 KiB`, `97 %`, `20.1 /s`, `8`.
 pub(crate) fn evidence_value(fact: &Evidence) -> String {
-    match fact.unit.as_str() {
-        "ns" => signed_duration(fact.value),
-        "bytes" => bytes(fact.value),
-        "share" => percent(fact.value),
-        "1/s" => format!("{} /s", number(fact.value)),
-        "count" | "" => number(fact.value),
-        "factor" => format!("x {:.2}", fact.value),
-        "magic" => format!("{:#x}", whole(fact.value)),
-        "ratio" => format!("{:.2} x", fact.value),
-        unit => format!("{} {unit}", number(fact.value)),
+    measured(fact.value, &fact.unit)
+}
+
+/// A value of a unit as people read it.
+pub(crate) fn measured(value: f64, unit: &str) -> String {
+    match unit {
+        "ns" => signed_duration(value),
+        "bytes" => bytes(value),
+        "share" => percent(value),
+        "1/s" => format!("{} /s", number(value)),
+        "count" | "" => number(value),
+        "factor" => format!("x {value:.2}"),
+        "magic" => format!("{:#x}", whole(value)),
+        "ratio" => format!("{value:.2} x"),
+        unit => format!("{} {unit}", number(value)),
     }
 }
 

@@ -1,8 +1,6 @@
 //! Damaged recordings: what is lost of them must not become a finding of its own.
 
-use std::collections::BTreeSet;
-
-use culprit_model::{Filter, Recording};
+use culprit_model::{Filter, LossKind, Recording};
 
 use super::programs::packs;
 use super::truth::Group;
@@ -11,52 +9,57 @@ use crate::load;
 
 /// Of the kept recordings every so many-th is damaged.
 const EVERY: usize = 9;
-/// Pieces of a file; each of them is flipped, and the file is cut behind each.
+/// Tables without which the others mean nothing.
+const NAMES: [&str; 5] = ["processes", "threads", "modules", "frames", "stacks"];
+/// A file is cut behind each of so many pieces.
 const PIECES: usize = 12;
-/// The finding that says that a recording is not whole.
-const INCOMPLETE: &str = "recording-lost";
 
 /// The ids of all findings of a recording.
-fn ids(recording: &Recording) -> BTreeSet<&'static str> {
+fn ids(recording: &Recording) -> Vec<&'static str> {
     let report = load::findings(recording, &Filter::default(), true).expect("no filter is wrong");
     report.findings.iter().map(|finding| finding.id).collect()
 }
 
-/// The bytes of a finished recording, cut or with a flipped byte at each of several places.
-fn damaged(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> {
-    (1..PIECES).map(|piece| bytes.len() * piece / PIECES).flat_map(|at| {
-        let mut flipped = bytes.to_vec();
-        flipped[at] ^= 0x10;
-        [(format!("cut at {at}"), bytes[..at].to_vec()), (format!("changed at {at}"), flipped)]
-    })
+/// The recording with a changed byte in a table.
+fn changed(bytes: &[u8], table: &str) -> Recording {
+    let name = format!("{table}.parquet");
+    let found = bytes.windows(name.len()).position(|window| window == name.as_bytes());
+    let mut changed = bytes.to_vec();
+    changed[found.expect("the table is in the file") + name.len() + 8] ^= 0x10;
+    culprit_recording::parse(table, changed).expect("the rest is whole").recording
 }
 
 /// What is wrong with what is said of the damaged forms of one recording.
 fn faults(name: &str, bytes: &[u8]) -> Vec<String> {
-    let whole = raw::build(name, bytes.to_vec());
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.culprit");
-    culprit_recording::write(&path, &whole).expect("a recording");
+    culprit_recording::write(&path, &raw::build(name, bytes.to_vec())).expect("a recording");
     let bytes = std::fs::read(&path).expect("a recording");
-    let mut allowed = ids(&whole);
-    allowed.insert(INCOMPLETE);
     let mut faults = Vec::new();
-    for (what, bytes) in damaged(&bytes) {
-        // What cannot be opened at all is said so.
-        let Ok(opened) = culprit_recording::parse(name, bytes) else { continue };
-        let found = ids(&opened.recording);
-        faults.extend(found.difference(&allowed).map(|id| format!("{name} {what}: {id}")));
-        let nameless = opened.recording.intervals.iter().any(|row| {
-            let process = opened.recording.thread(row.thread).process;
-            opened.recording.process(process).name.is_empty()
-        });
-        faults.extend(nameless.then(|| format!("{name} {what}: a process without a name")));
+    for table in NAMES {
+        let recording = changed(&bytes, table);
+        let told = recording.losses.iter().any(|loss| loss.kind == LossKind::NamesDamaged);
+        let found = ids(&recording);
+        if !told || found != ["recording-lost"] {
+            faults.push(format!("{name}, damage to {table}: told {told}, found {found:?}"));
+        }
     }
+    let cuts = (1..PIECES).map(|piece| bytes.len() * piece / PIECES);
+    let opened = cuts.filter_map(|at| culprit_recording::parse(name, bytes[..at].to_vec()).ok());
+    let recordings: Vec<Recording> = opened.map(|opened| opened.recording).collect();
+    let nameless = recordings.iter().any(|recording| {
+        recording
+            .intervals
+            .iter()
+            .any(|row| recording.process(recording.thread(row.thread).process).name.is_empty())
+    });
+    faults.extend(nameless.then(|| format!("{name}, cut: a process without a name")));
+    faults.extend(recordings.is_empty().then(|| format!("{name}, cut: nothing can be opened")));
     faults
 }
 
 #[test]
-fn damage_makes_no_finding_and_takes_no_name() {
+fn damaged_names_make_no_finding_and_a_cut_takes_no_name() {
     let packs = packs(Group::Guilty);
     let some: Vec<(&String, &Vec<u8>)> = packs.iter().step_by(EVERY).collect();
     assert!(some.len() > 5, "too few recordings are kept: {}", some.len());

@@ -3,7 +3,7 @@
 use culprit_findings::RuleDoc;
 use culprit_model::{Finding, Nanos, Text, Where};
 
-use crate::output::{Output, clean, evidence_value, number, percent, wrap};
+use crate::output::{Output, clean, evidence_value, measured, percent, wrap};
 
 /// Facts of a finding that a list shows; the JSON and the page have all.
 const MOST_FACTS: usize = 6;
@@ -139,7 +139,6 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         ("Not reported", doc.not_reported),
         ("Why it costs time", &[doc.why]),
         ("What to do", doc.fix),
-        ("How to check", &[doc.check]),
     ] {
         if !items.is_empty() {
             text.push_str(&format!("\n{}\n", paint.strong(name)));
@@ -149,21 +148,72 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
             text.push_str(&wrap(&format!("{bullet}{item}"), output.width(), "  "));
         }
     }
-    if !doc.thresholds.is_empty() {
-        text.push_str(&format!("\n{}\n", paint.strong("Thresholds")));
-    }
-    for threshold in doc.thresholds {
-        let line = format!(
-            "{}: {} {}. {} Source: {}",
-            threshold.what,
-            number(threshold.value),
-            threshold.unit,
-            threshold.reason,
-            threshold.source
-        );
+    text.push_str(&format!("\n{}\n", paint.strong("How to check")));
+    for line in check_lines(doc) {
         text.push_str(&wrap(&line, output.width(), "  "));
     }
+    if !doc.thresholds.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.strong("Thresholds")));
+        text.push_str(&wrap(THRESHOLDS, output.width(), "  "));
+    }
+    for threshold in doc.thresholds {
+        let value = measured(threshold.value, threshold.unit);
+        let mut line = format!("- {}: {value}. {}", threshold.what, threshold.reason);
+        if threshold.source != BY_DEFINITION {
+            line.push_str(&format!(" Source: {}", threshold.source));
+        }
+        text.push_str(&wrap(&line, output.width(), "  "));
+    }
+    let used: Vec<&str> =
+        WORDS.iter().filter(|(word, _)| says(doc, word)).map(|(_, meaning)| *meaning).collect();
+    if !used.is_empty() {
+        text.push_str(&format!("\n{}\n", paint.strong("Words")));
+    }
+    for meaning in used {
+        text.push_str(&wrap(meaning, output.width(), "  "));
+    }
     text
+}
+
+/// What stands above the thresholds of a finding.
+const THRESHOLDS: &str = "These values decide whether Culprit lists the finding, and how severe it is. \
+                          \"At half\" and \"at double\" say what half or twice the value would change.";
+/// The source of a threshold that nothing else gives.
+const BY_DEFINITION: &str = "definition";
+/// Words of findings' pages that need a line, and the line.
+const WORDS: [(&str, &str); 2] = [
+    (
+        "critical path",
+        "The critical path is the chain of work and waits that determines when the run ends.",
+    ),
+    (
+        "`info`",
+        "`info` is the lowest severity: the finding costs less than 5 %, may be intended, or is only a fact.",
+    ),
+];
+
+/// Whether a word is on a finding's page.
+fn says(doc: &RuleDoc, word: &str) -> bool {
+    let lists = doc.not_reported.iter().chain(doc.fix);
+    let thresholds = doc.thresholds.iter().flat_map(|t| [&t.what, &t.reason]);
+    let texts = [&doc.claim, &doc.signature, &doc.why, &doc.check];
+    texts.into_iter().chain(lists).chain(thresholds).any(|text| text.contains(word))
+}
+
+/// How to check a fix: the command, and what must then hold.
+fn check_lines(doc: &RuleDoc) -> Vec<String> {
+    let Some((command, then)) = doc.check.split_once("; ") else {
+        return vec![doc.check.to_owned()];
+    };
+    let mut lines = vec![command.to_owned(), format!("Then {then}.")];
+    let of_services = !doc.not_reported.iter().any(|case| case.starts_with("services"));
+    if of_services && command.contains("record") && command.contains("-- CMD") {
+        lines.push(
+            "For a running service, use `--pid N` or `--container NAME` instead of `-- CMD`."
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -186,6 +236,25 @@ mod tests {
             "< program!main",
         ];
         assert_eq!(super::stack(&at), expected);
+    }
+
+    #[test]
+    fn a_page_has_its_command_apart_and_explains_its_words() {
+        let catalogue = culprit_findings::catalogue();
+        let page = |id| {
+            let doc = catalogue.iter().find(|doc| doc.id == id).expect(id);
+            finding_page(doc, &Output::unread(false))
+        };
+        let quota = page("cpu-quota-throttling");
+        assert!(
+            quota.contains("  culprit record -o fixed.culprit -- CMD\n  Then the cost"),
+            "{quota}"
+        );
+        assert!(quota.contains("--pid N"), "{quota}");
+        assert!(quota.contains("\nWords\n  The critical path is"), "{quota}");
+        let single = page("single-thread-limit");
+        assert!(!single.contains("--pid N"), "services are not judged: {single}");
+        assert!(single.contains(": 80 %. "), "{single}");
     }
 
     #[test]

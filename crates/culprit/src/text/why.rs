@@ -101,7 +101,7 @@ fn places_text(answer: &Answer, places: &[PlaceRuns], output: &Output) -> String
 /// How much of the extra time findings tell of, in words.
 pub(crate) fn told_share(share: Option<f64>) -> String {
     match share {
-        Some(share) => format!("findings name the cause of {} of it", percent(share)),
+        Some(share) => format!("findings explain {} of it", percent(share)),
         None => "too little for shares".to_owned(),
     }
 }

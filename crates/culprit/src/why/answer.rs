@@ -402,7 +402,7 @@ impl Answer {
         let findings = self.findings();
         let finding = &findings[culprit(findings)?];
         Some(format!(
-            "{} ({}, {} of it, {} sure)",
+            "{} ({}, {} of the run, {} sure)",
             finding.title,
             finding.id,
             percent(finding.share),

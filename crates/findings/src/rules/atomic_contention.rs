@@ -60,7 +60,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          handle instead of copying it.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of CPU time (of the critical path and of these threads) at atomic \

@@ -39,7 +39,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          arch_sys_counter.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit \
-            callees FUNCTION fixed.culprit` must shrink",
+            callees FUNCTION fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the program's CPU time on the critical path spent reading clocks",

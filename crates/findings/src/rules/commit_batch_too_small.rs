@@ -48,7 +48,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          batch; the evidence has the measured curve.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the number of flushes in `culprit findings \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "points of the curve: times between two counter readings, with at least 3 \

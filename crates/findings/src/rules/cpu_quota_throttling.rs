@@ -15,29 +15,30 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "cpu-quota-throttling",
     group: Group::Container,
     specificity: Specificity::Mechanism,
-    claim: "The cgroup's CPU quota is used up, so threads that could run must wait.",
-    signature: "Threads on the critical path are ready, but the quota stops them on their way back \
-                to user code. The cgroup's counters say in how many periods. `culprit bench quota` \
-                reads the same counters around work of a known CPU time.",
+    claim: "The CPU limit of the container or service (its cgroup quota) is used up, so threads that \
+            could run must wait.",
+    signature: "Threads on the critical path are ready, but the quota stops them. The cgroup's \
+                counters say in how many periods this happened. `culprit bench quota` runs a known \
+                amount of work and reads these counters before and after it.",
     not_reported: &[],
-    why: "A quota of N CPUs allows N times 100 ms of CPU time in each period of 100 ms. Threads in \
-          parallel use it up early and then all wait for the next period. Latency therefore grows \
-          in steps of a period, even when the average use is below the limit.",
+    why: "A quota of N CPUs allows N times 100 ms of CPU time in each period of 100 ms. With 1 CPU and \
+          4 busy threads it is used up after 25 ms, and all wait for 75 ms. Latency therefore grows in \
+          steps of a period, even when the average use is below the limit.",
     fix: &[
-        "Raise or remove the quota (`--cpus`, `resources.limits.cpu`).",
-        "Run at most as many threads as the quota has CPUs (GOMAXPROCS, ActiveProcessorCount, \
-         worker counts).",
-        "Allow bursts (cpu.max.burst).",
+        "Raise or remove the quota (`--cpus`, `resources.limits.cpu`, `CPUQuota=`).",
+        "Run at most as many threads as the quota has CPUs. For 2 CPUs, in Go \
+         `GOMAXPROCS=2`, in Java `-XX:ActiveProcessorCount=2`, else the number of workers.",
+        "Allow bursts: write microseconds of CPU time, at most the quota, to `cpu.max.burst` in the \
+         cgroup's folder.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; `nr_throttled` in the cgroup's cpu.stat must \
-            stop growing",
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `cpu-quota-throttling` in \
+            `culprit findings fixed.culprit` must be smaller than before",
     thresholds: &[Threshold {
-        what: "share of periods that were throttled, where the counters were read",
+        what: "share of throttled periods, if the cgroup's counters could be read",
         value: MIN_THROTTLED,
         unit: "share",
-        reason: "A few throttled periods at start-up are common and short. The time itself is \
-                 measured and decides whether the finding is listed.",
-        source: "kubernetes/kubernetes#67577; 186 of 200 periods in an affected container",
+        reason: "A few throttled periods at start-up are common and short.",
+        source: "kubernetes/kubernetes#67577: in that report, 186 of 200 periods were throttled",
     }],
 };
 

@@ -33,7 +33,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Move the files to a faster disk.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; time in `culprit callers balance_dirty_pages \
-            fixed.culprit --metric blocked` must shrink",
+            fixed.culprit --metric blocked` must be smaller than before",
     thresholds: &[Threshold {
         what: "waits",
         value: MIN_WAITS as f64,

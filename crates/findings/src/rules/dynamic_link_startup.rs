@@ -52,7 +52,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Run the program with `LD_DEBUG=statistics` to count the relocations.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; this finding's cost in `culprit findings \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the measured time",

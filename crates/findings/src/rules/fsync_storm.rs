@@ -21,37 +21,41 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "fsync-storm",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "The program flushes to stable storage after each small write.",
-    signature: "Many waits, or much kernel time, in fsync, fdatasync, msync, sync or synchronous \
-                writes on the critical path. The program writes few bytes between two flushes.",
+    claim: "The program forces data to the disk after each small write.",
+    signature: "Many waits, or much kernel time, in fsync, fdatasync, msync, sync, or in writes to a \
+                file opened with O_SYNC, on the critical path. The program writes few bytes between \
+                two flushes. The finding names the function that flushes.",
     not_reported: &[
-        "the flush that an overlay makes when it copies a file up (reported as `overlay-copy-up`)",
+        "the flush when a container's file system copies a file before its first change \
+         (`overlay-copy-up`)",
     ],
-    why: "Each flush waits until the device says that everything is on stable storage. This \
-          takes 0.2 to 5 ms on common disks, and 10 ms or more if a platter or a virtual disk \
-          really flushes. One byte takes as long as 100 KB.",
+    why: "Each flush waits until the device says that everything is on the disk. This takes 0.2 to \
+          5 ms on common disks, and 10 ms or more on hard disks and some virtual disks. A flush of \
+          one byte takes about as long as one of 100 KB.",
     fix: &[
-        "Flush once for many writes: group commit, or one transaction around a batch.",
-        "Call fdatasync once at the end instead of O_SYNC or fsync per record.",
-        "Leave the flush out where a crash may lose the last seconds.",
+        "Flush once for many writes: one transaction around a batch, or one flush for the requests \
+         that wait for it (group commit).",
+        "Call fdatasync once per batch instead of O_SYNC or fsync per record. A crash before it \
+         loses the batch.",
+        "If you can afford to lose the last seconds of data in a crash, remove the flush.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; time in blocked.fsync in `culprit findings \
-            fixed.culprit` must shrink",
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `fsync-storm` in `culprit findings \
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "flushes",
             value: MIN_FLUSHES as f64,
             unit: "count",
-            reason: "A program that saves some files safely flushes each file once; a storm \
-                     flushes for each record.",
+            reason: "A program that saves a few files flushes each of them once. One that flushes for \
+                     each record has many flushes.",
             source: "definition",
         },
         Threshold {
             what: "bytes written per flush",
             value: MAX_BYTES,
             unit: "bytes",
-            reason: "At 256 KiB and 500 MB/s the data takes as long as the flush itself: 0.5 ms. \
-                     With more bytes, the data is the cost.",
+            reason: "From 256 KiB on, writing the data at 500 MB/s takes longer than the flush: \
+                     0.5 ms.",
             source: "append and fdatasync of small records: median 0.5 ms, Linux 6.18, ext4",
         },
     ],

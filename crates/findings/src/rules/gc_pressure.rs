@@ -53,7 +53,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          (CPython).",
     ],
     check: "culprit record -o fixed.culprit -- CMD; `gc-pressure` in `culprit findings \
-            fixed.culprit` must shrink or be gone",
+            fixed.culprit` must be smaller than before or be gone",
     thresholds: &[
         Threshold {
             what: "share of the process's working time on the critical path",

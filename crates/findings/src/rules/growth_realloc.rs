@@ -36,7 +36,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Use a small inline capacity where most containers are small.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of CPU time on the critical path",

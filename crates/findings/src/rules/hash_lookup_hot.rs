@@ -34,7 +34,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Give the table the right size from the start.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of CPU time on the critical path",

@@ -72,7 +72,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Spread the work over threads.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the function's share in `culprit top \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of CPU time on the critical path in the function itself and in libraries \

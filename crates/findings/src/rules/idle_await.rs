@@ -39,19 +39,22 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "idle-await",
     group: Group::Waiting,
     specificity: Specificity::Work,
-    claim: "For much of the time the program waits for timers or back-offs while no thread works.",
+    claim: "For much of the time the program sleeps, or pauses before it tries again, and no thread \
+            works.",
     signature: "A wait on the critical path ended by a timer, and no recorded thread worked during \
-                most of it. These are listed as info only: an idle service, a server that waits \
-                    for requests, a thread that sets the rate for others, pauses on a schedule.",
+                most of it. The finding names the function that pauses. Culprit cannot tell a wanted \
+                pause from an unwanted one. These cases are listed only as `info`: an idle service, a \
+                server that waits for requests, a thread that sets the pace for others, pauses on \
+                a schedule, and a program that hardly does anything but pause.",
     not_reported: &[
         "rounds of a polling loop (reported as `poll-sleep-loop`)",
         "pauses inside a process while a client waits for its answer (reported as `network-wait`)",
     ],
-    why: "A fixed pause lasts as long as the code says, even if the thing it waits for is long \
-          done.",
+    why: "A fixed pause lasts as long as the code says, even if what it waits for finished long ago.",
     fix: &[
-        "Shorten the pause, or wait for the event that it stands for.",
-        "Start a back-off with a small delay.",
+        "Wait for the real event instead: data, a signal, the end of a process.",
+        "If there is no such event, shorten the pause.",
+        "Let the first pause before another try be short, and double it each time.",
         "Leave the pause if it is wanted: a rate limit, or a test's delay.",
         "If the program checks something between its pauses, follow `culprit explain \
          poll-sleep-loop`.",
@@ -64,28 +67,28 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MIN_IDLE,
             unit: "share",
             reason: "Short deliberate pauses are common at the start and end of programs. Below a \
-                     tenth, removing them saves less than runs usually differ by.",
-            source: "the medium severity bound",
+                     tenth, removing them saves less than the usual difference between two runs.",
+            source: "the limit of medium severity",
         },
         Threshold {
-            what: "share of the wall time from which pauses that no thread waits for are info",
+            what: "share of the wall time that pauses fill, from which they are `info` if no thread \
+                   waits for them",
             value: MOSTLY,
             unit: "share",
-            reason: "Schedules, senders at an agreed rate and daemons consist of pauses; so does a \
-                     program whose back-off is too long. Only its author knows which pauses are \
-                     wanted. Programs with work of their own have a smaller share: even the \
-                         start of an interpreter is a twentieth of a short run.",
+            reason: "Schedules, senders at an agreed rate and daemons consist of pauses. So does a \
+                     program that waits too long before it tries again. Only its author knows which \
+                     pauses are wanted.",
             source: "a scheduler, a paced sender and a daemon of 4 s each: 0.93 to 1.0",
         },
         Threshold {
-            what: "share of the pause time in pauses of the same length (within 2 %), below \
-                   which they are info",
+            what: "share of the pause time in pauses of one length (within 2 %), below which they \
+                   are `info`",
             value: ONE_LENGTH,
             unit: "share",
             reason: "A delay written in the code lasts the same each time, and timers of 1 ms and \
-                     more keep to 2 %. Waits for the next entry of a schedule, or for the next of \
-                     several clients, vary in length. At half, schedules of three periods would be \
-                     reported as delays; at double, back-offs that grow would be only info.",
+                     more keep to 2 %. Waits for the next entry of a schedule, or for whichever \
+                     client asks next, vary in length. At half, schedules of three periods would be \
+                     reported as delays.",
             source: "event loops with a fixed delay: 0.96 and 0.97; a schedule of three periods, a \
                      pool of four periodic jobs and five clients that ask at random: 0.31, 0.37 \
                      and 0.07",

@@ -35,7 +35,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Keep one process running for many jobs.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `jit-warmup` in `culprit findings \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[Threshold {
         what: "share of CPU time on the critical path",
         value: MIN_SHARE,

@@ -43,7 +43,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Use a read-write lock where most threads only read.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `lock-contention` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "mean length of a wait",

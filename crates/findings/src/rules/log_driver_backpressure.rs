@@ -37,7 +37,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          (a full buffer drops lines).",
         "Choose another log driver: `--log-driver local`.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink (the driver \
+    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must be smaller than before (the driver \
             alone: culprit bench log --place docker:IMAGE,log=none --place docker:IMAGE)",
     thresholds: &[],
 };

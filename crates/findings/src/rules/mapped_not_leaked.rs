@@ -23,25 +23,27 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "mapped-not-leaked",
     group: Group::Memory,
     specificity: Specificity::Statement,
-    claim: "Most of a process's resident memory is pages of mapped files: cache, not a leak.",
+    claim: "Most of a process's resident memory is file cache that the kernel can take back. It is not \
+            a leak.",
     signature: "At least two thirds of a process's resident memory are pages of files (`RssFile` \
-                in `/proc/PID/status`). The rest is its own memory (`RssAnon`, swap) or shared \
-                memory. The reading with the most file pages decides.",
+                in `/proc/PID/status`). The rest is private memory (`RssAnon`, plus swap) or shared \
+                memory. Culprit reads this several times and uses the reading with the most file \
+                pages.",
     not_reported: &[],
-    why: "A page of a mapped file counts as resident in each process that touched it, but it \
-          belongs to the page cache. When memory is short, the kernel drops such pages and reads \
+    why: "Usually it costs no time. A page of a mapped file counts as resident in each process that \
+          touched it, but it belongs to the page cache. When memory is short, the kernel drops such pages and reads \
           them again on the next touch; it writes changed pages back first. If dropped pages are \
           soon needed again, `major-page-faults` and `memory-limit-reclaim` report it.",
     fix: &[
         "Leave the program as it is: the kernel takes this memory back when it needs it.",
-        "Watch private memory (`RssAnon`, or `anon` in the cgroup's `memory.stat`), not resident \
-         or working-set size.",
-        "Set memory limits with room for the files in frequent use.",
-        "To reduce resident memory, read with `pread` or release pages with \
-         `madvise(MADV_DONTNEED)`.",
+        "Watch private memory (`RssAnon`, or `anon` in the cgroup's `memory.stat`), not RSS \
+         or the working set that Kubernetes shows.",
+        "Set memory limits to private memory plus the files in frequent use.",
+        "To reduce resident memory, read with `pread`, or release unchanged pages of files with \
+         `madvise(MADV_DONTNEED)`. Never use it on private memory: it discards the data.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; private memory in `culprit findings \
-            fixed.culprit --all` must not grow",
+    check: "culprit record -o fixed.culprit -- CMD; during a longer run, private memory in `culprit \
+            findings fixed.culprit --all` must stay level",
     thresholds: &[
         Threshold {
             what: "resident pages of files",
@@ -55,8 +57,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of the resident memory",
             value: MIN_SHARE,
             unit: "share",
-            reason: "With twice as many file pages as private pages, resident memory is three \
-                     times the process's own memory.",
+            reason: "Then file pages are at least twice the private memory.",
             source: "definition",
         },
     ],

@@ -59,7 +59,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     why: "Memory that is never freed reaches a limit: reclaim and swap slow the process down, then \
           the kernel kills it. In a service, growth at rest or under even load is a leak or an \
           unbounded cache. A command that ends by itself may need the memory for its result, so \
-          there the finding is info.",
+          there the finding is `info`.",
     fix: &[
         "Find entries that the listed functions add and never remove.",
         "Remove the listeners and buffers of requests that have ended.",

@@ -16,34 +16,34 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "metadata-storm",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    claim: "The program creates, renames, removes or changes the attributes of many files; this \
-            takes the time, not the files' data.",
+    claim: "The program spends much time on creating, renaming, removing and chmod of files.",
     signature: "CPU time and waits on the critical path inside the kernel's create, mkdir, rename, \
                 link, unlink, rmdir, truncate, chmod and chown. The finding names the function \
-                that calls. The number of calls is not recorded.",
+                that calls. Culprit measures the time of these calls, not their number.",
     not_reported: &[
         "copies of files to an overlay's upper layer (`overlay-copy-up`)",
         "flushes of files to disk (`fsync-storm`)",
     ],
-    why: "Each of these calls changes a folder, an inode and, on most file systems, the journal. \
-          On a local disk this takes 5 to 50 us. It takes longer in large folders, on shared or \
-          layered file systems (which may copy the file first), and while the journal is full.",
+    why: "Each call changes the file's entry on disk, often its folder, and usually the journal. On a \
+          local disk this takes 5 to 50 us. It takes longer in large folders, on network and overlay \
+          file systems, and while the journal is full.",
     fix: &[
         "Keep many small items in one file: a database, an archive, or a log with an index.",
-        "Write files where they belong instead of renaming each one.",
-        "Remove a whole folder at once, in the background.",
-        "Set owners and modes when the files are created.",
-        "Keep temporary files on a tmpfs.",
+        "Keep temporary files on a tmpfs: `docker run --tmpfs /tmp`, or `TMPDIR=/dev/shm` (64 MB in a \
+         container).",
+        "Write under another name and rename only files that a reader could find half-written.",
+        "Rename a folder away first, and delete it in the background.",
+        "Set the mode when a file is created (`open`, umask) instead of by a later chmod.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `metadata-storm` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
-            what: "clock samples and waits",
+            what: "CPU samples and waits",
             value: kernel_time::MIN_LOOKS as f64,
             unit: "count",
-            reason: "Ten give the time to within a third. A program that creates its output and \
-                     some temporary files has fewer.",
+            reason: "With ten, the error of the time is about one third. A program that creates its \
+                     output and some temporary files has fewer.",
             source: "Poisson distribution",
         },
         Threshold {
@@ -52,8 +52,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             unit: "share",
             reason: "A compiler's temporary files take less than 0.1 % of its run. At double, a \
                      program that computes and saves each record in its own file is missed.",
-            source: "creating, renaming and removing 25,000 files of 8 bytes: 57 us of CPU time a \
-                     file, Linux 6.18, ext4",
+            source: "creating, renaming and removing 25,000 files of 8 bytes: 57 us of CPU time for \
+                     the three calls, Linux 6.18, ext4",
         },
     ],
 };

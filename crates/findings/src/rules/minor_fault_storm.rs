@@ -19,46 +19,48 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "minor-fault-storm",
     group: Group::Storage,
     specificity: Specificity::Pattern,
-    claim: "The program touches fresh or shared memory page by page, and the page faults take much \
-            of its CPU time.",
+    claim: "The program uses new memory for the first time, or changes memory that it shares since a \
+            fork. Each page costs a page fault, and these take much of its CPU time.",
     signature: "A large share of a program's CPU time on the critical path is in page faults that \
-                read nothing from disk. Such a fault is a first touch of memory, a copy on write, \
-                or a touch of a mapped file's page in memory. The finding names the function that \
-                touches the memory.",
+                read nothing from disk: first use of memory, a copy on write, or first access to a \
+                page of a mapped file that is already cached. The finding names the function that \
+                uses the memory.",
     not_reported: &[
         "faults of vectors, strings and tables that grow (`growth-realloc`)",
         "faults of the dynamic linker, and of starting and ending processes",
-        "faults in reclaim (`memory-limit-reclaim`)",
+        "faults while the kernel is short of memory (`memory-limit-reclaim`)",
     ],
     why: "The kernel provides memory on first touch, 4 KiB at a time. Entering the kernel and \
-          finding, clearing or copying a page takes 0.5 to 2 us. Memory that is freed and taken \
-          again pays this each time, as does each page that a process changes after a fork.",
+          finding, clearing or copying a page takes 0.5 to 1.7 us. You pay again if the allocator \
+          gives freed memory back to the kernel. After a fork you pay for each page that you change.",
     fix: &[
         "Keep buffers and reuse them instead of freeing them.",
-        "Raise the allocator's thresholds: `M_TRIM_THRESHOLD`, `M_MMAP_THRESHOLD`, \
+        "Let the allocator keep freed memory. glibc: set `MALLOC_TRIM_THRESHOLD_=268435456` \
+         and `MALLOC_MMAP_THRESHOLD_=33554432` in the environment. jemalloc: raise \
          `dirty_decay_ms`.",
-        "Touch the memory ahead of use: `MAP_POPULATE`.",
+        "Touch the memory at start-up (`MAP_POPULATE`), so that requests do not pay.",
         "Use huge pages for large areas: `madvise(MADV_HUGEPAGE)`.",
-        "Share memory instead of copying it after a fork: `vfork`, `posix_spawn` or threads.",
+        "To start another program, use `posix_spawn` instead of fork. To work in parallel, use \
+         threads.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `minor-fault-storm` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the program's CPU time on the critical path",
             value: MIN_OF_CPU,
             unit: "share",
             reason: "The start of an interpreter spends 7 to 14 % on faults, a compiler 4 %. At \
-                     half, starts are reported; at double, only programs that do nothing else.",
+                     half, short scripts would be reported; at double, only extreme programs.",
             source: "CPython 3.11 and cc1, Linux 6.18, ext4",
         },
         Threshold {
             what: "time in page faults",
             value: MIN_TIME.0 as f64,
             unit: "ns",
-            reason: "20 ms are 10,000 to 40,000 pages: 40 to 160 MiB. A start touches a tenth of \
-                     that.",
-            source: "first touch of a page 0.5 to 1.7 us, Linux 6.18, virtual machine",
+            reason: "20 ms are 10,000 to 40,000 pages: 40 to 160 MiB. Starting an interpreter \
+                     uses a tenth of that.",
+            source: "first use of a page 0.5 to 1.7 us, Linux 6.18, virtual machine",
         },
     ],
 };

@@ -35,7 +35,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "If parallel queries get lost, set `options single-request-reopen` or use TCP.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `name-lookup-wait` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[Threshold {
         what: "length of a wait that was for a timeout, not for an answer",
         value: RESEND.0 as f64,

@@ -28,7 +28,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "If the peer runs on this machine, make its work faster: it is listed under \"meanwhile\".",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `network-wait` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[],
 };
 

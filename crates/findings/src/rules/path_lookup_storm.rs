@@ -42,7 +42,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Keep files open that are opened again and again.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `path-lookup-storm` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "clock samples and waits",

@@ -30,7 +30,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "If both ends are fast but uneven, enlarge the buffer: `fcntl(F_SETPIPE_SZ)`.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `pipe-backpressure` in `culprit \
-            findings fixed.culprit` must shrink",
+            findings fixed.culprit` must be smaller than before",
     thresholds: &[],
 };
 

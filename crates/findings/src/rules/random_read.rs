@@ -43,7 +43,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Make the data fit into memory.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; blocked.disk in `culprit findings \
-            fixed.culprit` must shrink, or the bytes per wait must grow",
+            fixed.culprit` must be smaller than before, or the bytes per wait must grow",
     thresholds: &[
         Threshold {
             what: "waits for the disk in reads",

@@ -21,8 +21,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 hold, or whose meaning is uncertain.",
     not_reported: &[],
     why: "The recorder could not keep up, or was stopped early. Intervals that touch a hole are \
-          marked uncertain. Findings that rest on them have lower confidence. If the functions, \
-          modules or threads of a file are damaged, no other finding is listed.",
+          marked uncertain. Findings that rest on them have lower confidence. If the \
+          functions, call stacks, modules, threads or processes of a file are damaged, no other \
+          finding is listed.",
     fix: &[
         "Record fewer processes at once.",
         "Run the recorder as root: it then has larger rings and real-time priority.",
@@ -64,7 +65,8 @@ impl Rule for RecordingLost {
         let noun = if records == 1 { "record" } else { "records" };
         let title = match lost.iter().any(|l| l.kind == LossKind::NamesDamaged) {
             true => {
-                "functions, modules or threads of the file are damaged: no other finding can be trusted"
+                "names in the file are damaged (functions, call stacks, modules, threads or processes), \
+                 so no other finding is listed"
                     .to_owned()
             }
             false => {

@@ -28,7 +28,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Use plain string functions for fixed texts.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[Threshold {
         what: "share of the critical path's CPU time",
         value: MIN_SHARE,

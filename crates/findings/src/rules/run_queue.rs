@@ -35,7 +35,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          your code.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; on a quiet machine the time waiting for a \
-            CPU must shrink",
+            CPU must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the measured time from which it is listed",

@@ -29,7 +29,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Measure the filter's cost per call with `culprit bench syscall --place docker:IMAGE \
          --place docker:IMAGE,seccomp=off`.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must shrink",
+    check: "culprit record -o fixed.culprit -- CMD; this finding's cost must be smaller than before",
     thresholds: &[Threshold {
         what: "clock samples in the filter",
         value: kernel_time::MIN_LOOKS as f64,

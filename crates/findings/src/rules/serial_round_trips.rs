@@ -26,37 +26,38 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "serial-round-trips",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
-    claim: "A thread makes many small round trips to a peer, one after the other, and the round \
-            trips themselves take the time.",
+    claim: "A thread sends many small requests, each after the answer to the last one. The way to the \
+            other side and back takes the time.",
     signature: "A thread on the critical path waits many times, for a short time each, for data \
-                from a socket. The cost is the kernel's network path, the run queue, the peer's \
-                pauses and waits in which the peer does not work. It is info when other threads \
-                work in parallel, or when a recorded server waits for these requests: the client \
-                may only generate load.",
+                from a socket. The finding names the thread and the function. The cost is the way through the network, waiting for a CPU, and \
+                time in which the other side is idle. Two cases are listed only as `info`: other \
+                threads work meanwhile, or the server is recorded too and waits for these requests. \
+                Then the client may only generate load.",
     not_reported: &[
-        "round trips whose answer is already there: the thread does not wait",
-        "time in which the peer computes its answer",
+        "requests whose answer has already arrived: the thread does not wait",
+        "time in which the other side computes its answer, if it is recorded too",
         "waits of more than 2 ms on average: see `network-wait`",
     ],
     why: "Each round trip costs two passes through the network stack and two context switches, \
-          however few bytes it moves. That takes 20 to 40 us over loopback; between machines the \
-          network's round-trip time comes on top.",
+          however few bytes it moves. That takes 20 to 40 us on one machine. Between machines, add \
+          the network's round-trip time.",
     fix: &[
-        "Batch: put several requests into one message.",
+        "Batch: put several requests into one message, for example one `SELECT ... WHERE id IN \
+         (...)` instead of 500 `SELECT`s.",
         "Pipeline: send the next request before the last answer arrives.",
         "Send independent requests in parallel.",
         "Cache answers that do not change.",
         "Move the loop to the other side, so that one request returns everything.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the time in round trips in `culprit findings \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
-            what: "waits for a peer",
+            what: "waits for the other side",
             value: MIN_TRIPS as f64,
             unit: "count",
-            reason: "200 round trips over loopback take about 5 ms. Fewer matter only in very \
-                     short runs.",
+            reason: "200 round trips on one machine take about 6 ms. Fewer save little \
+                     there.",
             source: "ping_pong.c: 32 us a round trip, Linux 6.18",
         },
         Threshold {
@@ -64,16 +65,16 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MAX_MEAN.0 as f64,
             unit: "ns",
             reason: "A round trip within a data centre is shorter. Longer waits come from distance \
-                     or from the peer's work: see `network-wait`.",
+                     or from the other side's work: see `network-wait`.",
             source: "definition",
         },
         Threshold {
-            what: "share of this time in which a second recorded thread works, above which the \
-                   finding is info",
+            what: "share of the round trips' time in which a second recorded thread works, above which \
+                   the finding is `info`",
             value: MAX_BESIDE,
             unit: "share",
             reason: "With one request at a time, client and server take turns. If both work, \
-                     several requests are in flight: one more would only wait at the server.",
+                     several requests are in flight. One more request would only wait at the server.",
             source: "one request at a time over loopback: 0.03 to 0.44",
         },
     ],

@@ -33,7 +33,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Use a binary format or a faster library.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the share of these functions in `culprit top \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the critical path's CPU time",

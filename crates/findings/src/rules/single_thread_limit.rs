@@ -32,30 +32,30 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "One thread computes nearly all the time and no other thread of the program works: more \
             CPUs would not help.",
     signature: "One thread is on a CPU for most of the wall time, on a machine with several CPUs. \
-                A second recorded thread hardly ever works or is ready. Idle CPUs are inferred: \
-                programs outside the recording are not seen.",
+                Hardly ever does a second thread run or wait for a CPU. Culprit assumes that the \
+                other CPUs are idle: it cannot see programs that it did not record. The severity is \
+                low if other threads wait for this one, else `info`.",
     not_reported: &[
-        "a thread that is mostly ready but waits for a CPU: more threads would only queue",
+        "services: Culprit judges only commands that ran to their end",
+        "a thread that often waits for a CPU: more threads would only queue",
         "a thread that a CPU quota stops: more threads would only queue",
-        "services: only a command that ran to its end is judged",
         "runs shorter than 2 s",
     ],
-    why: "A run cannot be shorter than the work of its busiest thread. This is a limit if other \
-          threads wait for this one, or if the work has independent parts. A solver that has \
-          nothing to divide is fine.",
+    why: "A run cannot be shorter than the work of its busiest thread. It is a problem only if \
+          other threads wait for this one, or if you can divide the work. Else ignore this finding.",
     fix: &[
-        "Reduce the thread's work: its hot functions are findings of their own.",
+        "Reduce the thread's work: Culprit lists its most expensive functions as separate findings.",
         "Divide the work over several threads.",
         "Move work whose result is not needed at once to another thread.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; the run must take less wall time than CPU time",
+    check: "culprit record -o fixed.culprit -- CMD; the run must take less wall time than before",
     thresholds: &[
         Threshold {
             what: "share of the wall time in which the thread is on a CPU",
             value: MIN_BUSY,
             unit: "share",
             reason: "At 0.8 a perfect division over two threads would save 40 % of the wall time. \
-                     A thread that waits for a third of the wall time has another limit.",
+                     A thread that waits for more than a fifth of the wall time has another limit.",
             source: "Amdahl's law",
         },
         Threshold {
@@ -70,12 +70,12 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of the wall time in which another thread waits for it",
             value: MIN_WAITED,
             unit: "share",
-            reason: "From this share on the severity is low, below it info. A wait of half of the \
-                     run is more than the start and the end of a thread pool.",
+            reason: "At this share and above the severity is low, below it `info`. Waits at the start \
+                     and the end of a thread pool are shorter.",
             source: "definition",
         },
         Threshold {
-            what: "share of the wall time in which the waiting thread works itself",
+            what: "share of the wall time that a waiting thread must work itself to count",
             value: MIN_OWN_WORK,
             unit: "share",
             reason: "Helper threads of a runtime and launchers wait for the program because that \
@@ -86,8 +86,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "wall time",
             value: MIN_WALL.0 as f64,
             unit: "ns",
-            reason: "Below 2 s, dividing the work is seldom worth the effort. At half, every \
-                     command of 1 s would be reported.",
+            reason: "Below 2 s, dividing the work is seldom worth the effort.",
             source: "definition",
         },
     ],

@@ -61,7 +61,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Replace a spin lock of your own by the library's mutex.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; cpu.user in `culprit report fixed.culprit` \
-            must shrink",
+            must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the measured time",

@@ -44,7 +44,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Read the clock without the kernel: vDSO with the clock source `tsc`.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; kernel time of the function in `culprit \
-            callees fixed.culprit` must shrink",
+            callees fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of the calls' kernel time spent on entering and leaving",

@@ -40,7 +40,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 running parent and children in parallel on free CPUs could save, while only one \
                 child lives.",
     not_reported: &[
-        "time of an only child that another finding explains; the rest is info",
+        "time of an only child that another finding explains; the rest is `info`",
         "time that another finding explains, if running in parallel would save next to nothing",
     ],
     why: "The children run one after the other while their parent waits. Each also pays for its \
@@ -53,7 +53,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Reduce the children's work: it is listed under \"meanwhile\".",
     ],
     check: "culprit record -o fixed.culprit -- CMD; time waiting for children in `culprit findings \
-            fixed.culprit` must shrink",
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of its time that a parent of a single child works itself",
@@ -78,7 +78,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             value: MAX_UNNAMED,
             unit: "share",
             reason: "Without names nobody can judge whether the work is needed, as a compiler's \
-                     is. At half, children with mostly named code would be info; at double, \
+                     is. At half, children with mostly named code would be `info`; at double, \
                      children without names would get full severity.",
             source: "definition",
         },

@@ -30,52 +30,49 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-thread",
     group: Group::Waiting,
     specificity: Specificity::Dependency,
-    claim: "A thread waits for another thread of its process, and only that thread works \
-            meanwhile.",
-    signature: "A thread on the critical path is blocked in a condition variable, a join, a \
-                semaphore, an event or a message inside the process. Another thread of the process \
-                ended the wait. Only that thread worked meanwhile.",
+    claim: "Thread A waits for the result of thread B of the same process, and meanwhile mostly only B \
+            works.",
+    signature: "A on the critical path waits on a condition variable, a join, a semaphore or an event, \
+                or for a message from another thread. B ended the wait. Meanwhile mostly only B \
+                worked. The finding names A, its function, what B did (`meanwhile`), and B if the \
+                recording shows who ended the wait.",
     not_reported: &[
-        "joins of parallel work: two or more threads work for most of the wait",
+        "waits for a group of threads that work in parallel for most of the wait",
         "a timed sleep: it ends by itself",
         "a wait during which no thread of the process works",
         "a launcher that waits for the thread that runs the program",
-        "time in which the other thread waits for a CPU: see `run-queue`",
+        "time in which B waits for a CPU: see `run-queue`",
         "a garbage collector's thread that waits for a CPU: see `gc-pressure`",
     ],
     why: "The two threads take turns, so the second thread gains nothing. The run takes as long as \
-          if one thread did both, plus the context switches. Unlike in `lock-contention`, the \
-          waiter needs the other thread's result.",
+          if one thread did both, plus the context switches. Unlike in `lock-contention`, A needs \
+          B's result.",
     fix: &[
-        "Start the other thread's work earlier.",
-        "Do that work only when its result is needed.",
-        "Split that work over several threads.",
-        "Do other work until the result is needed.",
-        "Reduce the other thread's work: it is listed under \"meanwhile\".",
+        "Reduce B's work: the finding shows it under `meanwhile`.",
+        "If the result is always needed, start B earlier. If it is often not needed, start B only \
+         when it is.",
+        "Split B's work over several threads.",
+        "Let A do other work until it needs the result.",
     ],
-    check: "culprit record -o fixed.culprit -- CMD; the wait in `culprit findings fixed.culprit` \
-            must shrink",
+    check: "culprit record -o fixed.culprit -- CMD; the cost of `wait-on-thread` in `culprit findings \
+            fixed.culprit` must be smaller than before",
     thresholds: &[
         Threshold {
             what: "share of a series of waits in which two or more threads of the process work, or \
                    wait only for a mutex",
             value: MAX_PARALLEL,
             unit: "share",
-            reason: "Above this share the waits join parallel work and are not reported. If the \
-                     share is exceeded over all waits together, the remaining waits are info. At \
-                     half, \
-                     pools whose last worker runs alone for a third would be missed; near 1, every \
-                     pool would be reported.",
+            reason: "Above this share A waits for parallel work, and the waits are not reported. If \
+                     all waits together exceed it, the waits that are left are only `info`. Near 1, \
+                     every pool of threads would be reported.",
             source: "definition",
         },
         Threshold {
-            what: "share of a series of waits that the waiter may work before the next wait of the \
-                   series",
+            what: "share of a series that A may work between two waits of it",
             value: MAX_BETWEEN,
             unit: "share",
-            reason: "Joins in a row are one series: threads that share work are joined one after \
-                     the other. A waiter that works longer than this between two waits begins a \
-                     new series.",
+            reason: "Waits in a row are one series: threads that share work are joined one after the \
+                     other. If A works longer between two waits, a new series begins.",
             source: "definition",
         },
     ],

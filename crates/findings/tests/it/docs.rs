@@ -3,8 +3,12 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
-use culprit_findings::{HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, catalogue};
+use culprit_findings::{
+    HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, Threshold, catalogue,
+};
+use culprit_model::Nanos;
 
 use crate::blessed::blessed;
 
@@ -48,9 +52,26 @@ fn page(doc: &RuleDoc, text: &mut String) -> std::fmt::Result {
         writeln!(text, "\n| threshold | value | why | source |\n|---|---|---|---|")?;
     }
     for t in doc.thresholds {
-        writeln!(text, "| {} | {} {} | {} | {} |", t.what, t.value, t.unit, t.reason, t.source)?;
+        writeln!(text, "| {} | {} | {} | {} |", t.what, value(t), t.reason, t.source)?;
     }
     Ok(())
+}
+
+/// The value of a threshold as people read it.
+fn value(threshold: &Threshold) -> String {
+    let number = threshold.value;
+    match threshold.unit {
+        "share" if number < 0.01 => format!("{:.1} %", 100.0 * number),
+        "share" => format!("{:.0} %", 100.0 * number),
+        "ns" => {
+            let length = Duration::from_secs_f64(number / 1e9);
+            Nanos(u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)).to_string()
+        }
+        "bytes" if number >= f64::from(1 << 20) => format!("{} MiB", number / f64::from(1 << 20)),
+        "bytes" if number >= 1024.0 => format!("{} KiB", number / 1024.0),
+        "count" => number.to_string(),
+        unit => format!("{number} {unit}"),
+    }
 }
 
 fn written() -> Result<String, std::fmt::Error> {

@@ -164,7 +164,10 @@ fn notes(steps: &[Step], noted: &[Noted], privileged: bool) -> Vec<String> {
                 format!("`{folder}` is read-only: the kernel refuses an overlay there ({why})")
             }
             Outcome::LeftOut(Errno::NOENT) => {
-                format!("`{folder}` is missing: it was removed while the sandbox was created")
+                format!(
+                    "`{folder}` is missing: it was not found when the sandbox was created (removed, or \
+                     hidden by another mount)"
+                )
             }
             Outcome::LeftOut(why) => {
                 format!("`{folder}` is missing: the kernel refuses an overlay there ({why})")

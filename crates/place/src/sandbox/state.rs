@@ -54,7 +54,7 @@ impl State {
                 fs::create_dir(folder).map_err(|e| Error::file("create", folder, e))?;
             }
             let shown = match fs::metadata(lower) {
-                // It was removed since the host was looked at: its overlay is left out.
+                // Removed since the host was listed, or hidden by another mount: its overlay is left out.
                 Err(gone) if gone.kind() == io::ErrorKind::NotFound => continue,
                 shown => shown.map_err(|e| Error::file("inspect", lower, e))?,
             };

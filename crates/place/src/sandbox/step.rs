@@ -9,7 +9,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags, statvfs};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, statvfs};
 use rustix::io::{Errno, Result};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
@@ -72,7 +72,7 @@ impl Step {
                 mount_bind_recursive(source.as_c_str(), target.as_c_str())
             }
             Self::BindReadOnly { source, target } => match bind_read_only(source, target) {
-                Err(Errno::NOENT) => return Ok(Outcome::LeftOut(Errno::NOENT)),
+                Err(Errno::NOENT) => return Ok(left_out(target)),
                 bound => bound,
             },
             Self::Folder { path, mode } => {
@@ -97,9 +97,20 @@ fn overlay(lower: &CString, target: &CString, data: &CString, needed: bool) -> R
         Err(why) if needed => Err(why),
         Err(why) => Ok(match bind_read_only(lower, target) {
             Ok(()) => Outcome::ReadOnly(why),
+            Err(Errno::NOENT) => left_out(target),
             Err(_) => Outcome::LeftOut(why),
         }),
     }
+}
+
+/// Takes away what was made for something that the host has no more: an empty file or folder would
+/// say that it is there.
+fn left_out(target: &CString) -> Outcome {
+    for flags in [AtFlags::empty(), AtFlags::REMOVEDIR] {
+        // One of both fails; where both do, there is nothing to take away.
+        let _ = rustix::fs::unlinkat(CWD, target.as_c_str(), flags);
+    }
+    Outcome::LeftOut(Errno::NOENT)
 }
 
 /// A read-only bind takes two calls (`mount(2)`), and in a user namespace the second must repeat
@@ -179,9 +190,17 @@ mod tests {
             );
         }
         let folder = tempfile::tempdir().unwrap();
-        let (source, target) = (folder.path().join("gone"), folder.path().to_path_buf());
-        let step =
-            Step::BindReadOnly { source: path(&source).unwrap(), target: path(&target).unwrap() };
-        assert_eq!(step.run(), Ok(Outcome::LeftOut(Errno::NOENT)));
+        let source = path(&folder.path().join("gone")).unwrap();
+        for name in ["file", "folder"] {
+            let target = path(&folder.path().join(name)).unwrap();
+            let make = match name {
+                "file" => Step::File { path: target.clone() },
+                _ => Step::Folder { path: target.clone(), mode: 0o755 },
+            };
+            assert_eq!(make.run(), Ok(Outcome::Done));
+            let bind = Step::BindReadOnly { source: source.clone(), target };
+            assert_eq!(bind.run(), Ok(Outcome::LeftOut(Errno::NOENT)));
+            assert!(!folder.path().join(name).exists(), "nothing says that it is there");
+        }
     }
 }

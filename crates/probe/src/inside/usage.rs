@@ -118,26 +118,26 @@ pub struct Laps {
     /// When the operation began.
     begun: u64,
     /// What the kernel says of this thread; none where it does not tell.
-    queue: Option<File>,
-    /// Time in the run queue when it was last read, ns.
+    schedstat: Option<File>,
+    /// Time in the run queue when that was last read, ns.
     queued: u64,
+    asked_from: u64,
 }
 
-/// The kernel is asked about operations from this length on: asking takes a microsecond, and the wait
-/// behind a busy program is most of a tick.
-const MAY_HAVE_QUEUED_NS: u64 = 200_000;
-
 impl Laps {
-    /// The first operation begins now.
+    /// The first operation begins now. The kernel is asked about operations of `asked_from` ns and more,
+    /// because asking takes a microsecond; shorter ones keep their waits.
     #[must_use]
-    pub fn start() -> Self {
-        let queue = File::open(SCHEDSTAT).ok();
-        let queued = queue.as_ref().and_then(run_queue_of).unwrap_or(0);
-        Self { begun: Clock::now(), queue, queued }
+    pub fn start(asked_from: u64) -> Self {
+        let schedstat = File::open(SCHEDSTAT).ok();
+        let mut laps = Self { begun: 0, schedstat, queued: 0, asked_from };
+        laps.begin();
+        laps
     }
 
-    /// The next operation begins now.
+    /// The next operation begins now; what came before it counts nowhere.
     pub fn begin(&mut self) {
+        self.queued = self.run_queue().unwrap_or(self.queued);
         self.begun = Clock::now();
     }
 
@@ -146,14 +146,17 @@ impl Laps {
         let now = Clock::now();
         let took = now - self.begun;
         self.begun = now;
-        if took < MAY_HAVE_QUEUED_NS {
+        if took < self.asked_from {
             return took;
         }
-        let Some(queued) = self.queue.as_ref().and_then(run_queue_of) else { return took };
-        let waited = queued.saturating_sub(std::mem::replace(&mut self.queued, queued));
+        let before = self.queued;
         // The question is no operation's time.
         self.begin();
-        took.saturating_sub(waited)
+        took.saturating_sub(self.queued.saturating_sub(before))
+    }
+
+    fn run_queue(&self) -> Option<u64> {
+        run_queue_of(self.schedstat.as_ref()?)
     }
 }
 
@@ -194,38 +197,60 @@ fn run_queue_of(schedstat: &File) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+
+    /// Ends the thread that keeps a CPU busy, also when the test fails.
+    struct Over<'a>(&'a AtomicBool);
+
+    impl Drop for Over<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 
     /// Another thread keeps the CPU of this one busy: what a sleep takes beyond its time is then a
     /// wait for that CPU.
     #[test]
     fn laps_leave_out_waits_for_a_cpu() {
-        const SLEEP: Duration = Duration::from_millis(1);
-        if run_queue_of(&File::open(SCHEDSTAT).unwrap()).is_none() {
-            return culprit_testkit::skip("laps_leave_out_waits_for_a_cpu", "schedstat");
-        }
         let cpu = crate::inside::this_cpu();
-        let over = std::sync::atomic::AtomicBool::new(false);
+        let (spins, over) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
+            let _ends = Over(&over);
             scope.spawn(|| {
-                assert!(crate::inside::stay_on(cpu));
-                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                let there = crate::inside::stay_on(cpu);
+                spins.store(true, Ordering::Relaxed);
+                while there && !over.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
+            culprit_testkit::wait_until("the other thread spins", || spins.load(Ordering::Relaxed));
             assert!(crate::inside::stay_on(cpu));
-            let (meter, mut laps, mut told, mut took) = (Meter::start(), Laps::start(), 0, 0);
+            let (meter, mut laps, mut told, mut took) = (Meter::start(), Laps::start(0), 0, 0);
             for _ in 0..50 {
                 let begun = Clock::now();
-                std::thread::sleep(SLEEP);
+                std::thread::sleep(Duration::from_millis(1));
                 took += Clock::now() - begun;
                 told += laps.lap();
             }
-            over.store(true, std::sync::atomic::Ordering::Relaxed);
             let queued = meter.stop().run_queue_ns;
+            if queued == 0 {
+                let missing = "what the kernel says of the run queue (schedstat)";
+                return culprit_testkit::skip("laps_leave_out_waits_for_a_cpu", missing);
+            }
             assert!(told + queued >= took, "nothing else is left out: {told} {queued} {took}");
             assert!(told < took, "waits for the CPU are left out: {told} {took}");
         });
+    }
+
+    #[test]
+    fn short_operations_are_told_as_they_are() {
+        let mut laps = Laps::start(u64::MAX);
+        let begun = Clock::now();
+        std::thread::sleep(Duration::from_millis(1));
+        let told = laps.lap();
+        assert!(told >= 1_000_000 && told <= Clock::now() - begun + 1_000_000, "{told}");
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn median(
     here: &Here,
     mut act: impl FnMut(u32) -> std::io::Result<()>,
 ) -> std::io::Result<Option<u64>> {
-    let (mut times, mut laps) = (Histogram::default(), Laps::start());
+    let (mut times, mut laps) = (Histogram::default(), Laps::start(0));
     for number in 0..TIMES {
         if here.stopped() {
             break;

@@ -1,6 +1,8 @@
 //! Loads tables one after the other, each against the ones that it points into.
 
-use culprit_model::{ColumnData, Loss, LossKind, Row, Table, Text, Values};
+use culprit_model::{
+    ColumnData, Frame, Loss, LossKind, Module, Process, Row, Stack, Table, Text, Thread, Values,
+};
 
 use crate::disk::ADDED_SINCE;
 use crate::read::archive::{Archive, Piece};
@@ -177,7 +179,8 @@ impl<'a> Loader<'a> {
         if let Some(what) = repairs.describe() {
             let count = repairs.cleared + repairs.dropped;
             let damage = [LossKind::FileDamaged, LossKind::NamesDamaged];
-            let whole = self.losses.iter().all(|loss| !damage.contains(&loss.kind));
+            let whole = self.archive.garbage == 0
+                && self.losses.iter().all(|loss| !damage.contains(&loss.kind));
             let kind = if self.archive.unfinished() && whole {
                 LossKind::RecorderKilled
             } else {
@@ -196,12 +199,18 @@ impl<'a> Loader<'a> {
     }
 }
 
+/// Tables that say what and whose the rows of the others are.
+const NAMES: [&str; 5] = [
+    Process::TABLE.name,
+    Thread::TABLE.name,
+    Module::TABLE.name,
+    Frame::TABLE.name,
+    Stack::TABLE.name,
+];
+
 /// What damage to a table is called.
 fn damage_to(table: &str) -> LossKind {
-    match is_pointed_to(table) {
-        Some(true) => LossKind::NamesDamaged,
-        _ => LossKind::FileDamaged,
-    }
+    if NAMES.contains(&table) { LossKind::NamesDamaged } else { LossKind::FileDamaged }
 }
 
 fn append(all: &mut Option<Vec<ColumnData>>, more: Vec<ColumnData>) {

@@ -163,10 +163,11 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// How much a reading explains: fields of a fixed form more than a comm.
+    /// How much a reading explains: fields of a fixed form more than a comm, and a comm that looks like
+    /// other fields less. It still counts: a thread of such a name may have most of the lines.
     fn weight(&self) -> u64 {
         let comm = u64::from(self.has(field::COMM));
-        1 + u64::from(self.fields.count_ones()) * 2 - comm
+        1 + u64::from(self.fields.count_ones()) * 2 - comm - u64::from(!self.is_likely())
     }
 }
 
@@ -282,8 +283,9 @@ impl Layout {
         let mut left: Vec<(Vec<(u8, u64)>, u128)> = lines
             .iter()
             .map(|(line, chain)| {
-                let likely = Head::readings(line).filter(Head::is_likely);
-                let readings = likely.filter(|head| evident(head, line, *chain));
+                let readings =
+                    Head::readings(line).filter(|head| head.is_likely() || head.is_sure());
+                let readings = readings.filter(|head| evident(head, line, *chain));
                 let votes = readings.map(|head| (head.fields, head.weight())).collect();
                 (votes, Head::readings(line).fold(0, |all, head| all | 1 << head.fields))
             })
@@ -498,6 +500,18 @@ mod tests {
             ("PERF_RECORD_X:", 1396),
         ];
         assert_eq!(comms, expected);
+        // One of them has most of the lines.
+        let odd =
+            "  7 1.000000: c: 12153 31763.403488313: cpu-clock:      5642737601dd parse+0x24 (/n)";
+        let usual =
+            "             a b 12148 31763.348463951: cpu-clock:      5642737601d3 parse+0x1a (/n)";
+        for (of_odd, of_usual) in [(1, 9), (9, 1)] {
+            let lines = [vec![odd; of_odd], vec![usual; of_usual]].concat();
+            let heads: Vec<_> = read(&lines).iter().map(|head| (head.comm, head.tid)).collect();
+            let expected =
+                [vec![("7 1.000000: c:", 12153); of_odd], vec![("a b", 12148); of_usual]];
+            assert_eq!(heads, expected.concat());
+        }
         let lines = ["              dd  1939.984890: ", "             a 5  1939.984990: "];
         let comms: Vec<_> = read(&lines).iter().map(|head| head.comm).collect();
         assert_eq!(comms, ["dd", "a 5"]);
