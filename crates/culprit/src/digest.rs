@@ -128,7 +128,8 @@ impl Digest {
         recording: Recording,
         query: &Query,
         report: Report,
-        (top, weighed): (Vec<Function>, Option<Weighed>),
+        top: Vec<Function>,
+        weighed: Option<Weighed>,
     ) -> Self {
         let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query);

@@ -175,13 +175,15 @@ pub(crate) fn explain_if_empty(
     output: &Output,
 ) -> Result<(), Failure> {
     let reasons = why_empty(tree, filter).join("; ");
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let why = format!("nothing to show: {reasons}");
     let empty = tree.index().is_some_and(|index| index.rows() == 0);
-    if !reasons.is_empty() && narrows(given) && !empty {
-        return Err(Failure::bad_input(format!("nothing to show: {reasons}")));
+    if narrows(given) && !empty {
+        return Err(Failure::bad_input(why));
     }
-    if !reasons.is_empty() {
-        output.say(&format!("nothing to show: {reasons}"));
-    }
+    output.say(&why);
     Ok(())
 }
 
@@ -297,7 +299,7 @@ pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result
     });
     let (top, weighed) =
         top.map_err(|_| Failure::refused("cannot add up functions: a thread panicked"))?;
-    Ok(Digest::new(recording, &query, report?, (top, weighed)))
+    Ok(Digest::new(recording, &query, report?, top, weighed))
 }
 
 #[cfg(test)]
