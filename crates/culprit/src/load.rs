@@ -303,13 +303,15 @@ pub(crate) fn explain_if_empty(
     output: &Output,
 ) -> Result<(), Failure> {
     let reasons = why_empty(tree, filter).join("; ");
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let why = format!("nothing to show: {reasons}");
     let empty = tree.index().is_some_and(|index| index.rows() == 0);
-    if !reasons.is_empty() && narrows(given) && !empty {
-        return Err(Failure::bad_input(format!("nothing to show: {reasons}")));
+    if narrows(given) && !empty {
+        return Err(Failure::bad_input(why));
     }
-    if !reasons.is_empty() {
-        output.say(&format!("nothing to show: {reasons}"));
-    }
+    output.say(&why);
     Ok(())
 }
 

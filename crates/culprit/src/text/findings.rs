@@ -1,6 +1,6 @@
 //! Findings as text: a list, and a rule's own page.
 
-use culprit_findings::RuleDoc;
+use culprit_findings::{RuleDoc, Threshold};
 use culprit_model::{Finding, Nanos, Text, Where};
 
 use crate::output::{Output, clean, evidence_value, measured, percent, wrap};
@@ -134,45 +134,40 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
     let paint = output.paint();
     let mut text = format!("{}  {}\n", paint.heading(doc.id), paint.faint(doc.group.title()));
     text.push_str(&wrap(doc.claim, output.width(), ""));
+    let mut section = |name: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{}\n", paint.strong(name)));
+        }
+        lines.iter().for_each(|line| text.push_str(&wrap(line, output.width(), "  ")));
+    };
     for (name, items) in [
         ("Recognised by", &[doc.signature][..]),
         ("Not reported", doc.not_reported),
         ("Why it costs time", &[doc.why]),
         ("What to do", doc.fix),
     ] {
-        if !items.is_empty() {
-            text.push_str(&format!("\n{}\n", paint.strong(name)));
-        }
-        for item in items {
-            let bullet = if items.len() > 1 { "- " } else { "" };
-            text.push_str(&wrap(&format!("{bullet}{item}"), output.width(), "  "));
-        }
+        let bullet = if items.len() > 1 { "- " } else { "" };
+        section(name, &items.iter().map(|item| format!("{bullet}{item}")).collect::<Vec<_>>());
     }
-    text.push_str(&format!("\n{}\n", paint.strong("How to check")));
-    for line in check_lines(doc) {
-        text.push_str(&wrap(&line, output.width(), "  "));
-    }
-    if !doc.thresholds.is_empty() {
-        text.push_str(&format!("\n{}\n", paint.strong("Thresholds")));
-        text.push_str(&wrap(THRESHOLDS, output.width(), "  "));
-    }
-    for threshold in doc.thresholds {
-        let value = measured(threshold.value, threshold.unit);
-        let mut line = format!("- {}: {value}. {}", threshold.what, threshold.reason);
-        if threshold.source != BY_DEFINITION {
-            line.push_str(&format!(" Source: {}", threshold.source));
-        }
-        text.push_str(&wrap(&line, output.width(), "  "));
-    }
-    let used: Vec<&str> =
-        WORDS.iter().filter(|(word, _)| says(doc, word)).map(|(_, meaning)| *meaning).collect();
-    if !used.is_empty() {
-        text.push_str(&format!("\n{}\n", paint.strong("Words")));
-    }
-    for meaning in used {
-        text.push_str(&wrap(meaning, output.width(), "  "));
-    }
+    section("How to check", &check_lines(doc));
+    section("Thresholds", &threshold_lines(doc));
+    let used = WORDS.iter().filter(|(word, _)| says(doc, word));
+    section("Words", &used.map(|(_, meaning)| (*meaning).to_owned()).collect::<Vec<_>>());
     text
+}
+
+/// What decides, a line each; none where nothing does.
+fn threshold_lines(doc: &RuleDoc) -> Vec<String> {
+    let line = |threshold: &Threshold| {
+        let value = measured(threshold.value, threshold.unit);
+        let line = format!("- {}: {value}. {}", threshold.what, threshold.reason);
+        match threshold.source {
+            BY_DEFINITION => line,
+            source => format!("{line} Source: {source}"),
+        }
+    };
+    let head = Some(THRESHOLDS.to_owned()).filter(|_| !doc.thresholds.is_empty());
+    head.into_iter().chain(doc.thresholds.iter().map(line)).collect()
 }
 
 /// What stands above the thresholds of a finding.
