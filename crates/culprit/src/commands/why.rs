@@ -1,6 +1,7 @@
 //! `culprit why -- CMD`: the same command in several places, and why one is slower.
 
 use culprit_findings::Mechanism;
+use culprit_model::Filter;
 
 use super::fail_on::{FailOn, outcome};
 use crate::args::WhyArgs;

@@ -44,7 +44,7 @@ pub(super) fn merge(recording: &mut Recording) {
     for at in 0..recording.threads.len() {
         let thread = ThreadId::from_index(at);
         let reads: Vec<InterpreterStack> =
-            by_thread.of(thread).iter().map(|at| reads[*at as usize]).collect();
+            by_thread.of(thread).iter().map(|at| reads[*at as usize].clone()).collect();
         if reads.is_empty() {
             continue;
         }

@@ -41,7 +41,7 @@ mod tests {
             symbols: true,
             lines: file.is_some(),
         };
-        let frame = Frame { file: file.map(Into::into), ..Frame::new(None, function.into(), None) };
+        let frame = Frame { file: file.map(Into::into), ..Frame::new(None, function, None) };
         let (function, module) = known_as(&frame, Some(&row));
         (function.into_owned(), module.to_owned())
     }
