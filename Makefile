@@ -1,6 +1,7 @@
 # Short names for what people type; the logic is in tests and in scripts/.
 SHELL := /bin/sh
-export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/culprit/target
+# A folder for each clone: tests carry the paths of the sources that they were built from.
+export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/culprit/target$(subst /,-,$(CURDIR))
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 CULPRIT := $(CARGO_TARGET_DIR)/$(HOST)/release/culprit
 SHIPPED := $(CARGO_TARGET_DIR)/$(HOST)/dist/culprit
@@ -55,3 +56,6 @@ corpus: ## record corpus/ anew, or what ONLY names, and show what is said otherw
 
 fuzz: ## feed damaged files to every reader of a foreign format, FUZZ_SECONDS (10) each
 	@cargo run --release --quiet -p culprit-fuzz -- --seconds $(or $(FUZZ_SECONDS),10)
+
+clean: ## remove what was built for this clone
+	@cargo clean

@@ -436,15 +436,16 @@ fn an_interrupted_or_killed_start_leaves_no_container_of_a_runtime() {
     }
 }
 
-/// Begins a long measurement and sends it a signal after this time. Its number, and how it ended.
-fn ended_by(lab: &Lab, signal: Signal, after: Duration) -> (u32, std::process::ExitStatus) {
+/// Begins a long measurement and sends it a signal after this time. Its number, how it ended and what it
+/// said.
+fn ended_by(lab: &Lab, signal: Signal, after: Duration) -> (u32, Output) {
     let long = ["bench", "files", "--rounds", "100", "--place", "host", "--place", "docker:@host"];
-    let quiet = lab.culprit().args(long).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut child = quiet.unwrap();
+    let spawned = lab.culprit().args(long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.unwrap();
     std::thread::sleep(after);
     assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
     kill_process(Pid::from_child(&child), signal).unwrap();
-    (child.id(), child.wait().unwrap())
+    (child.id(), child.wait_with_output().unwrap())
 }
 
 #[test]
@@ -454,9 +455,11 @@ fn ctrl_c_at_any_moment_leaves_nothing() {
     }
     let lab = Lab::new();
     for ms in [30, 300, 900, 2000, 4000] {
-        let (pid, status) = ended_by(&lab, Signal::INT, Duration::from_millis(ms));
-        assert!(!status.success(), "{ms} ms: {status}");
-        assert!(left_behind(&lab, pid).is_empty(), "{ms} ms: {:?}", left_behind(&lab, pid));
+        let (pid, ended) = ended_by(&lab, Signal::INT, Duration::from_millis(ms));
+        let said = stderr(&ended);
+        assert!(!ended.status.success(), "{ms} ms: {}: {said}", ended.status);
+        let left = left_behind(&lab, pid);
+        assert!(left.is_empty(), "{ms} ms: {left:?}: {said}");
     }
 }
 

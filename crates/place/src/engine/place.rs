@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bollard::errors::Error as Reply;
 use bollard::models::{ContainerWaitResponse, SystemInfo, SystemInfoCgroupDriverEnum};
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, CreateImageOptionsBuilder,
@@ -142,10 +143,11 @@ impl Container {
         };
         let request = wish.request(command)?;
         let name = owner.fresh_name();
+        // Before it is asked for: an engine that gives no answer in time may still make it.
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
         let options = CreateContainerOptionsBuilder::new().name(&name).build();
         let doing = "create a container";
         self.client.call(doing, |docker| docker.create_container(Some(options), request))?;
-        self.containers.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
         Ok(name)
     }
 
@@ -192,8 +194,16 @@ impl Container {
 
     fn end(&mut self) -> Result<()> {
         let mut names = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in names.drain(..) {
-            remove_container(&self.client, &name)?;
+        let mut refused = None;
+        names.retain(|name| match remove_patiently(&self.client, name) {
+            Ok(()) => false,
+            Err(error) => {
+                refused.get_or_insert(error);
+                true
+            }
+        });
+        if let Some(error) = refused {
+            return Err(error);
         }
         // One stands on the one before it.
         while let Some(image) = self.made_images.pop() {
@@ -323,6 +333,10 @@ impl Drop for Container {
 /// The period that engines use for a CPU quota: 100 ms.
 const PERIOD_NS: u64 = 100_000_000;
 
+/// How often a container may refuse to be removed, and how long it is left alone in between: 10 s in all.
+const PAUSES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A signal that is sent, or a status that is awaited, may take as long as the command.
 const FOR_EVER: Duration = Duration::from_secs(u64::MAX / 4);
 
@@ -389,7 +403,7 @@ impl Subject for NewContainer {
             let status = match said {
                 Some(Ok(ContainerWaitResponse { status_code, .. })) => status_code,
                 // The client takes every status but 0 for an error.
-                Some(Err(bollard::errors::Error::DockerContainerWaitError { code, .. })) => code,
+                Some(Err(Reply::DockerContainerWaitError { code, .. })) => code,
                 Some(Err(reply)) => return Err(self.client.error("wait for a container", &reply)),
                 None => {
                     let status = self.inspect().await?.exit_code;
@@ -421,7 +435,7 @@ impl Subject for NewContainer {
 fn discard(client: &Client, containers: &Mutex<Vec<String>>, name: &str) {
     let mut names = containers.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(i) = names.iter().position(|known| known == name)
-        && remove_container(client, name).is_ok()
+        && remove_container(client, name).is_ok_and(|removed| removed)
     {
         names.swap_remove(i);
     }
@@ -441,6 +455,26 @@ pub(super) fn remove_container(client: &Client, name: &str) -> Result<bool> {
     removed(client, "remove a container", super::client::runtime()?.block_on(removing))
 }
 
+/// Removes a container that an engine may still be starting or removing: it refuses meanwhile.
+///
+/// # Errors
+/// What the engine says after the last pause, or that it does not answer.
+fn remove_patiently(client: &Client, name: &str) -> Result<()> {
+    let runtime = super::client::runtime()?;
+    let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+    let mut pauses = 0..PAUSES;
+    loop {
+        match runtime.block_on(client.docker().remove_container(name, Some(options.clone()))) {
+            Ok(()) => return Ok(()),
+            Err(reply) if is_missing(&reply) => return Ok(()),
+            Err(Reply::DockerResponseServerError { .. }) if pauses.next().is_some() => {
+                std::thread::sleep(PAUSE);
+            }
+            Err(reply) => return Err(client.error("remove a container", &reply)),
+        }
+    }
+}
+
 /// Removes an image. `false` when it is in use.
 pub(super) fn remove_image(client: &Client, name: &str) -> Result<bool> {
     let removing = client.docker().remove_image(name, None::<RemoveImageOptions>, None);
@@ -448,11 +482,7 @@ pub(super) fn remove_image(client: &Client, name: &str) -> Result<bool> {
 }
 
 /// What is not there is removed.
-fn removed(
-    client: &Client,
-    doing: &str,
-    reply: std::result::Result<(), bollard::errors::Error>,
-) -> Result<bool> {
+fn removed(client: &Client, doing: &str, reply: std::result::Result<(), Reply>) -> Result<bool> {
     match reply {
         Ok(()) => Ok(true),
         Err(reply) if is_missing(&reply) => Ok(true),
