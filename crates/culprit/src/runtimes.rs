@@ -221,7 +221,10 @@ mod tests {
         let help = help(&[("NODE_OPTIONS", "--require ./a.js"), ("JAVA_TOOL_OPTIONS", "-Xmx1g")]);
         assert_eq!(value(&help, "NODE_OPTIONS").unwrap(), format!("--require ./a.js {NODE}"));
         assert!(value(&help, "JAVA_TOOL_OPTIONS").unwrap().starts_with("-Xmx1g -XX:+Ignore"));
-        assert!(!help.facts.iter().any(|(_, value)| value.contains("-Xmx1g")), "only ours is recorded");
+        assert!(
+            !help.facts.iter().any(|(_, value)| value.contains("-Xmx1g")),
+            "only ours is recorded"
+        );
     }
 
     #[test]

@@ -11,9 +11,7 @@ use crate::args::{By, DiffArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::DiffDocument;
 use crate::output::Output;
-use crate::views::{
-    Basis, DiffView, Kind, Section, Sides, diff_text, functions, own_code_times,
-};
+use crate::views::{Basis, DiffView, Kind, Section, Sides, diff_text, functions, own_code_times};
 use crate::{files, load, svg};
 
 /// Rows of a table unless the user says otherwise.

@@ -112,11 +112,11 @@ mod tests {
         let run = load::run_filter();
         assert_eq!(
             heading(&recording, &run),
-            "run time of 100 ms: each moment given to what the run was waiting for"
+            "run time of 110 ms: each moment given to what the run was waiting for"
         );
         assert_eq!(
             heading(&recording, &Filter { include: "mutex".to_owned(), ..run.clone() }),
-            "40.0 ms of the run time of 100 ms: each moment given to what the run was waiting for"
+            "40.0 ms of the run time of 110 ms: each moment given to what the run was waiting for"
         );
         assert_eq!(
             heading(&recording, &Filter { thread: "worker".to_owned(), ..run.clone() }),
@@ -128,7 +128,7 @@ mod tests {
         );
         assert_eq!(
             heading(&recording, &Filter { process: "app".to_owned(), ..run }),
-            "run time of 100 ms: process app (10), each moment given to what it was waiting for"
+            "run time of 110 ms: process app (10), each moment given to what it was waiting for"
         );
         let of = |metric| heading(&recording, &Filter { metric, ..Filter::default() });
         assert_eq!(of(Metric::Wall), "wall time of 2 threads, 210 ms");

@@ -192,7 +192,7 @@ fn presets_are_saved_used_and_deleted() {
 #[test]
 fn a_drill_shows_what_is_behind_a_group() {
     let lab = lab();
-    let grouped = ["tree", "before.culprit", "--preset", "modules"];
+    let grouped = ["tree", "before.culprit", "--metric", "wall", "--preset", "modules"];
     let whole = lab.json(&grouped);
     let drilled = lab.json(&[&grouped[..], &["--drill", "module libc.so.6"]].concat());
     assert!(number(&drilled["total"]) < number(&whole["total"]));
@@ -207,7 +207,8 @@ fn a_drill_shows_what_is_behind_a_group() {
 
 /// The extra time of functions, `NAME CHANGE` in ms, of a diff with these options.
 fn functions(lab: &Lab, options: &[&str]) -> Vec<String> {
-    let diff = lab.json(&[&["diff", "before.culprit", "after.culprit"], options].concat());
+    let both = ["diff", "before.culprit", "after.culprit", "--metric", "wall"];
+    let diff = lab.json(&[&both[..], options].concat());
     let told = |row: &Value| {
         let name = row["name"].as_str().unwrap().to_owned();
         format!("{name} {:.0}", number(&row["change"]) / 1e6)

@@ -70,6 +70,8 @@ pub(crate) const KINDS: &[LossKind] = &[
     LossKind::KernelSymbolsMissing,
     LossKind::AddressesUnknown,
     LossKind::NamesAmbiguous,
+    LossKind::InterpreterFramesGuessed,
+    LossKind::InterpreterFramesMissing,
 ];
 
 impl Rule for SymbolsMissing {

@@ -17,10 +17,10 @@ const PROGRAMS: [(&str, &str, &str, &str); 6] = [
     ("hot.c", "cpu.user", "checksum", "hot-function"),
 ];
 
-/// The time of a cause below a function.
+/// The time of a cause below a function, of all threads.
 fn time_below(lab: &Lab, function: &str, cause: &str) -> f64 {
     let pattern = format!("{function};^{cause}");
-    number(&lab.json(&["top", "program.culprit", "--inc", &pattern])["total"])
+    number(&lab.json(&["top", "program.culprit", "--metric", "wall", "--inc", &pattern])["total"])
 }
 
 #[test]
