@@ -130,6 +130,13 @@ fn waits<'e>(
     segments.map(|s| (evidence.dependent_wait(s).unwrap_or(s.interval), s.length))
 }
 
+/// What a thread spent in a function.
+struct Spent {
+    sum: Nanos,
+    /// Its costliest interval.
+    typical: (Nanos, IntervalId),
+}
+
 /// The places of a set of intervals with their costs, the costliest first. `pick` is what the rule
 /// looks at in an interval.
 fn ranked<'e>(
@@ -139,28 +146,28 @@ fn ranked<'e>(
     pick: impl Fn(&Evidence<'e>, &Interval) -> Option<FrameId>,
 ) -> Vec<Place> {
     // By handles first: segments are many, and names are long to compare.
-    let mut handles: FxHashMap<(ThreadId, Option<FrameId>), (Nanos, (Nanos, IntervalId))> =
-        FxHashMap::default();
+    let mut handles: FxHashMap<(ThreadId, Option<FrameId>), Spent> = FxHashMap::default();
     for (id, cost) in costs {
         let interval = evidence.interval(id);
         let frame = aim.frame(evidence, interval.stack, pick(evidence, interval));
-        let (sum, typical) =
-            handles.entry((interval.thread, frame)).or_insert((Nanos::ZERO, (cost, id)));
-        *sum += cost;
-        if cost > typical.0 {
-            *typical = (cost, id);
+        let first = Spent { sum: Nanos::ZERO, typical: (cost, id) };
+        let spent = handles.entry((interval.thread, frame)).or_insert(first);
+        spent.sum += cost;
+        if cost > spent.typical.0 {
+            spent.typical = (cost, id);
         }
     }
     let mut handles: Vec<_> = handles.into_iter().collect();
     handles.sort_unstable_by_key(|(handle, _)| *handle);
     let mut places: BTreeMap<Name, Place> = BTreeMap::new();
-    for ((thread, frame), (cost, typical)) in handles {
+    for ((thread, frame), spent) in handles {
         let names = evidence.recording.thread(thread);
         let name = Name {
             process: evidence.recording.process(names.process).name.clone(),
             thread: names.name.clone(),
             function: aim.name(evidence, frame),
         };
+        let Spent { sum: cost, typical } = spent;
         let place = Place { name: name.clone(), cost, typical, frame, threads: vec![thread] };
         match places.entry(name) {
             Entry::Vacant(entry) => {

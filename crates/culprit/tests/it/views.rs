@@ -152,15 +152,15 @@ fn selected_threads_and_processes_have_their_own_run_time() {
     let lab = joined();
     let of = |arguments: &[&str]| {
         let top = lab.json(&[&["top", "x.culprit"], arguments].concat());
-        (top["of"].as_str().unwrap().to_owned(), number(&top["total"]))
+        (top["of"].as_str().unwrap().to_owned(), top["total"].as_u64().unwrap())
     };
     let (heading, total) = of(&["--thread", "worker"]);
-    assert!(heading.contains("thread worker (11)") && total == 60e6, "{heading}, {total}");
+    assert!(heading.contains("thread worker (11)") && total == 60_000_000, "{heading}, {total}");
     let (heading, total) = of(&["--thread", "pool"]);
-    assert!(heading.contains("3 threads, each with its own run time") && total == 240e6);
+    assert!(heading.contains("3 threads, each with its own run time") && total == 240_000_000);
     let (heading, total) = of(&["--process", "app"]);
-    assert!(heading.contains("process app (10)") && total == 80e6, "{heading}, {total}");
-    assert_eq!(of(&["--from", "20ms", "--to", "75ms"]).1, 55e6);
+    assert!(heading.contains("process app (10)") && total == 80_000_000, "{heading}, {total}");
+    assert_eq!(of(&["--from", "20ms", "--to", "75ms"]).1, 55_000_000);
 }
 
 #[test]

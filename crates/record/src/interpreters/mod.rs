@@ -11,12 +11,13 @@
 
 mod python;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
@@ -101,7 +102,7 @@ fn round(
     known: &mut FxHashMap<i32, Process>,
     programs: &mut Programs,
 ) -> Vec<Reading> {
-    let living: FxHashSet<i32> = tasks.iter().map(|task| task.pid).collect();
+    let living: BTreeSet<i32> = tasks.iter().map(|task| task.pid).collect();
     known.retain(|pid, _| living.contains(pid));
     let mut readings = Vec::new();
     for pid in living {

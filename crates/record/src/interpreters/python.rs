@@ -1,5 +1,6 @@
 //! One process's CPython.
 
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -181,18 +182,19 @@ impl Python {
     }
 
     fn thread(&mut self, task: Task) -> Option<&Thread> {
-        if !self.threads.contains_key(&task.tid) {
-            let numbers = procfs::namespace_pids(kernel_pid(task.tid)).ok()?;
-            let thread = Thread {
-                own: numbers.last()?.0,
-                due: 0,
-                pause: SHORTEST,
-                frames: Vec::new(),
-                told: Arc::new([]),
-            };
-            self.threads.insert(task.tid, thread);
+        match self.threads.entry(task.tid) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) => {
+                let numbers = procfs::namespace_pids(kernel_pid(task.tid)).ok()?;
+                Some(place.insert(Thread {
+                    own: numbers.last()?.0,
+                    due: 0,
+                    pause: SHORTEST,
+                    frames: Vec::new(),
+                    told: Arc::new([]),
+                }))
+            }
         }
-        self.threads.get(&task.tid)
     }
 
     /// The frames with their names.
