@@ -9,7 +9,8 @@
 //! finding   idle for 700 ms of 750 ms: `wait_for_peer app.py:31` in app waits for a timer
 //! ```
 //!
-//! A function that a finding is about keeps its name ([`Aim::at`]).
+//! Where none has half of it, the costliest is named, and how many others there are. A function that a
+//! finding is about keeps its name ([`Aim::at`]).
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,26 @@ impl Aim {
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
     /// What stands for a name that a rule wrote.
-    labels: BTreeMap<Text, String>,
+    labels: BTreeMap<Text, Label>,
+}
+
+/// What stands for a rule's name of a function.
+#[derive(Debug, PartialEq, Eq)]
+struct Label {
+    name: String,
+    /// How many other functions the rule's name stands for, where they have most of the time.
+    others: usize,
+}
+
+impl Label {
+    /// What is said behind the name.
+    fn rest(&self) -> String {
+        match self.others {
+            0 => String::new(),
+            1 => " (and 1 other function)".to_owned(),
+            others => format!(" (and {others} other functions)"),
+        }
+    }
 }
 
 /// Time of a rule's function by the frame that is named instead.
@@ -108,8 +128,11 @@ impl Naming {
         }
         for (name, instead) in found {
             wanted.retain(|wanted| *wanted != name);
-            if let Some(frame) = Instead::most(instead.into_values()) {
-                self.labels.insert(name, label(evidence, frame));
+            let own = |frame: &FrameId| evidence.own.origin(*frame) == CodeOrigin::Own;
+            if let Some((frame, others)) = Instead::most(instead.into_values())
+                && (others == 0 || own(&frame))
+            {
+                self.labels.insert(name, Label { name: label(evidence, frame), others });
             }
         }
     }
@@ -117,12 +140,15 @@ impl Naming {
     /// The text with the names that stand for those of the rule.
     pub(crate) fn apply(&self, text: &str) -> String {
         let mut named = String::with_capacity(text.len());
+        let mut rest = String::new();
         for (at, part) in text.split('`').enumerate() {
             if at > 0 {
                 named.push('`');
             }
+            named.push_str(&std::mem::take(&mut rest));
             let label = self.labels.get(part).filter(|_| at % 2 == 1);
-            named.push_str(label.map_or(part, String::as_str));
+            named.push_str(label.map_or(part, |label| &label.name));
+            rest = label.map(Label::rest).unwrap_or_default();
         }
         named
     }
@@ -156,13 +182,16 @@ impl Instead {
         }
     }
 
-    /// The costliest frame of the function that has at least half of all time: a title's numbers
-    /// would be another function's, else.
-    fn most(all: impl Iterator<Item = Self>) -> Option<FrameId> {
+    /// The costliest frame of the costliest function, and how many others have to be spoken of: all
+    /// where that function has less than half of the time, because a title's numbers are theirs then.
+    fn most(all: impl Iterator<Item = Self>) -> Option<(FrameId, usize)> {
         let all: Vec<Self> = all.collect();
         let whole: Nanos = all.iter().map(|instead| instead.time).sum();
-        let most = all.into_iter().find(|instead| instead.time.0.saturating_mul(2) >= whole.0)?;
-        most.costliest.map(|(_, frame)| frame)
+        // Of several the first, so that the answer is the same every time.
+        let most = all.iter().rev().max_by_key(|instead| instead.time)?;
+        let is_most = most.time.0.saturating_mul(2) >= whole.0;
+        let (_, frame) = most.costliest?;
+        Some((frame, if is_most { 0 } else { all.len() - 1 }))
     }
 }
 
@@ -238,16 +267,21 @@ mod tests {
 
     #[test]
     fn only_names_between_backticks_are_replaced() {
-        let labels = [(Text::from("libc!read"), "load app.py:3".to_owned())];
-        let naming = Naming { labels: labels.into() };
+        let named = |others| {
+            let label = Label { name: "load app.py:3".to_owned(), others };
+            Naming { labels: [(Text::from("libc!read"), label)].into() }
+        };
+        let naming = named(0);
         let text = naming.apply("libc!read: `libc!read` waits, `libc!readv` works");
         assert_eq!(text, "libc!read: `load app.py:3` waits, `libc!readv` works");
         assert_eq!(naming.apply("no name"), "no name");
         assert_eq!(naming.apply("open `libc!read"), "open `load app.py:3");
+        let text = named(2).apply("`libc!read` waits");
+        assert_eq!(text, "`load app.py:3` (and 2 other functions) waits");
     }
 
     #[test]
-    fn a_function_with_less_than_half_of_the_time_is_not_named_for_all() {
+    fn a_function_with_less_than_half_of_the_time_is_named_with_how_many_others() {
         let of = |times: &[u64]| {
             let all = times.iter().enumerate().map(|(at, time)| {
                 let mut instead = Instead::default();
@@ -256,8 +290,9 @@ mod tests {
             });
             Instead::most(all)
         };
-        assert_eq!(of(&[10, 90]), Some(FrameId::from_index(1)));
-        assert_eq!(of(&[40, 30, 30]), None);
+        assert_eq!(of(&[10, 90]), Some((FrameId::from_index(1), 0)));
+        assert_eq!(of(&[40, 30, 30]), Some((FrameId::from_index(0), 2)));
+        assert_eq!(of(&[30, 30, 30]), Some((FrameId::from_index(0), 2)));
         assert_eq!(of(&[]), None);
     }
 }

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
-use crate::decode::{Body, EventShapes, decode, head_at, is_switch};
+use crate::decode::{Body, EventShapes, Map, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
 use crate::order::Chunk;
 use crate::pace::Pace;
@@ -125,6 +125,7 @@ pub(crate) struct Reader<S> {
     paces: FxHashMap<(u32, Role), Pace>,
     rates: SwitchRates,
     prober: Option<Sender<Request>>,
+    mapped: Sender<i32>,
 }
 
 /// The reader's ends of its channels.
@@ -141,6 +142,8 @@ pub(crate) struct Lines {
     pub(crate) rates: SwitchRates,
     /// Who wants to know what is mapped, to place probes there.
     pub(crate) prober: Option<Sender<Request>>,
+    /// Processes that map code: they may have an interpreter then.
+    pub(crate) mapped: Sender<i32>,
 }
 
 /// How often switches are sampled, a second and CPU, at most; none for always.
@@ -155,7 +158,7 @@ pub(crate) struct SwitchRates {
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
     pub(crate) fn new(source: S, opener: Opener, early: Vec<Chunk>, lines: Lines) -> Self {
-        let Lines { out, spares, stop, budget, rates, prober } = lines;
+        let Lines { out, spares, stop, budget, rates, prober, mapped } = lines;
         Self {
             shapes: source.shapes(),
             source,
@@ -171,6 +174,7 @@ impl<S: EventSource> Reader<S> {
             paces: FxHashMap::default(),
             rates,
             prober,
+            mapped,
         }
     }
 
@@ -212,10 +216,17 @@ impl<S: EventSource> Reader<S> {
         let first = self.pending.len();
         self.source.drain(&[Stream::Maps], &mut self.spare, &mut self.pending);
         for chunk in &self.pending[first..] {
-            open_files(chunk, &self.shapes, &mut self.opener, &mut self.opened);
-            if let Some(prober) = &self.prober {
-                tell_mapped(chunk, &self.shapes, prober);
-            }
+            each_map(chunk, &self.shapes, |map, at| {
+                let (opener, opened, pid) = (&mut self.opener, &mut self.opened, map.task.pid);
+                opened.files.extend(opener.files.see(pid, map.build_id, map.path));
+                opened.folders.extend(opener.folders.see(pid, map.path));
+                // Who is told may have ended; then nothing is placed or read any more.
+                if let Some(prober) = &self.prober {
+                    let path = String::from_utf8_lossy(map.path).into_owned();
+                    let _ = prober.send(Request::Mapped { pid, path, at });
+                }
+                let _ = self.mapped.send(pid);
+            });
         }
     }
 
@@ -299,31 +310,15 @@ fn switches_in(chunk: &Chunk) -> u64 {
     records / 2
 }
 
-fn open_files(chunk: &Chunk, shapes: &EventShapes, opener: &mut Opener, opened: &mut Opened) {
+/// Shows each mapping of code in a chunk, with its time.
+fn each_map(chunk: &Chunk, shapes: &EventShapes, mut show: impl FnMut(&Map<'_>, u64)) {
     let mut start = 0;
     while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
         start += head.words;
         if let Ok(record) = decode(&chunk.words, head, chunk.stream, shapes)
             && let Body::Map(map) = record.body
         {
-            opened.files.extend(opener.files.see(map.task.pid, map.build_id, map.path));
-            opened.folders.extend(opener.folders.see(map.task.pid, map.path));
-        }
-    }
-}
-
-/// Tells of the code in a chunk of mappings.
-fn tell_mapped(chunk: &Chunk, shapes: &EventShapes, prober: &Sender<Request>) {
-    let mut start = 0;
-    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
-        start += head.words;
-        if let Ok(record) = decode(&chunk.words, head, chunk.stream, shapes)
-            && let Body::Map(map) = record.body
-        {
-            let path = String::from_utf8_lossy(map.path).into_owned();
-            let (pid, at) = (map.task.pid, record.time);
-            // It may have ended; then nothing is placed any more.
-            let _ = prober.send(Request::Mapped { pid, path, at });
+            show(&map, record.time);
         }
     }
 }

@@ -196,6 +196,7 @@ impl Plan {
         let interpreters = Interpreters {
             roster: Arc::clone(&crew.roster),
             out: poller.out.clone(),
+            mapped: crew.mapped,
             stop: Arc::clone(&crew.stop_poller),
         };
         Ok(Armed {
@@ -472,6 +473,7 @@ pub(crate) struct Crew {
     pub(crate) wires: Wires,
     pub(crate) news: Sender<News>,
     pub(crate) readings: Sender<Vec<crate::poller::Reading>>,
+    pub(crate) mapped: Receiver<i32>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) stop_reader: Arc<AtomicBool>,
@@ -484,6 +486,7 @@ impl Crew {
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();
         let (news_in, news) = channel();
+        let (mapped_in, mapped) = channel();
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
@@ -496,6 +499,7 @@ impl Crew {
                 budget: Arc::clone(&budget),
                 rates,
                 prober: None,
+                mapped: mapped_in,
             },
             wires: Wires {
                 batches,
@@ -508,6 +512,7 @@ impl Crew {
             },
             news: news_in,
             readings: readings_in,
+            mapped,
             roster,
             counts,
             stop_reader,

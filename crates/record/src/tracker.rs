@@ -157,6 +157,12 @@ impl Tracker {
         self.threads[id.index()].recorded.then_some(id)
     }
 
+    /// The row of the recorded thread that has, or else had last, this number.
+    pub(crate) fn recorded_last(&self, tid: i32) -> Option<ThreadId> {
+        let id = *self.by_tid.get(&tid).or_else(|| self.ended.get(&tid))?;
+        self.threads[id.index()].recorded.then_some(id)
+    }
+
     /// The row of a thread that made a recorded one ready; it need not be recorded itself.
     pub(crate) fn waker(&mut self, task: Task, time: Time, spaces: &mut Spaces) -> ThreadId {
         if let Some(known) = self.by_tid.get(&task.tid) {

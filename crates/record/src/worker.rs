@@ -93,7 +93,12 @@ pub(crate) struct Worker {
     failure: Option<WriteError>,
     last_time: u64,
     thinned: bool,
+    /// Of threads that are not known yet.
+    unplaced: Vec<Reading>,
 }
+
+/// A reading of a thread that is unknown for so long, ns, is of none that is recorded.
+const UNPLACED: u64 = 1_000_000_000;
 
 /// What the worker leaves behind.
 pub(crate) struct Remains {
@@ -129,6 +134,7 @@ impl Worker {
             failure: None,
             last_time: 0,
             thinned: false,
+            unplaced: Vec::new(),
         }
     }
 
@@ -140,7 +146,9 @@ impl Worker {
             // First the readings: they are of threads that the batch may show to have ended.
             self.read_polled();
             self.read_news();
+            let began = batch.began;
             self.batch(batch);
+            self.place_unplaced(began);
             if last || self.handler.rows.full() || monotonic_ns() >= self.next_flush {
                 self.flush();
             }
@@ -341,13 +349,23 @@ impl Worker {
 
     fn read_polled(&mut self) {
         while let Ok(readings) = self.wires.readings.try_recv() {
-            for reading in &readings {
+            for reading in readings {
                 self.reading(reading);
             }
         }
     }
 
-    fn reading(&mut self, reading: &Reading) {
+    /// Places interpreted functions of threads that were not known yet when they were read: processes are
+    /// read as soon as they have an interpreter, and records of threads come up to two rounds later.
+    fn place_unplaced(&mut self, now: u64) {
+        for reading in std::mem::take(&mut self.unplaced) {
+            if now.saturating_sub(reading.at) < UNPLACED {
+                self.reading(reading);
+            }
+        }
+    }
+
+    fn reading(&mut self, reading: Reading) {
         let time = self.handler.time(reading.at);
         let tracker = &mut self.handler.tracker;
         let rows = &mut self.handler.rows;
@@ -373,7 +391,10 @@ impl Worker {
                 rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
             }
             Polled::Interpreted { task, took, frames } => {
-                let Some(thread) = tracker.recorded(task.tid) else { return };
+                let Some(thread) = tracker.recorded_last(task.tid) else {
+                    self.unplaced.push(reading);
+                    return;
+                };
                 let stack =
                     self.resolver.interpreted_stack(thread, frames, &mut self.handler.modules);
                 let took = Nanos(*took);

@@ -22,6 +22,9 @@ use super::evidence::ByThread;
 /// What was read longer ago, or later, than this says nothing about a moment.
 const NEAR: Nanos = Nanos(20_000_000);
 
+/// What was read before and after a moment, and was the same, says something about it up to this.
+const NEAR_BOTH: Nanos = Nanos(100_000_000);
+
 /// Functions in which threads start. A stack that ends in one of them is whole.
 const STARTS: [&str; 7] =
     ["_start", "start_thread", "clone", "clone3", "__clone", "__clone3", "__libc_start_main"];
@@ -131,7 +134,9 @@ impl Life<'_> {
         let mut near = [before, self.reads.get(after)];
         let distance = |read: &InterpreterStack| time.since(read.time) + read.time.since(time);
         near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), distance));
-        for read in near.into_iter().flatten().filter(|read| distance(read) <= NEAR) {
+        let same = near[0].zip(near[1]).is_some_and(|(a, b)| a.stack == b.stack);
+        let limit = if same { NEAR_BOTH } else { NEAR };
+        for read in near.into_iter().flatten().filter(|read| distance(read) <= limit) {
             let Some(stack) = read.stack else { continue };
             if let Some(joined) = self.joiner.join(self.recording, native, stack) {
                 self.tally.guessed += 1;

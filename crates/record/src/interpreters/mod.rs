@@ -2,7 +2,7 @@
 //! times a second.
 //!
 //! ```text
-//! roster -> has the process an interpreter? -> each of its threads, when it is due -> reading
+//! roster, new mappings -> has the process an interpreter? -> each of its threads, when it is due -> reading
 //! ```
 //!
 //! A thread that is off the CPU does not change its frames, so what is read during a wait is exact; the
@@ -11,17 +11,18 @@
 
 mod python;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::poller::{Polled, Reading, Roster};
+use crate::sys::be_realtime;
 
 use python::{Programs, Python};
 
@@ -34,6 +35,8 @@ const LONGEST: u64 = 16 * MILLISECOND;
 const SEARCH: u64 = 5 * MILLISECOND;
 /// Between two attempts to find an interpreter in a process, at first and later.
 const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
+/// A process that maps code and that the roster does not know after this has ended, or is not recorded.
+const UNLISTED: u64 = 1000 * MILLISECOND;
 /// A pause is so many times as long as the CPU time before it.
 const SHARE: u64 = 50;
 
@@ -57,6 +60,8 @@ pub(crate) enum Interpreted {
 pub(crate) struct Interpreters {
     /// Whom to read.
     pub(crate) roster: Arc<Roster>,
+    /// Processes that map code, told long before the roster knows them: they may have an interpreter now.
+    pub(crate) mapped: Receiver<i32>,
     /// Where readings go.
     pub(crate) out: Sender<Vec<Reading>>,
     /// Set to end reading.
@@ -75,19 +80,26 @@ enum Process {
     Python(Box<Python>),
 }
 
+impl Process {
+    /// Nothing was looked at yet.
+    const UNKNOWN: Self = Self::Unknown { due: 0, pause: ATTEMPTS.0 };
+}
+
 impl Interpreters {
     /// Reads until told to stop.
     pub(crate) fn run(self) {
-        let mut known: FxHashMap<i32, Process> = FxHashMap::default();
-        let mut programs = Programs::default();
+        // Not allowed without CAP_SYS_NICE; then readings come late where CPUs are busy. Pauses keep it
+        // from taking more than its share.
+        let _ = be_realtime();
+        let mut processes = Processes::default();
         while !self.stop.load(Ordering::Acquire) {
             let before = thread_cpu_ns();
-            let tasks = self.roster.get();
-            let readings = round(&tasks, &mut known, &mut programs);
+            processes.list(&self.roster.get(), self.mapped.try_iter());
+            let readings = processes.round();
             if !readings.is_empty() && self.out.send(readings).is_err() {
                 return;
             }
-            let any = known.values().any(|process| matches!(process, Process::Python(_)));
+            let any = processes.known.values().any(|process| matches!(process, Process::Python(_)));
             let least = if any { SHORTEST } else { SEARCH };
             let used = thread_cpu_ns().saturating_sub(before);
             let pause = least.max(used.saturating_mul(SHARE));
@@ -96,30 +108,49 @@ impl Interpreters {
     }
 }
 
-/// Reads the threads that are due.
-fn round(
-    tasks: &[Task],
-    known: &mut FxHashMap<i32, Process>,
-    programs: &mut Programs,
-) -> Vec<Reading> {
-    let living: BTreeSet<i32> = tasks.iter().map(|task| task.pid).collect();
-    known.retain(|pid, _| living.contains(pid));
-    let mut readings = Vec::new();
-    for pid in living {
-        let process = known.entry(pid).or_insert(Process::Unknown { due: 0, pause: ATTEMPTS.0 });
-        readings.extend(find(pid, process, programs));
-    }
-    for task in tasks {
-        let Some(Process::Python(python)) = known.get_mut(&task.pid) else { continue };
-        match python.read(*task) {
-            Ok(reading) => readings.extend(reading),
-            // It has executed another program, or has ended.
-            Err(_) => {
-                known.insert(task.pid, Process::Unknown { due: 0, pause: ATTEMPTS.0 });
+/// The processes of the recording.
+#[derive(Default)]
+struct Processes {
+    known: BTreeMap<i32, Process>,
+    /// When a process was last told of that the roster may not know yet.
+    told: FxHashMap<i32, u64>,
+    programs: Programs,
+}
+
+impl Processes {
+    /// Takes in who lives, and who has mapped code. In that an interpreter is looked for at once.
+    fn list(&mut self, roster: &[Task], mapped: impl Iterator<Item = i32>) {
+        let now = monotonic_ns();
+        let Self { known, told, .. } = self;
+        told.retain(|_, at| now.saturating_sub(*at) < UNLISTED);
+        for pid in mapped {
+            told.insert(pid, now);
+            let process = known.entry(pid).or_insert(Process::UNKNOWN);
+            if matches!(process, Process::Unknown { .. }) {
+                *process = Process::UNKNOWN;
             }
         }
+        let living: FxHashSet<i32> = roster.iter().map(|task| task.pid).collect();
+        known.retain(|pid, _| living.contains(pid) || told.contains_key(pid));
+        for task in roster {
+            known.entry(task.pid).or_insert(Process::UNKNOWN);
+        }
     }
-    readings
+
+    /// Looks for interpreters, and reads the threads that are due.
+    fn round(&mut self) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        for (pid, process) in &mut self.known {
+            readings.extend(find(*pid, process, &mut self.programs));
+            if let Process::Python(python) = process
+                && python.read(&mut readings).is_err()
+            {
+                // It has executed another program, or has ended.
+                *process = Process::UNKNOWN;
+            }
+        }
+        readings
+    }
 }
 
 /// Looks for an interpreter in a process that has none yet, when that is due. What is wrong with one is

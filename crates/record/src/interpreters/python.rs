@@ -1,5 +1,6 @@
 //! One process's CPython.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -10,15 +11,19 @@ use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::runtimes::cpython::{
     CPython, CPythonError, CPythonProgram, CodeId, PyFrame, find_cpython,
 };
-use culprit_symbols::runtimes::{ProcessMemory, Unreadable};
+use culprit_symbols::runtimes::{MemoryPiece, ProcessMemory, Unreadable};
 use culprit_symbols::{FileOffset, ModuleImage};
 use rustc_hash::FxHashMap;
 
-use super::{Interpreted, LONGEST, SHORTEST};
+use super::{Interpreted, LONGEST, MILLISECOND, SHORTEST};
 use crate::clock::monotonic_ns;
 use crate::decode::Task;
 use crate::modules::kernel_pid;
 use crate::poller::{Polled, Reading};
+use crate::sys::read_process;
+
+/// So often the threads of a process are listed.
+const LIST: u64 = 10 * MILLISECOND;
 
 /// The function that runs Python's code: on the native stack once a call from C to Python.
 const LOOP: &str = "_PyEval_EvalFrameDefault";
@@ -37,16 +42,44 @@ struct Found {
 
 /// A process's memory.
 #[derive(Debug)]
-struct Memory(File);
+struct Memory {
+    pid: i32,
+    /// `/proc/PID/mem`: of the program that the process ran when it was opened.
+    file: File,
+}
+
+/// Parts that one call reads (`IOV_MAX`).
+const MOST_PIECES: usize = 1024;
 
 impl ProcessMemory for Memory {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
-        self.0.read_exact_at(into, address).map_err(|error| match error.kind() {
-            // What an address space that is gone gives.
-            std::io::ErrorKind::UnexpectedEof => Unreadable::Ended,
-            std::io::ErrorKind::PermissionDenied => Unreadable::Denied,
+        self.read_pieces(&mut [MemoryPiece { address, into }])
+    }
+
+    fn read_pieces(&self, pieces: &mut [MemoryPiece<'_>]) -> Result<(), Unreadable> {
+        for pieces in pieces.chunks_mut(MOST_PIECES) {
+            let wanted: usize = pieces.iter().map(|piece| piece.into.len()).sum();
+            let read = read_process(self.pid, pieces);
+            if read.ok() != Some(wanted) {
+                return Err(self.why(pieces));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Memory {
+    /// Why parts cannot be read. The file says whether the address space is gone: the process's number
+    /// leads to that of the next program.
+    fn why(&self, pieces: &mut [MemoryPiece<'_>]) -> Unreadable {
+        let failed = pieces.iter_mut().find_map(|piece| {
+            self.file.read_exact_at(piece.into, piece.address).err().map(|error| error.kind())
+        });
+        match failed {
+            Some(std::io::ErrorKind::UnexpectedEof) => Unreadable::Ended,
+            Some(std::io::ErrorKind::PermissionDenied) => Unreadable::Denied,
             _ => Unreadable::Unmapped,
-        })
+        }
     }
 }
 
@@ -55,6 +88,9 @@ impl ProcessMemory for Memory {
 pub(super) struct Python {
     memory: Memory,
     python: CPython,
+    /// The process's threads, and when they are listed next.
+    tids: BTreeSet<i32>,
+    list_due: u64,
     threads: FxHashMap<i32, Thread>,
     functions: FxHashMap<CodeId, (Arc<str>, Arc<str>)>,
     scratch: Vec<PyFrame>,
@@ -104,7 +140,7 @@ enum Trouble {
 
 fn open(pid: i32, runtime: u64, version: Option<(u8, u8)>) -> Result<Python, Trouble> {
     let memory = match procfs::memory(kernel_pid(pid)) {
-        Ok(file) => Memory(file),
+        Ok(file) => Memory { pid, file },
         Err(culprit_place::Error::NoProcess { .. }) => return Err(Trouble::Later),
         Err(error) => return Err(Trouble::Never(error.to_string())),
     };
@@ -114,6 +150,8 @@ fn open(pid: i32, runtime: u64, version: Option<(u8, u8)>) -> Result<Python, Tro
     Ok(Python {
         memory,
         python,
+        tids: BTreeSet::new(),
+        list_due: 0,
         threads: FxHashMap::default(),
         functions: FxHashMap::default(),
         scratch: Vec::new(),
@@ -141,11 +179,33 @@ fn look(pid: i32, map: &Mapping) -> Option<Found> {
 }
 
 impl Python {
-    /// What a thread runs; none when it is not due, or runs no Python, or ran on while it was read.
+    /// What the threads run that are due.
     ///
     /// # Errors
     /// When the process's memory is gone.
-    pub(super) fn read(&mut self, task: Task) -> Result<Option<Reading>, Unreadable> {
+    pub(super) fn read(&mut self, readings: &mut Vec<Reading>) -> Result<(), Unreadable> {
+        let pid = self.memory.pid;
+        let now = monotonic_ns();
+        if now >= self.list_due {
+            self.list_due = now + LIST;
+            let listed = procfs::threads(kernel_pid(pid)).map_err(|_| Unreadable::Ended)?;
+            self.tids = listed.into_iter().filter_map(|tid| i32::try_from(tid.0).ok()).collect();
+            self.threads.retain(|tid, _| self.tids.contains(tid));
+        }
+        let tids = std::mem::take(&mut self.tids);
+        let mut read = || {
+            for tid in &tids {
+                readings.extend(self.read_thread(Task { pid, tid: *tid })?);
+            }
+            Ok(())
+        };
+        let result = read();
+        self.tids = tids;
+        result
+    }
+
+    /// What a thread runs; none when it is not due, or runs no Python, or ran on while it was read.
+    fn read_thread(&mut self, task: Task) -> Result<Option<Reading>, Unreadable> {
         let Some(thread) = self.thread(task) else { return Ok(None) };
         let began = monotonic_ns();
         if began < thread.due {

@@ -1,8 +1,9 @@
-//! The kernel's door: `perf_event_open`, the ioctls of its descriptors, and real-time priority.
+//! The kernel's door: `perf_event_open`, the ioctls of its descriptors, real-time priority, and the memory
+//! of other processes.
 //!
 //! Together with [`ring`] and [`memory`] this is the only unsafe code of the crate. Everything here is a thin,
 //! typed wrapper around one system call; what is opened and why is decided in `attr` and `plan`.
-//! Sources: perf_event_open(2), sched_setscheduler(2), include/uapi/linux/perf_event.h.
+//! Sources: perf_event_open(2), sched_setscheduler(2), process_vm_readv(2), include/uapi/linux/perf_event.h.
 
 mod memory;
 mod ring;
@@ -11,6 +12,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use culprit_symbols::runtimes::MemoryPiece;
 use perf_event_open_sys as perf;
 use perf_event_open_sys::bindings::perf_event_attr;
 
@@ -104,6 +106,26 @@ pub(crate) fn be_realtime() -> io::Result<()> {
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: pid 0 is the calling thread and `param` is a live structure.
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const param) })
+}
+
+/// Reads parts of a process's memory in one call. Answers how many bytes it read: fewer than are wanted
+/// where something is not mapped. At most `IOV_MAX` (1024) parts.
+pub(crate) fn read_process(pid: i32, pieces: &mut [MemoryPiece<'_>]) -> io::Result<usize> {
+    let mut local = Vec::with_capacity(pieces.len());
+    let mut remote = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let iov_len = piece.into.len();
+        local.push(libc::iovec { iov_base: piece.into.as_mut_ptr().cast(), iov_len });
+        let iov_base =
+            std::ptr::without_provenance_mut(usize::try_from(piece.address).unwrap_or(0));
+        remote.push(libc::iovec { iov_base, iov_len });
+    }
+    let count = local.len() as libc::c_ulong;
+    // SAFETY: `local` points to exclusive buffers of the stated lengths, which outlive the call; the kernel
+    // checks the other process's addresses.
+    let read =
+        unsafe { libc::process_vm_readv(pid, local.as_ptr(), count, remote.as_ptr(), count, 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
 fn check(result: i32) -> io::Result<()> {

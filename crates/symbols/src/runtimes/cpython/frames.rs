@@ -119,12 +119,20 @@ impl Chain {
         Ok(Walk::Truncated)
     }
 
-    /// Whether all frames run, and were the same when their pages were read again.
+    /// Whether all frames run, and were the same when their pages were read again. The innermost
+    /// function may have run on within itself: its frame is the same while it stands for the same
+    /// code and has the same caller.
     pub(super) fn is_same(&self, pages: &Pages, layout: &Layout) -> bool {
+        let Some((innermost, callers)) = self.addresses.split_first() else { return true };
         let start = layout.frame.start();
         let length = layout.frame.span().saturating_sub(start);
-        let mut all = self.addresses.iter();
-        !self.has_ended && all.all(|frame| pages.is_same(frame.wrapping_add(start as u64), length))
+        let same =
+            |frame: &u64, at: usize, length| pages.is_same(frame.wrapping_add(at as u64), length);
+        let word = |at| same(innermost, at, size_of::<u64>());
+        !self.has_ended
+            && word(layout.frame.code)
+            && word(layout.frame.previous)
+            && callers.iter().all(|frame| same(frame, start, length))
     }
 }
 

@@ -65,7 +65,8 @@ pub enum PyFrame {
 /// How far the frames of a look can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PyLook {
-    /// The thread ran on while it was read: its frames may be of two different moments.
+    /// A function was called or returned while the thread was read: its frames may be of two
+    /// different moments. The innermost function may run on within itself without that.
     pub changed: bool,
     /// The thread has more frames than are read: the outermost are missing.
     pub truncated: bool,
