@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::files::OpenedFile;
 use crate::ledger::Ledger;
-use crate::runtimes::NameFolder;
+use crate::runtimes::{EndedEarly, NameFolder};
 
 /// What the kernel's name of a file in memory (`memfd_create(2)`) begins with.
 pub(crate) const MEMORY_FILE: &str = "/memfd:";
@@ -43,6 +43,7 @@ pub(crate) struct Modules {
     files: FxHashMap<Key, Result<File, String>>,
     generated: Vec<Generated>,
     folders: FxHashMap<i32, NameFolder>,
+    ended_early: FxHashMap<i32, &'static Runtime>,
 }
 
 /// What tells modules apart.
@@ -78,8 +79,13 @@ enum GeneratedSource {
 
 impl Modules {
     /// Takes the folders of runtimes over from the reader; the last look at a process is the best.
-    pub(crate) fn deliver_folders(&mut self, folders: Vec<NameFolder>) {
-        self.folders.extend(folders.into_iter().map(|folder| (folder.pid, folder)));
+    pub(crate) fn deliver_folders(&mut self, folders: Vec<Result<NameFolder, EndedEarly>>) {
+        for folder in folders {
+            match folder {
+                Ok(folder) => _ = self.folders.insert(folder.pid, folder),
+                Err(EndedEarly { pid, runtime }) => _ = self.ended_early.insert(pid, runtime),
+            }
+        }
     }
 
     /// Takes files over from the reader; they are parsed when their mapping is handled.
@@ -196,6 +202,17 @@ impl Modules {
         let mut silent: Vec<_> = generating.filter_map(silent).collect();
         silent.sort_by_key(|(pid, _)| *pid);
         silent
+    }
+
+    /// Runtimes that generated code and had ended before their folder was opened: process and runtime.
+    pub(crate) fn ended_early(&self) -> Vec<(i32, &'static Runtime)> {
+        let nameless = |pid: &&i32| {
+            self.by_key.contains_key(&Key::Generated(**pid)) && !self.folders.contains_key(pid)
+        };
+        let ended = self.ended_early.iter().filter(|(pid, _)| nameless(pid));
+        let mut ended: Vec<_> = ended.map(|(pid, runtime)| (*pid, *runtime)).collect();
+        ended.sort_by_key(|(pid, _)| *pid);
+        ended
     }
 
     /// Removes what runtimes have written because of us, since `start` (`CLOCK_REALTIME`, ns).

@@ -23,7 +23,7 @@ use crate::files::{FileOpener, OpenedFile};
 use crate::order::Chunk;
 use crate::pace::Pace;
 use crate::probes::Request;
-use crate::runtimes::{FolderOpener, NameFolder};
+use crate::runtimes::{EndedEarly, FolderOpener, NameFolder};
 use crate::source::{Dropped, EventSource, Ready};
 use crate::sys::be_realtime;
 
@@ -45,8 +45,8 @@ pub(crate) struct Batch {
     pub(crate) chunks: Vec<Chunk>,
     /// Files of new mappings.
     pub(crate) files: Vec<OpenedFile>,
-    /// Folders of runtimes that were mapped.
-    pub(crate) folders: Vec<NameFolder>,
+    /// Folders of runtimes that were mapped, and whose could not be opened any more.
+    pub(crate) folders: Vec<Result<NameFolder, EndedEarly>>,
     /// Some switches of this round were left without a stack on purpose.
     pub(crate) thinned: bool,
     /// Records thrown away because the worker was behind.
@@ -106,7 +106,7 @@ pub(crate) struct Opener {
 #[derive(Debug, Default)]
 struct Opened {
     files: Vec<OpenedFile>,
-    folders: Vec<NameFolder>,
+    folders: Vec<Result<NameFolder, EndedEarly>>,
 }
 
 /// Everything that the reader works with.

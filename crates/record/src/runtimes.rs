@@ -86,6 +86,15 @@ impl NameFolder {
     }
 }
 
+/// A runtime's process that had ended before its folder could be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EndedEarly {
+    /// The process, as we number it.
+    pub(crate) pid: i32,
+    /// What it was.
+    pub(crate) runtime: &'static Runtime,
+}
+
 /// Opens the folders of processes while they live.
 #[derive(Debug, Default)]
 pub(crate) struct FolderOpener {
@@ -102,8 +111,8 @@ impl FolderOpener {
     }
 
     /// A process mapped code: gives its folder when this may be a runtime's or generated code that was
-    /// not seen before.
-    pub(crate) fn see(&mut self, pid: i32, path: &[u8]) -> Option<NameFolder> {
+    /// not seen before, or says that a runtime's process has ended.
+    pub(crate) fn see(&mut self, pid: i32, path: &[u8]) -> Option<Result<NameFolder, EndedEarly>> {
         let path = String::from_utf8_lossy(path);
         let runtime = Runtime::of_module(base_name(&path));
         let generated = runtime.is_none() && crate::modules::is_generated(&path);
@@ -113,7 +122,11 @@ impl FolderOpener {
         }
         let environment = procfs::environment(crate::modules::kernel_pid(pid)).unwrap_or_default();
         self.looked.insert(pid, !environment.is_empty());
-        NameFolder::look(pid, self.asked(pid, runtime, &environment))
+        let ended = || Some(Err(EndedEarly { pid, runtime: runtime? }));
+        if environment.is_empty() && has_no_memory(pid) {
+            return ended();
+        }
+        NameFolder::look(pid, self.asked(pid, runtime, &environment)).map(Ok).or_else(ended)
     }
 
     /// The runtime that a process was asked to write as, by our variable and by nothing of the user's:
@@ -140,6 +153,11 @@ impl FolderOpener {
 /// Whether a variable's value has one of the options that a runtime is asked by.
 fn asks(runtime: &Runtime, value: &str) -> bool {
     value.split_whitespace().any(|word| runtime.is_asked_by(word))
+}
+
+/// Whether a process is ending, or has ended: it has given its memory back.
+fn has_no_memory(pid: i32) -> bool {
+    procfs::maps(crate::modules::kernel_pid(pid)).is_ok_and(|maps| maps.is_empty())
 }
 
 fn command_line(pid: i32) -> Vec<String> {
@@ -190,6 +208,8 @@ mod tests {
         assert!(opener.see(ours(), b"//anon").is_none());
         assert!(opener.see(ours(), b"/usr/lib/libjvm.so").is_some());
         assert!(opener.see(i32::MAX, b"//anon").is_none(), "no such process");
+        let ended = opener.see(i32::MAX, b"/usr/lib/libjvm.so").and_then(Result::err);
+        assert_eq!(ended, Some(EndedEarly { pid: i32::MAX, runtime: &RUNTIMES[1] }));
     }
 
     #[test]

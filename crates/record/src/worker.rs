@@ -43,6 +43,10 @@ const FIRST_FLUSH: u64 = 50_000_000;
 const NAMES_AT_EXIT: &str = "it writes its function names when it ends by itself, and it did not: it \
                              was killed, it still runs, or it is older than JDK 17";
 
+/// Why a runtime's names were not read.
+const ENDED_EARLY: &str = "it had ended before the recorder could open the folder with its function \
+                           names: the machine was busy, or it ended within milliseconds";
+
 /// Counts for whoever watches the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -531,9 +535,11 @@ impl Remains {
         };
         self.resolver.repair(&kept, &handler.raw, &mut code);
         self.resolver.name_generated(&mut handler.modules, &mut handler.ledger);
-        for (pid, runtime) in handler.modules.silent_runtimes() {
+        let silent = handler.modules.silent_runtimes().into_iter().map(|who| (who, NAMES_AT_EXIT));
+        let ended = handler.modules.ended_early().into_iter().map(|who| (who, ENDED_EARLY));
+        for ((pid, runtime), why) in silent.chain(ended) {
             let subject = format!("{} in process {pid}", runtime.name);
-            handler.ledger.once(LossKind::AddressesUnknown, &subject, NAMES_AT_EXIT);
+            handler.ledger.once(LossKind::AddressesUnknown, &subject, why);
         }
         handler.accounts.apply(handler.tracker.threads_mut());
     }

@@ -9,7 +9,10 @@
 //! engine finds out which readings were. A thread whose frames stay the same is read less and less
 //! often. Reading takes at most a fiftieth of a CPU.
 
+mod memory;
+mod programs;
 mod python;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +20,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use culprit_place::procfs::{self, Mapping};
+use culprit_symbols::runtimes::Unreadable;
+use culprit_symbols::runtimes::cpython::CPythonProgram;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
+use crate::modules::kernel_pid;
 use crate::poller::{Polled, Reading, Roster};
 use crate::sys::be_realtime;
 
-use python::{Programs, Python};
+use programs::Programs;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Between two readings of a thread whose frames change.
@@ -33,6 +40,9 @@ const SHORTEST: u64 = MILLISECOND;
 const LONGEST: u64 = 16 * MILLISECOND;
 /// So often new processes are looked for while none has an interpreter.
 const SEARCH: u64 = 5 * MILLISECOND;
+/// A round of readings ends after this, and the next one goes on where it ended: the thread has a
+/// real-time priority, so whatever else wants its CPU waits for it.
+const ROUND: u64 = MILLISECOND;
 /// Between two attempts to find an interpreter in a process, at first and later.
 const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
 /// A process that maps code and that the roster does not know after this has ended, or is not recorded.
@@ -68,6 +78,25 @@ pub(crate) struct Interpreters {
     pub(crate) stop: Arc<AtomicBool>,
 }
 
+/// What reads one process's interpreter.
+trait Interpreter: Send {
+    /// Adds what the threads run that are due. Reads one of them at least, and no more of them after
+    /// `until` (`CLOCK_MONOTONIC`, ns): the next call goes on behind it.
+    ///
+    /// # Errors
+    /// When the process has ended, has executed another program, or may not be read.
+    fn read(&mut self, until: u64, readings: &mut Vec<Reading>) -> Result<(), Unreadable>;
+}
+
+/// Why an interpreter is not read.
+#[derive(Debug)]
+enum Trouble {
+    /// It may have started later.
+    Later,
+    /// It cannot be read, for this reason.
+    Never(String),
+}
+
 /// What is known of a process.
 enum Process {
     /// No interpreter was found; the next attempt, and the pause after it.
@@ -75,14 +104,25 @@ enum Process {
         due: u64,
         pause: u64,
     },
-    /// It will never have one that can be read.
-    Given,
-    Python(Box<Python>),
+    /// It has one that cannot be read. Only when the process maps more code is another one looked for.
+    Unreadable {
+        due: u64,
+    },
+    Read(Box<dyn Interpreter>),
 }
 
 impl Process {
     /// Nothing was looked at yet.
     const UNKNOWN: Self = Self::Unknown { due: 0, pause: ATTEMPTS.0 };
+
+    /// The process has mapped code.
+    fn mapped(&mut self, now: u64) {
+        match self {
+            Self::Unknown { .. } => *self = Self::UNKNOWN,
+            Self::Unreadable { due } => *due = (*due).min(now + ATTEMPTS.1),
+            Self::Read(_) => {}
+        }
+    }
 }
 
 impl Interpreters {
@@ -99,7 +139,7 @@ impl Interpreters {
             if !readings.is_empty() && self.out.send(readings).is_err() {
                 return;
             }
-            let any = processes.known.values().any(|process| matches!(process, Process::Python(_)));
+            let any = processes.known.values().any(|process| matches!(process, Process::Read(_)));
             let least = if any { SHORTEST } else { SEARCH };
             let used = thread_cpu_ns().saturating_sub(before);
             let pause = least.max(used.saturating_mul(SHARE));
@@ -112,9 +152,11 @@ impl Interpreters {
 #[derive(Default)]
 struct Processes {
     known: BTreeMap<i32, Process>,
+    /// The last one whose threads were read.
+    last: i32,
     /// When a process was last told of that the roster may not know yet.
     told: FxHashMap<i32, u64>,
-    programs: Programs,
+    finder: Finder,
 }
 
 impl Processes {
@@ -125,10 +167,7 @@ impl Processes {
         told.retain(|_, at| now.saturating_sub(*at) < UNLISTED);
         for pid in mapped {
             told.insert(pid, now);
-            let process = known.entry(pid).or_insert(Process::UNKNOWN);
-            if matches!(process, Process::Unknown { .. }) {
-                *process = Process::UNKNOWN;
-            }
+            known.entry(pid).or_insert(Process::UNKNOWN).mapped(now);
         }
         let living: FxHashSet<i32> = roster.iter().map(|task| task.pid).collect();
         known.retain(|pid, _| living.contains(pid) || told.contains_key(pid));
@@ -137,41 +176,116 @@ impl Processes {
         }
     }
 
-    /// Looks for interpreters, and reads the threads that are due.
+    /// Looks for interpreters, and reads the threads that are due until the round's time is up.
     fn round(&mut self) -> Vec<Reading> {
+        let until = monotonic_ns() + ROUND;
         let mut readings = Vec::new();
-        for (pid, process) in &mut self.known {
-            readings.extend(find(*pid, process, &mut self.programs));
-            if let Process::Python(python) = process
-                && python.read(&mut readings).is_err()
-            {
-                // It has executed another program, or has ended.
+        let Self { known, last, finder, .. } = self;
+        for (pid, process) in known.iter_mut() {
+            readings.extend(finder.find(*pid, process));
+            if monotonic_ns() >= until {
+                break;
+            }
+        }
+        let behind = known.range(*last + 1..).map(|(pid, _)| *pid);
+        let order: Vec<i32> = behind.chain(known.range(..=*last).map(|(pid, _)| *pid)).collect();
+        for pid in order {
+            let Some(process) = known.get_mut(&pid) else { continue };
+            let Process::Read(interpreter) = process else { continue };
+            if interpreter.read(until, &mut readings).is_err() {
                 *process = Process::UNKNOWN;
+            }
+            *last = pid;
+            if monotonic_ns() >= until {
+                break;
             }
         }
         readings
     }
 }
 
-/// Looks for an interpreter in a process that has none yet, when that is due. What is wrong with one is
-/// told.
-fn find(pid: i32, process: &mut Process, programs: &mut Programs) -> Option<Reading> {
-    let Process::Unknown { due, pause } = process else { return None };
-    let now = monotonic_ns();
-    if now < *due {
-        return None;
+/// Finds interpreters in processes.
+#[derive(Debug, Default)]
+struct Finder {
+    python: Programs<CPythonProgram>,
+}
+
+impl Finder {
+    /// Looks for an interpreter in a process that has none yet, when that is due. What is wrong with one
+    /// is told.
+    fn find(&mut self, pid: i32, process: &mut Process) -> Option<Reading> {
+        let now = monotonic_ns();
+        match process {
+            Process::Unknown { due, pause } if *due <= now => {
+                *due = now + *pause;
+                *pause = (2 * *pause).min(ATTEMPTS.1);
+            }
+            Process::Unreadable { due } if *due <= now => {}
+            _ => return None,
+        }
+        match self.look(pid) {
+            Ok(Some(interpreter)) => *process = Process::Read(interpreter),
+            Ok(None) | Err(Trouble::Later) => {
+                if matches!(process, Process::Unreadable { .. }) {
+                    *process = Process::UNKNOWN;
+                }
+            }
+            Err(Trouble::Never(why)) => {
+                *process = Process::Unreadable { due: u64::MAX };
+                return Some(Reading { at: now, what: Polled::Unread { pid, why } });
+            }
+        }
+        None
     }
-    *due = now + *pause;
-    *pause = (2 * *pause).min(ATTEMPTS.1);
-    match python::find(pid, programs) {
-        Ok(None) => None,
-        Ok(Some(python)) => {
-            *process = Process::Python(Box::new(python));
-            None
+
+    fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
+        let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
+        python::find(pid, &maps, &mut self.python)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Takes all the time that there is, and counts how often it was read.
+    struct Slow(Arc<AtomicUsize>);
+
+    impl Interpreter for Slow {
+        fn read(&mut self, until: u64, _: &mut Vec<Reading>) -> Result<(), Unreadable> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            while monotonic_ns() < until {
+                std::hint::spin_loop();
+            }
+            Ok(())
         }
-        Err(why) => {
-            *process = Process::Given;
-            Some(Reading { at: now, what: Polled::Unread { pid, why } })
+    }
+
+    #[test]
+    fn a_process_that_takes_the_whole_round_does_not_keep_others_from_being_read() {
+        let counts: Vec<Arc<AtomicUsize>> = (0..3).map(|_| Arc::default()).collect();
+        let reader = |count: &Arc<AtomicUsize>| Process::Read(Box::new(Slow(Arc::clone(count))));
+        let known = counts.iter().enumerate();
+        let known = known.map(|(pid, count)| (i32::try_from(pid).unwrap() + 1, reader(count)));
+        let mut processes = Processes { known: known.collect(), ..Processes::default() };
+        for _ in 0..3 {
+            processes.round();
         }
+        for count in counts {
+            assert_eq!(count.load(Ordering::Relaxed), 1);
+        }
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_is_looked_at_again_when_it_maps_code() {
+        let mut process = Process::Unreadable { due: u64::MAX };
+        let mut finder = Finder::default();
+        assert!(finder.find(i32::MAX, &mut process).is_none());
+        assert!(matches!(process, Process::Unreadable { due: u64::MAX }));
+        process.mapped(0);
+        finder.find(i32::MAX, &mut process);
+        assert!(matches!(process, Process::Unknown { .. }), "no such process");
     }
 }

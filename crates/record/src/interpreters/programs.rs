@@ -1,0 +1,80 @@
+//! Files with an interpreter in them, each looked at once.
+
+use std::fs::File;
+use std::path::Path;
+
+use culprit_place::procfs::{self, Mapping};
+use culprit_symbols::{FileOffset, ModuleImage};
+use rustc_hash::FxHashMap;
+
+use crate::modules::kernel_pid;
+
+/// A file: device and number.
+type FileKey = ((u32, u32), u64);
+
+/// What files have an interpreter in them, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Programs<P>(FxHashMap<FileKey, Option<InFile<P>>>);
+
+impl<P> Default for Programs<P> {
+    fn default() -> Self {
+        Self(FxHashMap::default())
+    }
+}
+
+/// An interpreter in a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InFile<P> {
+    /// What its file says.
+    pub(super) program: P,
+    /// Where the file's mapped piece belongs, as its own symbols count: offset and address.
+    text: (u64, u64),
+}
+
+impl<P> InFile<P> {
+    /// Where the process has what the file's symbols have at `address`.
+    pub(super) fn address(&self, map: &Mapping, address: u64) -> u64 {
+        let (offset, text) = self.text;
+        let moved = map.range.start.wrapping_sub(map.offset).wrapping_add(offset);
+        moved.wrapping_sub(text).wrapping_add(address)
+    }
+}
+
+impl<P: Copy> Programs<P> {
+    /// The interpreter in a mapped file; `parse` finds it in the file. A file that cannot be opened now is
+    /// tried again: its process may have been between two programs.
+    pub(super) fn of(
+        &mut self,
+        pid: i32,
+        map: &Mapping,
+        parse: impl Fn(File, &str) -> Option<P>,
+    ) -> Option<InFile<P>> {
+        let key = (map.device, map.inode);
+        if let Some(known) = self.0.get(&key) {
+            return *known;
+        }
+        let root = procfs::root_of(kernel_pid(pid)).ok()?;
+        let open = || procfs::open_in_root(&root, Path::new(&map.path)).ok();
+        let (file, again) = (open()?, open()?);
+        let found = parse(file, &map.path).and_then(|program| {
+            let image = ModuleImage::open(again, &map.path, None).ok()?;
+            let text = image.mapping_svma(FileOffset(map.offset))?;
+            Some(InFile { program, text: (map.offset, text.0) })
+        });
+        self.0.insert(key, found);
+        found
+    }
+}
+
+/// The pieces of a process that may have an interpreter: its program, and libraries whose names are so.
+pub(super) fn candidates<'m>(
+    maps: &'m [Mapping],
+    is_library: impl Fn(&str) -> bool + 'm,
+) -> impl Iterator<Item = &'m Mapping> {
+    let code = maps.iter().filter(|map| map.execute && map.path.starts_with('/'));
+    let main = code.clone().next().map(|map| &map.path);
+    code.filter(move |map| {
+        let name = map.path.rsplit('/').next().unwrap_or(&map.path);
+        Some(&map.path) == main || is_library(name)
+    })
+}

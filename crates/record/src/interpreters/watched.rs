@@ -1,0 +1,176 @@
+//! The threads of one interpreter: when each is read, and what was found.
+
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use culprit_place::procfs;
+use culprit_symbols::runtimes::Unreadable;
+use rustc_hash::FxHashMap;
+
+use super::memory::Memory;
+use super::{Interpreted, Interpreter, LONGEST, MILLISECOND, SHORTEST};
+use crate::clock::monotonic_ns;
+use crate::decode::Task;
+use crate::modules::kernel_pid;
+use crate::poller::{Polled, Reading};
+
+/// So often the threads of a process are listed.
+const LIST: u64 = 10 * MILLISECOND;
+
+/// How the frames of a runtime's threads are read.
+pub(super) trait Look {
+    /// A frame as it stands in memory.
+    type Frame: PartialEq;
+
+    /// Replaces `frames` by those of a thread, the outermost first. `thread` is its number as its own
+    /// namespace counts.
+    ///
+    /// # Errors
+    /// When the process has ended, has executed another program, or may not be read.
+    fn look(
+        &mut self,
+        memory: &Memory,
+        thread: u32,
+        frames: &mut Vec<Self::Frame>,
+    ) -> Result<Seen, Unreadable>;
+
+    /// A frame with its name; none where the name cannot be read.
+    fn name(&mut self, memory: &Memory, frame: &Self::Frame) -> Option<Interpreted>;
+}
+
+/// What a look at a thread has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// The thread runs nothing of this interpreter.
+    Nothing,
+    /// The thread ran on meanwhile, so its frames may be of two moments.
+    RanOn,
+    /// All of its frames, as they were at one moment.
+    Whole,
+}
+
+/// A process whose interpreter is read thread by thread.
+#[derive(Debug)]
+pub(super) struct Watched<L: Look> {
+    memory: Memory,
+    look: L,
+    /// The process's threads, and when they are listed next.
+    tids: BTreeSet<i32>,
+    list_due: u64,
+    /// The last one that was looked at: when time is up, the next round goes on behind it.
+    last: i32,
+    threads: FxHashMap<i32, Thread<L::Frame>>,
+    scratch: Vec<L::Frame>,
+}
+
+/// What is known of a thread.
+#[derive(Debug)]
+struct Thread<F> {
+    /// Its number as its own namespace counts.
+    own: u32,
+    /// When it is read next, and the pause after that.
+    due: u64,
+    pause: u64,
+    frames: Vec<F>,
+    told: Arc<[Interpreted]>,
+}
+
+impl<L: Look> Watched<L> {
+    /// A process that nothing was read of yet.
+    pub(super) fn new(memory: Memory, look: L) -> Self {
+        Self {
+            memory,
+            look,
+            tids: BTreeSet::new(),
+            list_due: 0,
+            last: 0,
+            threads: FxHashMap::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn list(&mut self) -> Result<(), Unreadable> {
+        let now = monotonic_ns();
+        if now < self.list_due {
+            return Ok(());
+        }
+        self.list_due = now + LIST;
+        let pid = kernel_pid(self.memory.pid);
+        let listed = procfs::threads(pid).map_err(|_| Unreadable::Ended)?;
+        self.tids = listed.into_iter().filter_map(|tid| i32::try_from(tid.0).ok()).collect();
+        self.threads.retain(|tid, _| self.tids.contains(tid));
+        Ok(())
+    }
+
+    /// What a thread runs; none when it is not due, or runs nothing, or ran on while it was read.
+    fn read_thread(&mut self, tid: i32) -> Result<Option<Reading>, Unreadable> {
+        let began = monotonic_ns();
+        let Some(thread) = self.thread(tid).filter(|thread| thread.due <= began) else {
+            return Ok(None);
+        };
+        let own = thread.own;
+        let mut frames = std::mem::take(&mut self.scratch);
+        let seen = self.look.look(&self.memory, own, &mut frames)?;
+        let at = monotonic_ns();
+        let whole = seen == Seen::Whole;
+        let same = self.threads.get(&tid).is_some_and(|known| known.frames == frames);
+        let told = if whole && !same { Some(self.told(&frames)) } else { None };
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(None) };
+        let calm = same || seen == Seen::Nothing;
+        thread.pause = if calm { (2 * thread.pause).min(LONGEST) } else { SHORTEST };
+        thread.due = at + thread.pause;
+        if let Some(told) = told {
+            thread.told = told;
+            std::mem::swap(&mut thread.frames, &mut frames);
+        }
+        let what = Polled::Interpreted {
+            task: Task { pid: self.memory.pid, tid },
+            took: at.saturating_sub(began),
+            frames: Arc::clone(&thread.told),
+        };
+        self.scratch = frames;
+        Ok(whole.then_some(Reading { at: began, what }))
+    }
+
+    fn thread(&mut self, tid: i32) -> Option<&Thread<L::Frame>> {
+        match self.threads.entry(tid) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) => {
+                let numbers = procfs::namespace_pids(kernel_pid(tid)).ok()?;
+                Some(place.insert(Thread {
+                    own: numbers.last()?.0,
+                    due: 0,
+                    pause: SHORTEST,
+                    frames: Vec::new(),
+                    told: Arc::new([]),
+                }))
+            }
+        }
+    }
+
+    fn told(&mut self, frames: &[L::Frame]) -> Arc<[Interpreted]> {
+        let Self { memory, look, .. } = self;
+        frames.iter().filter_map(|frame| look.name(memory, frame)).collect()
+    }
+}
+
+impl<L: Look + Send> Interpreter for Watched<L>
+where
+    L::Frame: Send,
+{
+    fn read(&mut self, until: u64, readings: &mut Vec<Reading>) -> Result<(), Unreadable> {
+        self.list()?;
+        let (before, behind) = (..=self.last, (self.last + 1)..);
+        let order: Vec<i32> =
+            self.tids.range(behind).chain(self.tids.range(before)).copied().collect();
+        for tid in order {
+            readings.extend(self.read_thread(tid)?);
+            self.last = tid;
+            if monotonic_ns() >= until {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
