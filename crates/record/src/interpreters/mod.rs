@@ -49,6 +49,9 @@ const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
 const UNLISTED: u64 = 1000 * MILLISECOND;
 /// A pause is so many times as long as the CPU time before it.
 const SHARE: u64 = 50;
+/// CPU time that finding interpreters may take ahead of its share. A program of 8 MiB takes some 8 ms
+/// once; without this nothing would be read for the next 400 ms, which are often all that a command runs.
+const AHEAD: u64 = 100 * MILLISECOND;
 
 /// A frame as an interpreter has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,16 +135,21 @@ impl Interpreters {
         // from taking more than its share.
         let _ = be_realtime();
         let mut processes = Processes::default();
+        let mut ahead = AHEAD;
         while !self.stop.load(Ordering::Acquire) {
             let before = thread_cpu_ns();
             processes.list(&self.roster.get(), self.mapped.try_iter());
-            let readings = processes.round();
+            let mut readings = processes.find();
+            let found = thread_cpu_ns();
+            processes.read(&mut readings);
             if !readings.is_empty() && self.out.send(readings).is_err() {
                 return;
             }
             let any = processes.known.values().any(|process| matches!(process, Process::Read(_)));
             let least = if any { SHORTEST } else { SEARCH };
-            let used = thread_cpu_ns().saturating_sub(before);
+            let finding = found.saturating_sub(before);
+            let used = finding.saturating_sub(ahead) + thread_cpu_ns().saturating_sub(found);
+            ahead = ahead.saturating_sub(finding);
             let pause = least.max(used.saturating_mul(SHARE));
             std::thread::park_timeout(Duration::from_nanos(pause));
         }
@@ -176,23 +184,29 @@ impl Processes {
         }
     }
 
-    /// Looks for interpreters, and reads the threads that are due until the round's time is up.
-    fn round(&mut self) -> Vec<Reading> {
+    /// Looks for interpreters until the round's time is up. What is wrong with one is told.
+    fn find(&mut self) -> Vec<Reading> {
         let until = monotonic_ns() + ROUND;
-        let mut readings = Vec::new();
-        let Self { known, last, finder, .. } = self;
-        for (pid, process) in known.iter_mut() {
-            readings.extend(finder.find(*pid, process));
+        let mut told = Vec::new();
+        for (pid, process) in &mut self.known {
+            told.extend(self.finder.find(*pid, process));
             if monotonic_ns() >= until {
                 break;
             }
         }
+        told
+    }
+
+    /// Reads the threads that are due until the round's time is up.
+    fn read(&mut self, readings: &mut Vec<Reading>) {
+        let until = monotonic_ns() + ROUND;
+        let Self { known, last, .. } = self;
         let behind = known.range(*last + 1..).map(|(pid, _)| *pid);
         let order: Vec<i32> = behind.chain(known.range(..=*last).map(|(pid, _)| *pid)).collect();
         for pid in order {
             let Some(process) = known.get_mut(&pid) else { continue };
             let Process::Read(interpreter) = process else { continue };
-            if interpreter.read(until, &mut readings).is_err() {
+            if interpreter.read(until, readings).is_err() {
                 *process = Process::UNKNOWN;
             }
             *last = pid;
@@ -200,7 +214,6 @@ impl Processes {
                 break;
             }
         }
-        readings
     }
 }
 
@@ -215,21 +228,20 @@ impl Finder {
     /// is told.
     fn find(&mut self, pid: i32, process: &mut Process) -> Option<Reading> {
         let now = monotonic_ns();
-        match process {
-            Process::Unknown { due, pause } if *due <= now => {
-                *due = now + *pause;
-                *pause = (2 * *pause).min(ATTEMPTS.1);
-            }
-            Process::Unreadable { due } if *due <= now => {}
+        let pause = match *process {
+            Process::Unknown { due, pause } if due <= now => pause,
+            Process::Unreadable { due } if due <= now => ATTEMPTS.0,
             _ => return None,
-        }
+        };
+        let wait = |longer: u64| Process::Unknown {
+            due: now + pause,
+            pause: (pause + longer).min(ATTEMPTS.1),
+        };
         match self.look(pid) {
             Ok(Some(interpreter)) => *process = Process::Read(interpreter),
-            Ok(None) | Err(Trouble::Later) => {
-                if matches!(process, Process::Unreadable { .. }) {
-                    *process = Process::UNKNOWN;
-                }
-            }
+            Ok(None) => *process = wait(pause),
+            // It is about to start: what it runs first is missed by a fifth of the time that its start takes.
+            Err(Trouble::Later) => *process = wait(pause / 4),
             Err(Trouble::Never(why)) => {
                 *process = Process::Unreadable { due: u64::MAX };
                 return Some(Reading { at: now, what: Polled::Unread { pid, why } });
@@ -271,7 +283,7 @@ mod tests {
         let known = known.map(|(pid, count)| (i32::try_from(pid).unwrap() + 1, reader(count)));
         let mut processes = Processes { known: known.collect(), ..Processes::default() };
         for _ in 0..3 {
-            processes.round();
+            processes.read(&mut Vec::new());
         }
         for count in counts {
             assert_eq!(count.load(Ordering::Relaxed), 1);

@@ -53,9 +53,7 @@ impl<P: Copy> Programs<P> {
         if let Some(known) = self.0.get(&key) {
             return *known;
         }
-        let root = procfs::root_of(kernel_pid(pid)).ok()?;
-        let open = || procfs::open_in_root(&root, Path::new(&map.path)).ok();
-        let (file, again) = (open()?, open()?);
+        let (file, again) = (open(pid, map)?, open(pid, map)?);
         let found = parse(file, &map.path).and_then(|program| {
             let image = ModuleImage::open(again, &map.path, None).ok()?;
             let text = image.mapping_svma(FileOffset(map.offset))?;
@@ -64,6 +62,17 @@ impl<P: Copy> Programs<P> {
         self.0.insert(key, found);
         found
     }
+}
+
+/// The file that is mapped. The kernel leads root to it by the mapping itself, which also works where the
+/// path means another file by now, or none: a process that has changed its root shows paths that do not
+/// begin there.
+fn open(pid: i32, map: &Mapping) -> Option<File> {
+    let range = format!("/proc/{pid}/map_files/{:x}-{:x}", map.range.start, map.range.end);
+    File::open(range).ok().or_else(|| {
+        let root = procfs::root_of(kernel_pid(pid)).ok()?;
+        procfs::open_in_root(&root, Path::new(&map.path)).ok()
+    })
 }
 
 /// The pieces of a process that may have an interpreter: its program, and libraries whose names are so.
