@@ -36,7 +36,7 @@ pub use error::Error;
 pub use image::{
     BuildId, FileIdentity, FunctionPlace, FunctionRange, ImageCache, ImageKey, Instruction,
     ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions,
-    find_static_probes,
+    find_static_probes, mapping_svma,
 };
 pub use jit::{
     GeneratedName, JitCode, JitSymbol, parse_generated_name, parse_jitdump, parse_perf_map,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use culprit_place::procfs::{self, Mapping};
-use culprit_symbols::{FileOffset, ModuleImage};
+use culprit_symbols::{FileOffset, mapping_svma};
 use rustc_hash::FxHashMap;
 
 use crate::modules::kernel_pid;
@@ -55,8 +55,7 @@ impl<P: Copy> Programs<P> {
         }
         let (file, again) = (open(pid, map)?, open(pid, map)?);
         let found = parse(file, &map.path).and_then(|program| {
-            let image = ModuleImage::open(again, &map.path, None).ok()?;
-            let text = image.mapping_svma(FileOffset(map.offset))?;
+            let text = mapping_svma(again, &map.path, FileOffset(map.offset)).ok()??;
             Some(InFile { program, text: (map.offset, text.0) })
         });
         self.0.insert(key, found);

@@ -88,6 +88,16 @@ pub struct ModuleImage {
     problems: Vec<Problem>,
 }
 
+/// The module address of the first byte of an executable mapping of a file, from the file's program headers
+/// alone: for callers who need nothing else of it.
+///
+/// # Errors
+/// When the file cannot be read or is no ELF file.
+pub fn mapping_svma(file: File, path: &str, offset: FileOffset) -> Result<Option<Svma>, Error> {
+    let (source, _) = Source::from_file(file, path)?;
+    Ok(Elf::parse(&source)?.mapping_svma(offset))
+}
+
 impl ModuleImage {
     /// Reads a module from a file that is already open.
     ///
