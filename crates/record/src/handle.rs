@@ -10,7 +10,7 @@
 //! written, so it waits in the thread's state for it. A stack without its switch (that record was
 //! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
 
-use culprit_model::{FaultKind, LossKind, ProcessId, SampleKind, Text, ThreadId, Time, WakeSource};
+use culprit_model::{FaultKind, LossKind, ProcessId, SampleKind, Text, ThreadId, Time};
 use culprit_symbols::{
     Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder,
 };
@@ -33,6 +33,7 @@ use crate::switching::PointFields;
 use crate::tables::{RawFault, RawSample, Rows};
 use crate::tracefs::Field;
 use crate::tracker::Tracker;
+use crate::wakers::WokenBy;
 
 /// What the handler has to know about the recording.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +85,7 @@ pub(crate) struct Handler {
     pub(crate) connected: FxHashSet<ProcessId>,
     unwinder: Unwinder,
     pub(crate) unwound: Vec<CodeAddress>,
-    pub(crate) interrupts: FxHashMap<RawStack, WakeSource>,
+    pub(crate) interrupts: FxHashMap<RawStack, WokenBy>,
     /// When a record that may have told a wakeup was last found to be lost.
     pub(crate) wakers_lost: Time,
     fault_files: FaultFiles,

@@ -12,6 +12,7 @@ use crate::space::KERNEL;
 use crate::stacks::Variant;
 use crate::tables::{RawSwitch, RawWakeup};
 use crate::tracefs::Field;
+use crate::wakers::{WokenBy, classify};
 
 /// What the loss table says of switches above the limit of `pace`.
 const THINNED: &str = "too many switches: only some got their own stack; the others use the stack \
@@ -277,10 +278,14 @@ impl Handler {
         self.instants.waking(cpu, woken, time);
         // Machine-wide events tell of everybody's wakeups; those of others are none of ours.
         let Some(thread) = self.tracker.recorded(woken) else { return };
-        let (source, waker) = match sample.role {
-            Role::WakingInterrupt => (self.interrupt(sample, resolver), None),
-            _ if !real(sample.task) => (WakeSource::Interrupt, None),
-            _ => {
+        let by = match sample.role {
+            Role::WakingInterrupt => self.interrupt(sample, resolver),
+            _ => WokenBy::CurrentThread,
+        };
+        let (source, waker) = match by {
+            WokenBy::Interrupt(source) => (source, None),
+            WokenBy::CurrentThread if !real(sample.task) => (WakeSource::Interrupt, None),
+            WokenBy::CurrentThread => {
                 let waker = self.tracker.waker(sample.task, time, &mut self.spaces);
                 (WakeSource::Thread, Some(waker))
             }
@@ -338,14 +343,14 @@ impl Handler {
         self.rows.wakeups.push(RawWakeup { time, thread, kind, source, waker, stack });
     }
 
-    fn interrupt(&mut self, sample: &Sample<'_>, resolver: &Resolver) -> WakeSource {
+    fn interrupt(&mut self, sample: &Sample<'_>, resolver: &Resolver) -> WokenBy {
         if sample.chain.is_empty() {
-            return WakeSource::Interrupt;
+            return WokenBy::Interrupt(WakeSource::Interrupt);
         }
         let stack = self.raw.intern(KERNEL, Variant::default(), sample.chain);
         *self.interrupts.entry(stack).or_insert_with(|| {
             let names = sample.chain.iter().filter_map(|address| resolver.kernel_name(*address));
-            crate::wakers::classify(names)
+            classify(names)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Who or what made a thread ready.
 //!
 //! Outside interrupts the current thread is the waker. In an interrupt the current thread has no
-//! part in it, and the kernel functions on the stack tell what it was: the rules are data, looked
+//! part in it, but where it sends to a socket of the same machine; and the kernel functions on the stack tell what it was: the rules are data, looked
 //! for from the innermost frame outwards. Sources: kernel/time/hrtimer.c, kernel/time/timer.c,
 //! block/blk-mq.c, net/core/dev.c and the stacks that were seen on 6.18.
 
@@ -36,12 +36,30 @@ const RULES: [(&str, WakeSource); 25] = [
     ("run_timer_", WakeSource::Timer),
 ];
 
+/// Who made a thread ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WokenBy {
+    /// The thread that is on the CPU.
+    CurrentThread,
+    /// An interrupt, of this kind.
+    Interrupt(WakeSource),
+}
+
+/// The calls by which the current thread delivers its own data to a socket of the same machine, from the
+/// inside: `__dev_queue_xmit` puts them on the CPU's backlog, and the end of its critical section runs the
+/// receive path, before the call that sends returns (net/core/dev.c, kernel/softirq.c).
+const OWN_SEND: [&str; 3] = ["process_backlog", "__local_bh_enable_ip", "__dev_queue_xmit"];
+
 /// What an interrupt with these kernel functions on its stack, innermost first, was.
-pub(crate) fn classify<'a>(functions: impl Iterator<Item = &'a str>) -> WakeSource {
+pub(crate) fn classify<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> WokenBy {
+    let mut outwards = functions.clone();
+    if OWN_SEND.iter().all(|wanted| outwards.any(|name| name == *wanted)) {
+        return WokenBy::CurrentThread;
+    }
     let ruled = functions.filter_map(|name| {
         RULES.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, source)| *source)
     });
-    ruled.into_iter().next().unwrap_or(WakeSource::Interrupt)
+    WokenBy::Interrupt(ruled.into_iter().next().unwrap_or(WakeSource::Interrupt))
 }
 
 #[cfg(test)]
@@ -49,7 +67,7 @@ mod tests {
     use super::*;
 
     fn check(stack: &str, expected: WakeSource) {
-        assert_eq!(classify(stack.split(" < ")), expected, "{stack}");
+        assert_eq!(classify(stack.split(" < ")), WokenBy::Interrupt(expected), "{stack}");
     }
 
     #[test]
@@ -69,5 +87,17 @@ mod tests {
             WakeSource::Network,
         );
         check("try_to_wake_up < complete < mlx5_cmd_comp_handler", WakeSource::Interrupt);
+    }
+
+    #[test]
+    fn a_sender_on_the_same_machine_wakes_the_receiver() {
+        let received = "try_to_wake_up < sock_def_readable < tcp_rcv_established < process_backlog \
+                        < __napi_poll < net_rx_action < handle_softirqs";
+        let sends = "do_softirq.part.0 < __local_bh_enable_ip < __dev_queue_xmit < ip_finish_output2 \
+                     < tcp_write_xmit < tcp_sendmsg < __x64_sys_sendto";
+        let stack = format!("{received} < {sends}");
+        assert_eq!(classify(stack.split(" < ")), WokenBy::CurrentThread);
+        // The same data, where the CPU got to them later.
+        check(&format!("{received} < run_ksoftirqd < smpboot_thread_fn"), WakeSource::Network);
     }
 }

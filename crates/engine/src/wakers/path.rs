@@ -5,6 +5,9 @@
 //! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
 //!
+//! A thread that waits with a time limit, again and again at one place, until another thread ends it, has
+//! waited for that thread all the time: a limit that passes is no more than a look whether it is there yet.
+//!
 //! A path goes on in another thread in three places. Where a thread has no task of a runtime that moves
 //! tasks between threads, with the one that works. Where the wait for a child process ended, with the
 //! thread that ended that process, whichever thread was the last to go. And where the thread that
@@ -12,7 +15,7 @@
 
 use std::num::NonZeroU32;
 
-use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, Recording, StackId, ThreadId, Time, WakeSource};
 use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
@@ -22,6 +25,10 @@ use super::tasks::Meanwhile;
 
 /// Windows inside windows; real chains of waits are shorter.
 const DEEPEST: usize = 64;
+
+/// Between two waits of a loop that looks whether another thread is there yet lies at most this part of the
+/// wait. A thread that does more works at intervals, and waits for its time.
+const MOST_WORK_BETWEEN: u64 = 10;
 
 /// A place in a table or list. A path has as many as there are waits: four bytes each, also where there
 /// may be none.
@@ -121,6 +128,41 @@ struct Walk {
     goes_on: bool,
     /// True while no thread of the process works on a task: the walk stays on its thread.
     rests: bool,
+    /// Whom the thread waited for in the later wait that the walk has come from.
+    awaited: Option<Awaited>,
+}
+
+/// A wait that another thread ended, seen from the time before it.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    /// Where the thread waited.
+    stack: StackId,
+    /// Who ended it.
+    by: ThreadId,
+    /// What the thread did between the wait before and this one.
+    between: Nanos,
+}
+
+impl Walk {
+    /// Whom the thread waited for in `row` too, whose wait the time limit ended: the thread that ended the
+    /// same wait, when it waited again.
+    fn still_awaited(&self, row: &Interval, ended: Ended) -> Option<ThreadId> {
+        let awaited = self.awaited.filter(|awaited| row.stack == Some(awaited.stack))?;
+        let is_limit = ended == Ended::ByInterrupt(WakeSource::Timer);
+        let short = awaited.between.0 <= row.duration.0 / MOST_WORK_BETWEEN;
+        (is_limit && short).then_some(awaited.by)
+    }
+
+    /// Takes in the row that the walk has passed.
+    fn pass(&mut self, row: &Interval, followed: Option<ThreadId>) {
+        self.awaited = match (self.awaited, followed, row.stack) {
+            (_, Some(by), Some(stack)) => Some(Awaited { stack, by, between: Nanos::ZERO }),
+            (Some(awaited), None, _) if !row.cause.is_blocked() => {
+                Some(Awaited { between: awaited.between + row.duration, ..awaited })
+            }
+            _ => None,
+        };
+    }
 }
 
 /// The critical path of a thread in a range that somebody selected: as [`critical_path`], but a wait
@@ -160,8 +202,15 @@ fn walked(
     let within = before(to).saturating_sub(before(from));
     path.segments.reserve(within);
     let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
-    let mut open =
-        vec![Walk { thread, from, now: to.max(from), under: None, goes_on, rests: false }];
+    let mut open = vec![Walk {
+        thread,
+        from,
+        now: to.max(from),
+        under: None,
+        goes_on,
+        rests: false,
+        awaited: None,
+    }];
     while let Some(walk) = open.last_mut() {
         if walk.now <= walk.from {
             open.pop();
@@ -195,9 +244,13 @@ fn walked(
         let ended = if known { ended(recording, lives, row) } else { Ended::Unknown };
         let under = walk.under;
         let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
-        let follows = ended
-            .thread()
-            .map(|other| ender(recording, lives, (row, stop), other))
+        let ender = ended.thread().map(|other| ender(recording, lives, (row, stop), other));
+        let awaited = walk.still_awaited(row, ended);
+        walk.pass(row, ender.or(awaited));
+        // One that is awaited still did not act when the limit passed: its own waits go on beyond that.
+        let goes_on = goes_on || awaited.is_some();
+        let follows = ender
+            .or(awaited)
             .filter(|other| within.is_none() || within != process_of(recording, *other))
             .filter(|other| open.len() < DEEPEST && open.iter().all(|walk| walk.thread != *other));
         let Some(other) = follows else {
@@ -215,7 +268,15 @@ fn walked(
         if now < stop {
             path.segments.push(Segment { from: now, residue: true, ..own });
         }
-        open.push(Walk { thread: other, from: start, now, under: inner, goes_on, rests: false });
+        open.push(Walk {
+            thread: other,
+            from: start,
+            now,
+            under: inner,
+            goes_on,
+            rests: false,
+            awaited: None,
+        });
     }
     path.segments.reverse();
     path
@@ -247,7 +308,7 @@ fn pass_on(recording: &Recording, lives: &Lives, open: &mut Vec<Walk>, row: &Int
     let thread = thread.filter(|_| row.cause.is_blocked()).filter(lived).unwrap_or(walk.thread);
     let (now, under, goes_on) = (walk.now, walk.under, walk.goes_on);
     walk.now = from;
-    open.push(Walk { thread, from, now, under, goes_on, rests: true });
+    open.push(Walk { thread, from, now, under, goes_on, rests: true, awaited: None });
 }
 
 /// The thread that ended the process of `other`, where `other` ended a wait of another process by

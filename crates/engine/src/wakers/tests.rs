@@ -104,6 +104,37 @@ fn a_waker_that_had_left_the_cpu_is_not_charged_for_its_own_wait() {
 }
 
 #[test]
+fn a_wait_with_a_limit_that_is_begun_again_waits_for_who_ends_it_at_last() {
+    // Main looks every 12 ms whether the worker is there yet; the worker waits for the disk meanwhile.
+    let stack = "stack w blocked.lock main;[kernel]!futex_do_wait";
+    check(
+        &format!(
+            "{stack}
+             app(1)/main(1)    wwwwwwwwwwwwUwwwwwwwwwwwwUwwwwwUU|
+             app(1)/worker(2)  UUUUUUddddddddddddddUUUUUUUUUUUUU
+             wake 12 timer > main
+             wake 25 timer > main
+             wake 31 worker > main
+             wake 20 disk > worker
+             root app(1)"
+        ),
+        "wwwwwwwwwwwwmwwwwwwwwwwwwmwwwwwmm",
+    );
+    // One that works for long between its waits waits for its time.
+    check(
+        &format!(
+            "{stack}
+             app(1)/main(1)    wwwwwwwwwwwwUUUwwwwwUU|
+             app(1)/worker(2)  UUUUUUUUUUUUUUUUUUUUUU
+             wake 12 timer > main
+             wake 20 worker > main
+             root app(1)"
+        ),
+        "mmmmmmmmmmmmmmmwwwwwmm",
+    );
+}
+
+#[test]
 fn a_thread_that_wakes_its_own_waker_ends_no_walk() {
     check(
         "app(1)/a(1)  UllllllllU|
