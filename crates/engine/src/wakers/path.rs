@@ -246,6 +246,7 @@ fn walked(
         let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
         let ender = ended.thread().map(|other| ender(recording, lives, (row, stop), other));
         let awaited = walk.still_awaited(row, ended);
+        let awaited = awaited.filter(|by| !waits_for_time(recording, lives, *by, (start, stop)));
         walk.pass(row, ender.or(awaited));
         // One that is awaited still did not act when the limit passed: its own waits go on beyond that.
         let goes_on = goes_on || awaited.is_some();
@@ -327,6 +328,22 @@ fn ender(
         return other;
     }
     lives.ender(process).filter(|ender| recording.thread_end(*ender) <= stop).unwrap_or(other)
+}
+
+/// Whether a thread spent more than half of a time in waits that timers ended. As what another one waited for
+/// that tells no more than that one's own timer.
+fn waits_for_time(
+    recording: &Recording,
+    lives: &Lives,
+    thread: ThreadId,
+    (from, to): (Time, Time),
+) -> bool {
+    let rows = &recording.intervals[lives.rows(thread)];
+    let first = rows.partition_point(|row| end(row) <= from);
+    let within = rows[first..].iter().take_while(|row| row.start < to);
+    let timed = within.filter(|row| row.woken_by == Some(WakeSource::Timer));
+    let sum: Nanos = timed.map(|row| end(row).min(to).since(row.start.max(from))).sum();
+    sum.0 > to.since(from).0 / 2
 }
 
 /// When a thread's rows begin; none when it has none.

@@ -120,6 +120,19 @@ fn a_wait_with_a_limit_that_is_begun_again_waits_for_who_ends_it_at_last() {
         ),
         "wwwwwwwwwwwwmwwwwwwwwwwwwmwwwwwmm",
     );
+    // Where that one waits for time itself, its timer tells no more.
+    check(
+        &format!(
+            "{stack}
+             app(1)/main(1)    wwwwwwwwwwwwUwwwwwUU|
+             app(1)/worker(2)  ssssssssssUUUUUUUUUU
+             wake 12 timer > main
+             wake 10 timer > worker
+             wake 18 worker > main
+             root app(1)"
+        ),
+        "mmmmmmmmmmmmmwwwwwmm",
+    );
     // One that works for long between its waits waits for its time.
     check(
         &format!(
