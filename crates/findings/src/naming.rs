@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_engine::own::{CodeOrigin, function_label};
+use culprit_engine::own::{CodeOrigin, OwnCode, function_label};
 use culprit_model::{FrameId, Nanos, StackId, Text};
 use rustc_hash::FxHashMap;
 
@@ -32,10 +32,12 @@ pub(crate) enum Aim {
 
 impl Aim {
     /// What texts of a finding at a site name. A kind of work, or where work is done, is a function's
-    /// own; a wait and a call are its caller's, too.
-    fn at(site: Site) -> Self {
+    /// own, unless the user says what is the program's; a wait and a call are its caller's, too.
+    fn at(site: Site, own: &OwnCode) -> Self {
         match site {
-            Site::Owner | Site::Caller | Site::Function(_) => Self::Picked,
+            Site::Function(_) => Self::Picked,
+            Site::Owner | Site::Caller if !own.is_chosen() => Self::Picked,
+            Site::Owner | Site::Caller => Self::Own,
             Site::Work | Site::Requester | Site::WaitThenWork | Site::Entry => Self::Own,
         }
     }
@@ -197,7 +199,7 @@ impl Instead {
 
 /// The time of some segments by what a rule looks at for a site.
 fn times_of_work(evidence: &Evidence<'_>, site: Site, held: &[SegmentId]) -> Times {
-    let aim = Aim::at(site);
+    let aim = Aim::at(site, &evidence.own);
     let mut times = Times::default();
     let all = evidence.doings.times(&evidence.chain, held);
     for (kind, time) in all.into_iter().enumerate().filter(|(_, time)| *time > Nanos::ZERO) {

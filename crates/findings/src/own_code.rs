@@ -134,6 +134,18 @@ fn patterns_say_what_is_own() {
 }
 
 #[test]
+fn titles_name_what_patterns_say_is_own() {
+    let stack = "program!_start;program!main;program!load;program!parse_row";
+    let hot = worker("program", stack);
+    let malloc = worker("program", &format!("{stack};libc.so.6!malloc"));
+    for recording in [hot, malloc] {
+        let title = |own: &str| first(&recording, own).title;
+        assert!(title("").contains("`program!parse_row`"), "{}", title(""));
+        assert!(title("!load").contains("`program!load`"), "{}", title("!load"));
+    }
+}
+
+#[test]
 fn patterns_change_no_verdict() {
     for recording in [sleeper("python3.11", PYTHON), worker("python3.11", PYTHON)] {
         let told = |own: &str| {

@@ -140,8 +140,8 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
         },
         evidence: facts,
         why: joined(claim.rule.why, &naming.apply(&claim.why)),
-        fix: actions(claim.rule.fix, &naming.apply(&claim.fix)),
-        check: check(evidence, claim.rule.check),
+        fix: fix(evidence, claim, &naming),
+        check: with_command(evidence, claim.rule.check),
     }
 }
 
@@ -165,21 +165,31 @@ pub(crate) fn actions(rule: &[&str], here: &str) -> Vec<String> {
 /// The place that commands run in where none is named.
 const USUAL_PLACE: &str = "host";
 
-/// How rules' checks begin that run the command again: the recording's name follows.
-const AGAIN: &str = "culprit record -o ";
+/// How commands of rules begin that record again.
+const RECORD: &str = "culprit record ";
 
-/// The rule's check with the recorded command in place of `CMD`, in the place that it was recorded in.
-fn check(evidence: &Evidence<'_>, template: &str) -> String {
+/// What stands for the recorded command in them.
+const COMMAND: &str = "CMD";
+
+/// The actions of a claim; commands in those of its rule can be pasted.
+fn fix(evidence: &Evidence<'_>, claim: &Claim, naming: &Naming) -> Vec<String> {
+    let here = Some(naming.apply(&claim.fix)).filter(|here| !here.is_empty());
+    let of_rule = claim.rule.fix.iter().map(|action| with_command(evidence, action));
+    here.into_iter().chain(of_rule).collect()
+}
+
+/// A rule's text with the recorded command in place of `CMD`, in the place that it was recorded in.
+fn with_command(evidence: &Evidence<'_>, template: &str) -> String {
     let meta = &evidence.recording.meta;
-    if meta.command.is_empty() {
+    if meta.command.is_empty() || !template.contains(COMMAND) {
         return template.to_owned();
     }
-    let command: Vec<_> = meta.command.iter().map(|word| quoted(word)).collect();
-    let check = template.replace("CMD", &command.join(" "));
-    match meta.place.as_str() {
-        "" | USUAL_PLACE => check,
-        place => check.replace(AGAIN, &format!("culprit record --place {} -o ", quoted(place))),
-    }
+    let words: Vec<_> = meta.command.iter().map(|word| quoted(word)).collect();
+    let in_place = match meta.place.as_str() {
+        "" | USUAL_PLACE => template.to_owned(),
+        place => template.replace(RECORD, &format!("{RECORD}--place {} ", quoted(place))),
+    };
+    in_place.replace(COMMAND, &words.join(" "))
 }
 
 /// A word as a shell reads it.
@@ -192,16 +202,35 @@ fn quoted(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use crate::scene::{Scene, first};
-    use culprit_model::Cause;
+    use culprit_model::{Cause, Finding};
 
-    fn check_in(place: &str) -> String {
+    fn found_in(place: &str, id: &str, stack: &str) -> Finding {
         let mut scene = Scene::default();
         let main = scene.program("program", None, 0);
-        scene.run(main, 100, Cause::CpuUser, "main;work");
+        scene.run(main, 100, Cause::CpuUser, stack);
         let mut recording = scene.done();
         recording.meta.place = place.to_owned();
         recording.meta.command = vec!["./run".into(), "a b".into()];
-        first(&recording, "hot-function").expect("found").check
+        first(&recording, id).expect("found")
+    }
+
+    fn check_in(place: &str) -> String {
+        found_in(place, "hot-function", "main;work").check
+    }
+
+    #[test]
+    fn actions_record_the_same_command_again() {
+        let stack = "main;request;libc.so.6!malloc;libc.so.6!_int_malloc";
+        for (place, expected) in [
+            ("host", "`culprit record --alloc -o allocs.culprit -- ./run 'a b'`"),
+            (
+                "sandbox",
+                "`culprit record --place sandbox --alloc -o allocs.culprit -- ./run 'a b'`",
+            ),
+        ] {
+            let fix = found_in(place, "alloc-churn", stack).fix;
+            assert!(fix.iter().any(|action| action.contains(expected)), "{fix:?}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod clean;
 mod column;
 mod filter;
 mod finding;
+mod generated_name;
 mod ids;
 mod label;
 mod loss;
@@ -34,6 +35,9 @@ pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
 pub use filter::{Drill, Filter, Root};
 pub use finding::{Evidence, Finding, Severity, Where};
+pub use generated_name::{
+    GeneratedName, java_method, method_name, parse_generated_name, script_name,
+};
 pub use ids::{ActivityId, FrameId, ModuleId, Pid, ProcessId, StackId, StepId, ThreadId, Tid};
 pub use label::{Label, UnknownLabel};
 pub use loss::{LossKind, LossOrigin, LossSeverity};

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use culprit_model::{
     Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
+    parse_generated_name,
 };
-use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma, parse_generated_name};
+use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
 use rustc_hash::FxHashMap;
 
 use crate::interpreters::Interpreted;

@@ -38,9 +38,7 @@ pub use image::{
     ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions,
     find_static_probes, mapping_svma,
 };
-pub use jit::{
-    GeneratedName, JitCode, JitSymbol, parse_generated_name, parse_jitdump, parse_perf_map,
-};
+pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};
 pub use unwind::{Arch, Outcome, Registers, StackDump, Truncation, UnwindSpace, Unwinder, Unwound};
 pub use vdso::{VDSO_NAME, vdso_image};

@@ -23,7 +23,7 @@ use culprit_model::{Frame, FrameId, Module, Recording, StackId};
 
 use crate::calls::Patterns;
 
-pub use source::{SourceFunction, java_method};
+pub use source::SourceFunction;
 
 /// Whose a script is that a runtime runs, by where it lies; none for other modules.
 #[must_use]
@@ -85,6 +85,8 @@ pub enum CodeOrigin {
 #[derive(Debug, Clone, Default)]
 pub struct OwnCode {
     origins: Vec<CodeOrigin>,
+    /// Whether patterns say what is own.
+    chosen: bool,
     /// Whether each frame's function has a name: without one, nobody can look at it.
     named: Vec<bool>,
     /// The innermost frame of the best origin; none where only the runtime's are on the stack.
@@ -109,7 +111,8 @@ impl OwnCode {
         });
         let named = recording.frames.iter().map(|frame| frame.function.as_str() != "?");
         let (origins, named) = (judged.collect(), named.collect());
-        let mut own = Self { origins, named, nearest: Vec::new() };
+        let chosen = !patterns.is_empty();
+        let mut own = Self { origins, chosen, named, nearest: Vec::new() };
         own.nearest.reserve_exact(recording.stacks.len());
         for node in &recording.stacks {
             // Callers stand before what they call.
@@ -119,6 +122,12 @@ impl OwnCode {
             own.nearest.push(if points && better { Some(node.frame) } else { above });
         }
         own
+    }
+
+    /// True where the user's patterns say what is own, and not the rule.
+    #[must_use]
+    pub fn is_chosen(&self) -> bool {
+        self.chosen
     }
 
     /// Whose code a frame is.
@@ -181,6 +190,8 @@ enum ModuleKind {
     All(CodeOrigin),
     /// Native code of the program, into which compilers put that of libraries; from Go or not.
     Native { go: bool },
+    /// Methods of the JVM: their packages tell.
+    Classes,
     /// Code that a runtime generated.
     Generated,
 }
@@ -196,14 +207,21 @@ impl<'r> OriginRule<'r> {
     fn new(recording: &'r Recording) -> Self {
         let programs: BTreeSet<&str> =
             recording.processes.iter().map(|process| paths::plain(&process.exe)).collect();
-        let mut kinds: Vec<ModuleKind> =
-            recording.modules.iter().map(|module| module_kind(module, &programs)).collect();
+        let shipped: BTreeSet<String> =
+            programs.iter().filter_map(|program| paths::runtime_libraries(program)).collect();
+        let kind = |module| module_kind(module, &programs, &shipped);
+        let mut kinds: Vec<ModuleKind> = recording.modules.iter().map(kind).collect();
         for frame in &recording.frames {
-            // Every program of Go has its runtime in itself.
-            let from_go = frame.function.starts_with("runtime.");
-            let kind = frame.module.and_then(|module| kinds.get_mut(module.index()));
-            if let Some(ModuleKind::Native { go }) = kind.filter(|_| from_go) {
-                *go = true;
+            let Some(id) = frame.module else { continue };
+            let Some(kind) = kinds.get_mut(id.index()) else { continue };
+            let is_native = matches!(kind, ModuleKind::Native { .. });
+            let may_be_script = is_native || *kind == ModuleKind::All(CodeOrigin::Runtime);
+            if may_be_script && is_its_source(frame, recording.module(id)) {
+                // A script without an ending, such as `bin/rails`.
+                *kind = ModuleKind::All(paths::script_origin(&recording.module(id).path));
+            } else if is_native && frame.function.starts_with("runtime.") {
+                // Every program of Go has its runtime in itself.
+                *kind = ModuleKind::Native { go: true };
             }
         }
         let files: BTreeSet<&str> =
@@ -217,6 +235,7 @@ impl<'r> OriginRule<'r> {
         match kind {
             Some(ModuleKind::All(origin)) => *origin,
             Some(ModuleKind::Native { go }) => self.native_origin(frame, *go),
+            Some(ModuleKind::Classes) => functions::class_origin(&frame.function),
             Some(ModuleKind::Generated) => source::managed(&frame.function)
                 .map_or(CodeOrigin::Runtime, functions::managed_origin),
             // Imports without modules: only the function's name tells.
@@ -234,8 +253,19 @@ impl<'r> OriginRule<'r> {
     }
 }
 
-/// What a module is; `programs` are the executables of the recorded processes.
-fn module_kind(module: &Module, programs: &BTreeSet<&str>) -> ModuleKind {
+/// True for a frame whose source file is its module: the module is a script. Native code comes from
+/// other files than its own.
+fn is_its_source(frame: &Frame, module: &Module) -> bool {
+    module.build_id.is_none() && frame.file.as_ref().is_some_and(|file| *file == module.path)
+}
+
+/// What a module is; `programs` are the executables of the recorded processes, `shipped` the folders
+/// where the runtimes among them have their libraries.
+fn module_kind(
+    module: &Module,
+    programs: &BTreeSet<&str>,
+    shipped: &BTreeSet<String>,
+) -> ModuleKind {
     let (name, path) = (module.name.as_str(), paths::plain(&module.path));
     if name == source::GENERATED {
         return ModuleKind::Generated;
@@ -245,6 +275,9 @@ fn module_kind(module: &Module, programs: &BTreeSet<&str>) -> ModuleKind {
     }
     if paths::is_script(path) {
         return ModuleKind::All(paths::script_origin(path));
+    }
+    if paths::is_jvm_source(path) {
+        return ModuleKind::Classes;
     }
     if path.ends_with(".dll") {
         let by_path = if paths::is_package(path) { CodeOrigin::Library } else { CodeOrigin::Own };
@@ -256,7 +289,17 @@ fn module_kind(module: &Module, programs: &BTreeSet<&str>) -> ModuleKind {
     if programs.contains(path) {
         return ModuleKind::Native { go: false };
     }
-    native_library(path)
+    // Names of jitted methods give the assembly without its file.
+    let assembly = if path.contains('/') { CodeOrigin::Own } else { paths::assembly_origin(path) };
+    if assembly != CodeOrigin::Own {
+        return ModuleKind::All(assembly);
+    }
+    match native_library(path) {
+        ModuleKind::Native { .. } if shipped.iter().any(|folder| path.starts_with(folder)) => {
+            ModuleKind::All(CodeOrigin::Library)
+        }
+        kind => kind,
+    }
 }
 
 /// What a native module is that no process was started from.
@@ -266,7 +309,8 @@ fn native_library(path: &str) -> ModuleKind {
     }
     let name = paths::base_name(path);
     let bare = !path.contains('/') && name.starts_with("lib") && name.contains(".so");
-    if paths::is_system(path) || paths::is_system_module(name) || bare {
+    let of_python = paths::is_standard_python(path);
+    if paths::is_system(path) || paths::is_system_module(name) || of_python || bare {
         return ModuleKind::All(CodeOrigin::Runtime);
     }
     ModuleKind::Native { go: false }

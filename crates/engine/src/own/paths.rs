@@ -3,8 +3,9 @@
 use super::CodeOrigin;
 
 /// Folders of packages that others wrote, wherever they stand in a path. Sources: the documentation
-/// of pip, npm, Composer, Bundler, Cargo, Go, Maven, Gradle and NuGet.
-const PACKAGE_FOLDERS: [&str; 11] = [
+/// of pip, npm, Composer, Bundler, Cargo, Go, Maven, Gradle and NuGet. Cargo's home has any name, the
+/// folders of its two registries do not.
+const PACKAGE_FOLDERS: [&str; 14] = [
     "/site-packages/",
     "/dist-packages/",
     "/node_modules/",
@@ -12,6 +13,9 @@ const PACKAGE_FOLDERS: [&str; 11] = [
     "/gems/",
     "/.cargo/registry/",
     "/.cargo/git/",
+    "/registry/src/index.crates.io-",
+    "/registry/src/github.com-",
+    "/cargo/git/checkouts/",
     "/pkg/mod/",
     "/.m2/repository/",
     "/.gradle/caches/",
@@ -119,9 +123,46 @@ const SCRIPTS: [&str; 18] = [
     ".php", ".pl", ".pm", ".lua", ".groovy", ".kts",
 ];
 
-/// Assemblies of .NET itself. Source: the shared frameworks of .NET 6 to 9.
-const FRAMEWORK_ASSEMBLIES: [&str; 5] =
-    ["System.", "Microsoft.", "mscorlib", "netstandard", "WindowsBase"];
+/// Assemblies of .NET itself, and those that begin with a name and a dot. Source: the shared frameworks
+/// of .NET 6 to 9.
+const FRAMEWORK_ASSEMBLIES: [&str; 6] =
+    ["System", "Microsoft", "mscorlib", "netstandard", "WindowsBase", "FSharp.Core"];
+
+/// Assemblies of packages, and those that begin with a name and a dot. A program is deployed with them in
+/// its own folder, and names of jitted methods have no path. Source: the most downloaded packages of
+/// nuget.org.
+const PACKAGE_ASSEMBLIES: [&str; 27] = [
+    "AWSSDK",
+    "AutoMapper",
+    "Autofac",
+    "Azure",
+    "Castle.Core",
+    "Confluent.Kafka",
+    "Dapper",
+    "EntityFramework",
+    "FluentValidation",
+    "Google.Protobuf",
+    "Grpc",
+    "Humanizer",
+    "MediatR",
+    "MessagePack",
+    "MongoDB",
+    "MySqlConnector",
+    "NLog",
+    "Newtonsoft.Json",
+    "NodaTime",
+    "Npgsql",
+    "OpenTelemetry",
+    "Polly",
+    "RabbitMQ.Client",
+    "Serilog",
+    "StackExchange.Redis",
+    "Swashbuckle.AspNetCore",
+    "log4net",
+];
+
+/// Sources of languages whose methods the JVM runs.
+const JVM_SOURCES: [&str; 4] = [".java", ".kt", ".scala", ".clj"];
 
 /// A path's last part.
 pub(super) fn base_name(path: &str) -> &str {
@@ -158,7 +199,7 @@ const BUILT_IN_SCRIPTS: [&str; 3] = ["node:", "internal/", "<frozen "];
 pub(super) fn script_origin(path: &str) -> CodeOrigin {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let built_in = BUILT_IN_SCRIPTS.iter().any(|start| path.starts_with(start));
-    let library = built_in || is_library_source(path) || is_standard_python(path);
+    let library = built_in || is_library_source(path);
     if library { CodeOrigin::Library } else { CodeOrigin::Own }
 }
 
@@ -166,6 +207,7 @@ pub(super) fn script_origin(path: &str) -> CodeOrigin {
 pub(super) fn is_library_source(path: &str) -> bool {
     const OF_COMPILERS: [&str; 2] = ["/rustc/", "/usr/local/go/src/"];
     is_package(path)
+        || is_standard_python(path)
         || is_system(path)
         || SHARED_FOLDERS.iter().any(|folder| path.starts_with(folder))
         || OF_COMPILERS.iter().any(|folder| path.starts_with(folder))
@@ -173,8 +215,8 @@ pub(super) fn is_library_source(path: &str) -> bool {
 }
 
 /// True below a folder `lib/python3.11`, which every CPython has for its standard library, and in the
-/// archive `python311.zip`.
-fn is_standard_python(path: &str) -> bool {
+/// archive `python311.zip`. Packages lie below it too.
+pub(super) fn is_standard_python(path: &str) -> bool {
     let is_version = |rest: &str| {
         let rest = rest.strip_suffix(".zip").unwrap_or(rest);
         !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || c == '.' || c == 't')
@@ -186,10 +228,29 @@ fn is_standard_python(path: &str) -> bool {
     path.split('/').collect::<Vec<_>>().windows(2).any(is_library)
 }
 
-/// Whose an assembly of .NET is, by its name.
+/// Whose an assembly of .NET is, by its name, with or without the ending of its file.
 pub(super) fn assembly_origin(name: &str) -> CodeOrigin {
-    let framework = FRAMEWORK_ASSEMBLIES.iter().any(|start| name.starts_with(start));
-    if framework { CodeOrigin::Library } else { CodeOrigin::Own }
+    let mut known = FRAMEWORK_ASSEMBLIES.iter().chain(&PACKAGE_ASSEMBLIES);
+    let is_part = |whole: &str| {
+        name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if known.any(|whole| is_part(whole)) { CodeOrigin::Library } else { CodeOrigin::Own }
+}
+
+/// True for a module that is a source file of a language of the JVM: class files name it without its
+/// folder.
+pub(super) fn is_jvm_source(path: &str) -> bool {
+    !path.contains('/') && JVM_SOURCES.iter().any(|end| path.ends_with(end))
+}
+
+/// The folder below which a runtime keeps its libraries, from the path of its executable:
+/// `/opt/conda/lib/` of `/opt/conda/bin/python3.11`. None for other executables and for those of the
+/// system.
+pub(super) fn runtime_libraries(executable: &str) -> Option<String> {
+    let (folder, name) = executable.rsplit_once('/')?;
+    let root =
+        folder.strip_suffix("/bin").filter(|root| root.starts_with('/') && *root != "/usr")?;
+    is_runtime(name).then(|| format!("{root}/lib/"))
 }
 
 /// True for a native module that is a language runtime's, by its base name.

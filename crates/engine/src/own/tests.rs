@@ -52,6 +52,8 @@ fn a_program_and_its_folder_are_own_wherever_they_are() {
             ("/lib/x86_64-linux-gnu/libc.so.6!read", Runtime),
             ("libc.so.6!read", Runtime),
             ("ld-linux-x86-64.so.2!_dl_start", Runtime),
+            ("/lib/ld-musl-x86_64.so.1!memcpy", Runtime),
+            ("ld-musl-aarch64.so.1!read", Runtime),
             ("[kernel]!do_nanosleep", Runtime),
             ("[overlay]!ovl_open", Runtime),
             ("[vdso]!clock_gettime", Runtime),
@@ -137,6 +139,85 @@ fn java_and_dotnet_are_told_by_packages_and_assemblies() {
             ("[jit]!?", Runtime),
         ],
     );
+}
+
+/// Names of jitted methods give the assembly alone, those of interpreted methods the class's source.
+#[test]
+fn managed_modules_without_a_path_are_told_by_their_names() {
+    check(
+        &["/opt/dotnet/dotnet", "/app/System.Tool"],
+        &[
+            ("System.Private.CoreLib!System.Array.Empty", Library),
+            ("System!System.Uri.Parse", Library),
+            ("Microsoft.AspNetCore.Server.Kestrel.Core!Http1Connection.Parse", Library),
+            ("Newtonsoft.Json!Newtonsoft.Json.JsonConvert.DeserializeObject", Library),
+            ("[jit]!void [Npgsql] Npgsql.NpgsqlConnection::Open()[Tier0]", Library),
+            ("/app/Newtonsoft.Json.dll!?", Library),
+            ("shop!Shop.Orders.Parse", Own),
+            ("Systematic!Rules.Apply", Own),
+            ("/app/System.Tool!main", Own),
+            ("HashMap.java!java.util.HashMap.get", Library),
+            ("DispatcherServlet.java!org.springframework.web.DispatcherServlet.doGet", Library),
+            ("Orders.java!Orders.parse", Own),
+            ("Orders.kt!shop.Orders.parse", Own),
+        ],
+    );
+}
+
+#[test]
+fn what_a_runtime_brings_along_is_not_the_programs() {
+    check(
+        &["/opt/conda/envs/shop/bin/python3.11", "/opt/jdk/bin/java", "/srv/shop/bin/shop"],
+        &[
+            ("/opt/conda/envs/shop/bin/python3.11!_PyEval_EvalFrameDefault", Runtime),
+            ("/opt/conda/envs/shop/lib/libcrypto.so.3!SHA256_Update", Library),
+            ("/opt/conda/envs/shop/lib/python3.11/lib-dynload/_json.so!scan_once", Runtime),
+            ("/opt/conda/envs/shop/lib/python3.11/site-packages/numpy/_m.so!add", Library),
+            ("/opt/conda/envs/shop/lib/python3.11/site-packages/requests/api.py!get", Library),
+            ("/opt/conda/envs/shop/lib/python3.11/json/decoder.py!decode", Library),
+            ("/opt/conda/envs/shop/share/shop/app.py!main", Own),
+            ("/opt/jdk/lib/libawt.so!Java_sun_awt_Loop", Library),
+            ("/srv/shop/lib/libprices.so!quote", Own),
+        ],
+    );
+}
+
+#[test]
+fn a_script_needs_no_ending() {
+    let of_script = |path: &str, function: &str| {
+        let mut recording = recording(&["/usr/bin/python3.11"], &[&format!("{path}!{function}")]);
+        // V8's `[eval]` is the module `eval`: brackets are the kernel's.
+        recording.modules[0].name = paths::base_name(path).trim_matches(['[', ']']).into();
+        recording.frames[0].file = Some(path.into());
+        recording.frames[0].line = Some(3);
+        let own = OwnCode::new(&recording, &Patterns::default());
+        own.origin(FrameId(0))
+    };
+    assert_eq!(of_script("/app/manage", "<module>"), Own);
+    assert_eq!(of_script("/app/manage", "core::x"), Own);
+    assert_eq!(of_script("bin/rails", "<main>"), Own);
+    assert_eq!(of_script("[eval]", "total"), Own);
+    assert_eq!(of_script("/usr/lib/ruby/bundler", "setup"), Library);
+    assert_eq!(of_script("/app/node_modules/.bin/jest", "run"), Library);
+}
+
+#[test]
+fn a_function_without_a_module_is_told_by_its_name_and_file() {
+    for (function, file, expected) in [
+        ("<module>", None, Own),
+        ("load", None, Own),
+        ("load", Some("/app/app.py"), Own),
+        ("decode", Some("/opt/conda/lib/python3.12/json/decoder.py"), Library),
+        ("get", Some("/app/.venv/lib/python3.11/site-packages/requests/api.py"), Library),
+        ("java/util/HashMap.get", None, Library),
+        ("shop/Orders.parse", None, Own),
+    ] {
+        let mut recording = recording(&[], &["x!y"]);
+        recording.frames[0] =
+            Frame { file: file.map(Into::into), ..Frame::new(None, function, None) };
+        let own = OwnCode::new(&recording, &Patterns::default());
+        assert_eq!(own.origin(FrameId(0)), expected, "{function} {file:?}");
+    }
 }
 
 #[test]
@@ -248,6 +329,9 @@ fn texts_name_a_function_by_its_source() {
 fn a_source_file_tells_what_a_name_does_not() {
     for (file, expected) in [
         ("/root/.cargo/registry/src/index-1/regex-1.9/src/lib.rs", Library),
+        ("/usr/local/cargo/registry/src/index.crates.io-6f17/regex-1.9/src/lib.rs", Library),
+        ("/usr/local/cargo/git/checkouts/regex-ab12/34cd/src/lib.rs", Library),
+        ("/srv/registry/src/lib.rs", Own),
         ("/rustc/ab12/library/core/src/iter/range.rs", Library),
         ("/root/go/pkg/mod/example.org/x@v1.2.3/y.go", Library),
         ("example.org/x@v1.2.3/y.go", Library),

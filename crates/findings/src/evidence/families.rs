@@ -9,8 +9,8 @@
 
 pub(crate) use culprit_engine::causes::matches;
 use culprit_engine::causes::source_name;
-use culprit_engine::own::java_method;
 use culprit_engine::wakers::PARKS;
+use culprit_model::java_method;
 
 /// What a family's functions do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -395,9 +395,12 @@ const TABLE: &[Row] = &[
     ),
     library(Family::Scheduler, PARKS),
     library(Family::Launched, "ThreadJavaMain JavaMain"),
+    // The second half is musl's, whose linker is part of its C library: ldso/dynlink.c of 1.2.5.
     library(
         Family::Link,
-        "_dl_* dl_main dl_open_worker* do_lookup_x _dl_relocate_object* check_match",
+        "_dl_* dl_main dl_open_worker* do_lookup_x _dl_relocate_object* check_match _dlstart* __dls* \
+         load_library map_library load_deps load_direct_deps do_relocs reloc_all decode_dyn find_sym \
+         find_sym2 sysv_lookup gnu_lookup gnu_lookup_filtered",
     ),
     library(
         Family::Wrapper,
@@ -432,12 +435,10 @@ pub(crate) fn of_kernel(function: &str) -> Families {
 }
 
 /// What a user function belongs to. `module` decides what no name can: every function of the C
-/// library is a wrapper, every function of the run-time linker links.
+/// library is a wrapper, every function of the run-time linker links. musl's file is both, so there the
+/// names tell which functions link.
 pub(crate) fn of_user(function: &str, module: &str) -> Families {
-    let by_module = if module.starts_with("ld-linux")
-        || module.starts_with("ld-musl")
-        || module.starts_with("ld-2.")
-    {
+    let by_module = if module.starts_with("ld-linux") || module.starts_with("ld-2.") {
         Families::of(Family::Link).with(Families::of(Family::Wrapper))
     } else if is_c_library(module) || module == "[vdso]" || module == "libjvm.so" {
         Families::of(Family::Wrapper)
@@ -461,7 +462,7 @@ pub(crate) fn of_user(function: &str, module: &str) -> Families {
 
 /// True for the C library and the parts of it that older versions kept apart.
 fn is_c_library(module: &str) -> bool {
-    ["libc.so", "libc-2.", "libpthread", "librt.so", "librt-2.", "libc.musl"]
+    ["libc.so", "libc-2.", "libpthread", "librt.so", "librt-2.", "libc.musl", "ld-musl"]
         .iter()
         .any(|p| module.starts_with(p))
 }
@@ -519,6 +520,11 @@ mod tests {
             ("JS:*serve /app/index.js:3:10", "[jit]"),
         ] {
             assert!(!of_user(function, module).has(Family::Wrapper), "{function}");
+        }
+        for (function, links) in [("read", false), ("memcpy", false), ("do_relocs", true)] {
+            let found = of_user(function, "ld-musl-x86_64.so.1");
+            assert!(found.has(Family::Wrapper), "{function}");
+            assert_eq!(found.has(Family::Link), links, "{function}");
         }
         assert!(of_user("os.(*File).Write", "server").has(Family::Wrapper));
         assert!(of_user("anything", "libc.so.6").has(Family::Wrapper));

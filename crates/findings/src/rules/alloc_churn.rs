@@ -29,8 +29,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           one heap, or when blocks go back to the kernel. Large new blocks are not yet in the CPU \
           cache.",
     fix: &[
-        "Find the callers, as root: record with `--alloc`, then `culprit top --metric allocs` lists the \
-         functions that allocate most often.",
+        "Find the callers, as root: `culprit record --alloc -o allocs.culprit -- CMD`. Then `culprit top \
+         --metric allocs allocs.culprit` lists the functions that allocate most often.",
         "Reuse buffers and objects instead of allocating new ones.",
         "Keep short-lived values in local variables, not on the heap.",
         "Allocate many objects at once from one large block: an arena or a pool.",

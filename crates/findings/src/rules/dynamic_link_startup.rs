@@ -102,8 +102,10 @@ fn before_main(evidence: &Evidence<'_>) -> Vec<bool> {
             _ if kernel => below,
             None => Some(is_start(name, &frame.function)),
             Some(below) => {
-                let linker =
-                    name.starts_with("ld") && evidence.stacks.in_family(Some(stack), Family::Link);
+                // What musl's linker calls of the C library is in the same file.
+                let linker = name.starts_with("ld-musl")
+                    || name.starts_with("ld")
+                        && evidence.stacks.in_family(Some(stack), Family::Link);
                 Some(below && linker)
             }
         });
@@ -197,6 +199,8 @@ mod tests {
                 "{LINKER}!_start;{LINKER}!_dl_relocate_object;k:asm_exc_page_fault;k:do_wp_page"
             ),
             "ld-musl-x86_64.so.1!_dlstart;ld-musl-x86_64.so.1!__dls3".to_owned(),
+            "ld-musl-x86_64.so.1!_dlstart;ld-musl-x86_64.so.1!__dls3;ld-musl-x86_64.so.1!memset"
+                .to_owned(),
         ] {
             let found = first(&start(&stack, 60), "dynamic-link-startup").expect(&stack);
             assert_eq!(found.cost.0 / 1_000_000, 60, "{stack}");

@@ -178,7 +178,7 @@ fn interpreted(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Opti
     let claim = told(evidence, &most.key, most.segments, total, (" with its callees", ""))?;
     let why = "This is the loop of an interpreter: the time passes in the program's own code. The \
                recording does not name the functions of that code.";
-    let fix = format!("To see the functions: {}.", symbols_missing::way_out(evidence, &module));
+    let fix = symbols_missing::fix(evidence, &module);
     Some(Claim { specificity: Specificity::Statement, ..claim.saying(why.to_owned(), fix) })
 }
 

@@ -19,7 +19,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     why: "Code built without frame pointers breaks the chain of frames that the kernel walks. \
           Times and causes are right. Callers may be missing, so call trees have wrong roots.",
     fix: &[
-        "Record with DWARF unwinding: `culprit record --stacks dwarf`.",
+        "Record with DWARF unwinding: `culprit record --stacks dwarf -o dwarf.culprit -- CMD`.",
         "Build with frame pointers: `-fno-omit-frame-pointer`.",
         "For generated code use frame pointers (`java -XX:+PreserveFramePointer`): it has no DWARF \
          tables.",

@@ -4,7 +4,7 @@
 //! library that does not matter. Where a hot function may hide in unnamed code, the finding's cost
 //! is that time, as far as no other finding takes it: this one is the least specific.
 
-use culprit_model::{Cause, Interval, LossKind, ModuleId, Nanos, RUNTIMES, Severity};
+use culprit_model::{Cause, Interval, Loss, LossKind, ModuleId, Nanos, RUNTIMES, Severity};
 
 use crate::evidence::{Doing, Evidence};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
@@ -107,7 +107,7 @@ fn nobodys(evidence: &Evidence<'_>) -> Option<Claim> {
             let name = &evidence.recording.module(m.key).name;
             fact(format!("in {}", code(name)), m.total.0 as f64, "ns")
         }));
-    claim.fix = format!("To see the functions: {}.", way_out(evidence, name));
+    claim.fix = fix(evidence, name);
     // Missing names are not the program's fault.
     claim.at_most = Severity::Info;
     Some(claim)
@@ -123,35 +123,73 @@ fn code(module: &str) -> &str {
     if module == "[jit]" { "generated code" } else { module }
 }
 
+/// What to do so that a program whose unnamed time is in a module gets names for its functions.
+pub(super) fn fix(evidence: &Evidence<'_>, module: &str) -> String {
+    let fix = format!("To see the functions: {}.", way_out(evidence, module));
+    match why_unread(evidence).filter(|_| is_loaded(evidence, module, "python")) {
+        Some(why) => format!("{fix} The frames of CPython could not be read: {why}."),
+        None => fix,
+    }
+}
+
+/// True for a module of a runtime, and for generated code where the runtime's module is loaded.
+fn is_loaded(evidence: &Evidence<'_>, module: &str, runtime: &str) -> bool {
+    let is_of = |name: &str| name.strip_prefix("lib").unwrap_or(name).starts_with(runtime);
+    is_of(module)
+        || module == "[jit]" && evidence.recording.modules.iter().any(|module| is_of(&module.name))
+}
+
 /// The option that gives names to the functions of a program whose unnamed time is in a module.
-/// Options as of OpenJDK 17 to 25, Node.js 18 to 24 and CPython 3.12; the stacks of generated code
-/// have frame pointers, but no tables that `--stacks dwarf` could read.
-pub(super) fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
-    let loaded = |start: &str| {
-        module.starts_with(start)
-            || module == "[jit]"
-                && evidence.recording.modules.iter().any(|m| m.name.starts_with(start))
-    };
-    if loaded("libjvm") && is_set(evidence, "jvm") {
+/// Options as of OpenJDK 17 to 25 and Node.js 18 to 24; the stacks of generated code have frame
+/// pointers, but no tables that `--stacks dwarf` could read.
+fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
+    let loaded = |runtime: &str| is_loaded(evidence, module, runtime);
+    if loaded("jvm") && is_set(evidence, "jvm") {
         "run it for longer, so that the JVM compiles the methods: it names compiled methods only"
             .to_owned()
-    } else if loaded("libjvm") {
+    } else if loaded("jvm") {
         "run java with -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer \
          -XX:+DumpPerfMapAtExit (methods that the JVM interprets have no names)"
             .to_owned()
-    } else if (loaded("python") || loaded("libpython")) && has_trampolines(evidence) {
+    } else if loaded("python") && has_trampolines(evidence) {
         "build CPython with -fno-omit-frame-pointer and -mno-omit-leaf-frame-pointer, so that no \
          stack is cut"
             .to_owned()
-    } else if loaded("python") || loaded("libpython") {
-        "run it with CPython 3.12 or later and -X perf".to_owned()
-    } else if loaded("node") || loaded("libnode") {
+    } else if loaded("python") {
+        unread_python(evidence).to_owned()
+    } else if loaded("node") {
         "run node with --perf-basic-prof --interpreted-frames-native-stack".to_owned()
     } else if module == "[jit]" {
         "let the runtime write a perf map".to_owned()
     } else {
         format!("install the debug symbols of {module}, or keep the unstripped file")
     }
+}
+
+/// What helps where the functions of CPython were not read from its memory.
+fn unread_python(evidence: &Evidence<'_>) -> &'static str {
+    let Some(why) = why_unread(evidence) else {
+        let is_missing = |loss: &Loss| loss.kind == LossKind::InterpreterFramesMissing;
+        return match evidence.recording.losses.iter().any(is_missing) {
+            true => "record for longer: Culprit reads them about 1000 times a second",
+            false => "record it again: `culprit record` reads those of CPython 3.8 to 3.14",
+        };
+    };
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if says(&["may not read", "ermission denied", "not permitted"]) {
+        "run Culprit as root"
+    } else if says(&["which version of Python", "is not supported"]) {
+        "run it with CPython 3.8 to 3.14"
+    } else {
+        "run it with a release build of CPython: debug builds have other layouts in memory"
+    }
+}
+
+/// Why the recorder could not read the frames of CPython, in its words.
+fn why_unread<'a>(evidence: &Evidence<'a>) -> Option<&'a str> {
+    let losses = evidence.recording.losses.iter();
+    let missing = losses.filter(|loss| loss.kind == LossKind::InterpreterFramesMissing);
+    missing.map(|loss| loss.detail.as_str()).find(|why| !why.is_empty())
 }
 
 /// True where the recorder has asked a runtime for names.
@@ -189,7 +227,7 @@ fn is_unnamed(evidence: &Evidence<'_>, interval: &Interval) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use culprit_model::{Cause, Recording, Severity};
+    use culprit_model::{Cause, Loss, LossKind, Recording, Severity};
 
     use crate::scene::{Scene, first, told};
 
@@ -223,11 +261,32 @@ mod tests {
         let eval = "python3.11!_start;python3.11!Py_BytesMain;python3.11!_PyRun_SimpleFileObject;\
                     python3.11!_PyEval_EvalFrameDefault";
         let deeper = format!("{eval};libpython3.11.so.1.0!?");
-        let recording = program(&[(eval, 5), (&deeper, 4), ("main;work", 1)]);
+        let mut recording = program(&[(eval, 5), (&deeper, 4), ("main;work", 1)]);
         assert_eq!(told(&recording), ["hot-function 450"]);
         let found = first(&recording, "hot-function").expect("told");
         assert!(found.title.starts_with("`python3.11!_PyEval_EvalFrameDefault` with"), "{found:?}");
-        assert!(found.fix[0].contains("-X perf"), "{:?}", found.fix);
+        assert!(found.fix[0].contains("record it again"), "{:?}", found.fix);
+        let mut fix = |detail: &str| {
+            let kind = LossKind::InterpreterFramesMissing;
+            let loss = Loss { kind, count: 1, from: None, to: None, detail: detail.into() };
+            recording.losses = vec![loss];
+            first(&recording, "hot-function").expect("told").fix[0].clone()
+        };
+        for (why, help) in [
+            ("", "record for longer"),
+            (
+                "process 7: /opt/python2.7: Python 2.7 is not supported: only 3.8 to 3.14 are",
+                "run it with CPython 3.8",
+            ),
+            ("process 7: cannot open `/proc/7/mem`: Permission denied", "run Culprit as root"),
+            (
+                "process 7: /opt/python3.12: cannot use a type at 0x10: its name is none",
+                "release build",
+            ),
+        ] {
+            let fix = fix(why);
+            assert!(fix.contains(help) && fix.contains(why) && !fix.contains("-X perf"), "{fix}");
+        }
     }
 
     #[test]

@@ -450,9 +450,7 @@ pub(super) fn exit(status: Option<i64>) -> Result<Exit> {
 /// Removes a container with its anonymous volumes, running or not. `false` when the engine is busy
 /// with it, because it is being removed already.
 pub(super) fn remove_container(client: &Client, name: &str) -> Result<bool> {
-    let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
-    let removing = client.docker().remove_container(name, Some(options));
-    removed(client, "remove a container", super::client::runtime()?.block_on(removing))
+    removed(client, REMOVE, ask_to_remove(client, name)?)
 }
 
 /// Removes a container that an engine may still be starting or removing: it refuses meanwhile.
@@ -460,19 +458,27 @@ pub(super) fn remove_container(client: &Client, name: &str) -> Result<bool> {
 /// # Errors
 /// What the engine says after the last pause, or that it does not answer.
 fn remove_patiently(client: &Client, name: &str) -> Result<()> {
-    let runtime = super::client::runtime()?;
-    let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
     let mut pauses = 0..PAUSES;
     loop {
-        match runtime.block_on(client.docker().remove_container(name, Some(options.clone()))) {
-            Ok(()) => return Ok(()),
+        match ask_to_remove(client, name)? {
             Err(reply) if is_missing(&reply) => return Ok(()),
             Err(Reply::DockerResponseServerError { .. }) if pauses.next().is_some() => {
                 std::thread::sleep(PAUSE);
             }
-            Err(reply) => return Err(client.error("remove a container", &reply)),
+            Err(reply) => return Err(client.error(REMOVE, &reply)),
+            Ok(()) => return Ok(()),
         }
     }
+}
+
+/// What errors call it.
+const REMOVE: &str = "remove a container";
+
+/// Asks an engine once to remove a container with its anonymous volumes; its answer.
+fn ask_to_remove(client: &Client, name: &str) -> Result<std::result::Result<(), Reply>> {
+    let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+    let removing = client.docker().remove_container(name, Some(options));
+    Ok(super::client::runtime()?.block_on(removing))
 }
 
 /// Removes an image. `false` when it is in use.

@@ -13,15 +13,15 @@
 //! taken (runtimes append when they reuse memory) and the answer is marked as ambiguous.
 
 mod jitdump;
-mod names;
 mod perf_map;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use jitdump::parse_jitdump;
-pub use names::{GeneratedName, parse_generated_name};
 pub use perf_map::parse_perf_map;
+
+use culprit_model::parse_generated_name;
 
 use crate::Avma;
 

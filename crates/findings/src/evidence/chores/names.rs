@@ -3,7 +3,7 @@
 //! `*` stands for any text, everything else must match from the first to the last character, so that
 //! a program's own `parse_date_header` is none. C++ names have their arguments but no return type,
 //! Rust names no hash, Java's neither types nor arguments (see
-//! [`culprit_engine::own::java_method`]). Rows for runtimes whose internal names are plain words
+//! [`culprit_model::java_method`]). Rows for runtimes whose internal names are plain words
 //! hold in that runtime's modules only.
 
 use super::Chore;

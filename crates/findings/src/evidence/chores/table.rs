@@ -4,7 +4,7 @@ use super::Chore;
 use super::names::{
     CALLS_BACK, LIBRARY_NAMES, PLUMBING, SORTS, TABLE, THROWS, WORDS, WORKERS, Within,
 };
-use culprit_engine::own::java_method;
+use culprit_model::java_method;
 
 use crate::evidence::families::matches;
 

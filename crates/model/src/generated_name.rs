@@ -1,7 +1,8 @@
 //! The runtimes' names of generated code, taken apart: function, module, file and line.
 //!
-//! Each runtime writes names in a form of its own. One row of [`FORMS`] is one form, and the first that
-//! fits is taken; a name that fits none stays as it is.
+//! Each runtime writes names in a form of its own. The first form that fits is taken; a name that fits
+//! none stays as it is. The recorder names frames by it, and the engine those of old recordings and of
+//! other profilers' files.
 //!
 //! ```text
 //! V8       JS:*hashRows /app/n.cjs:2:18            n.cjs!hashRows          /app/n.cjs:2
@@ -30,12 +31,43 @@ pub struct GeneratedName<'a> {
 /// A form of names: gives none for a name of another form.
 type Form = for<'a> fn(&'a str) -> Option<GeneratedName<'a>>;
 
-/// Every form. The order matters: names of V8 are marked, the others are told by their shape.
-const FORMS: &[Form] = &[v8, dot_net, hot_spot, jvm_descriptor];
+/// The forms of methods: told by their shape.
+const METHODS: &[Form] = &[dot_net, hot_spot, jvm_descriptor];
 
 /// Takes a runtime's name apart.
+#[must_use]
 pub fn parse_generated_name(name: &str) -> GeneratedName<'_> {
-    FORMS.iter().find_map(|form| form(name)).unwrap_or_else(|| GeneratedName::whole(name))
+    // Names of scripts are marked, so they come first.
+    let found = script_name(name).or_else(|| method_name(name));
+    found.unwrap_or_else(|| GeneratedName::whole(name))
+}
+
+/// Takes the name of a script's function apart; none for other names.
+#[must_use]
+pub fn script_name(name: &str) -> Option<GeneratedName<'_>> {
+    v8(name)
+}
+
+/// Takes the name of a class's method apart, with its types around it; none for other names.
+#[must_use]
+pub fn method_name(name: &str) -> Option<GeneratedName<'_>> {
+    METHODS.iter().find_map(|form| form(name))
+}
+
+/// A Java method as `class.method`, where the name has its types around it as the maps of the JVM's
+/// generated code do: `int java.lang.String.indexOf(int, int)`. None for other names: C++ has types
+/// before template functions only, and `::` in their names.
+#[must_use]
+pub fn java_method(name: &str) -> Option<&str> {
+    let before = name.strip_suffix(')')?.split_once('(')?.0;
+    let (result, method) = before.split_once(' ')?;
+    let is_type = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '[' | ']' | '/');
+    let is_name = |c: char| is_type(c) || matches!(c, '<' | '>' | '+' | '-');
+    let fits = result.chars().all(is_type)
+        && method.chars().all(is_name)
+        && !method.starts_with('.')
+        && method.contains('.');
+    fits.then_some(method)
 }
 
 impl<'a> GeneratedName<'a> {
@@ -123,12 +155,7 @@ fn assembly(name: &str) -> Option<(&str, &str)> {
 
 /// `TYPE CLASS.METHOD(TYPES)`: `Method::external_name` of HotSpot.
 fn hot_spot(name: &str) -> Option<GeneratedName<'_>> {
-    let before = name.strip_suffix(')')?.split_once('(')?.0;
-    let (result, method) = before.split_once(' ')?;
-    let is_type = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '[' | ']' | '/');
-    let is_name = |c: char| is_type(c) || matches!(c, '<' | '>' | '+' | '-');
-    let fits = result.chars().all(is_type) && method.chars().all(is_name) && method.contains('.');
-    fits.then(|| GeneratedName::whole(method)).map(without_hidden_address)
+    java_method(name).map(GeneratedName::whole).map(without_hidden_address)
 }
 
 /// `Lcom/shop/Orders;::parse`, as agents in the JVM write them.
@@ -149,7 +176,7 @@ fn without_hidden_address(name: GeneratedName<'_>) -> GeneratedName<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_generated_name;
+    use super::*;
 
     /// `module!function file:line`, what is unknown left out.
     fn describe(name: &str) -> String {
@@ -236,6 +263,22 @@ mod tests {
     }
 
     #[test]
+    fn javas_types_are_no_part_of_a_methods_name() {
+        for (name, method) in [
+            ("int java.lang.String.indexOf(int, int)", Some("java.lang.String.indexOf")),
+            ("void Main.<init>(java.lang.String[])", Some("Main.<init>")),
+            ("byte[] java.util.Arrays.copyOf(byte[], int)", Some("java.util.Arrays.copyOf")),
+            ("java.lang.String.indexOf", None),
+            ("void std::sort<int*>(int*, int*)", None),
+            ("operator new(unsigned long)", None),
+            ("main.(*server).handle", None),
+            ("JS:*serve file:///app/a (copy).js:3:10", None),
+        ] {
+            assert_eq!(java_method(name), method, "{name}");
+        }
+    }
+
+    #[test]
     fn names_of_dot_net_have_an_assembly() {
         check(&[
             (
@@ -261,7 +304,9 @@ mod tests {
         for name in
             ["", " ", "JS:", "JS::1", "L;::", "[", "[a] ", "[a] (", "a [", "(", ")", "é (é)"]
         {
-            parse_generated_name(name);
+            assert!(
+                parse_generated_name(name).function.len() <= name.len().max("(anonymous)".len())
+            );
         }
     }
 }
