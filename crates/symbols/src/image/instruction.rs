@@ -40,7 +40,7 @@ const SHORT_LOOP: usize = 16;
 
 /// Code that is decoded for one address at most; larger functions are generated ones, in which the
 /// start is too far away.
-const MOST_CODE: u64 = 256 * 1024;
+pub(super) const MOST_CODE: u64 = 256 * 1024;
 
 /// Code behind the address that is decoded: the longest short loop of x86.
 const BEHIND: u64 = 15 * SHORT_LOOP as u64;
@@ -78,16 +78,29 @@ impl ModuleImage {
     pub fn instruction(&self, address: Svma, function: FunctionRange) -> Option<Instruction> {
         let within =
             address.0.checked_sub(function.start.0).filter(|within| *within < MOST_CODE)?;
-        let (offset, left) = self.elf.loaded_bytes(function.start.0)?;
-        let size = function.end.0.saturating_sub(function.start.0).min(left);
+        let size = function.end.0.saturating_sub(function.start.0);
         let size = size.min(within.saturating_add(BEHIND));
-        let bytes = self.code.as_ref()?.0.read("code", offset, size).ok()?;
+        let bytes = self.code_bytes(function.start.0, size)?;
         match self.elf.machine {
             machine if machine == elf::EM_X86_64.0 => x86(&bytes, 64, function.start.0, address.0),
             machine if machine == elf::EM_386.0 => x86(&bytes, 32, function.start.0, address.0),
             machine if machine == elf::EM_AARCH64.0 => aarch64(&bytes, within),
             _ => None,
         }
+    }
+}
+
+impl ModuleImage {
+    /// As many bytes of the code at an address as the file has, up to a size; none where the file does
+    /// not load the address or may not stay open.
+    pub(super) fn code_bytes(&self, address: u64, size: u64) -> Option<Vec<u8>> {
+        let (offset, left) = self.elf.loaded_bytes(address)?;
+        self.code_source()?.read("code", offset, size.min(left)).ok()
+    }
+
+    /// The file, as long as it may stay open.
+    pub(super) fn code_source(&self) -> Option<&Source> {
+        self.code.as_ref().map(|code| &*code.0)
     }
 }
 

@@ -16,6 +16,9 @@ use crate::Error;
 /// 0.9 GiB, rustc: 0.6 GiB) does. Above the limit names still come from the symbol table.
 const LARGEST_DEBUG: u64 = 1 << 30;
 
+/// Entries that one question may read: some ms. Units of generated code and of whole programs have more.
+const MOST_ENTRIES: usize = 200_000;
+
 /// The sections that functions and lines need; variables, types and locations are left on disk.
 const NEEDED: [SectionId; 10] = [
     SectionId::DebugAbbrev,
@@ -151,6 +154,76 @@ impl Lines {
             Ok(())
         })
     }
+}
+
+impl Lines {
+    /// Whether the function that begins at an address is said to list its tail calls, and each of them has
+    /// a function that it leads to. DWARF 5, section 3.4 (call site entries); the attributes of GNU mean
+    /// the same. Linear in the entries of the unit before the function, up to a limit.
+    pub(crate) fn lists_tail_calls(&self, start: u64) -> Result<bool, gimli::Error> {
+        self.0.with_dependent(|_, context| {
+            let Some(unit) = context.find_dwarf_and_unit(start).skip_all_loads() else {
+                return Ok(false);
+            };
+            let mut entries = unit.entries();
+            for _ in 0..MOST_ENTRIES {
+                let Some(entry) = entries.next_dfs()? else { return Ok(false) };
+                if entry.tag() == gimli::DW_TAG_subprogram && begins_at(unit, entry, start)? {
+                    let all = [
+                        gimli::DW_AT_call_all_calls,
+                        gimli::DW_AT_call_all_tail_calls,
+                        gimli::DW_AT_GNU_all_call_sites,
+                        gimli::DW_AT_GNU_all_tail_call_sites,
+                    ];
+                    let complete = all.into_iter().any(|name| is_set(entry, name));
+                    let depth = entry.depth();
+                    return Ok(complete && have_targets(&mut entries, depth)?);
+                }
+            }
+            Ok(false)
+        })
+    }
+}
+
+type Entry<'a> = gimli::DebuggingInformationEntry<Slice<'a>>;
+
+/// Whether the first code of a function is at an address.
+fn begins_at<'a>(
+    unit: gimli::UnitRef<'_, Slice<'a>>,
+    function: &Entry<'a>,
+    start: u64,
+) -> Result<bool, gimli::Error> {
+    if let Some(low) = function.attr_value(gimli::DW_AT_low_pc) {
+        return Ok(unit.attr_address(low)? == Some(start));
+    }
+    let mut ranges = unit.die_ranges(function)?;
+    Ok(ranges.next()?.is_some_and(|range| range.begin == start))
+}
+
+fn is_set(entry: &Entry<'_>, name: gimli::DwAt) -> bool {
+    matches!(entry.attr_value(name), Some(gimli::AttributeValue::Flag(true)))
+}
+
+/// Whether all tail calls below an entry of this depth, the last that was read, say where they lead.
+fn have_targets(
+    entries: &mut gimli::EntriesCursor<'_, Slice<'_>>,
+    depth: isize,
+) -> Result<bool, gimli::Error> {
+    for _ in 0..MOST_ENTRIES {
+        let Some(entry) = entries.next_dfs()?.filter(|entry| entry.depth() > depth) else {
+            return Ok(true);
+        };
+        let is_site = matches!(entry.tag(), gimli::DW_TAG_call_site | gimli::DW_TAG_GNU_call_site);
+        let names = [gimli::DW_AT_call_tail_call, gimli::DW_AT_GNU_tail_call];
+        let is_tail_call = is_site && names.into_iter().any(|name| is_set(entry, name));
+        // Sites of GNU name the function as what the entry is an instance of.
+        let origins = [gimli::DW_AT_call_origin, gimli::DW_AT_abstract_origin];
+        let leads = || origins.into_iter().any(|name| entry.attr_value(name).is_some());
+        if is_tail_call && !leads() {
+            return Ok(false);
+        }
+    }
+    Ok(false)
 }
 
 impl std::fmt::Debug for Lines {

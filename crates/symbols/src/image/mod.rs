@@ -4,6 +4,7 @@
 //! open  --> headers, build id, symbol tables, unwind sections   read at once, kept
 //!       --> debug sections                                       read at the first question, kept
 //!       --> code of one function                                 read at each question
+//!       --> jumps out of one function                            read at the first question, kept
 //! ```
 //!
 //! Opening takes an open file and never a path to follow: who opens decides through which root, so that
@@ -22,6 +23,7 @@ mod plt;
 mod source;
 mod symbolize;
 mod symtab;
+mod tail_calls;
 mod usdt;
 
 use std::fs::File;
@@ -36,6 +38,7 @@ pub use instruction::Instruction;
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
+pub use tail_calls::{CodePlace, HiddenFunction, hidden_by_tail_calls};
 pub use usdt::{StaticProbe, find_static_probes};
 
 use crate::unwind::UnwindTables;
@@ -85,6 +88,8 @@ pub struct ModuleImage {
     debug_link: Option<(String, u32)>,
     unwind: Arc<UnwindTables>,
     resolver: Mutex<Resolver>,
+    /// How functions leave each other by jumps, as far as it was asked for.
+    jumps: tail_calls::KnownJumps,
     problems: Vec<Problem>,
 }
 
@@ -149,6 +154,7 @@ impl ModuleImage {
             debug_link,
             unwind: Arc::new(unwind),
             resolver: Mutex::new(Resolver::new(&elf, &source)),
+            jumps: tail_calls::KnownJumps::default(),
             elf,
             code: instruction::Code::keep(source),
             problems,
@@ -234,7 +240,7 @@ impl ModuleImage {
     pub fn memory_bytes(&self) -> usize {
         let resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let tables: usize = self.tables.iter().map(SymbolTable::memory_bytes).sum();
-        tables + self.unwind.memory_bytes() + resolver.memory_bytes()
+        tables + self.unwind.memory_bytes() + resolver.memory_bytes() + self.jumps.memory_bytes()
     }
 
     /// Reads the debug sections now; otherwise the first question does so.

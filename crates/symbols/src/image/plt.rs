@@ -18,6 +18,9 @@ use crate::Error;
 /// Size and alignment of a stub on x86-64, in all linkers' layouts but `.plt.got` of some (8).
 const STUB: usize = 16;
 
+/// What a stub is called behind the name of its function.
+pub(super) const STUB_SUFFIX: &[u8] = b"@plt";
+
 /// The stubs as symbols; empty for other machines and for static programs.
 pub(crate) fn stubs(
     elf: &Elf,
@@ -25,7 +28,7 @@ pub(crate) fn stubs(
     dynsym: &[u8],
     dynstr: &[u8],
 ) -> Result<Vec<RawSymbol<'static>>, Error> {
-    if elf.machine != elf::EM_X86_64.0 || !elf.wide {
+    if !is_decoded(elf) {
         return Ok(Vec::new());
     }
     let slots = slots(elf, source, dynsym, dynstr)?;
@@ -41,13 +44,22 @@ pub(crate) fn stubs(
     Ok(found)
 }
 
-/// Address of each offset table slot that the loader fills with a named function.
-fn slots(
+/// Whether the machine is the one whose stubs are decoded.
+fn is_decoded(elf: &Elf) -> bool {
+    elf.machine == elf::EM_X86_64.0 && elf.wide
+}
+
+/// Address of each offset table slot that the loader fills with a named function, and the name; empty for
+/// other machines than x86-64.
+pub(super) fn slots(
     elf: &Elf,
     source: &Source,
     dynsym: &[u8],
     dynstr: &[u8],
-) -> Result<FxHashMap<u64, Vec<u8>>, Error> {
+) -> Result<FxHashMap<u64, Box<[u8]>>, Error> {
+    if !is_decoded(elf) {
+        return Ok(FxHashMap::default());
+    }
     let symbols = table::<Sym64<Endianness>>(dynsym);
     let mut slots = FxHashMap::default();
     for section in [".rela.plt", ".rela.dyn"] {
@@ -64,7 +76,7 @@ fn slots(
                 .map(|symbol| string_at(dynstr, symbol.st_name(elf.endian)))
                 .unwrap_or_default();
             if !name.is_empty() {
-                slots.insert(relocation.r_offset(elf.endian), [name, b"@plt"].concat());
+                slots.insert(relocation.r_offset(elf.endian), name.into());
             }
         }
     }
@@ -74,7 +86,7 @@ fn slots(
 fn stubs_in(
     section: &Section,
     code: &[u8],
-    slots: &FxHashMap<u64, Vec<u8>>,
+    slots: &FxHashMap<u64, Box<[u8]>>,
     found: &mut Vec<RawSymbol<'static>>,
 ) {
     // `.plt.got` has stubs of 8 bytes (`jmp *slot(%rip); xchg %ax,%ax`) unless endbr64 made them 16.
@@ -84,7 +96,7 @@ fn stubs_in(
         let name = jump_slot(start, stub).and_then(|slot| slots.get(&slot));
         if let Some(name) = name {
             found.push(RawSymbol {
-                name: name.clone().into(),
+                name: [name, STUB_SUFFIX].concat().into(),
                 start,
                 size: stub.len() as u64,
                 limit: section.range().end,

@@ -99,7 +99,7 @@ impl ModuleImage {
 
     /// The symbol at an address: the first table that is sure, else the first that guesses, unless an
     /// unwind entry says that another function begins after the guessed one.
-    fn symbol(&self, address: Svma) -> Option<SymbolHit<'_>> {
+    pub(super) fn symbol(&self, address: Svma) -> Option<SymbolHit<'_>> {
         let hits = || self.tables.iter().filter_map(|table| table.lookup(address.0));
         hits().find(|hit| hit.exact).or_else(|| {
             let entry = self.unwind_tables().function(address.0);
@@ -208,6 +208,14 @@ impl Resolver {
                 LineState::Absent
             }
         };
+    }
+
+    /// Whether debug information lists all tail calls of the function that begins at an address, with the
+    /// function that each leads to.
+    pub(super) fn lists_tail_calls(&mut self, start: Svma) -> bool {
+        self.load();
+        let LineState::Ready(lines) = &self.lines else { return false };
+        lines.lists_tail_calls(start.0).unwrap_or(false)
     }
 
     fn frames(&mut self, address: Svma) -> Vec<SymbolFrame> {

@@ -252,6 +252,25 @@ pub(crate) fn variables(
     found
 }
 
+/// Name and start of each function of a `.dynsym` that other modules may call by its name, those left out
+/// that choose the function when the program is linked.
+pub(super) fn exports<'a>(
+    elf: &Elf,
+    symbols: &'a [u8],
+    strings: &'a [u8],
+) -> impl Iterator<Item = (&'a [u8], u64)> + 'a {
+    let endian = elf.endian;
+    // Only files of 64 bits are asked for.
+    let symbols = if elf.wide { table::<Sym64<Endianness>>(symbols) } else { &[] };
+    symbols.iter().filter_map(move |symbol| {
+        let defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
+        let callable = defined && symbol.st_type() == elf::STT_FUNC;
+        let visible = binding(symbol) != Binding::Local;
+        let name = string_at(strings, symbol.st_name(endian));
+        (callable && visible && !name.is_empty()).then(|| (name, symbol.st_value(endian)))
+    })
+}
+
 /// The section that a defined symbol stands in.
 fn holder(elf: &Elf, index: elf::SymbolSection, start: u64) -> Option<&Section> {
     if index == elf::SHN_UNDEF || index == elf::SHN_ABS || index == elf::SHN_COMMON {

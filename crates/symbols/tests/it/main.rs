@@ -9,4 +9,5 @@ mod programs;
 mod python;
 mod recorded;
 mod symbolize;
+mod tail_calls;
 mod unwind;
