@@ -18,6 +18,7 @@ mod elf;
 mod functions;
 mod instruction;
 mod lines;
+mod managed;
 mod plt;
 mod source;
 mod symbolize;
@@ -33,6 +34,7 @@ pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use functions::{FunctionPlace, find_functions};
 pub use instruction::Instruction;
+use managed::Assembly;
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
@@ -86,6 +88,7 @@ pub struct ModuleImage {
     unwind: Arc<UnwindTables>,
     resolver: Mutex<Resolver>,
     problems: Vec<Problem>,
+    managed: bool,
 }
 
 impl ModuleImage {
@@ -96,7 +99,8 @@ impl ModuleImage {
     /// unwind sections (libc: 0.6 MiB; a 100 MiB program: some 20 MiB).
     ///
     /// # Errors
-    /// When the file cannot be read, is not a regular ELF file, or has another build id than expected.
+    /// When the file cannot be read, is neither a regular ELF file nor a precompiled .NET assembly, or has
+    /// another build id than expected.
     pub fn open(file: File, path: &str, expected: Option<&BuildId>) -> Result<Self, Error> {
         let (source, identity) = Source::from_file(file, path)?;
         Self::parse(source, ImageKey::File(identity), expected)
@@ -116,6 +120,9 @@ impl ModuleImage {
         fallback: ImageKey,
         expected: Option<&BuildId>,
     ) -> Result<Self, Error> {
+        if let Some(assembly) = Assembly::read(&source)? {
+            return Ok(Self::from_assembly(assembly, source, fallback));
+        }
         let (elf, source) = (Arc::new(Elf::parse(&source)?), Arc::new(source));
         let build_id = elf.build_id(&source);
         if let Some(expected) = expected
@@ -142,7 +149,26 @@ impl ModuleImage {
             elf,
             code: instruction::Code::keep(source),
             problems,
+            managed: false,
         })
+    }
+
+    /// A precompiled .NET assembly: names and code, and stacks by frame pointers.
+    fn from_assembly(assembly: Assembly, source: Source, key: ImageKey) -> Self {
+        let (elf, source) = (Arc::new(assembly.loaded), Arc::new(source));
+        Self {
+            path: source.path().to_owned(),
+            key,
+            build_id: None,
+            tables: vec![assembly.table],
+            debug_link: None,
+            unwind: Arc::new(UnwindTables::none()),
+            resolver: Mutex::new(Resolver::new(&elf, &source)),
+            elf,
+            code: instruction::Code::keep(source),
+            problems: Vec::new(),
+            managed: true,
+        }
     }
 
     /// Looks for separate debug files and takes symbols and lines from the first that belongs to this
@@ -209,6 +235,11 @@ impl ModuleImage {
     /// Whether any symbol table was found; without one, names can only come from debug information.
     pub fn has_symbols(&self) -> bool {
         self.tables.iter().any(|table| !table.is_empty())
+    }
+
+    /// Whether the module is a .NET assembly, whose code its runtime also compiles while it runs.
+    pub fn is_managed(&self) -> bool {
+        self.managed
     }
 
     /// Whether the file has unwind information; without it stacks are followed by frame pointers.
