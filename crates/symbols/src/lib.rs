@@ -35,8 +35,8 @@ pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
     BuildId, FileIdentity, FunctionPlace, FunctionRange, ImageCache, ImageKey, Instruction,
-    ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions,
-    find_static_probes,
+    MethodLines, ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack,
+    find_functions, find_static_probes,
 };
 pub use jit::{
     GeneratedName, JitCode, JitSymbol, parse_generated_name, parse_jitdump, parse_perf_map,

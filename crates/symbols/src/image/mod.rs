@@ -34,7 +34,8 @@ pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use functions::{FunctionPlace, find_functions};
 pub use instruction::Instruction;
-use managed::Assembly;
+pub use managed::MethodLines;
+use managed::{Assembly, Methods};
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
@@ -88,7 +89,8 @@ pub struct ModuleImage {
     unwind: Arc<UnwindTables>,
     resolver: Mutex<Resolver>,
     problems: Vec<Problem>,
-    managed: bool,
+    /// Of a .NET assembly.
+    methods: Option<Methods>,
 }
 
 impl ModuleImage {
@@ -149,7 +151,7 @@ impl ModuleImage {
             elf,
             code: instruction::Code::keep(source),
             problems,
-            managed: false,
+            methods: None,
         })
     }
 
@@ -167,7 +169,7 @@ impl ModuleImage {
             elf,
             code: instruction::Code::keep(source),
             problems: Vec::new(),
-            managed: true,
+            methods: Some(assembly.methods),
         }
     }
 
@@ -175,9 +177,17 @@ impl ModuleImage {
     /// module. `open` is asked for paths as the *target* sees them and decides through which root to open
     /// them; `None` means that there is no such file. Does nothing when the module has its own.
     ///
+    /// For a .NET assembly it is the PDB that the assembly names.
+    ///
     /// Call it once after opening, before the image is shared.
     pub fn attach_debug_files(&mut self, open: &mut dyn FnMut(&Path) -> Option<File>) {
-        debug_file::attach(self, open);
+        let Some(methods) = &mut self.methods else {
+            debug_file::attach(self, open);
+            return;
+        };
+        if let Some(code) = &self.code {
+            methods.attach(code.source(), open);
+        }
     }
 
     /// The paths that [`attach_debug_files`](Self::attach_debug_files) asks for, best first.
@@ -239,7 +249,7 @@ impl ModuleImage {
 
     /// Whether the module is a .NET assembly, whose code its runtime also compiles while it runs.
     pub fn is_managed(&self) -> bool {
-        self.managed
+        self.methods.is_some()
     }
 
     /// Whether the file has unwind information; without it stacks are followed by frame pointers.
@@ -255,7 +265,8 @@ impl ModuleImage {
     pub fn memory_bytes(&self) -> usize {
         let resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let tables: usize = self.tables.iter().map(SymbolTable::memory_bytes).sum();
-        tables + self.unwind.memory_bytes() + resolver.memory_bytes()
+        let methods = self.methods.as_ref().map_or(0, Methods::memory_bytes);
+        tables + self.unwind.memory_bytes() + resolver.memory_bytes() + methods
     }
 
     /// Reads the debug sections now; otherwise the first question does so.

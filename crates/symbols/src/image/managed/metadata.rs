@@ -8,7 +8,7 @@
 //!
 //! Source: ECMA-335 II.24. Rows are counted from 1. A row, name or chain that does not fit is none.
 
-use super::bytes::{index_at, size, u8_at, u16_at, u32_at, u64_at};
+use super::bytes::{compressed, index_at, size, u8_at, u16_at, u32_at, u64_at};
 use super::signature;
 use super::tables::{Column, TABLES, Widths, id};
 use crate::image::elf::string_at;
@@ -69,7 +69,7 @@ impl<'a> Metadata<'a> {
     }
 
     /// Rows of a table.
-    fn count(&self, table: usize) -> u32 {
+    pub(super) fn count(&self, table: usize) -> u32 {
         self.tables.get(table).map_or(0, |table| table.rows)
     }
 
@@ -87,6 +87,15 @@ impl<'a> Metadata<'a> {
     /// A method's name alone.
     pub(super) fn method_name(&self, row: u32) -> Option<String> {
         self.name(id::METHOD_DEF, row, 3)
+    }
+
+    /// How many parameters a method has.
+    pub(super) fn parameters(&self, row: u32) -> Option<u32> {
+        const GENERIC: u8 = 0x10;
+        let signature = self.blob(self.cell(id::METHOD_DEF, row, 4)?)?;
+        let generic = u8_at(signature, 0)? & GENERIC != 0;
+        let at = if generic { compressed(signature, 1)?.1 } else { 1 };
+        compressed(signature, at).map(|(count, _)| count)
     }
 
     /// The name of a method of another assembly, and of the type that it is looked for in.
@@ -174,12 +183,14 @@ impl<'a> Metadata<'a> {
         (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
     }
 
-    fn blob(&self, at: u32) -> Option<&'a [u8]> {
-        let (length, start) = super::bytes::compressed(self.blobs, size(at))?;
+    /// The bytes at a place of the heap of blobs.
+    pub(super) fn blob(&self, at: u32) -> Option<&'a [u8]> {
+        let (length, start) = compressed(self.blobs, size(at))?;
         self.blobs.get(start..start.checked_add(size(length))?)
     }
 
-    fn cell(&self, table: usize, row: u32, column: usize) -> Option<u32> {
+    /// A column of a row.
+    pub(super) fn cell(&self, table: usize, row: u32, column: usize) -> Option<u32> {
         let columns: &[Column] = Widths::columns(table)?;
         let before: usize = columns.iter().take(column).map(|column| self.widths.of(*column)).sum();
         let wide = self.widths.of(*columns.get(column)?) == 4;
@@ -196,7 +207,7 @@ pub(super) fn member(owner: &str, name: &str) -> String {
 }
 
 /// The streams by name.
-fn streams(bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+pub(super) fn streams(bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     if !bytes.starts_with(b"BSJB") {
         return None;
     }

@@ -28,7 +28,7 @@ use crate::image::source::Source;
 const SIGNATURE: u32 = 0x0052_5452;
 
 /// The part of an image that says what .NET needs to know.
-const COR_HEADER: usize = 14;
+pub(super) const COR_HEADER: usize = 14;
 
 /// Sections of the header that are read.
 const RUNTIME_FUNCTIONS: u32 = 102;
@@ -42,7 +42,7 @@ const MOST_SECTIONS: u32 = 256;
 
 /// The largest part that is read: that of .NET's base library has 4 MiB, that of a large program some
 /// ten times as much.
-const LARGEST_PART: u32 = 256 << 20;
+pub(super) const LARGEST_PART: u32 = 256 << 20;
 
 /// Bytes of names that one image may have. .NET's base library has 3 MiB of them; a damaged one could
 /// give each function a name of 1 KiB.
@@ -53,6 +53,8 @@ const MOST_NAMES: usize = 256 << 20;
 pub(super) struct Function {
     pub(super) code: Range<u64>,
     pub(super) name: String,
+    /// Its row, for methods that are no instance of a generic one.
+    pub(super) row: Option<u32>,
 }
 
 /// What an image says about itself.
@@ -136,9 +138,12 @@ fn places_of(bytes: &[u8], machine: u16) -> Vec<Range<u64>> {
     places
 }
 
+/// The name of a function, and the row of its method.
+type Named = (String, Option<u32>);
+
 /// Names of functions, by their index.
 struct Names {
-    names: Vec<Option<String>>,
+    names: Vec<Option<Named>>,
     /// Bytes that names may still take.
     left: usize,
 }
@@ -150,7 +155,7 @@ impl Names {
         for index in 0..array.count().min(metadata.methods()) {
             let function = array.get(index).and_then(|at| function_at(bytes, at));
             if let Some(function) = function {
-                self.give(function, || metadata.method(index + 1));
+                self.give(function, || Some((metadata.method(index + 1)?, Some(index + 1))));
             }
         }
     }
@@ -163,7 +168,7 @@ impl Names {
             // The function's number stands behind the signature.
             let Some(name) = reader.method() else { continue };
             if let Some(function) = function_at(bytes, reader.position()) {
-                self.give(function, || Some(name).filter(|name| !name.is_empty()));
+                self.give(function, || Some((name, None)).filter(|(name, _)| !name.is_empty()));
             }
         }
     }
@@ -178,13 +183,13 @@ impl Names {
         }
     }
 
-    fn give(&mut self, function: usize, name: impl FnOnce() -> Option<String>) {
+    fn give(&mut self, function: usize, name: impl FnOnce() -> Option<Named>) {
         let Some(place) = self.names.get_mut(function).filter(|place| place.is_none()) else {
             return;
         };
-        let Some(name) = name() else { return };
-        if let Some(left) = self.left.checked_sub(name.len()) {
-            (self.left, *place) = (left, Some(name));
+        let Some(named) = name() else { return };
+        if let Some(left) = self.left.checked_sub(named.0.len()) {
+            (self.left, *place) = (left, Some(named));
         }
     }
 }
@@ -196,11 +201,11 @@ fn function_at(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Every method with its funclets, which stand behind it.
-fn with_funclets(places: &[Range<u64>], names: Vec<Option<String>>) -> Vec<Function> {
+fn with_funclets(places: &[Range<u64>], names: Vec<Option<Named>>) -> Vec<Function> {
     let mut functions: Vec<Function> = Vec::new();
     for (place, name) in places.iter().zip(names) {
         match (name, functions.last_mut()) {
-            (Some(name), _) => functions.push(Function { code: place.clone(), name }),
+            (Some((name, row)), _) => functions.push(Function { code: place.clone(), name, row }),
             (None, Some(last)) if place.start >= last.code.end => last.code.end = place.end,
             (None, _) => {}
         }
@@ -215,25 +220,29 @@ mod tests {
     #[test]
     fn a_funclet_belongs_to_the_method_before_it() {
         let places = [0..8, 10..20, 20..25, 30..40];
-        let name = |text: &str| Some(text.to_owned());
+        let name = |text: &str| Some((text.to_owned(), None));
         let functions = with_funclets(&places, vec![None, name("A.f"), None, name("A.g")]);
         let told: Vec<_> = functions.iter().map(|f| (f.name.as_str(), f.code.clone())).collect();
         assert_eq!(told, [("A.f", 10..25), ("A.g", 30..40)]);
     }
 
+    fn named(name: &str) -> Option<Named> {
+        Some((name.to_owned(), Some(7)))
+    }
+
     #[test]
     fn a_cold_part_has_the_name_of_its_method() {
-        let mut names = Names { names: vec![Some("A.f".to_owned()), None, None], left: 100 };
+        let mut names = Names { names: vec![named("A.f"), None, None], left: 100 };
         names.cold_parts(&[2, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 9, 0, 0, 0]);
-        assert_eq!(names.names, [Some("A.f".to_owned()), None, Some("A.f".to_owned())]);
+        assert_eq!(names.names, [named("A.f"), None, named("A.f")]);
     }
 
     #[test]
     fn names_take_no_more_than_they_may() {
         let mut names = Names { names: vec![None, None], left: 4 };
-        names.give(0, || Some("abc".to_owned()));
-        names.give(1, || Some("de".to_owned()));
-        assert_eq!(names.names, [Some("abc".to_owned()), None]);
+        names.give(0, || named("abc"));
+        names.give(1, || named("de"));
+        assert_eq!(names.names, [named("abc"), None]);
     }
 
     #[test]

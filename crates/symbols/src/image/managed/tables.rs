@@ -14,6 +14,8 @@ pub(super) mod id {
     pub(in super::super) const MEMBER_REF: usize = 0x0a;
     pub(in super::super) const TYPE_SPEC: usize = 0x1b;
     pub(in super::super) const NESTED_CLASS: usize = 0x29;
+    pub(in super::super) const DOCUMENT: usize = 0x30;
+    pub(in super::super) const METHOD_DEBUG: usize = 0x31;
 }
 
 /// Tables that a file can have: its list of them has one bit each.
@@ -61,8 +63,11 @@ const IMPLEMENTATION: Choice = Choice { bits: 2, tables: &[0x26, 0x23, 0x27] };
 const ATTRIBUTE_TYPE: Choice = Choice { bits: 3, tables: &[0x06, 0x0a] };
 const RESOLUTION_SCOPE: Choice = Choice { bits: 2, tables: &[0x00, 0x1a, 0x23, 0x01] };
 
-/// The columns of the tables up to `NestedClass`, by their numbers. Nothing that is read stands behind.
-const COLUMNS: [&[Column]; 0x2a] = [
+const TYPE_OR_METHOD: Choice = Choice { bits: 1, tables: &[0x02, 0x06] };
+
+/// The columns of the tables up to `MethodDebugInformation`, by their numbers. Nothing that is read
+/// stands behind.
+const COLUMNS: [&[Column]; 0x32] = [
     &[Number2, Text, Guid, Guid, Guid],
     &[Coded(&RESOLUTION_SCOPE), Text, Text],
     &[Number4, Text, Text, Coded(&TYPE_DEF_OR_REF), Row(0x04), Row(0x06)],
@@ -105,6 +110,14 @@ const COLUMNS: [&[Column]; 0x2a] = [
     &[Number4, Number4, Text, Text, Coded(&IMPLEMENTATION)],
     &[Number4, Number4, Text, Coded(&IMPLEMENTATION)],
     &[Row(0x02), Row(0x02)],
+    &[Number2, Number2, Coded(&TYPE_OR_METHOD), Text],
+    &[Coded(&METHOD_DEF_OR_REF), Blob],
+    &[Row(0x2a), Coded(&TYPE_DEF_OR_REF)],
+    &[],
+    &[],
+    &[],
+    &[Blob, Guid, Blob, Guid],
+    &[Row(0x30), Blob],
 ];
 
 /// What decides how wide the columns of one file are.
