@@ -21,7 +21,7 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// The file is no ELF file, or its headers contradict themselves.
+    /// The file has no format that is read (ELF, .NET assemblies), or its headers contradict themselves.
     #[error("cannot parse `{path}`: {reason}")]
     Malformed {
         /// The path as the caller named it.

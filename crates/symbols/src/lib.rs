@@ -35,8 +35,8 @@ pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
     BuildId, CodePlace, FileIdentity, FunctionPlace, FunctionRange, HiddenFunction, ImageCache,
-    ImageKey, Instruction, ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack,
-    find_functions, find_static_probes, hidden_by_tail_calls, mapping_svma,
+    ImageKey, Instruction, MethodLines, ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame,
+    SymbolStack, find_functions, find_static_probes, hidden_by_tail_calls, mapping_svma,
 };
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};

@@ -114,6 +114,11 @@ pub(crate) struct Elf {
 }
 
 impl Elf {
+    /// What is loaded of a file of another format, for the questions about addresses.
+    pub(super) fn from_segments(machine: u16, wide: bool, segments: Vec<Segment>) -> Self {
+        Self { wide, endian: Endianness::Little, machine, segments, sections: Vec::new() }
+    }
+
     pub(crate) fn parse(source: &Source) -> Result<Self, Error> {
         let ident = source.read("ELF identification", 0, 16)?;
         if ident.get(..4) != Some(&elf::ELFMAG[..]) {

@@ -63,6 +63,11 @@ impl Code {
         KEPT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
         Some(Self(source))
     }
+
+    /// The file.
+    pub(super) fn source(&self) -> &Source {
+        &self.0
+    }
 }
 
 impl Drop for Code {

@@ -19,6 +19,7 @@ mod elf;
 mod functions;
 mod instruction;
 mod lines;
+mod managed;
 mod plt;
 mod source;
 mod symbolize;
@@ -35,6 +36,8 @@ pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use functions::{FunctionPlace, find_functions};
 pub use instruction::Instruction;
+pub use managed::MethodLines;
+use managed::{Assembly, Methods};
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
@@ -91,6 +94,8 @@ pub struct ModuleImage {
     /// How functions leave each other by jumps, as far as it was asked for.
     jumps: tail_calls::KnownJumps,
     problems: Vec<Problem>,
+    /// Of a .NET assembly.
+    methods: Option<Methods>,
 }
 
 /// The module address of the first byte of an executable mapping of a file, from the file's program headers
@@ -111,7 +116,8 @@ impl ModuleImage {
     /// unwind sections (libc: 0.6 MiB; a 100 MiB program: some 20 MiB).
     ///
     /// # Errors
-    /// When the file cannot be read, is not a regular ELF file, or has another build id than expected.
+    /// When the file cannot be read, is neither a regular ELF file nor a precompiled .NET assembly, or has
+    /// another build id than expected.
     pub fn open(file: File, path: &str, expected: Option<&BuildId>) -> Result<Self, Error> {
         let (source, identity) = Source::from_file(file, path)?;
         Self::parse(source, ImageKey::File(identity), expected)
@@ -131,6 +137,9 @@ impl ModuleImage {
         fallback: ImageKey,
         expected: Option<&BuildId>,
     ) -> Result<Self, Error> {
+        if let Some(assembly) = Assembly::read(&source)? {
+            return Ok(Self::from_assembly(assembly, source, fallback));
+        }
         let (elf, source) = (Arc::new(Elf::parse(&source)?), Arc::new(source));
         let build_id = elf.build_id(&source);
         if let Some(expected) = expected
@@ -158,16 +167,43 @@ impl ModuleImage {
             elf,
             code: instruction::Code::keep(source),
             problems,
+            methods: None,
         })
+    }
+
+    /// A precompiled .NET assembly: names and code, and stacks by frame pointers.
+    fn from_assembly(assembly: Assembly, source: Source, key: ImageKey) -> Self {
+        let (elf, source) = (Arc::new(assembly.loaded), Arc::new(source));
+        Self {
+            path: source.path().to_owned(),
+            key,
+            build_id: None,
+            tables: vec![assembly.table],
+            debug_link: None,
+            unwind: Arc::new(UnwindTables::none()),
+            resolver: Mutex::new(Resolver::new(&elf, &source)),
+            elf,
+            code: instruction::Code::keep(source),
+            problems: Vec::new(),
+            methods: Some(assembly.methods),
+        }
     }
 
     /// Looks for separate debug files and takes symbols and lines from the first that belongs to this
     /// module. `open` is asked for paths as the *target* sees them and decides through which root to open
     /// them; `None` means that there is no such file. Does nothing when the module has its own.
     ///
+    /// For a .NET assembly it is the PDB that the assembly names.
+    ///
     /// Call it once after opening, before the image is shared.
     pub fn attach_debug_files(&mut self, open: &mut dyn FnMut(&Path) -> Option<File>) {
-        debug_file::attach(self, open);
+        let Some(methods) = &mut self.methods else {
+            debug_file::attach(self, open);
+            return;
+        };
+        if let Some(code) = &self.code {
+            methods.attach(code.source(), open);
+        }
     }
 
     /// The paths that [`attach_debug_files`](Self::attach_debug_files) asks for, best first.
@@ -227,6 +263,11 @@ impl ModuleImage {
         self.tables.iter().any(|table| !table.is_empty())
     }
 
+    /// Whether the module is a .NET assembly, whose code its runtime also compiles while it runs.
+    pub fn is_managed(&self) -> bool {
+        self.methods.is_some()
+    }
+
     /// Whether the file has unwind information; without it stacks are followed by frame pointers.
     pub fn has_unwind_information(&self) -> bool {
         !self.unwind.is_empty()
@@ -240,7 +281,9 @@ impl ModuleImage {
     pub fn memory_bytes(&self) -> usize {
         let resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let tables: usize = self.tables.iter().map(SymbolTable::memory_bytes).sum();
-        tables + self.unwind.memory_bytes() + resolver.memory_bytes() + self.jumps.memory_bytes()
+        let methods = self.methods.as_ref().map_or(0, Methods::memory_bytes);
+        let native = tables + self.unwind.memory_bytes() + resolver.memory_bytes();
+        native + self.jumps.memory_bytes() + methods
     }
 
     /// Reads the debug sections now; otherwise the first question does so.

@@ -83,6 +83,11 @@ impl Source {
         &self.path
     }
 
+    /// Bytes of the whole.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
     pub(crate) fn malformed(&self, reason: impl Into<String>) -> Error {
         Error::Malformed { path: self.path.clone(), reason: reason.into() }
     }

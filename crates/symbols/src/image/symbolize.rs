@@ -87,6 +87,10 @@ impl ModuleImage {
             let name = resolver.names.function(hit.name);
             outer.function = Some(name.readable);
             outer.mangled = Some(name.mangled);
+            let place = self.methods.as_ref().and_then(|methods| methods.place(hit.range.start));
+            if let Some(place) = place {
+                (outer.file, outer.line) = (Some(place.file), Some(place.line));
+            }
         }
         let function =
             hit.map(|hit| FunctionRange { start: Svma(hit.range.start), end: Svma(hit.range.end) });
