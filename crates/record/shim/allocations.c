@@ -42,7 +42,7 @@ EXPORT const volatile struct {
  *
  * A five-byte nop is what the kernel gets past most quickly. */
 
-EXPORT void culprit_sampled(void *address, size_t size, uint64_t mean, uint64_t is_tracked);
+EXPORT void culprit_sampled(void *address, size_t size, uint64_t mean, uint64_t is_tracked, void *function);
 EXPORT void culprit_freed(void *address);
 EXPORT void culprit_attached(void *first_malloc, void *own_malloc);
 
@@ -443,8 +443,9 @@ static COLD void begin_thread(void) {
     here.random |= !here.random;
 }
 
-/* A sample is due, or the thread begins: `here.left` is already less by the block. */
-static COLD void due(void *block, size_t size) {
+/* A sample is due, or the thread begins: `here.left` is already less by the block. `function` is what the
+ * program called. */
+static COLD void due(void *block, size_t size, void *function) {
     if (here.mean == 0) {
         begin_thread();
         here.left = draw() - (int64_t)(size + OVERHEAD);
@@ -456,7 +457,7 @@ static COLD void due(void *block, size_t size) {
     judge_mean();
     here.left = draw();
     if (block) {
-        culprit_sampled(block, size, mean, insert(block));
+        culprit_sampled(block, size, mean, insert(block), function);
     }
 }
 
@@ -464,21 +465,24 @@ static COLD void due(void *block, size_t size) {
 
 /* C libraries may call one of these functions from another (musl's calloc calls malloc): what they ask
  * for on the way is asked for once. So the countdown stands while they work. */
-#define COUNTED(block, size, call)                                                                     \
+#define COUNTED(function, block, size, call)                                                           \
     int64_t left = (int64_t)((uint64_t)here.left - ((uint64_t)(size) + OVERHEAD));                        \
     here.left = NEVER;                                                                                  \
     void *block = call;                                                                                 \
     here.left = left;                                                                                   \
     if (!LIKELY(left >= 0)) {                                                                           \
-        due(block, size);                                                                               \
+        due(block, size, function);                                                                     \
     }
 
+EXPORT void *malloc(size_t size);
+
+/* Apart from malloc, which then needs no frame of its own. */
 static COLD void *malloc_when_due(size_t size) {
     int64_t left = here.left;
     here.left = NEVER;
     void *block = next.malloc(size);
     here.left = left;
-    due(block, size);
+    due(block, size, malloc);
     return block;
 }
 
@@ -508,7 +512,7 @@ EXPORT void free(void *block) {
 }
 
 EXPORT void *calloc(size_t count, size_t size) {
-    COUNTED(block, count * size, next.calloc(count, size));
+    COUNTED(calloc, block, count * size, next.calloc(count, size));
     return block;
 }
 
@@ -516,7 +520,7 @@ EXPORT void *realloc(void *old, size_t size) {
     if (!LIKELY(!may_be_live(old)) && take_out(old)) {
         culprit_freed(old);
     }
-    COUNTED(block, size, next.realloc(old, size));
+    COUNTED(realloc, block, size, next.realloc(old, size));
     return block;
 }
 
@@ -529,7 +533,7 @@ EXPORT void *reallocarray(void *old, size_t count, size_t size) {
     if (!LIKELY(!may_be_live(old)) && take_out(old)) {
         culprit_freed(old);
     }
-    COUNTED(block, bytes, next.realloc(old, bytes));
+    COUNTED(reallocarray, block, bytes, next.realloc(old, bytes));
     return block;
 }
 
@@ -560,7 +564,7 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
     }
     void *made = NULL;
     int error;
-    COUNTED(block, size, ((error = next.posix_memalign(&made, alignment, size)), error ? NULL : made));
+    COUNTED(posix_memalign, block, size, ((error = next.posix_memalign(&made, alignment, size)), error ? NULL : made));
     if (!error) {
         *result = block;
     }
@@ -569,14 +573,14 @@ EXPORT int posix_memalign(void **result, size_t alignment, size_t size) {
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     find_aligned();
-    COUNTED(block, size,
+    COUNTED(aligned_alloc, block, size,
             next.aligned_alloc ? next.aligned_alloc(alignment, size) : aligned(alignment, size));
     return block;
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) {
     find_aligned();
-    COUNTED(block, size, aligned(alignment, size));
+    COUNTED(memalign, block, size, aligned(alignment, size));
     return block;
 }
 
@@ -584,13 +588,13 @@ EXPORT void *memalign(size_t alignment, size_t size) {
 
 EXPORT void *valloc(size_t size) {
     find_aligned();
-    COUNTED(block, size, next.valloc ? next.valloc(size) : aligned(PAGE, size));
+    COUNTED(valloc, block, size, next.valloc ? next.valloc(size) : aligned(PAGE, size));
     return block;
 }
 
 EXPORT void *pvalloc(size_t size) {
     find_aligned();
-    COUNTED(block, size,
+    COUNTED(pvalloc, block, size,
             next.pvalloc ? next.pvalloc(size) : aligned(PAGE, (size + PAGE - 1) & ~(size_t)(PAGE - 1)));
     return block;
 }

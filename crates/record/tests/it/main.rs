@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "skips and measured residuals are shown")]
 
 mod allocations;
+mod sampler;
 mod attach;
 mod command;
 mod container;

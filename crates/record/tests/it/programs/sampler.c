@@ -27,10 +27,10 @@ static struct {
 static __thread int kind;
 static unsigned long freed, attached;
 
-void culprit_sampled(void *address, size_t size, uint64_t mean, uint64_t is_tracked) {
+void culprit_sampled(void *address, size_t size, uint64_t mean, uint64_t is_tracked, void *function) {
     double weight = 1 / -expm1(-(double)(size + OVERHEAD) / (double)mean);
     double variance = weight * weight - weight;
-    (void)address;
+    (void)address, (void)function;
     kinds[kind].samples++;
     kinds[kind].untracked += !is_tracked;
     kinds[kind].count += weight;
