@@ -19,7 +19,7 @@ use crate::decode::Sample;
 use crate::handle::{Handler, chain_of};
 use crate::probed::probed_chain;
 use crate::probes::{Hit, Moment};
-use crate::sampler::{SamplerEvent, Weight};
+use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, Variant, join, split};
 
@@ -96,6 +96,7 @@ impl Handler {
                 let arguments = [0, 1, 2, 3].map(|number| hit.argument(number));
                 if let [Some(address), Some(size), Some(mean), Some(followed)] = arguments {
                     let stack = self.sampled_stack(sample, hit.argument(4), (thread, time));
+                    let size = size.min(MOST_SIZE);
                     let weight = Weight::new(size, mean);
                     let block = Block { time, thread, stack, size, weight };
                     self.block(block, mean, Some((pid, address)).filter(|_| followed != 0));

@@ -31,6 +31,9 @@ const OVERHEAD: u64 = 16;
 /// The library never takes a larger mean.
 const MOST_MEAN: u64 = 1 << 40;
 
+/// A larger block is no block: sums over what a program claims must stay within what they are kept in.
+pub(crate) const MOST_SIZE: u64 = 1 << 40;
+
 /// What the library's file is called.
 pub const SAMPLER_FILE_NAME: &str = "libculprit-alloc.so";
 
@@ -110,7 +113,7 @@ impl Weight {
     /// Of a block of this size, drawn with this mean.
     #[expect(clippy::cast_precision_loss, reason = "sizes are below 2^53, and a weight is an estimate")]
     pub(crate) fn new(size: u64, mean: u64) -> Self {
-        let bytes = size.saturating_add(OVERHEAD) as f64;
+        let bytes = size.min(MOST_SIZE).saturating_add(OVERHEAD) as f64;
         let probability = -(-bytes / mean.clamp(1, MOST_MEAN) as f64).exp_m1();
         let count = 1.0 / probability;
         Self { count, variance: count * count - count }

@@ -64,7 +64,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Find entries that the listed functions add and never remove.",
         "Remove the listeners and buffers of requests that have ended.",
         "Bound each cache by size or age.",
-        "Run `culprit record --alloc` if the first touch of pages does not show who allocates.",
+        "Run `culprit record --alloc`; then `culprit top --metric live-bytes` lists who allocated what was \
+         never freed.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; `memory-growth` must be gone from `culprit \
             findings fixed.culprit`",

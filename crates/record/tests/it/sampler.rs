@@ -49,6 +49,7 @@ fn by_caller(recording: &Recording, module: &str, wanted: Metric) -> BTreeMap<St
     let rows = recording.costs.iter().filter(|row| row.metric == wanted);
     for Cost { stack, value, variance, .. } in rows {
         let stack = stack.map(|stack| names(recording, stack)).unwrap_or_default();
+        // First the allocator's function, then its caller.
         let caller = stack.get(1).and_then(|name| name.strip_prefix(&format!("{module}!")));
         let Some(function) = caller else { continue };
         let sum = sums.entry(function.to_owned()).or_default();
@@ -140,8 +141,9 @@ fn sampled_allocations_have_their_callers_and_say_what_lives() {
     assert!(!live.contains_key("dropped") && !live.contains_key("grown"), "{live:?}");
     let whole = |cost: &Cost| {
         let stack = cost.stack.map(|stack| names(&recording, stack)).unwrap_or_default();
-        stack.first().is_some_and(|leaf| leaf.ends_with("!malloc"))
-            && stack.iter().any(|name| name == "keeps!main")
+        stack.first().is_some_and(|leaf| leaf.ends_with(".so!malloc"))
+            && stack.get(1).is_some_and(|name| name == "keeps!kept")
+            && stack.get(2).is_some_and(|name| name == "keeps!main")
     };
     assert!(recording.costs.iter().any(whole), "kept is called by main");
     assert_eq!(missing(&recording), Vec::<String>::new());
