@@ -3,7 +3,7 @@
  *
  * usage: allocations COUNT [ROUNDS]
  *   COUNT   allocations in all
- *   ROUNDS  rounds of work for each, 40 by default; 0 for none
+ *   ROUNDS  rounds of work for each, 75 by default; 0 for none
  * prints: {"count":N,"cpu_ns":N,"sites":{"NAME":N,...},"bytes":{"NAME":N,...}}
  */
 #include <stdio.h>
@@ -21,7 +21,7 @@ static struct site {
 
 static char *living[LIVING];
 static unsigned long state = 88172645463325252UL, hash;
-static long rounds = 40;
+static long rounds = 75;
 
 static unsigned long draw(void) {
     state ^= state << 13;
