@@ -233,7 +233,7 @@ impl LossKind {
                 "read the detail: it has the kernel's error, or the name that no program or library has; `culprit top` shows the names of functions that run"
             }
             Self::ProbesCost => {
-                "every hit traps into the kernel, and recording fewer hits would not make them fewer; for true times record again without --alloc and --activity"
+                "every hit traps into the kernel, and recording fewer hits would not make them fewer; for true times record again without `--alloc=every` and `--activity`"
             }
             Self::AllocationsSampled => {
                 "record with a smaller mean, such as `--alloc=64KiB`, for smaller errors"

@@ -21,7 +21,7 @@ use crate::probed::probed_chain;
 use crate::probes::{Hit, Moment};
 use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
 use crate::space::SpaceId;
-use crate::stacks::{RawStack, Variant, join, split};
+use crate::stacks::{RawStack, Variant, join};
 
 /// Live samples that are kept at most: each library has room for 65,536.
 const MOST_LIVE: usize = 1 << 20;
