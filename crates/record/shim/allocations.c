@@ -44,7 +44,7 @@ EXPORT const volatile struct {
 
 EXPORT void culprit_sampled(void *address, size_t size, uint64_t mean, uint64_t is_tracked, void *function);
 EXPORT void culprit_freed(void *address);
-EXPORT void culprit_attached(void *first_malloc, void *own_malloc);
+EXPORT void culprit_attached(void *first_malloc, void *own_code);
 
 #ifndef CULPRIT_TEST
 #if defined(__x86_64__)
@@ -617,5 +617,6 @@ __attribute__((constructor)) static void attach(void) {
     } else if (posix) {
         posix(NULL, NULL, after_fork);
     }
-    culprit_attached(find("malloc", 0), malloc);
+    /* Not our malloc's address: the linker would give us that of the first one. */
+    culprit_attached(find("malloc", 0), holds_us);
 }

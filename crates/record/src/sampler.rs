@@ -6,7 +6,7 @@
 //! library   culprit_sampled       an allocation was sampled: address, size, mean, whether its end is followed,
 //!                                 the function that the program called
 //!           culprit_freed         a sampled one is about to be freed: address
-//!           culprit_attached      a process has begun: the `malloc` that it reaches, the library's own
+//!           culprit_attached      a process has begun: the `malloc` that it reaches, some code of the library
 //! recorder  a probe on each       registers are the arguments; `sampled` makes rows of them
 //! ```
 //!

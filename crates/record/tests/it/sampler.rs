@@ -130,13 +130,13 @@ fn sampled_allocations_have_their_callers_and_say_what_lives() {
     }
     // With a mean of one byte every allocation is a sample that stands for itself.
     let of = |metric| by_caller(&recording, "keeps", metric);
-    assert_eq!(of(Metric::Allocs).get("dropped"), Some(&(1000, 0)));
-    assert_eq!(of(Metric::AllocBytes).get("dropped"), Some(&(64_000, 0)));
-    assert_eq!(of(Metric::Allocs).get("grown"), Some(&(200, 0)));
-    assert_eq!(of(Metric::AllocBytes).get("grown"), Some(&(100 * 4040, 0)));
-    assert_eq!(of(Metric::Allocs).get("kept"), Some(&(300, 0)));
-    assert_eq!(of(Metric::Live).get("kept"), Some(&(300, 0)));
-    assert_eq!(of(Metric::LiveBytes).get("kept"), Some(&(300 * 500, 0)));
+    assert_eq!(of(Metric::Allocs).get("dropped"), Some(&(10, 0)));
+    assert_eq!(of(Metric::AllocBytes).get("dropped"), Some(&(640, 0)));
+    assert_eq!(of(Metric::Allocs).get("grown"), Some(&(8, 0)));
+    assert_eq!(of(Metric::AllocBytes).get("grown"), Some(&(4 * 4040, 0)));
+    assert_eq!(of(Metric::Allocs).get("kept"), Some(&(9, 0)));
+    assert_eq!(of(Metric::Live).get("kept"), Some(&(9, 0)));
+    assert_eq!(of(Metric::LiveBytes).get("kept"), Some(&(9 * 500, 0)));
     let live = of(Metric::Live);
     assert!(!live.contains_key("dropped") && !live.contains_key("grown"), "{live:?}");
     let whole = |cost: &Cost| {

@@ -44,8 +44,8 @@ void culprit_freed(void *address) {
     __atomic_fetch_add(&freed, 1, __ATOMIC_RELAXED);
 }
 
-void culprit_attached(void *first_malloc, void *own_malloc) {
-    attached += first_malloc == own_malloc;
+void culprit_attached(void *first_malloc, void *own_code) {
+    attached += first_malloc == malloc && own_code == (void *)holds_us;
 }
 
 static void *volatile kept;
