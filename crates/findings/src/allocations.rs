@@ -115,7 +115,8 @@ fn sampled(
         callers.into_iter().map(|(frame, value)| (evidence.name(frame), value)).collect();
     callers.sort_by(|a, b| b.1.total_cmp(&a.1));
     let listed = callers.into_iter().take(LISTED);
-    facts.extend(listed.map(|(name, value)| fact(format!("allocations by {name}"), value, "count")));
+    facts
+        .extend(listed.map(|(name, value)| fact(format!("allocations by {name}"), value, "count")));
     Some((facts, distance))
 }
 
@@ -170,7 +171,11 @@ mod tests {
         assert!(has("allocations, estimated from samples", 1e6), "{facts:?}");
         assert!(has("standard error of that number", 1e4), "{facts:?}");
         assert!(has("memory that they asked for, estimated", 64e6), "{facts:?}");
-        assert!(facts.iter().any(|(what, _)| what.starts_with("allocations by ") && what.ends_with("request")));
+        assert!(
+            facts
+                .iter()
+                .any(|(what, _)| what.starts_with("allocations by ") && what.ends_with("request"))
+        );
     }
 
     #[test]

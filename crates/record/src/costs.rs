@@ -42,7 +42,12 @@ impl Costs {
     }
 
     /// One more sample, which stands for this value with this variance.
-    pub(crate) fn add_estimate(&mut self, metric: Metric, spot: Spot, (value, variance): (f64, f64)) {
+    pub(crate) fn add_estimate(
+        &mut self,
+        metric: Metric,
+        spot: Spot,
+        (value, variance): (f64, f64),
+    ) {
         let sum = self.sum(metric, spot);
         let (values, variances) = sum.estimate.unwrap_or_default();
         sum.estimate = Some((values + value, variances + variance));

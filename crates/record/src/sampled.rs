@@ -194,7 +194,8 @@ impl Handler {
         let subject = "sampled blocks that `live` and `live-bytes` lack: nobody followed them";
         self.ledger.whole(LossKind::AllocationsMissing, subject, sampled.unfollowed);
         for (process, path) in &sampled.bypassed {
-            let why = format!("its `malloc` is in {path}, which comes before the library that samples");
+            let why =
+                format!("its `malloc` is in {path}, which comes before the library that samples");
             self.ledger.once(LossKind::AllocationsMissing, process, &why);
         }
     }
@@ -238,8 +239,14 @@ mod tests {
             ..SampledBlocks::default()
         };
         let words = sampled.describe().unwrap();
-        assert!(words.starts_with("4 samples, on average one every 65536 bytes; about 1000 alloc"), "{words}");
-        assert!(words.contains("error 5.0 %) of 64000 bytes together (standard error 5.0 %)"), "{words}");
+        assert!(
+            words.starts_with("4 samples, on average one every 65536 bytes; about 1000 alloc"),
+            "{words}"
+        );
+        assert!(
+            words.contains("error 5.0 %) of 64000 bytes together (standard error 5.0 %)"),
+            "{words}"
+        );
         let words = SampledBlocks { largest_mean: 131_072, ..sampled }.describe().unwrap();
         assert!(words.contains("every 65536 to 131072 bytes"), "{words}");
     }

@@ -111,7 +111,10 @@ pub(crate) struct Weight {
 
 impl Weight {
     /// Of a block of this size, drawn with this mean.
-    #[expect(clippy::cast_precision_loss, reason = "sizes are below 2^53, and a weight is an estimate")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "sizes are below 2^53, and a weight is an estimate"
+    )]
     pub(crate) fn new(size: u64, mean: u64) -> Self {
         let bytes = size.min(MOST_SIZE).saturating_add(OVERHEAD) as f64;
         let probability = -(-bytes / mean.clamp(1, MOST_MEAN) as f64).exp_m1();
@@ -131,7 +134,8 @@ mod tests {
         };
         assert_eq!(words(LIBRARY), 1, "the words stand for one place");
         let library = sampler_library(0x0123_4567_89ab_cdef);
-        let at = library.windows(8).position(|word| word == 0x0123_4567_89ab_cdef_u64.to_le_bytes());
+        let at =
+            library.windows(8).position(|word| word == 0x0123_4567_89ab_cdef_u64.to_le_bytes());
         assert!(at.is_some_and(|at| library[..at].ends_with(MEAN_FOLLOWS)));
         assert_eq!(sampler_library(DEFAULT_SAMPLING_BYTES), LIBRARY, "the default is built in");
     }
@@ -180,7 +184,9 @@ mod tests {
         let mut scores = [[0.0; 2]; 2];
         for _ in 0..rounds {
             let [count, bytes, of_count, of_bytes] = sampled(sizes(), 65_536, &mut random);
-            for (at, (value, variance)) in [(count, of_count), (bytes, of_bytes)].into_iter().enumerate() {
+            for (at, (value, variance)) in
+                [(count, of_count), (bytes, of_bytes)].into_iter().enumerate()
+            {
                 let score = (value - truth[at]) / variance.sqrt();
                 scores[at][0] += score;
                 scores[at][1] += score * score;

@@ -54,9 +54,8 @@ pub(crate) fn losses(recording: &Recording, library: &Path) -> Vec<Loss> {
 
 /// Each execution of a recorded process, with its program and from when to when it had its memory.
 fn executions(recording: &Recording) -> Vec<(ProcessId, &str, Time, Time)> {
-    let is_recorded = |id: ProcessId| {
-        recording.processes.get(id.index()).is_some_and(|process| process.recorded)
-    };
+    let is_recorded =
+        |id: ProcessId| recording.processes.get(id.index()).is_some_and(|process| process.recorded);
     let marks: Vec<_> = recording
         .marks
         .iter()
@@ -129,8 +128,10 @@ mod tests {
     #[test]
     fn many_programs_are_counted_together() {
         let names: Vec<String> = (0..30).map(|number| format!("/bin/p{number:02}")).collect();
-        let executed: Vec<(u32, u64, &str, &[&str])> =
-            (0..30).zip(&names).map(|(at, name)| (at, u64::from(at), name.as_str(), &[][..])).collect();
+        let executed: Vec<(u32, u64, &str, &[&str])> = (0..30)
+            .zip(&names)
+            .map(|(at, name)| (at, u64::from(at), name.as_str(), &[][..]))
+            .collect();
         let rows = losses(&recording(&executed), Path::new(LIBRARY));
         assert_eq!((rows.len(), rows[20].count), (21, 10));
     }

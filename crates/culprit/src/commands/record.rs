@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use culprit_model::{Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
-use culprit_record::{
-    ActivityProbe, AllocationTrace, Extras, SamplerFile, SocketActivity, Target,
-};
+use culprit_record::{ActivityProbe, AllocationTrace, Extras, SamplerFile, SocketActivity, Target};
 use serde::Serialize;
 
 use crate::args::{ActivityArg, Allocations, RecordArgs};
@@ -19,9 +17,7 @@ use crate::interrupt::Interrupts;
 use crate::json::{OfRecording, SCHEMA};
 use crate::output::{Output, Progress};
 use crate::runtimes::SeenRuntime;
-use crate::session::{
-    CommandRun, Control, SamplerFolder, Settings, run_command, run_target,
-};
+use crate::session::{CommandRun, Control, SamplerFolder, Settings, run_command, run_target};
 use crate::text::summary_text;
 use crate::{load, places};
 

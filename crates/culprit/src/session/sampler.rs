@@ -51,7 +51,8 @@ impl SamplerFolder {
 
     fn write(&self, mean: u64) -> std::io::Result<()> {
         DirBuilder::new().mode(0o755).create(&self.folder)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(self.file())?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o644).open(self.file())?;
         file.write_all(&sampler_library(mean))?;
         // Whatever our umask is: the command may run as another user.
         file.set_permissions(Permissions::from_mode(0o644))?;

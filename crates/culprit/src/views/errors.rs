@@ -40,8 +40,9 @@ impl Variances {
         (metric, root): (Metric, Root),
     ) -> Option<Self> {
         let rows = 0..costs.len();
-        let estimated: Vec<usize> =
-            rows.filter(|at| costs.metric[*at] == metric && costs.variance.get(*at).is_some()).collect();
+        let estimated: Vec<usize> = rows
+            .filter(|at| costs.metric[*at] == metric && costs.variance.get(*at).is_some())
+            .collect();
         if estimated.is_empty() {
             return None;
         }
@@ -118,7 +119,8 @@ mod tests {
             count: 1,
             variance,
         };
-        recording.costs = vec![row(Some(400), Some(stack)), row(Some(500), Some(stack)), row(Some(1600), None)];
+        recording.costs =
+            vec![row(Some(400), Some(stack)), row(Some(500), Some(stack)), row(Some(1600), None)];
         let filter = Filter { metric: Metric::Allocs, ..Filter::default() };
         let query = load::query_for(&recording, &filter).unwrap();
         let costs = CostColumns::of(&recording.costs);

@@ -45,7 +45,10 @@ fn sampled_allocations_are_their_callers_own_with_an_error() {
     }
     let text = lab.culprit().args(["top", "x.culprit", "--metric", "allocs"]).output().unwrap();
     let text = stdout(&text);
-    assert!(text.starts_with("allocs of 1 thread, about ") && text.contains("standard error"), "{text}");
+    assert!(
+        text.starts_with("allocs of 1 thread, about ") && text.contains("standard error"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -216,7 +216,8 @@ mod tests {
         // rax rcx rdx rsi rdi rsp rip r8 r9, in the order of their bits
         let registers = [100, 3, 2, 1, 0, 7, 8, 4, 5];
         let mask = PROBE_REGISTERS;
-        let hit = Hit { registers: &registers, mask, instruction: 0, caller: None, stack_pointer: 0 };
+        let hit =
+            Hit { registers: &registers, mask, instruction: 0, caller: None, stack_pointer: 0 };
         let arguments: Vec<_> = (0..7).map(|number| hit.argument(number)).collect();
         let expected = [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), None];
         assert_eq!(arguments, expected);

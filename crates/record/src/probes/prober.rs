@@ -225,7 +225,8 @@ impl Prober {
             Role::Probe(id) => is_allocation(id),
             role => matches!(role, Role::ProbeDump | Role::ReturnDump),
         };
-        let (ended, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.events).into_iter().partition(ends);
+        let (ended, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.events).into_iter().partition(ends);
         self.events = kept;
         self.tell_dropped(&ended);
     }

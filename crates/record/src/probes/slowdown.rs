@@ -73,7 +73,10 @@ mod tests {
             slowdown.hit(0, Time(1_000_000_000 + hit * 20_000), Trap::Light, Some(toll));
         }
         let verdict = slowdown.take_verdict().expect("it stops");
-        assert!(verdict.starts_with("tracing every allocation stopped: 100001 allocations"), "{verdict}");
+        assert!(
+            verdict.starts_with("tracing every allocation stopped: 100001 allocations"),
+            "{verdict}"
+        );
         assert_eq!(slowdown.take_verdict(), None, "told once");
     }
 

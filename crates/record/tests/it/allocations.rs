@@ -20,7 +20,10 @@ fn skipped(test: &str) -> bool {
 
 /// Records with allocations.
 fn allocations(place: &str, test: &str, argv: &[&str]) -> Recording {
-    record_in(place, test, argv, |options| options.extras.allocations = Some(AllocationTrace::Every)).recording
+    record_in(place, test, argv, |options| {
+        options.extras.allocations = Some(AllocationTrace::Every)
+    })
+    .recording
 }
 
 /// Number and bytes of what each function of the program asked for itself.

@@ -6,13 +6,13 @@
 #![expect(clippy::print_stderr, reason = "skips and measured residuals are shown")]
 
 mod allocations;
-mod sampler;
 mod attach;
 mod command;
 mod container;
 mod errors;
 mod killed;
 mod rights;
+mod sampler;
 mod stacks;
 mod support;
 mod transfers;

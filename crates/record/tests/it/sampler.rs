@@ -68,9 +68,10 @@ fn missing(recording: &Recording) -> Vec<String> {
 fn estimates_of_a_fixed_seed_are_within_their_errors() {
     // The program includes the library's source: another source is another program.
     let source = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("shim/allocations.c"));
-    let version = source.expect("the source").iter().fold(0_u64, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let version = source
+        .expect("the source")
+        .iter()
+        .fold(0_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     let version = format!("-DVERSION={version}u");
     let flags = ["-rdynamic", "-lm", &version];
     let program = compiled("tests/it/programs/sampler.c", "sampler", &flags);
@@ -83,13 +84,14 @@ fn estimates_of_a_fixed_seed_are_within_their_errors() {
     for line in lines {
         let numbers: Vec<f64> =
             line.split(' ').skip(1).map(|word| word.parse().expect("a number")).collect();
-        let [count, bytes, samples, of_count, of_bytes, count_variance, bytes_variance] = numbers[..] else {
+        let [count, bytes, samples, of_count, of_bytes, count_variance, bytes_variance] =
+            numbers[..]
+        else {
             panic!("{line}");
         };
         assert!(samples > 10.0, "{line}");
-        let within = |truth: f64, value: f64, variance: f64| {
-            (value - truth).abs() < 3.5 * variance.sqrt()
-        };
+        let within =
+            |truth: f64, value: f64, variance: f64| (value - truth).abs() < 3.5 * variance.sqrt();
         assert!(within(count, of_count, count_variance), "{line}");
         assert!(within(bytes, of_bytes, bytes_variance), "{line}");
     }
@@ -108,7 +110,10 @@ fn programs_of_both_c_libraries_run_as_without_it() {
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "ok\n", "{ran:?}");
     let musl = folder().join("preloaded-musl").to_string_lossy().into_owned();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/programs/preloaded.c");
-    let built = tool("sh", &["-c", "musl-gcc -O1 -pthread -o \"$1\" \"$2\"", "sh", &musl, &source.to_string_lossy()]);
+    let built = tool(
+        "sh",
+        &["-c", "musl-gcc -O1 -pthread -o \"$1\" \"$2\"", "sh", &musl, &source.to_string_lossy()],
+    );
     if !built.status.success() {
         eprintln!("skipped: musl: a program cannot be built with musl-gcc");
         return;
@@ -176,6 +181,9 @@ fn an_allocator_that_was_preloaded_before_is_named() {
     let recording = sampled("sampled-behind", &[&program], 1, &format!("{allocator}:"));
     let rows = missing(&recording);
     assert_eq!(rows.len(), 1, "{rows:?}");
-    assert!(rows[0].contains("its `malloc` is in") && rows[0].contains("liballocator.so"), "{rows:?}");
+    assert!(
+        rows[0].contains("its `malloc` is in") && rows[0].contains("liballocator.so"),
+        "{rows:?}"
+    );
     assert!(by_caller(&recording, "keeps-behind", Metric::Allocs).is_empty());
 }
