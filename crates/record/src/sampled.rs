@@ -46,6 +46,8 @@ pub(crate) struct SampledBlocks {
     /// Samples whose end nobody follows.
     unfollowed: u64,
     samples: u64,
+    /// Processes that have loaded the library and reach its `malloc`.
+    attached: u64,
     least_mean: Option<u64>,
     largest_mean: u64,
     count: Sum,
@@ -139,6 +141,7 @@ impl Handler {
         let module = |address| self.spaces.find(space, address).map(|map| map.module);
         let (Some(theirs), Some(ours)) = (module(first), module(own)) else { return };
         if theirs == ours {
+            self.sampled.attached += 1;
             return;
         }
         let path = self.modules.rows().get(theirs.index()).map(|row| row.path.to_string());
@@ -202,9 +205,13 @@ impl Handler {
 }
 
 impl SampledBlocks {
-    /// What the estimates rest on; none without a sample.
+    /// What the estimates rest on; none where nothing could be sampled.
     fn describe(&self) -> Option<String> {
-        let least = self.least_mean?;
+        let Some(least) = self.least_mean else {
+            let none =
+                "no samples: fewer bytes were allocated than lie between two samples on average";
+            return (self.attached > 0).then(|| none.to_owned());
+        };
         let (count, bytes) = (self.count, self.bytes);
         let mean = if least == self.largest_mean {
             format!("every {least} bytes")
@@ -230,6 +237,8 @@ mod tests {
     #[test]
     fn what_estimates_rest_on_is_stated() {
         assert_eq!(SampledBlocks::default().describe(), None);
+        let few = SampledBlocks { attached: 1, ..SampledBlocks::default() };
+        assert!(few.describe().is_some_and(|words| words.starts_with("no samples")));
         let sampled = SampledBlocks {
             samples: 4,
             least_mean: Some(65_536),
