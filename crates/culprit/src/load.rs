@@ -10,7 +10,7 @@ use culprit_engine::calls::{CallTree, Index, NodeId, Patterns, Query};
 use culprit_engine::losses;
 use culprit_engine::run_time::RunTime;
 use culprit_findings::Report;
-use culprit_model::{Filter, Finding, Metric, Nanos, Recording, Root, Where, main_metric};
+use culprit_model::{CostColumns, Filter, Finding, Metric, Nanos, Recording, Where, main_metric};
 use culprit_recording::Opened;
 
 use crate::args::{FilterArgs, RecordingArg};
@@ -18,7 +18,7 @@ use crate::digest::{Digest, Tops, functions};
 use crate::failure::{Context as _, Failure};
 use crate::output::Output;
 use crate::presets;
-use crate::views::{Basis, why_empty};
+use crate::views::{Basis, StandardErrors, Variances, why_empty};
 use crate::weighed::Weighed;
 
 /// How a pattern is written, for one that is wrong.
@@ -55,28 +55,46 @@ struct LoadedRecording {
     /// Its index, where its rows were read by column.
     index: Option<Arc<Index>>,
     main: Metric,
+    /// The variances of values that were estimated.
+    variances: Option<Variances>,
 }
 
 /// All of the recording at `path`.
-fn whole(path: &Path, output: &Output) -> Result<LoadedRecording, Failure> {
-    let recording = recording(path, output)?;
-    let main = recording.main_metric();
-    Ok(LoadedRecording { recording, index: None, main })
+fn whole(path: &Path, given: &Filter, output: &Output) -> Result<LoadedRecording, Failure> {
+    Ok(LoadedRecording::of_rows(recording(path, output)?, given))
+}
+
+impl LoadedRecording {
+    fn of_rows(recording: Recording, given: &Filter) -> Self {
+        let main = recording.main_metric();
+        let variances = if recording.costs.iter().any(|row| row.variance.is_some()) {
+            let costs = CostColumns::of(&recording.costs);
+            Variances::of(&recording, &costs, (shown_metric(given, main), given.root))
+        } else {
+            None
+        };
+        Self { recording, index: None, main, variances }
+    }
+}
+
+/// The metric that a filter shows of a recording with this one of its own.
+fn shown_metric(given: &Filter, main: Metric) -> Metric {
+    if given.metric == Metric::Wall { main } else { given.metric }
 }
 
 /// What views look at of the recording at `path`.
-fn indexed(path: &Path, root: Root, output: &Output) -> Result<LoadedRecording, Failure> {
+fn indexed(path: &Path, given: &Filter, output: &Output) -> Result<LoadedRecording, Failure> {
     let opened = culprit_recording::open_for_views(path);
     let opened = opened.map_err(|error| not_opened(path, &error))?;
     let recording = built(path, opened.opened, output);
     let Some((intervals, costs)) = opened.columns else {
-        let main = recording.main_metric();
-        return Ok(LoadedRecording { recording, index: None, main });
+        return Ok(LoadedRecording::of_rows(recording, given));
     };
     let timed = !(intervals.is_empty() && recording.switches.is_empty());
     let main = main_metric(timed, costs.metric.iter().copied());
-    let index = Some(Index::of_columns(&recording, intervals, costs, root));
-    Ok(LoadedRecording { recording, index, main })
+    let variances = Variances::of(&recording, &costs, (shown_metric(given, main), given.root));
+    let index = Some(Index::of_columns(&recording, intervals, costs, given.root));
+    Ok(LoadedRecording { recording, index, main, variances })
 }
 
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
@@ -189,6 +207,8 @@ pub(crate) struct View {
     pub(crate) tree: CallTree,
     /// The filter.
     pub(crate) filter: Filter,
+    /// The standard errors of its values, where they were estimated.
+    pub(crate) errors: Option<StandardErrors>,
     /// What the numbers are shares of.
     basis: Basis,
     /// The run time that the tree shows; none for other metrics.
@@ -224,8 +244,8 @@ pub(crate) fn view(
     let path = &recording_arg.recording;
     shown(filter, output, |given| match given.metric {
         // Who waited for whom is in all of the rows.
-        Metric::Run => whole(path, output),
-        _ => indexed(path, given.root, output),
+        Metric::Run => whole(path, given, output),
+        _ => indexed(path, given, output),
     })
 }
 
@@ -238,7 +258,7 @@ pub(crate) fn whole_view(
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    shown(filter, output, |_| whole(&recording_arg.recording, output))
+    shown(filter, output, |given| whole(&recording_arg.recording, given, output))
 }
 
 fn shown(
@@ -249,7 +269,7 @@ fn shown(
     let given = args.filter()?;
     // Wrong patterns are told before a long recording is read.
     query(&given)?;
-    let LoadedRecording { recording, index, main } = read(&given)?;
+    let LoadedRecording { recording, index, main, variances } = read(&given)?;
     check_metric(args, &recording)?;
     let filter = fitted_to(&recording, main, &given)?;
     let run = run_time(&recording, &filter)?;
@@ -265,7 +285,12 @@ fn shown(
         None => explain_if_empty(&tree, &filter, &given, output)?,
     }
     let basis = basis(&recording, run.as_ref(), &query);
-    Ok(View { recording, tree, filter, basis, run })
+    let errors = variances.map(|variances| variances.errors(&query));
+    let basis = match &errors {
+        Some(errors) => basis.with_error(errors.whole()),
+        None => basis,
+    };
+    Ok(View { recording, tree, errors, filter, basis, run })
 }
 
 /// As [`explain_if_empty`], for a tree of run time: there is none where there is no thread time, and

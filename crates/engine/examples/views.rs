@@ -277,6 +277,7 @@ fn cost(thread: u32, time: u64, stack: u32) -> Cost {
         cause: None,
         value: 10_000,
         count: 1,
+        variance: None,
     }
 }
 

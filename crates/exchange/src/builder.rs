@@ -254,6 +254,7 @@ impl Builder {
             cause: amount.cause,
             value: amount.value,
             count: amount.count,
+            variance: None,
         });
     }
 

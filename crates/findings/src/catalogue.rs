@@ -135,8 +135,14 @@ mod tests {
 
     #[test]
     fn every_kind_of_loss_belongs_to_exactly_one_quality_finding() {
-        // What a probe cost is no loss, and what did not pair is told with the activities.
-        let elsewhere = [LossKind::ProbesCost, LossKind::ActivitiesUnpaired];
+        // What a probe cost is no loss, what did not pair is told with the activities, and no finding
+        // rests on what is missing of allocations.
+        let elsewhere = [
+            LossKind::ProbesCost,
+            LossKind::ActivitiesUnpaired,
+            LossKind::AllocationsSampled,
+            LossKind::AllocationsMissing,
+        ];
         let told = [
             recording_lost::KINDS,
             stacks_truncated::KINDS,

@@ -13,6 +13,7 @@
 //! common libraries' own functions, never programs by their names.
 
 mod alike;
+mod allocations;
 mod catalogue;
 mod change;
 mod chore;

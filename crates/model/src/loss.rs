@@ -97,6 +97,10 @@ labels! {
         CountersMissing = "counters-missing",
         /// What the requested probes cost the recorded program; one each hit.
         ProbesCost = "probes-cost",
+        /// Allocations were sampled, so their numbers and bytes are estimates.
+        AllocationsSampled = "allocations-sampled",
+        /// Programs whose allocations were not seen, or only until tracing stopped.
+        AllocationsMissing = "allocations-missing",
         /// Ends of activities without a beginning, and activities that others ended.
         ActivitiesUnpaired = "activities-unpaired",
     }
@@ -121,6 +125,7 @@ impl LossKind {
             | Self::WakersMissing
             | Self::ProbeHitsLost
             | Self::ProbesRefused
+            | Self::AllocationsMissing
             | Self::ValuesNegative
             | Self::KernelSymbolsMissing => LossSeverity::Loss,
             Self::SamplingThrottled
@@ -136,9 +141,10 @@ impl LossKind {
             | Self::ProbesCost
             | Self::ActivitiesUnpaired
             | Self::AccountingDiffers => LossSeverity::Notice,
-            Self::RingsSmall | Self::DetailLeftOut | Self::InterpreterFramesGuessed => {
-                LossSeverity::Info
-            }
+            Self::RingsSmall
+            | Self::DetailLeftOut
+            | Self::InterpreterFramesGuessed
+            | Self::AllocationsSampled => LossSeverity::Info,
         }
     }
 
@@ -227,7 +233,13 @@ impl LossKind {
                 "read the detail: it has the kernel's error, or the name that no program or library has; `culprit top` shows the names of functions that run"
             }
             Self::ProbesCost => {
-                "every hit traps into the kernel, and recording fewer hits would not make them fewer; for true times record again without --alloc and --activity"
+                "every hit traps into the kernel, and recording fewer hits would not make them fewer; for true times record again without `--alloc=every` and `--activity`"
+            }
+            Self::AllocationsSampled => {
+                "record with a smaller mean, such as `--alloc=64KiB`, for smaller errors"
+            }
+            Self::AllocationsMissing => {
+                "read the detail; `--alloc=every` also traces static programs and other allocators, at some microseconds for each allocation"
             }
             Self::ActivitiesUnpaired => {
                 "name functions that return, or both start and stop (START..STOP); an activity that began before the recording has no start in it"

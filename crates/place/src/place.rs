@@ -83,6 +83,15 @@ pub trait Place: fmt::Debug + Send + Sync {
         Err(Error::Unsupported { place: self.spec().to_string(), what })
     }
 
+    /// Makes a file of this machine readable for the commands of the place that are held after this, and returns
+    /// its path there. It must exist as long as the place.
+    ///
+    /// # Errors
+    /// When the place has no room for it, or its path is not text.
+    fn share_file(&self, file: &Path) -> Result<PathBuf> {
+        Ok(file.to_owned())
+    }
+
     /// The folders of this machine in which the files of the place's image lie; empty for a place without
     /// an image, and where its engine does not tell them or they lie on another machine.
     ///

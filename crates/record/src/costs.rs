@@ -20,6 +20,8 @@ pub(crate) type Spot = (Time, ThreadId, Option<RawStack>);
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     sums: FxHashMap<(u64, Metric, ThreadId, Option<RawStack>), Sum>,
+    /// What rounding has left of each metric's estimates.
+    rests: FxHashMap<Metric, f64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,17 +30,37 @@ struct Sum {
     to: Time,
     value: u64,
     count: u64,
+    /// What was estimated, and the variance of that; not in `value`.
+    estimate: Option<(f64, f64)>,
 }
 
 impl Costs {
     /// One more event of this value.
-    pub(crate) fn add(&mut self, metric: Metric, (time, thread, stack): Spot, value: u64) {
+    pub(crate) fn add(&mut self, metric: Metric, spot: Spot, value: u64) {
+        let sum = self.sum(metric, spot);
+        sum.value = sum.value.saturating_add(value);
+    }
+
+    /// One more sample, which stands for this value with this variance.
+    pub(crate) fn add_estimate(
+        &mut self,
+        metric: Metric,
+        spot: Spot,
+        (value, variance): (f64, f64),
+    ) {
+        let sum = self.sum(metric, spot);
+        let (values, variances) = sum.estimate.unwrap_or_default();
+        sum.estimate = Some((values + value, variances + variance));
+    }
+
+    fn sum(&mut self, metric: Metric, (time, thread, stack): Spot) -> &mut Sum {
         let key = (time.0 / TOGETHER, metric, thread, stack);
-        let sum = self.sums.entry(key).or_insert(Sum { from: time, to: time, value: 0, count: 0 });
+        let none = Sum { from: time, to: time, value: 0, count: 0, estimate: None };
+        let sum = self.sums.entry(key).or_insert(none);
         sum.from = sum.from.min(time);
         sum.to = sum.to.max(time);
-        sum.value = sum.value.saturating_add(value);
         sum.count += 1;
+        sum
     }
 
     /// Rows so far.
@@ -55,18 +77,41 @@ impl Costs {
         sums.sort_unstable_by_key(|((_, metric, thread, stack), sum)| {
             (*thread, sum.from, *stack, *metric)
         });
-        let row = |((_, metric, thread, stack), sum): (_, Sum)| Cost {
+        let mut row = |((_, metric, thread, stack), sum): (_, Sum)| Cost {
             time: sum.from,
             duration: sum.to.since(sum.from),
             thread: Some(thread),
             stack: named(stack),
             metric,
             cause: None,
-            value: sum.value,
+            value: sum.value.saturating_add(self.rounded(metric, sum.estimate)),
             count: sum.count,
+            variance: sum.estimate.map(|(_, variance)| whole(variance)),
         };
-        sums.into_iter().map(row).collect()
+        sums.into_iter().map(&mut row).collect()
     }
+
+    /// An estimate in whole units. What rounding takes from a row goes to the metric's next one: many rows are
+    /// of one sample that stands for one and a half allocations.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53, or an estimate")]
+    fn rounded(&mut self, metric: Metric, estimate: Option<(f64, f64)>) -> u64 {
+        let Some((value, _)) = estimate else { return 0 };
+        let rest = self.rests.entry(metric).or_default();
+        let exact = value + *rest;
+        let rounded = whole(exact);
+        *rest = (exact - rounded as f64).clamp(-1.0, 1.0);
+        rounded
+    }
+}
+
+/// The nearest whole number; zero below, the largest above what there is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a conversion from floats saturates, and NaN becomes 0"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
 }
 
 #[cfg(test)]
@@ -89,5 +134,22 @@ mod tests {
         assert_eq!(told, [(Some(7), 30, 2), (Some(8), 1, 1), (Some(7), 5, 1)]);
         assert_eq!((rows[0].time, rows[0].duration), (Time(1_000_000), Nanos(3_000_000)));
         assert_eq!(costs.len(), 0);
+    }
+
+    #[test]
+    fn rows_of_estimates_add_up_to_the_whole_and_have_a_variance() {
+        let mut costs = Costs::default();
+        for ms in 0..10 {
+            let spot = (Time(ms * 20_000_000), ThreadId(0), Some(RawStack(7)));
+            costs.add_estimate(Metric::Allocs, spot, (1.4, 0.56));
+        }
+        costs.add(Metric::IoBytes, (Time(0), ThreadId(0), None), 3);
+        let rows = costs.take(&|stack| stack.map(|stack| StackId(stack.0)));
+        let (estimated, exact): (Vec<_>, Vec<_>) =
+            rows.iter().partition(|row| row.metric == Metric::Allocs);
+        assert_eq!(estimated.len(), 10);
+        assert_eq!(estimated.iter().map(|row| row.value).sum::<u64>(), 14);
+        assert!(estimated.iter().all(|row| row.variance == Some(1) && row.count == 1));
+        assert_eq!((exact[0].value, exact[0].variance), (3, None));
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! | wanted | source | each event costs the program |
 //! |---|---|---|
-//! | allocations | probes in allocators (`probes`) | a trap, some microseconds |
+//! | allocations | a preloaded library that samples them (`sampler`) | 2 ns, and 10 us for a sample |
+//! | every allocation | probes in allocators (`probes`) | a trap, some microseconds |
 //! | activities | probes in functions and at static probes (`probes`) | the same, at each end |
 //! | requests | tracepoints of sockets (`sockets`) | some half a microsecond, two to four events a request |
 //! | transfers | the tracepoint `raw_syscalls:sys_exit`, filtered to calls that move data | two to three microseconds; every other call of the machine 0.2 |
@@ -21,6 +22,7 @@ use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, 
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
 use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, as_admin, refusal as probe_refusal};
+use crate::sampler::SamplerFile;
 use crate::sockets::{DoorPoint, SocketActivity, SocketPoints, refusal as socket_refusal};
 use crate::sys::{Scope, open_event};
 use crate::tracefs::{Field, Tracefs};
@@ -28,9 +30,9 @@ use crate::tracefs::{Field, Tracefs};
 /// What is to be counted besides time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extras {
-    /// Every allocation of memory, which costs the program microseconds each: the metrics `allocs` and
-    /// `alloc-bytes`.
-    pub allocations: bool,
+    /// Allocations of memory: the metrics `allocs` and `alloc-bytes`, of samples also `live` and
+    /// `live-bytes`.
+    pub allocations: Option<AllocationTrace>,
     /// Bytes of every call that reads or writes: the metric `io-bytes`.
     pub transfers: bool,
     /// The processor's counters, sampled: the metrics `cycles`, `instructions` and `cache-misses`.
@@ -39,6 +41,15 @@ pub struct Extras {
     pub activities: Vec<ActivityProbe>,
     /// Activities that are requests on sockets.
     pub requests: Vec<SocketActivity>,
+}
+
+/// How allocations are seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllocationTrace {
+    /// Some of them, by a library that the command preloads.
+    Sampled(SamplerFile),
+    /// Each one, by probes in allocators, which costs the program microseconds each.
+    Every,
 }
 
 /// One of the processor's counters.
@@ -103,7 +114,19 @@ impl Extras {
     /// What is to be seen by probes.
     pub(crate) fn wishes(&self) -> Vec<Wish> {
         let activities = self.activities.iter().cloned().map(Wish::Activity);
-        self.allocations.then_some(Wish::Allocations).into_iter().chain(activities).collect()
+        let allocations = self.allocations.as_ref().map(|trace| match trace {
+            AllocationTrace::Sampled(library) => Wish::SampledAllocations(library.clone()),
+            AllocationTrace::Every => Wish::Allocations,
+        });
+        allocations.into_iter().chain(activities).collect()
+    }
+
+    /// The library that samples allocations, where one does.
+    pub(crate) fn sampler(&self) -> Option<&SamplerFile> {
+        match &self.allocations {
+            Some(AllocationTrace::Sampled(library)) => Some(library),
+            Some(AllocationTrace::Every) | None => None,
+        }
     }
 
     /// What there is of what is wanted.
@@ -121,7 +144,7 @@ impl Extras {
         if !self.wishes().is_empty() {
             // Probes are watched on whole CPUs.
             let tried = rights.machine.and_then(|()| UprobePmu::probe());
-            let what = if self.allocations { "allocations" } else { "activities" };
+            let what = if self.allocations.is_some() { "allocations" } else { "activities" };
             let refused = |errno| probe_refusal(what, errno, limits);
             found.probes = Some(tried.map_err(refused)?);
         }

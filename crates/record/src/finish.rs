@@ -12,6 +12,7 @@ use crate::modules::{MEMORY_FILE, base_name};
 use crate::plan::Target;
 use crate::session::{Armed, Progress};
 use crate::unnamed;
+use crate::unsampled;
 use crate::worker::Remains;
 
 /// How the recorded command ended, as far as the caller knows.
@@ -53,6 +54,7 @@ impl Armed {
     pub fn finish(self, ending: Ending) -> Result<Finished, Error> {
         let stats = self.progress();
         let (root, target, toll) = (self.root, self.target.clone(), self.toll);
+        let sampler = self.sampler.clone();
         let (mut meta, output, mut remains) = self.halt()?;
         remains.settle();
         if let Some(toll) = toll {
@@ -72,6 +74,7 @@ impl Armed {
         let mut losses = remains.handler.ledger.rows();
         losses.extend(kept);
         losses.extend(unnamed);
+        losses.extend(sampler.iter().flat_map(|library| unsampled::losses(&recording, library)));
         losses.extend(remains.failure.as_ref().map(|error| write_failed(&recording, error)));
         recording.losses = losses;
         let pid = root.or(ending.root);

@@ -24,8 +24,9 @@ use crate::fault_files::FaultFiles;
 use crate::instants::Instants;
 use crate::ledger::Ledger;
 use crate::modules::Modules;
-use crate::probes::{Hits, Moment, Probe, ProbeId};
+use crate::probes::{Hits, Moment, Probe, ProbeId, Slowdown, Toll};
 use crate::resolve::{Resolver, chain_word};
+use crate::sampled::SampledBlocks;
 use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
 use crate::space::{MappedCode, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Variant, join, split};
@@ -54,6 +55,8 @@ pub(crate) struct Context {
     pub(crate) doors: Option<DoorFields>,
     /// The activities on sockets.
     pub(crate) requests: Vec<SocketActivity>,
+    /// What a hit of a probe costs; none without probes.
+    pub(crate) toll: Option<Toll>,
 }
 
 /// Turns records into rows.
@@ -80,6 +83,10 @@ pub(crate) struct Handler {
     pub(crate) hits: Hits,
     /// And were hit without a record of it.
     pub(crate) hits_lost: u64,
+    /// What sampled allocations have become.
+    pub(crate) sampled: SampledBlocks,
+    /// How much of its time each CPU spends on probes of every allocation.
+    pub(crate) slowdown: Slowdown,
     pub(crate) connections: Connections,
     /// Processes that have connected to somewhere.
     pub(crate) connected: FxHashSet<ProcessId>,
@@ -112,6 +119,8 @@ impl Handler {
             probe_owners: FxHashMap::default(),
             hits: Hits::default(),
             hits_lost: 0,
+            sampled: SampledBlocks::default(),
+            slowdown: Slowdown::default(),
             connected: FxHashSet::default(),
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
@@ -187,7 +196,7 @@ impl Handler {
             Role::MajorFault => self.fault(sample, FaultKind::Major, time),
             Role::MinorFault => self.fault(sample, FaultKind::Minor, time),
             Role::Executed => self.executed(sample, time),
-            Role::Probe(id) => self.probed(sample, id, time),
+            Role::Probe(id) => self.probed(sample, id, (cpu, time)),
             Role::ProbeDump => self.probe_dump(sample, Moment::Entry, time),
             Role::ReturnDump => self.probe_dump(sample, Moment::Return, time),
             Role::Transfer => self.transferred(sample, time),

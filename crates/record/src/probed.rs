@@ -34,12 +34,14 @@ pub(crate) struct LastAllocation {
 
 impl Handler {
     /// A probe was hit.
-    pub(crate) fn probed(&mut self, sample: &Sample<'_>, id: ProbeId, time: Time) {
+    pub(crate) fn probed(&mut self, sample: &Sample<'_>, id: ProbeId, (cpu, time): (u32, Time)) {
         if !self.context.hits_of_all && self.tracker.recorded(sample.task.tid).is_none() {
             return; // somebody else's
         }
         let Some(probe) = self.probes.get(id.0 as usize).cloned() else { return };
-        self.hits.count(probe.trap);
+        if !matches!(probe.site.purpose, Purpose::Sampler(_)) {
+            self.hits.count(probe.trap);
+        }
         let thread = self.seen(sample.task, time);
         let space = self.tracker.space(thread);
         if self.is_twin(space, &probe) {
@@ -48,7 +50,9 @@ impl Handler {
         let Some(hit) = hit(sample, probe.site.moment) else { return };
         match &probe.site.purpose {
             Purpose::Activity(end) => self.activity(end, &hit, (thread, time)),
+            Purpose::Sampler(event) => self.sampler_event(*event, &hit, sample, (thread, time)),
             Purpose::Allocation(call) => {
+                self.slowdown.hit(cpu, time, probe.trap, self.context.toll);
                 if let Some(bytes) = self.allocated(&hit, *call, (&probe, thread)) {
                     let stack = self.probed_stack(sample, probe.site.moment, thread);
                     self.rows.costs.add(Metric::Allocs, (time, thread, stack), 1);
@@ -145,32 +149,41 @@ impl Handler {
         moment: Moment,
         thread: ThreadId,
     ) -> Option<RawStack> {
-        let mask = if sample.stack.len() > crate::probes::STACK_TOP as usize {
-            UNWIND_REGISTERS
-        } else {
-            PROBE_REGISTERS
-        };
-        let stack_pointer = stack_pointer(mask, sample.registers).unwrap_or(0);
-        let (_, user) = split(sample.chain);
-        let (first, rest) = user.split_first()?;
-        let mut chain = vec![*first];
-        // Newer kernels add the caller themselves, where they know the function's first instruction.
-        let caller = caller(sample, moment, mask).filter(|caller| rest.first() != Some(caller));
-        chain.extend(caller);
-        chain.extend_from_slice(rest);
+        let stack_pointer = stack_pointer(mask(sample), sample.registers).unwrap_or(0);
+        let chain = probed_chain(sample, moment)?;
         let variant = Variant { thread: thread.0, stack_pointer };
         Some(self.raw.intern(self.tracker.space(thread), variant, &join(&[], &chain)))
     }
 }
 
+/// The registers of a record of a probe.
+fn mask(sample: &Sample<'_>) -> u64 {
+    let few = sample.registers.len() <= PROBE_REGISTERS.count_ones() as usize;
+    if few { PROBE_REGISTERS } else { UNWIND_REGISTERS }
+}
+
 fn hit<'a>(sample: &'a Sample<'_>, moment: Moment) -> Option<Hit<'a>> {
     let (_, user) = split(sample.chain);
+    let mask = mask(sample);
     Some(Hit {
         registers: sample.registers,
+        mask,
         instruction: *user.first()?,
-        caller: caller(sample, moment, PROBE_REGISTERS),
-        stack_pointer: stack_pointer(PROBE_REGISTERS, sample.registers)?,
+        caller: caller(sample, moment, mask),
+        stack_pointer: stack_pointer(mask, sample.registers)?,
     })
+}
+
+/// The user frames of a record of a probe by frame pointers, with the caller that has none yet.
+pub(crate) fn probed_chain(sample: &Sample<'_>, moment: Moment) -> Option<Vec<u64>> {
+    let (_, user) = split(sample.chain);
+    let (first, rest) = user.split_first()?;
+    let mut chain = vec![*first];
+    // Newer kernels add the caller themselves, where they know the function's first instruction.
+    let caller = caller(sample, moment, mask(sample));
+    chain.extend(caller.filter(|caller| rest.first() != Some(caller)));
+    chain.extend_from_slice(rest);
+    Some(chain)
 }
 
 /// Where a function that has just been called will return to: on x86-64 the word on top of the stack,

@@ -121,6 +121,8 @@ pub struct Armed {
     stop_reader: Arc<AtomicBool>,
     stop_poller: Arc<AtomicBool>,
     pub(crate) toll: Option<Toll>,
+    /// The library that samples allocations, as the command's root names it.
+    pub(crate) sampler: Option<PathBuf>,
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
@@ -161,6 +163,7 @@ impl Plan {
         let prober = self.prober(&subjects, source.as_mut(), crew.news)?;
         let (requests, of_prober) = channel();
         crew.lines.prober = prober.is_some().then(|| requests.clone());
+        crew.wires.prober.clone_from(&crew.lines.prober);
         let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
         let rings = source.as_ref().map_or(0, EventSource::memory_bytes);
         let context = Context {
@@ -172,6 +175,7 @@ impl Plan {
             doors: self.found.doors.map(|point| point.fields),
             requests: self.options.extras.requests.clone(),
             hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
+            toll: self.found.probes.map(|(_, toll)| toll),
         };
         let mut worker = Worker::new(context, shapes, spool, crew.wires);
         self.note_shortfalls(&mut worker, source.as_ref());
@@ -212,6 +216,7 @@ impl Plan {
             poller: spawn("culprit-poll", move || poller.run())?,
             interpreters: spawn("culprit-frames", move || interpreters.run())?,
             toll: self.found.probes.map(|(_, toll)| toll),
+            sampler: self.options.extras.sampler().map(|library| library.path.clone()),
             prober,
             reader,
             cpu_before,
@@ -506,6 +511,7 @@ impl Crew {
                 spares,
                 readings,
                 news,
+                prober: None,
                 roster: Arc::clone(&roster),
                 budget,
                 counts: Arc::clone(&counts),

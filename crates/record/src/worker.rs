@@ -24,7 +24,7 @@ use crate::decode::{Body, EventShapes, Map, Task, decode};
 use crate::handle::{Context, Handler};
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
-use crate::probes::{News, Toll, Trouble};
+use crate::probes::{News, Request, Toll, Trouble};
 use crate::reader::{Batch, Budget, Discarded};
 use crate::resolve::{Code, Resolver};
 use crate::source::Dropped;
@@ -74,6 +74,8 @@ pub(crate) struct Wires {
     pub(crate) readings: Receiver<Vec<Reading>>,
     /// From the prober.
     pub(crate) news: Receiver<News>,
+    /// To the prober, where there is one.
+    pub(crate) prober: Option<Sender<Request>>,
     /// For the poller.
     pub(crate) roster: Arc<Roster>,
     /// Bytes on the way.
@@ -220,7 +222,9 @@ impl Worker {
         if let Some(dropped) = batch.dropped {
             self.count_dropped(&dropped);
         }
+        self.judge_slowdown(batch.began);
         if batch.last {
+            self.handler.end_sampling();
             for (cpu, half) in self.handler.instants.rest() {
                 self.handler.halves(cpu, [Some(half)]);
             }
@@ -236,6 +240,17 @@ impl Worker {
         let counts = &self.wires.counts;
         counts.lost.store(self.lost(), Ordering::Relaxed);
         self.last_time = batch.began;
+    }
+
+    /// Stops the tracing of every allocation where it leaves the program no time to run.
+    fn judge_slowdown(&mut self, now: u64) {
+        let Some(why) = self.handler.slowdown.take_verdict() else { return };
+        if let Some(prober) = &self.wires.prober {
+            // It may have ended, and its probes with it.
+            let _ = prober.send(Request::StopAllocations);
+        }
+        let time = self.handler.time(now);
+        self.handler.ledger.at(LossKind::AllocationsMissing, &why, 1, time);
     }
 
     /// Handles every record that is older than the horizon.

@@ -200,7 +200,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit record --container web -o web.culprit", "a container until Ctrl-C"),
             (
                 "culprit record --alloc -- python3 app.py",
-                "with every allocation: `culprit top --metric alloc-bytes`",
+                "with sampled allocations: `culprit top --metric alloc-bytes`",
             ),
             (
                 "culprit record --activity request=server:handle_request -- ./server",

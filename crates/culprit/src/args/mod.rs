@@ -38,7 +38,7 @@ pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
 pub(crate) use parse::Work;
 pub(crate) use probes::{BenchCompareArgs, NetArgs, ProbeArgs};
-pub(crate) use record::{RecordArgs, Stacks};
+pub(crate) use record::{Allocations, RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
 pub(crate) use views::{
     ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,

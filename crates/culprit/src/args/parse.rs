@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use culprit_model::{Nanos, Time};
+use culprit_record::DEFAULT_SAMPLING_BYTES;
+
+use super::record::Allocations;
 
 /// `12.5ms`, `3s`, `2m`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
@@ -49,18 +52,33 @@ pub(crate) fn limit(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// A number of bytes: `1k`, `64m`, `2g`, binary; a bare number is bytes.
+/// A number of bytes: `1k`, `64m`, `2g` or `64KiB`, binary; a bare number is bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size; write it as in `4k`, `64m` or `2g`");
     let lower = text.trim().to_ascii_lowercase();
+    let lower = lower.strip_suffix("ib").unwrap_or(&lower);
     let (number, shift) = match lower.strip_suffix(['k', 'm', 'g']) {
         Some(number) if lower.ends_with('k') => (number, 10),
         Some(number) if lower.ends_with('m') => (number, 20),
         Some(number) => (number, 30),
-        None => (lower.as_str(), 0),
+        None => (lower, 0),
     };
     let number: u64 = number.parse().map_err(|_| wrong())?;
     number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+/// How allocations are recorded: `sampled`, `every`, or the mean number of bytes between two samples.
+pub(crate) fn allocations(text: &str) -> Result<Allocations, String> {
+    match text {
+        "sampled" => Ok(Allocations::Sampled(DEFAULT_SAMPLING_BYTES)),
+        "every" => Ok(Allocations::Every),
+        _ => match size(text) {
+            Ok(0) | Err(_) => {
+                Err(format!("`{text}` is neither `sampled`, `every` nor a size such as `64KiB`"))
+            }
+            Ok(mean) => Ok(Allocations::Sampled(mean)),
+        },
+    }
 }
 
 /// A point in time, counted from the recording's start.
@@ -140,10 +158,20 @@ mod tests {
 
     #[test]
     fn sizes_are_binary() {
-        let read = ["1k", "64M", "2g", "512"].map(|text| size(text).unwrap());
-        assert_eq!(read, [1 << 10, 64 << 20, 2 << 30, 512]);
+        let read = ["1k", "64M", "2g", "512", "64KiB"].map(|text| size(text).unwrap());
+        assert_eq!(read, [1 << 10, 64 << 20, 2 << 30, 512, 64 << 10]);
         for text in ["", "k", "1.5k", "-1", "1t", "99999999999g"] {
             assert!(size(text).unwrap_err().contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn allocations_are_sampled_by_a_mean_or_all_recorded() {
+        assert_eq!(allocations("sampled"), Ok(Allocations::Sampled(512 << 10)));
+        assert_eq!(allocations("64KiB"), Ok(Allocations::Sampled(64 << 10)));
+        assert_eq!(allocations("every"), Ok(Allocations::Every));
+        for text in ["", "0", "all", "-1"] {
+            assert!(allocations(text).is_err_and(|error| error.contains("`every`")), "{text}");
         }
     }
 

@@ -22,6 +22,15 @@ pub(crate) enum Stacks {
     Dwarf,
 }
 
+/// How allocations are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allocations {
+    /// Some of them, with this mean number of bytes between two samples.
+    Sampled(u64),
+    /// Each one.
+    Every,
+}
+
 /// Arguments of `record`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RecordArgs {
@@ -40,12 +49,17 @@ pub(crate) struct RecordArgs {
     /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,
-    /// Record every memory allocation with its stack; each one takes some microseconds longer
+    /// Record memory allocations with their stacks: samples (`sampled`, or a size), or `every` one
     #[arg(
         long,
-        long_help = "Record every memory allocation with its stack\n\nAdds the metrics `allocs` and `alloc-bytes` to every view. They count the calls of malloc, calloc, realloc, aligned_alloc and similar functions, and the bytes requested. Culprit finds these functions in C libraries, in programs with an allocator of their own, and by name in other allocators.\n\nEach allocation takes a trap into the kernel, some microseconds, so the times in such a recording are too long. The report shows the number of allocations and their overhead. During the recording, every process on the machine that uses the same library has this overhead. Needs CAP_SYS_ADMIN (root)."
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "sampled",
+        value_parser = parse::allocations,
+        long_help = "Record memory allocations with their stacks\n\nAdds the metrics `allocs`, `alloc-bytes`, `live` and `live-bytes` to every view: the number and bytes of all allocations, and of those that were not freed. They count malloc, calloc, realloc, aligned_alloc and similar functions. Needs CAP_SYS_ADMIN (root).\n\n`--alloc` or `--alloc=sampled`: a library that Culprit adds to LD_PRELOAD samples allocations, one in 512 KiB on average. The numbers are estimates, and the report shows their standard error. An allocation takes some 2 ns longer, a sample some 10 us. This works for commands that Culprit starts. The report names programs that load no library, such as static ones, and programs whose own allocator comes first.\n\n`--alloc=64KiB`: one sample in 64 KiB on average, for smaller errors.\n\n`--alloc=every`: each allocation takes a trap into the kernel, some microseconds, so the times in such a recording are too long. During the recording, every process on the machine that uses the same library has this overhead. Recording of allocations stops if a program runs more than 20 times slower. This also works for static programs and for processes that run already. It adds only `allocs` and `alloc-bytes`."
     )]
-    pub alloc: bool,
+    pub alloc: Option<Allocations>,
     /// Record the bytes that each call reads or writes, with its stack
     #[arg(
         long,

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use culprit_model::{Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
-use culprit_record::{ActivityProbe, Extras, SocketActivity, Target};
+use culprit_record::{ActivityProbe, AllocationTrace, Extras, SamplerFile, SocketActivity, Target};
 use serde::Serialize;
 
-use crate::args::{ActivityArg, RecordArgs};
+use crate::args::{ActivityArg, Allocations, RecordArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files::{self, Replaced};
 use crate::interrupt::Interrupts;
 use crate::json::{OfRecording, SCHEMA};
 use crate::output::{Output, Progress};
 use crate::runtimes::SeenRuntime;
-use crate::session::{CommandRun, Control, Settings, run_command, run_target};
+use crate::session::{CommandRun, Control, SamplerFolder, Settings, run_command, run_target};
 use crate::text::summary_text;
 use crate::{load, places};
 
@@ -28,6 +28,8 @@ const MIB: u64 = 1 << 20;
 #[derive(Debug)]
 struct Plan {
     subject: Subject,
+    /// Keeps the library that samples allocations while the command runs.
+    sampler: Option<SamplerFolder>,
     settings: Settings,
     output: PathBuf,
     limit: Option<Duration>,
@@ -54,11 +56,13 @@ enum Subject {
 
 impl Plan {
     fn new(args: &RecordArgs) -> Result<Self, Failure> {
+        let subject = subject(args)?;
+        let sampler = sampler(args.alloc, &subject)?;
         let settings = Settings {
             frequency: args.frequency,
             stacks: args.stacks,
             extras: Extras {
-                allocations: args.alloc,
+                allocations: args.alloc.map(|_| trace(sampler.as_ref())),
                 transfers: args.io,
                 counters: args.counters,
                 activities: args.activity.iter().filter_map(probe).collect(),
@@ -70,12 +74,49 @@ impl Plan {
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
         Ok(Self {
-            subject: subject(args)?,
+            subject,
+            sampler,
             settings,
             output,
             limit: args.duration.map(|length| Duration::from_nanos(length.0)),
         })
     }
+}
+
+/// The library that the command preloads, where its allocations are sampled.
+fn sampler(
+    allocations: Option<Allocations>,
+    subject: &Subject,
+) -> Result<Option<SamplerFolder>, Failure> {
+    match (allocations, subject) {
+        (Some(Allocations::Sampled(mean)), Subject::Command { .. }) => {
+            SamplerFolder::new(mean).map(Some)
+        }
+        (Some(Allocations::Sampled(_)), _) => {
+            let what = "cannot sample the allocations of processes that run already: a program loads the \
+                        library that samples them when it starts";
+            Err(Failure::bad_input(what.to_owned())
+                .hint("start the program with `culprit record --alloc -- CMD`")
+                .hint("`--alloc=every` also records running processes, at some microseconds for each allocation"))
+        }
+        (Some(Allocations::Every) | None, _) => Ok(None),
+    }
+}
+
+fn trace(sampler: Option<&SamplerFolder>) -> AllocationTrace {
+    sampler.map_or(AllocationTrace::Every, |folder| {
+        let file = folder.file();
+        AllocationTrace::Sampled(SamplerFile { path: file.clone(), file })
+    })
+}
+
+/// What the tracing of every allocation will cost.
+fn warning() -> Option<String> {
+    let cost = culprit_record::probe_cost()?;
+    Some(format!(
+        "every allocation takes up to {cost} longer now, in all processes that use the same libraries; \
+         recording of allocations stops if a program runs more than 20 times slower"
+    ))
 }
 
 fn probe(activity: &ActivityArg) -> Option<ActivityProbe> {
@@ -156,6 +197,10 @@ pub(crate) fn run(args: &RecordArgs, output: &mut Output) -> Result<Outcome, Fai
     let mut plan = Plan::new(args)?;
     if output.wants_json() {
         plan.keep_stdout_free()?;
+    }
+    let warning = if args.alloc == Some(Allocations::Every) { warning() } else { None };
+    if let Some(warning) = warning {
+        output.say(&warning);
     }
     let replaced = Replaced::set_aside(&plan.output, args.force)?;
     let control = Control::new();

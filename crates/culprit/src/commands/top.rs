@@ -16,9 +16,10 @@ const ROWS: usize = 30;
 pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let view = load::view(&args.recording, &args.filter, output)?;
     let limit = view.filter.limit;
-    let cpi = || views::Cpi::of(&view.recording, &view.filter);
+    let cpi = views::Cpi::of(&view.recording, &view.filter)?;
+    let beside = views::Beside { cpi: cpi.as_ref(), errors: view.errors.as_ref() };
     if output.wants_json() {
-        let document = TopDocument::new(&view.tree, cpi()?.as_ref(), limit.unwrap_or(0));
+        let document = TopDocument::new(&view.tree, beside, limit.unwrap_or(0));
         output.document(&OfView::new(&view, document))?;
     } else if !args.columns.is_empty() {
         let limit = limit.unwrap_or(ROWS);
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
         output.print(&(view.head(output) + &text))?;
     } else {
         let limit = limit.unwrap_or(ROWS);
-        let text = views::top_text(&view.tree, cpi()?.as_ref(), limit, output);
+        let text = views::top_text(&view.tree, beside, limit, output);
         output.print(&(view.head(output) + &text))?;
     }
     Ok(Outcome::Done)

@@ -6,7 +6,7 @@ use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId};
 use serde::Serialize;
 
 use super::SCHEMA;
-use crate::views::{Cpi, Function, functions, share};
+use crate::views::{Beside, Function, StandardErrors, functions, share};
 
 /// Functions by time.
 #[derive(Debug, Serialize)]
@@ -15,6 +15,7 @@ pub(crate) struct TopDocument {
     metric: String,
     unit: &'static str,
     total: u64,
+    total_error: Option<f64>,
     rows: Vec<TopRow>,
     rows_left_out: usize,
 }
@@ -28,8 +29,10 @@ struct TopRow {
     exc_share: f64,
     inc: u64,
     inc_share: f64,
+    inc_error: Option<f64>,
     own: u64,
     own_share: f64,
+    own_error: Option<f64>,
     causes: BTreeMap<String, u64>,
     count: u64,
     exc_count: u64,
@@ -43,7 +46,7 @@ struct TopRow {
 
 impl TopDocument {
     /// The rows of a tree, at most `limit` unless that is 0.
-    pub(crate) fn new(tree: &CallTree, cpi: Option<&Cpi>, limit: usize) -> Self {
+    pub(crate) fn new(tree: &CallTree, beside: Beside<'_>, limit: usize) -> Self {
         let mut rows = functions(tree);
         let all = rows.len();
         rows.sort_by_key(|row| std::cmp::Reverse(row.own.max(row.exc)));
@@ -55,21 +58,26 @@ impl TopDocument {
             metric: tree.metric().to_string(),
             unit: tree.metric().unit(),
             total: tree.total(),
+            total_error: beside.errors.map(StandardErrors::whole),
             rows_left_out: all - rows.len(),
-            rows: top_rows(tree, cpi, rows),
+            rows: top_rows(tree, beside, rows),
         }
     }
 }
 
 /// Rows with their values over time, which are gathered for all names in one pass.
-fn top_rows(tree: &CallTree, cpi: Option<&Cpi>, rows: Vec<Function>) -> Vec<TopRow> {
+fn top_rows(tree: &CallTree, beside: Beside<'_>, rows: Vec<Function>) -> Vec<TopRow> {
     let names: Vec<NameId> = rows.iter().map(|row| row.id).collect();
     let full = tree.full();
     let whens = tree.whens_named(&names);
-    let ratio = |row: &Function| cpi.and_then(|cpi| cpi.own(&row.name));
     let made = rows.into_iter().zip(whens);
-    made.map(|(row, when)| TopRow { cpi: ratio(&row), ..TopRow::new(when.text(full), row) })
-        .collect()
+    made.map(|(row, when)| TopRow {
+        cpi: beside.cpi.and_then(|cpi| cpi.own(&row.name)),
+        inc_error: beside.errors.and_then(|errors| errors.total(&row.name)),
+        own_error: beside.errors.and_then(|errors| errors.own(&row.name)),
+        ..TopRow::new(when.text(full), row)
+    })
+    .collect()
 }
 
 impl TopRow {
@@ -80,8 +88,10 @@ impl TopRow {
             exc_share: row.exc_share,
             inc: row.total,
             inc_share: row.total_share,
+            inc_error: None,
             own: row.own,
             own_share: row.own_share,
+            own_error: None,
             causes: row
                 .causes
                 .into_iter()

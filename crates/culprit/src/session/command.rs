@@ -10,7 +10,7 @@ use culprit_record::{Armed, Ending, Options, Progress, Target, Waiting};
 
 use super::control::LAST_GRACE;
 use super::running::Group;
-use super::{Control, Settings, failure, finish, plan};
+use super::{Control, Settings, failure, finish, plan, sampler};
 use crate::failure::Failure;
 use crate::places;
 use crate::runtimes::RuntimeHelp;
@@ -55,9 +55,13 @@ pub(crate) fn run_command(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Ran, Failure> {
     let place_failure = |error: culprit_place::Error| places::failure(&error);
-    let mut plan = plan(options(run)?)?;
+    let mut options = options(run)?;
+    let preloaded = sampler::preload(run.place, run.command, &mut options.extras)?;
+    let mut plan = plan(options)?;
     let help = runtime_help(run, plan.rung())?;
-    let command = with_variables(run.command, &help);
+    let mut command = with_variables(run.command, &help);
+    // Behind the command's own, whose value it has in it.
+    command.env.extend(preloaded);
     plan.help_runtimes(help.helped, help.facts);
     let cgroup = if plan.wants_cgroup() {
         Some(run.place.make_cgroup().map_err(place_failure)?)

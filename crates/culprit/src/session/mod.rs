@@ -10,6 +10,7 @@ mod bound;
 mod command;
 mod control;
 mod running;
+mod sampler;
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ use crate::failure::{Failure, chain};
 pub(crate) use command::{CommandRun, Ran, run_command};
 pub(crate) use control::Control;
 pub(crate) use running::run_target;
+pub(crate) use sampler::SamplerFolder;
 
 /// The options of a recording that every way of recording takes.
 #[derive(Debug, Clone)]

@@ -4,20 +4,27 @@ use culprit_engine::calls::CallTree;
 use culprit_engine::run_time::{RunSubject, RunTime};
 use culprit_model::{Label as _, Metric, Nanos, Time};
 
-use super::value;
-use crate::output::{Output, clean};
+use super::{relative, value};
+use crate::output::{Output, clean, percent};
 
 /// What a view is about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Basis {
     /// Of run time: the whole of it, and whose it is.
     run: Option<(Nanos, String)>,
+    /// Of an amount that was estimated from samples: the standard error of the whole.
+    error: Option<f64>,
 }
 
 impl Basis {
     /// That of a run time within a time range.
     pub(crate) fn of_run(run: &RunTime, range: (Time, Time)) -> Self {
-        Self { run: Some((run.total(range), whose(run))) }
+        Self { run: Some((run.total(range), whose(run))), error: None }
+    }
+
+    /// That of an amount that was estimated, with the standard error of the whole.
+    pub(crate) fn with_error(self, error: f64) -> Self {
+        Self { error: Some(error), ..self }
     }
 
     /// What the numbers of a tree are shares of.
@@ -27,7 +34,14 @@ impl Basis {
 
     /// The same of an amount of so many threads; 0 where threads are not known.
     pub(crate) fn heading_of(&self, metric: Metric, sum: u64, threads: usize) -> String {
-        let total = value(metric, sum);
+        let total = match self.error {
+            Some(error) => format!(
+                "about {} (standard error {})",
+                value(metric, sum),
+                percent(relative(error, sum))
+            ),
+            None => value(metric, sum),
+        };
         match &self.run {
             Some((whole, whose)) if whole.0 == sum => format!("run time of {whole}: {whose}"),
             Some((whole, whose)) => format!("{total} of the run time of {whole}: {whose}"),
@@ -135,6 +149,15 @@ mod tests {
         assert_eq!(of(Metric::Cpu), "CPU time of 2 threads, 70.0 ms");
         assert_eq!(of(Metric::Sleep), "`blocked.sleep` time of 1 thread, 100 ms");
         assert_eq!(of(Metric::Waits), "waits of 2 threads, 2");
+    }
+
+    #[test]
+    fn an_estimate_has_its_error() {
+        let basis = Basis::default().with_error(25.0);
+        assert_eq!(
+            basis.heading_of(Metric::Allocs, 1000, 1),
+            "allocs of 1 thread, about 1000 (standard error 2.5 %)"
+        );
     }
 
     #[test]

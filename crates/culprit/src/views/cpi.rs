@@ -57,7 +57,17 @@ mod tests {
         let stack = recording.intervals.iter().find_map(|row| row.stack);
         let thread = recording.intervals.first().map(|row| row.thread);
         let (time, duration) = (culprit_model::Time(1), Nanos::ZERO);
-        let row = Cost { time, duration, thread, stack, metric, cause: None, value, count: 1 };
+        let row = Cost {
+            time,
+            duration,
+            thread,
+            stack,
+            metric,
+            cause: None,
+            value,
+            count: 1,
+            variance: None,
+        };
         recording.costs.push(row);
     }
 

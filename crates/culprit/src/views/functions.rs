@@ -17,10 +17,12 @@ use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
 use culprit_engine::own::CodeOrigin;
 use culprit_engine::run_time::is_link_name;
 use culprit_model::{Cause, Label as _, Text, Time};
+use culprit_record::SAMPLER_FILE_NAME;
 
 use super::columns::{Column, table};
 use super::cpi::Cpi;
-use super::{share, value};
+use super::errors::StandardErrors;
+use super::{relative, share, value};
 use crate::output::{Align, Output, Table, bar, clean, number, percent, shares};
 
 /// One function's time.
@@ -92,6 +94,12 @@ fn is_kernel(name: &str) -> bool {
     const USERS: [&str; 3] = ["[vdso]", "[vsyscall]", "[jit]"];
     let module = name.split('!').next().unwrap_or_default();
     module.starts_with('[') && name.contains('!') && !USERS.contains(&module)
+}
+
+/// Whether a function is of the library that samples allocations: it stands for the allocator's, and what was
+/// allocated there is its caller's own.
+fn is_sampler(name: &str) -> bool {
+    name.strip_prefix(SAMPLER_FILE_NAME).is_some_and(|rest| rest.starts_with('!'))
 }
 
 /// One row a name in the tree: functions by falling own value, then by falling total.
@@ -195,6 +203,7 @@ pub(crate) fn own_code_times(
 impl Own {
     fn of(tree: &CallTree) -> Self {
         let roles = roles(tree);
+        let is_function = |name: NameId| roles[name.index()].kind == Kind::Function;
         let mut own = Self {
             place: vec![None; roles.len()],
             sums: Vec::new(),
@@ -203,7 +212,10 @@ impl Own {
         for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
             let node = tree.node(at);
             let Some(cause) = cause else {
-                own.uncaused[node.name.index()] += value;
+                let parent = node.parent.map(|parent| tree.node(parent).name);
+                let is_allocator = is_sampler(tree.names().text(node.name));
+                let caller = parent.filter(|name| is_allocator && is_function(*name));
+                own.uncaused[caller.unwrap_or(node.name).index()] += value;
                 continue;
             };
             let holder = match (roles[node.name.index()].cause, node.parent) {
@@ -244,11 +256,19 @@ fn holder(tree: &CallTree, roles: &[Role], at: NodeId, cause: Cause) -> NodeId {
     caller.filter(|node| role(node).kind == Kind::Function).unwrap_or(at)
 }
 
-/// `top` as text: where threads were, the sums by cause above it, and what instructions took where
-/// that is known.
+/// What is known of functions besides their values.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beside<'a> {
+    /// Cycles per instruction.
+    pub cpi: Option<&'a Cpi>,
+    /// The standard errors of values that were estimated.
+    pub errors: Option<&'a StandardErrors>,
+}
+
+/// `top` as text: where threads were, the sums by cause above it, and what else is known of functions.
 pub(crate) fn top_text(
     tree: &CallTree,
-    cpi: Option<&Cpi>,
+    Beside { cpi, errors }: Beside<'_>,
     limit: usize,
     output: &Output,
 ) -> String {
@@ -270,6 +290,10 @@ pub(crate) fn top_text(
         ("function", Align::Left),
     ];
     headings.splice(4..4, cpi.map(|_| ("cpi", Align::Right)));
+    if errors.is_some() {
+        headings.insert(4, ("error", Align::Right));
+        headings.insert(2, ("error", Align::Right));
+    }
     let mut table = Table::new(&headings);
     for row in &functions[..shown] {
         let mostly = row.causes.iter().max_by_key(|(_, value)| *value);
@@ -283,6 +307,10 @@ pub(crate) fn top_text(
             clean(&row.name).into_owned(),
         ];
         cells.splice(4..4, cpi.map(ratio));
+        if let Some(errors) = errors {
+            cells.insert(4, error_text(errors.total(&row.name), row.total));
+            cells.insert(2, error_text(errors.own(&row.name), row.own));
+        }
         table.row(cells);
     }
     let mut text = summary(tree, output);
@@ -295,6 +323,14 @@ pub(crate) fn top_text(
         ));
     }
     text
+}
+
+/// A standard error as a share of its value.
+fn error_text(error: Option<f64>, value: u64) -> String {
+    match error {
+        Some(error) if value > 0 => format!("±{}", percent(relative(error, value))),
+        _ => String::new(),
+    }
 }
 
 /// `top` with chosen columns: every name, the largest first.

@@ -8,6 +8,7 @@ mod columns;
 mod cpi;
 mod diff;
 mod empty;
+mod errors;
 mod flame;
 mod focus;
 mod functions;
@@ -25,9 +26,12 @@ pub(crate) use columns::Column;
 pub(crate) use cpi::Cpi;
 pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub(crate) use empty::why_empty;
+pub(crate) use errors::{StandardErrors, Variances};
 pub(crate) use flame::{box_name, flame_text, root_name};
 pub(crate) use focus::focus;
-pub(crate) use functions::{Function, Kind, columns_text, functions, own_code_times, top_text};
+pub(crate) use functions::{
+    Beside, Function, Kind, columns_text, functions, own_code_times, top_text,
+};
 pub(crate) use path::{PathView, function_at, path_text};
 pub(crate) use phases::phases_text;
 pub(crate) use tree::tree_text;
@@ -41,6 +45,12 @@ pub(crate) fn value(metric: Metric, value: u64) -> String {
         "ns" => Nanos(value).to_string(),
         _ => value.to_string(),
     }
+}
+
+/// An error as a part of its value, 0 when there is no value.
+#[expect(clippy::cast_precision_loss, reason = "a figure of two digits")]
+pub(crate) fn relative(error: f64, value: u64) -> f64 {
+    if value == 0 { 0.0 } else { error / value as f64 }
 }
 
 /// A part of a whole, 0 when there is no whole.

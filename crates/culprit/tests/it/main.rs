@@ -11,6 +11,7 @@
 
 mod accuracy;
 mod activities;
+mod allocations;
 mod bad_input;
 mod bench;
 mod casebook;

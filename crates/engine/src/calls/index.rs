@@ -258,6 +258,7 @@ impl Index {
                 cause: None,
                 value: *value,
                 count: 1,
+                variance: None,
             });
         }
         Self::of(&recording)

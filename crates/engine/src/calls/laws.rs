@@ -89,6 +89,7 @@ fn many_threads() -> impl Strategy<Value = Recording> {
                 cause: None,
                 value: time + 1,
                 count: 1,
+                variance: None,
             })
             .collect();
         recording.costs.sort_by_key(|row| (row.thread, row.time));

@@ -97,6 +97,7 @@ impl<'r> RunRows<'r> {
                 cause: None,
                 value: duration.0,
                 count: 1,
+                variance: None,
             });
             return;
         };

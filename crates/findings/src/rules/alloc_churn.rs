@@ -2,6 +2,7 @@
 
 use culprit_model::Severity;
 
+use crate::allocations;
 use crate::chore::{self, Spec};
 use crate::evidence::{Chore, Evidence};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -14,6 +15,9 @@ const MIN_SHARE: f64 = 0.15;
 
 /// The same below an interpreter, which does such work for its own steps too.
 const MIN_INTERPRETED: f64 = 0.35;
+
+/// Sampled allocations per second of CPU time from which they can take such a share.
+const MIN_ALLOCATIONS: f64 = 50_000.0;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "alloc-churn",
@@ -30,7 +34,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
           cache.",
     fix: &[
         "Find the callers, as root: `culprit record --alloc -o allocs.culprit -- CMD`. Then `culprit top \
-         --metric allocs allocs.culprit` lists the functions that allocate most often.",
+         --metric allocs allocs.culprit` lists the functions that allocate most often, with the error of each \
+         estimate.",
         "Reuse buffers and objects instead of allocating new ones.",
         "Keep short-lived values in local variables, not on the heap.",
         "Allocate many objects at once from one large block: an arena or a pool.",
@@ -52,6 +57,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      CPU time",
         },
         chore::below_an_interpreter(MIN_INTERPRETED),
+        allocations::per_second(MIN_ALLOCATIONS),
     ],
 };
 
@@ -68,7 +74,7 @@ const SPEC: Spec = Spec {
 
 impl Rule for AllocChurn {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        chore::find(evidence, &SPEC)
+        allocations::judge(evidence, None, MIN_ALLOCATIONS, chore::find(evidence, &SPEC))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use culprit_model::Severity;
 
+use crate::allocations;
 use crate::chore::{self, Spec};
 use crate::evidence::{Chore, Evidence};
 use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
@@ -14,6 +15,10 @@ const MIN_SHARE: f64 = 0.10;
 
 /// The same below an interpreter, which does such work for its own steps too.
 const MIN_INTERPRETED: f64 = 0.20;
+
+/// Sampled allocations of growing containers per second of CPU time from which they can take such a share: a
+/// growth copies, so each costs more than other allocations.
+const MIN_ALLOCATIONS: f64 = 100.0;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "growth-realloc",
@@ -50,6 +55,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                      transactions",
         },
         chore::below_an_interpreter(MIN_INTERPRETED),
+        allocations::per_second(MIN_ALLOCATIONS),
     ],
 };
 
@@ -66,7 +72,8 @@ const SPEC: Spec = Spec {
 
 impl Rule for GrowthRealloc {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        chore::find(evidence, &SPEC)
+        let claims = chore::find(evidence, &SPEC);
+        allocations::judge(evidence, Some(SPEC.chore), MIN_ALLOCATIONS, claims)
     }
 }
 

@@ -65,7 +65,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Remove the listeners and buffers of requests that have ended.",
         "Bound each cache by size or age.",
         "If the first touch of pages does not show who allocates: `culprit record --alloc -o \
-         allocs.culprit -- CMD`.",
+         allocs.culprit -- CMD`. Then `culprit top --metric live-bytes allocs.culprit` lists who allocated \
+         what was never freed.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; `memory-growth` must be gone from `culprit \
             findings fixed.culprit`",

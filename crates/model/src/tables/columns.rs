@@ -181,6 +181,8 @@ pub struct CostColumns {
     pub value: Vec<u64>,
     /// How many samples of the file it stands for.
     pub count: Vec<u64>,
+    /// The variance of an estimate.
+    pub variance: OptionalColumn<u64>,
 }
 
 impl CostColumns {
@@ -203,6 +205,7 @@ impl CostColumns {
             cause: OptionalColumn::take(columns, length)?,
             value: take(columns, length)?.collect(),
             count: take(columns, length)?.collect(),
+            variance: OptionalColumn::take(columns, length)?,
         })
     }
 
@@ -218,6 +221,7 @@ impl CostColumns {
             cause: OptionalColumn::of(rows.iter().map(|row| row.cause)),
             value: rows.iter().map(|row| row.value).collect(),
             count: rows.iter().map(|row| row.count).collect(),
+            variance: OptionalColumn::of(rows.iter().map(|row| row.variance)),
         }
     }
 

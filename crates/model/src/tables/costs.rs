@@ -29,5 +29,8 @@ table! {
         value: u64,
         /// How many samples of the file, or recorded events, it stands for.
         count: u64,
+        /// The variance of the value, in the square of its unit, where the recorder sampled and the value is
+        /// an estimate. Samples are independent, so variances of rows add up. None elsewhere.
+        variance: Option<u64>,
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Wish<'a> {
     pub(super) options: &'a ContainerOptions,
     /// Folders of the host mounted read-only at the same place.
     pub(super) programs: &'a [PathBuf],
+    /// Files of the host mounted read-only at the same place.
+    pub(super) files: &'a [PathBuf],
     /// Variables given to the container beside those of its image.
     pub(super) environment: &'a [(OsString, OsString)],
     /// The place's work folder.
@@ -65,7 +67,7 @@ impl Wish<'_> {
     fn host_config(&self) -> Result<HostConfig> {
         let options = self.options;
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let mounts = self.programs.iter().map(|p| bind(p, p, true));
+        let mounts = self.programs.iter().chain(self.files).map(|p| bind(p, p, true));
         let volumes = options
             .volumes
             .iter()
@@ -177,6 +179,7 @@ mod tests {
             image: "i",
             options: &options,
             programs: &["/usr".into()],
+            files: &["/var/tmp/x/lib.so".into()],
             environment: &[("A".into(), "1".into())],
             work_dir: Path::new("/w"),
             cgroup_parent: Some("/c".into()),
@@ -204,7 +207,14 @@ mod tests {
             .into_iter()
             .map(|m| (m.target.unwrap(), m.read_only.unwrap()))
             .collect();
-        assert_eq!(mounts, [("/usr".to_owned(), true), ("/b".to_owned(), true)]);
+        assert_eq!(
+            mounts,
+            [
+                ("/usr".to_owned(), true),
+                ("/var/tmp/x/lib.so".to_owned(), true),
+                ("/b".to_owned(), true)
+            ]
+        );
         assert_eq!(host.tmpfs.unwrap()["/t"], "rw,exec");
         assert_eq!(host.security_opt.unwrap(), ["seccomp=unconfined"]);
         assert_eq!(host.log_config.unwrap().typ.as_deref(), Some("local"));
@@ -237,6 +247,7 @@ mod tests {
             image: "i",
             options: &options,
             programs: &[],
+            files: &[],
             environment: &[],
             work_dir: Path::new("/"),
             cgroup_parent: None,

@@ -211,6 +211,11 @@ impl Place for Existing {
         program::put(&self.client, &self.container, program, &name)
     }
 
+    /// A copy: the container's mounts are made.
+    fn share_file(&self, file: &Path) -> Result<PathBuf> {
+        self.put_program(file)
+    }
+
     fn remove(mut self: Box<Self>) -> Result<()> {
         self.end()
     }

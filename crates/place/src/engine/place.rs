@@ -49,6 +49,8 @@ pub(crate) struct Container {
     /// Images that are ours to remove, the newest last.
     made_images: Vec<String>,
     programs: Vec<PathBuf>,
+    /// Files of the host that containers see.
+    files: Mutex<Vec<PathBuf>>,
     environment: Vec<(OsString, OsString)>,
     work_dir: PathBuf,
     /// Names of the containers that may still be there.
@@ -75,6 +77,7 @@ impl Container {
             image: String::new(),
             made_images: Vec::new(),
             programs: Vec::new(),
+            files: Mutex::default(),
             environment: Vec::new(),
             work_dir: PathBuf::from(LAYER_DIR),
             containers: Arc::default(),
@@ -137,6 +140,7 @@ impl Container {
             image: &self.image,
             options: &self.options,
             programs: &self.programs,
+            files: &self.files.lock().unwrap_or_else(PoisonError::into_inner),
             environment: &self.environment,
             work_dir: &self.work_dir,
             cgroup_parent: cgroup.map(|c| c.engine_parent(self.is_systemd())).transpose()?,
@@ -307,6 +311,11 @@ impl Place for Container {
         };
         let held = open(Arc::new(subject), files)?;
         Ok(Held::new(Box::new(held), streams.into_our_ends()))
+    }
+
+    fn share_file(&self, file: &Path) -> Result<PathBuf> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file.to_owned());
+        Ok(file.to_owned())
     }
 
     /// As the overlay drivers tell them (`LowerDir`, `UpperDir`).

@@ -31,9 +31,11 @@ mod operand;
 mod pmu;
 mod prober;
 mod programs;
+mod slowdown;
 mod toll;
 
 use std::fs::File;
+use std::path::Path;
 
 use culprit_symbols::{FileOffset, FunctionPlace, find_functions};
 
@@ -41,15 +43,21 @@ pub(crate) use activities::ActivityEnd;
 pub use activities::{ActivityEnds, ActivityProbe, Function};
 pub(crate) use allocators::AllocCall;
 pub(crate) use definitions::Definitions;
+pub use pmu::probe_cost;
 pub(crate) use pmu::{UprobePmu, as_admin, refusal};
 pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
+pub(crate) use slowdown::Slowdown;
 pub(crate) use toll::{Hits, Toll, Trap};
+
+use crate::sampler::{self, SamplerEvent, SamplerFile};
 
 /// What is to be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Every allocation of memory, by any allocator whose functions have known names.
     Allocations,
+    /// Allocations that a preloaded library samples.
+    SampledAllocations(SamplerFile),
     /// Starts and stops of an activity.
     Activity(ActivityProbe),
 }
@@ -59,14 +67,21 @@ pub(crate) enum Wish {
 pub(crate) enum Purpose {
     /// Memory is asked for.
     Allocation(AllocCall),
+    /// The library that samples allocations tells something.
+    Sampler(SamplerEvent),
     /// An activity starts or stops, or a thread's work on it.
     Activity(ActivityEnd),
 }
 
 impl Purpose {
-    /// Whether it matters where from the site was reached.
+    /// Whether it matters where from the site was reached; dumps of some hits then teach the stacks of all.
     pub(crate) fn wants_stacks(&self) -> bool {
         matches!(self, Self::Allocation(_))
+    }
+
+    /// Whether each hit has a dump of its own: there are few, and each stands for many.
+    pub(crate) fn wants_dumps(&self) -> bool {
+        matches!(self, Self::Sampler(SamplerEvent::Sampled))
     }
 }
 
@@ -137,8 +152,10 @@ pub(crate) const STACK_TOP: u32 = 16;
 /// What a record of a probe says, once its thread and stack are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hit<'a> {
-    /// The registers of [`PROBE_REGISTERS`]; empty for 32-bit programs.
+    /// The registers of `mask`; empty for 32-bit programs.
     pub(crate) registers: &'a [u64],
+    /// Which registers were recorded, as `PERF_REG_` bits.
+    pub(crate) mask: u64,
     /// Where the probe is, in the process's memory.
     pub(crate) instruction: u64,
     /// Where the function will return to; none when it was not recorded, and at a return.
@@ -155,7 +172,7 @@ impl Hit<'_> {
 
     /// The register of a `PERF_REG_` bit.
     fn register(&self, bit: u32) -> Option<u64> {
-        let below = PROBE_REGISTERS & ((1 << bit) - 1);
+        let below = self.mask & ((1 << bit) - 1);
         self.registers.get(below.count_ones() as usize).copied()
     }
 }
@@ -171,6 +188,11 @@ impl Wish {
                 let file = file.try_clone().map_err(unread)?;
                 Ok(allocators::sites(find_functions(file, path, wanted)?))
             }
+            Self::SampledAllocations(library) if library.path == Path::new(path) => {
+                let file = file.try_clone().map_err(unread)?;
+                Ok(sampler::sites(find_functions(file, path, &mut |name| sampler::is_event(name))?))
+            }
+            Self::SampledAllocations(_) => Ok(Vec::new()),
             Self::Activity(activity) => activity.sites(file, path),
         }
     }
@@ -193,11 +215,18 @@ mod tests {
     fn arguments_are_found_among_the_recorded_registers() {
         // rax rcx rdx rsi rdi rsp rip r8 r9, in the order of their bits
         let registers = [100, 3, 2, 1, 0, 7, 8, 4, 5];
-        let hit = Hit { registers: &registers, instruction: 0, caller: None, stack_pointer: 0 };
+        let mask = PROBE_REGISTERS;
+        let hit =
+            Hit { registers: &registers, mask, instruction: 0, caller: None, stack_pointer: 0 };
         let arguments: Vec<_> = (0..7).map(|number| hit.argument(number)).collect();
         let expected = [Some(0), Some(1), Some(2), Some(3), Some(4), Some(5), None];
         assert_eq!(arguments, expected);
         let none = Hit { registers: &[], ..hit };
         assert_eq!(none.argument(0), None);
+        // With rbx and rbp, too.
+        let registers = [100, 9, 3, 2, 1, 0, 6, 7, 8, 4, 5];
+        let all = Hit { registers: &registers, mask: PROBE_REGISTERS | 1 << 1 | 1 << 6, ..hit };
+        let arguments: Vec<_> = (0..7).map(|number| all.argument(number)).collect();
+        assert_eq!(arguments, expected);
     }
 }

@@ -102,7 +102,9 @@ mod tests {
     fn a_small_operand_is_the_registers_low_bytes() {
         // rax rcx rdx rsi rdi rsp rip r8 r9
         let registers = [0, 0, 0, 0xffff_ffff_0000_0007, 9, 0, 0, 0, 0];
-        let hit = Hit { registers: &registers, instruction: 0, caller: None, stack_pointer: 0 };
+        let mask = crate::probes::PROBE_REGISTERS;
+        let hit =
+            Hit { registers: &registers, mask, instruction: 0, caller: None, stack_pointer: 0 };
         assert_eq!(Operand::Register(4, 4).value(&hit), Some(7));
         assert_eq!(Operand::Register(5, 8).value(&hit), Some(9));
         assert_eq!(Operand::Elsewhere.value(&hit), None);

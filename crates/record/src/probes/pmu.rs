@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use culprit_model::Nanos;
+
 use super::toll;
 use crate::error::Error;
 use crate::ladder::{Errno, Limits};
@@ -48,6 +50,13 @@ impl UprobePmu {
 fn lowest_bit(text: &str) -> Option<u32> {
     let bits = text.trim().strip_prefix("config:")?;
     bits.split(['-', ',']).next()?.parse().ok().filter(|bit| *bit < 64)
+}
+
+/// CPU time that a hit of a probe adds to a program on this machine, at most; none where programs cannot be
+/// probed.
+#[must_use]
+pub fn probe_cost() -> Option<Nanos> {
+    UprobePmu::probe().ok().map(|(_, toll)| toll.largest())
 }
 
 /// How this process gets CAP_SYS_ADMIN.

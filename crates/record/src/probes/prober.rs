@@ -54,6 +54,8 @@ pub(crate) enum Request {
         /// When.
         at: u64,
     },
+    /// Take probes of every allocation away, and place no more.
+    StopAllocations,
     /// The recording ends: take all probes away.
     Stop,
 }
@@ -147,6 +149,7 @@ impl Prober {
                         self.look(&file, path, None);
                     }
                 }
+                self.look_at_sampler();
             }
             Scene::Running(pids) => {
                 for pid in pids {
@@ -159,10 +162,31 @@ impl Prober {
         }
     }
 
+    /// The library that the command preloads lies on this machine, whatever the command's root is.
+    fn look_at_sampler(&mut self) {
+        let library = self.wishes.iter().find_map(|wish| match wish {
+            Wish::SampledAllocations(library) => Some(library.clone()),
+            _ => None,
+        });
+        let Some(library) = library else { return };
+        match File::open(&library.file) {
+            Ok(file) => self.look(&file, &library.path.to_string_lossy(), None),
+            Err(error) => {
+                let path = library.file.display().to_string();
+                let troubles = vec![Trouble::Refused(path, error.to_string())];
+                self.tell(News { troubles, ..News::default() });
+            }
+        }
+    }
+
     /// Places probes in what is mapped, until the recording ends; then takes all away.
     pub(crate) fn run(mut self, requests: &Receiver<Request>) {
-        while let Ok(Request::Mapped { pid, path, at }) = requests.recv() {
-            self.mapped(pid, &path, Some(at));
+        loop {
+            match requests.recv() {
+                Ok(Request::Mapped { pid, path, at }) => self.mapped(pid, &path, Some(at)),
+                Ok(Request::StopAllocations) => self.stop_allocations(),
+                Ok(Request::Stop) | Err(_) => break,
+            }
         }
         for (_, event) in &self.events {
             // Only fails on a descriptor that is no event, which these are not.
@@ -174,14 +198,37 @@ impl Prober {
         };
         let troubles: Vec<Trouble> = unfound.map(refused).collect();
         self.tell(News { troubles, ..News::default() });
+        self.tell_dropped(&self.events);
+    }
+
+    /// Tells how many records of these events the kernel could not write.
+    fn tell_dropped(&self, events: &[(Role, OwnedFd)]) {
         if self.opening.features.lost_count {
-            let counted = self
-                .events
+            let counted = events
                 .iter()
                 .map(|(role, event)| Dropped { role: *role, count: read_lost(event).unwrap_or(0) });
             let dropped = counted.filter(|dropped| dropped.count > 0).collect();
             self.tell(News { dropped, ..News::default() });
         }
+    }
+
+    /// The kernel takes a probe away when its last event is closed: one that is only stopped still traps.
+    fn stop_allocations(&mut self) {
+        self.wishes.retain(|wish| *wish != Wish::Allocations);
+        let placed = &self.placed;
+        let is_allocation = |id: &ProbeId| {
+            let probe = placed.iter().find(|probe| probe.id == *id);
+            probe.is_some_and(|probe| probe.site.purpose.wants_stacks())
+        };
+        // Dumps are taken at allocations only.
+        let ends = |(role, _): &(Role, OwnedFd)| match role {
+            Role::Probe(id) => is_allocation(id),
+            role => matches!(role, Role::ProbeDump | Role::ReturnDump),
+        };
+        let (ended, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.events).into_iter().partition(ends);
+        self.events = kept;
+        self.tell_dropped(&ended);
     }
 
     fn mapped(&mut self, pid: i32, path: &str, at: Option<u64>) {
@@ -247,9 +294,17 @@ impl Prober {
                 listeners: site.listeners,
             }),
         };
-        let mut specs = vec![hit_spec(id, source.clone())];
-        let dump = self.opening.dump.filter(|_| site.purpose.wants_stacks());
-        specs.extend(dump.map(|dump| dump_spec(source, site.moment, dump)));
+        let hit = hit_spec(id, source.clone());
+        let specs = match self.opening.dump {
+            Some((stack_bytes, _)) if site.purpose.wants_dumps() => {
+                let fields = Fields { registers: UNWIND_REGISTERS, stack_bytes, ..hit.fields };
+                vec![EventSpec { fields, ..hit }]
+            }
+            Some(dump) if site.purpose.wants_stacks() => {
+                vec![hit, dump_spec(source, site.moment, dump)]
+            }
+            _ => vec![hit],
+        };
         let (mut opened, mut shapes) = (Vec::new(), Vec::new());
         for spec in &specs {
             for (cpu, anchor) in &self.opening.anchors {

@@ -95,6 +95,17 @@ const ROUNDS: u64 = 8;
 const CALLS: u64 = 100;
 
 impl Toll {
+    /// Hits that all cost the same.
+    #[cfg(test)]
+    pub(crate) fn each(cost: Nanos) -> Self {
+        Self { light: cost, stepped: cost }
+    }
+
+    /// What the dearer kind of hit costs.
+    pub(crate) fn largest(self) -> Nanos {
+        self.light.max(self.stepped)
+    }
+
     /// What hits cost.
     pub(crate) fn of(self, hits: Hits) -> Nanos {
         let light = self.light.0.saturating_mul(hits.light);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use culprit_model::{Cost, LossKind, Metric, Recording};
-use culprit_record::{Options, Target, plan};
+use culprit_record::{AllocationTrace, Options, Target, plan};
 
 use crate::support::{compiled, lost, names, output, record_in};
 
 /// Says why nothing can be probed here; none where it can.
 fn skipped(test: &str) -> bool {
     let mut options = Options::new(Target::Command, output(test));
-    options.extras.allocations = true;
+    options.extras.allocations = Some(AllocationTrace::Every);
     let refused = plan(options).err();
     if let Some(error) = &refused {
         eprintln!("skipped: {test}: {error}: {}", error.hints().join("; "));
@@ -20,7 +20,10 @@ fn skipped(test: &str) -> bool {
 
 /// Records with allocations.
 fn allocations(place: &str, test: &str, argv: &[&str]) -> Recording {
-    record_in(place, test, argv, |options| options.extras.allocations = true).recording
+    record_in(place, test, argv, |options| {
+        options.extras.allocations = Some(AllocationTrace::Every)
+    })
+    .recording
 }
 
 /// Number and bytes of what each function of the program asked for itself.

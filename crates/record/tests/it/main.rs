@@ -12,6 +12,7 @@ mod container;
 mod errors;
 mod killed;
 mod rights;
+mod sampler;
 mod stacks;
 mod support;
 mod transfers;

@@ -75,6 +75,16 @@ pub(crate) fn record_in(
     argv: &[&str],
     change: impl FnOnce(&mut Options),
 ) -> Finished {
+    record_with((place, test), argv, &[], change)
+}
+
+/// Records a command in a place with variables added to its environment.
+pub(crate) fn record_with(
+    (place, test): (&str, &str),
+    argv: &[&str],
+    variables: &[(&str, &str)],
+    change: impl FnOnce(&mut Options),
+) -> Finished {
     let mut options = Options::new(Target::Command, output(test));
     options.command = argv.iter().map(|&word| word.to_owned()).collect();
     change(&mut options);
@@ -86,7 +96,9 @@ pub(crate) fn record_in(
         .expect("a cgroup can be made");
     let place = culprit_place::open(&place.parse().expect("a place"), &Settings::default());
     let place = place.expect("it can be had here");
-    let command = Command::new(argv.iter().copied());
+    let mut command = Command::new(argv.iter().copied());
+    let variable = |(name, value): &(&str, &str)| (name.into(), value.into());
+    command.env.extend(variables.iter().map(variable));
     let held = place.hold(&command, cgroup.as_ref()).expect("the program exists");
     let waiting = Waiting { pid: held.pid(), cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).expect("events can be opened");

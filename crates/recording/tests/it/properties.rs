@@ -157,6 +157,7 @@ fn events(threads: usize, stacks: usize) -> impl Strategy<Value = Recording> {
                     cause: number.is_multiple_of(2).then(|| label_of(number)),
                     value: u64::from(number),
                     count: 1,
+                    variance: number.checked_sub(7).map(u64::from),
                 });
                 activity(&mut recording, time, thread, number);
             }

@@ -11,7 +11,9 @@ use super::pdb::{Pdb, PdbLink, SourcePlace};
 use super::pe::{Directory, Pe};
 use super::ready_to_run::{COR_HEADER, LARGEST_PART};
 use crate::image::source::Source;
-use crate::{Error, parse_generated_name};
+use culprit_model::parse_generated_name;
+
+use crate::Error;
 
 /// Overloads of one method that are told apart.
 const MOST_OVERLOADS: usize = 64;

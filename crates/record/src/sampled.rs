@@ -1,0 +1,262 @@
+//! Sampled allocations into rows.
+//!
+//! ```text
+//! sampled   allocs, alloc-bytes    now; a row has sums of weights and their variances
+//! freed     forgets the sample
+//! the end   live, live-bytes       of samples that were not freed, at the times when they were made
+//! ```
+//!
+//! A sample that was not freed lives on when its process ends or executes another program: nobody freed it.
+//! A child has its parent's blocks in its own memory; what it frees of them it was not sampled for.
+
+use std::collections::BTreeMap;
+
+use culprit_model::{LossKind, Metric, ThreadId, Time};
+use rustc_hash::FxHashMap;
+
+use crate::attr::UNWIND_REGISTERS;
+use crate::decode::Sample;
+use crate::handle::{Handler, chain_of};
+use crate::probed::probed_chain;
+use crate::probes::{Hit, Moment};
+use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
+use crate::space::SpaceId;
+use crate::stacks::{RawStack, Variant, join};
+
+/// Live samples that are kept at most: each library has room for 65,536.
+const MOST_LIVE: usize = 1 << 20;
+
+/// A block that was sampled and may live.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    time: Time,
+    thread: ThreadId,
+    stack: Option<RawStack>,
+    size: u64,
+    weight: Weight,
+}
+
+/// What is known of sampled allocations.
+#[derive(Debug, Default)]
+pub(crate) struct SampledBlocks {
+    /// By process and address.
+    live: FxHashMap<(i32, u64), Block>,
+    /// Those whose address was given to another one and who were not freed.
+    left: Vec<Block>,
+    /// Samples whose end nobody follows.
+    unfollowed: u64,
+    samples: u64,
+    /// Processes that have loaded the library and reach its `malloc`.
+    attached: u64,
+    least_mean: Option<u64>,
+    largest_mean: u64,
+    count: Sum,
+    bytes: Sum,
+    /// Processes whose `malloc` is not the library's, by name, and where theirs is.
+    bypassed: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    value: f64,
+    variance: f64,
+}
+
+impl Sum {
+    fn add(&mut self, value: f64, variance: f64) {
+        self.value += value;
+        self.variance += variance;
+    }
+
+    /// The standard error, in percent of the value.
+    fn error_percent(self) -> f64 {
+        if self.value > 0.0 { 100.0 * self.variance.sqrt() / self.value } else { 0.0 }
+    }
+}
+
+impl Block {
+    /// Number and bytes that it stands for, each with its variance.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn estimates(&self) -> [(f64, f64); 2] {
+        let (size, Weight { count, variance }) = (self.size as f64, self.weight);
+        [(count, variance), (count * size, variance * size * size)]
+    }
+}
+
+impl Handler {
+    /// The library that samples allocations tells something.
+    pub(crate) fn sampler_event(
+        &mut self,
+        event: SamplerEvent,
+        hit: &Hit<'_>,
+        sample: &Sample<'_>,
+        (thread, time): (ThreadId, Time),
+    ) {
+        let pid = sample.task.pid;
+        match event {
+            SamplerEvent::Sampled => {
+                let arguments = [0, 1, 2, 3].map(|number| hit.argument(number));
+                if let [Some(address), Some(size), Some(mean), Some(followed)] = arguments {
+                    let stack = self.sampled_stack(sample, hit.argument(4), (thread, time));
+                    let size = size.min(MOST_SIZE);
+                    let weight = Weight::new(size, mean);
+                    let block = Block { time, thread, stack, size, weight };
+                    self.block(block, mean, Some((pid, address)).filter(|_| followed != 0));
+                }
+            }
+            SamplerEvent::Freed => {
+                if let Some(address) = hit.argument(0) {
+                    self.sampled.live.remove(&(pid, address));
+                }
+            }
+            SamplerEvent::Attached => {
+                if let (Some(first), Some(own)) = (hit.argument(0), hit.argument(1)) {
+                    self.attached(thread, (first, own));
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block, mean: u64, followed: Option<(i32, u64)>) {
+        let [count, bytes] = block.estimates();
+        let spot = (block.time, block.thread, block.stack);
+        self.rows.costs.add_estimate(Metric::Allocs, spot, count);
+        self.rows.costs.add_estimate(Metric::AllocBytes, spot, bytes);
+        let sampled = &mut self.sampled;
+        sampled.samples += 1;
+        sampled.least_mean = Some(sampled.least_mean.map_or(mean, |least| least.min(mean)));
+        sampled.largest_mean = sampled.largest_mean.max(mean);
+        sampled.count.add(count.0, count.1);
+        sampled.bytes.add(bytes.0, bytes.1);
+        let kept = sampled.live.len() + sampled.left.len();
+        match followed.filter(|_| kept < MOST_LIVE) {
+            Some(key) => sampled.left.extend(sampled.live.insert(key, block)),
+            None => sampled.unfollowed += 1,
+        }
+    }
+
+    /// A process has loaded the library, and reaches this `malloc`.
+    fn attached(&mut self, thread: ThreadId, (first, own): (u64, u64)) {
+        let space = self.tracker.space(thread);
+        let module = |address| self.spaces.find(space, address).map(|map| map.module);
+        let (Some(theirs), Some(ours)) = (module(first), module(own)) else { return };
+        if theirs == ours {
+            self.sampled.attached += 1;
+            return;
+        }
+        let path = self.modules.rows().get(theirs.index()).map(|row| row.path.to_string());
+        let process = self.tracker.threads().get(thread.index()).map(|row| row.process);
+        let process = process.and_then(|process| self.tracker.processes().get(process.index()));
+        let name = process.map(|row| format!("process {}", row.pid)).unwrap_or_default();
+        self.sampled.bypassed.insert(name, path.unwrap_or_default());
+    }
+
+    /// The stack of a sample, which begins with the allocator's function that was called: what that called in
+    /// the library is left out.
+    fn sampled_stack(
+        &mut self,
+        sample: &Sample<'_>,
+        function: Option<u64>,
+        (thread, time): (ThreadId, Time),
+    ) -> Option<RawStack> {
+        let space = self.tracker.space(thread);
+        let by_pointers = probed_chain(sample, Moment::Entry)?;
+        let has_dump = sample.stack.len() > crate::probes::STACK_TOP as usize;
+        let is_complete = has_dump && self.unwind(sample, UNWIND_REGISTERS, thread, time);
+        let is_longer = has_dump && self.unwound.len() > by_pointers.len();
+        let chain = if is_complete || is_longer { chain_of(&self.unwound) } else { by_pointers };
+        let inner = self.frames_of_library(space, &chain);
+        let callers = chain.get(inner..).unwrap_or_default();
+        let chain: Vec<u64> = function.into_iter().chain(callers.iter().copied()).collect();
+        Some(self.raw.intern(space, Variant::default(), &join(&[], &chain)))
+    }
+
+    /// How many of the innermost frames are of the file that was probed.
+    fn frames_of_library(&self, space: SpaceId, chain: &[u64]) -> usize {
+        let module = |address: &u64| self.spaces.find(space, *address).map(|map| map.module);
+        let Some(library) = chain.first().and_then(module) else { return 0 };
+        chain.iter().take_while(|address| module(address) == Some(library)).count()
+    }
+
+    /// The end of the recording: blocks that live, and what there is to say about all.
+    pub(crate) fn end_sampling(&mut self) {
+        let SampledBlocks { live, left, .. } = &mut self.sampled;
+        let mut blocks: Vec<Block> = std::mem::take(left);
+        blocks.extend(live.drain().map(|(_, block)| block));
+        blocks.sort_unstable_by_key(|block| (block.time, block.thread, block.stack, block.size));
+        for block in blocks {
+            let [count, bytes] = block.estimates();
+            let spot = (block.time, block.thread, block.stack);
+            self.rows.costs.add_estimate(Metric::Live, spot, count);
+            self.rows.costs.add_estimate(Metric::LiveBytes, spot, bytes);
+        }
+        let sampled = &self.sampled;
+        if let Some(words) = sampled.describe() {
+            self.ledger.once(LossKind::AllocationsSampled, "", &words);
+        }
+        let subject = "sampled blocks that `live` and `live-bytes` lack: nobody followed them";
+        self.ledger.whole(LossKind::AllocationsMissing, subject, sampled.unfollowed);
+        for (process, path) in &sampled.bypassed {
+            let why =
+                format!("its `malloc` is in {path}, which comes before the library that samples");
+            self.ledger.once(LossKind::AllocationsMissing, process, &why);
+        }
+    }
+}
+
+impl SampledBlocks {
+    /// What the estimates rest on; none where nothing could be sampled.
+    fn describe(&self) -> Option<String> {
+        let Some(least) = self.least_mean else {
+            let none =
+                "no samples: fewer bytes were allocated than lie between two samples on average";
+            return (self.attached > 0).then(|| none.to_owned());
+        };
+        let (count, bytes) = (self.count, self.bytes);
+        let mean = if least == self.largest_mean {
+            format!("every {least} bytes")
+        } else {
+            format!("every {least} to {} bytes", self.largest_mean)
+        };
+        Some(format!(
+            "{} samples, on average one {mean}; about {:.0} allocations (standard error {:.1} %) of \
+             {:.0} bytes together (standard error {:.1} %)",
+            self.samples,
+            count.value,
+            count.error_percent(),
+            bytes.value,
+            bytes.error_percent(),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_estimates_rest_on_is_stated() {
+        assert_eq!(SampledBlocks::default().describe(), None);
+        let few = SampledBlocks { attached: 1, ..SampledBlocks::default() };
+        assert!(few.describe().is_some_and(|words| words.starts_with("no samples")));
+        let sampled = SampledBlocks {
+            samples: 4,
+            least_mean: Some(65_536),
+            largest_mean: 65_536,
+            count: Sum { value: 1000.0, variance: 2500.0 },
+            bytes: Sum { value: 64_000.0, variance: 2500.0 * 64.0 * 64.0 },
+            ..SampledBlocks::default()
+        };
+        let words = sampled.describe().unwrap();
+        assert!(
+            words.starts_with("4 samples, on average one every 65536 bytes; about 1000 alloc"),
+            "{words}"
+        );
+        assert!(
+            words.contains("error 5.0 %) of 64000 bytes together (standard error 5.0 %)"),
+            "{words}"
+        );
+        let words = SampledBlocks { largest_mean: 131_072, ..sampled }.describe().unwrap();
+        assert!(words.contains("every 65536 to 131072 bytes"), "{words}");
+    }
+}
