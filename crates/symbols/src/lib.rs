@@ -42,5 +42,8 @@ pub use jit::{
     GeneratedName, JitCode, JitSymbol, parse_generated_name, parse_jitdump, parse_perf_map,
 };
 pub use kernel::{KernelSymbol, KernelSymbols};
-pub use unwind::{Arch, Outcome, Registers, StackDump, Truncation, UnwindSpace, Unwinder, Unwound};
+pub use unwind::{
+    Arch, GeneratedCode, InterpretedFrame, Outcome, Registers, StackDump, Truncation, UnwindSpace,
+    Unwinder, Unwound,
+};
 pub use vdso::{VDSO_NAME, vdso_image};
