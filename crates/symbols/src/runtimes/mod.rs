@@ -12,6 +12,7 @@
 //! a limit, and an answer says whether the thread ran on meanwhile.
 
 pub mod cpython;
+pub mod jvm;
 mod memory;
 
 pub use memory::{MemoryPiece, ProcessMemory, Unreadable};

@@ -17,6 +17,7 @@
 //! such a one.
 
 mod expression;
+mod generated;
 mod index;
 mod registers;
 mod row;
@@ -24,6 +25,7 @@ mod space;
 mod tables;
 mod unwinder;
 
+pub use generated::{GeneratedCode, InterpretedFrame};
 pub use registers::{Arch, Registers};
 pub use space::UnwindSpace;
 pub(crate) use tables::UnwindTables;

@@ -6,11 +6,12 @@
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
+use super::generated::{self, GeneratedCode, InterpretedFrame};
 use super::registers::{Arch, Registers};
 use super::row::Row;
 use super::space::UnwindSpace;
 use super::tables::NoRow;
-use crate::{Avma, CodeAddress};
+use crate::{Avma, CodeAddress, CodeMap};
 
 /// Most frames of one stack: a 64 KiB dump (the kernel's limit) holds at most this many return addresses.
 const MOST_FRAMES: usize = 8192;
@@ -95,6 +96,8 @@ pub struct Unwinder {
     row_numbers: FxHashMap<Row, u32>,
     /// By file and address in it.
     known: FxHashMap<(u32, u64), Result<u32, NoRow>>,
+    /// Frames of interpreters on the stack that was walked last.
+    interpreted: Vec<InterpretedFrame>,
 }
 
 /// gimli's scratch memory, which has no `Debug`.
@@ -118,6 +121,18 @@ impl Unwinder {
     pub fn unwind(
         &mut self,
         space: &UnwindSpace,
+        registers: Registers,
+        stack: StackDump<'_>,
+        sink: &mut Vec<CodeAddress>,
+    ) -> Unwound {
+        self.unwind_generated((space, &CodeMap::default()), registers, stack, sink)
+    }
+
+    /// As [`unwind`](Self::unwind), where runtimes have said how the frames of code look that they
+    /// generated. [`interpreted`](Self::interpreted) has what was found of interpreters.
+    pub fn unwind_generated(
+        &mut self,
+        (space, generated): (&UnwindSpace, &CodeMap<GeneratedCode>),
         mut registers: Registers,
         stack: StackDump<'_>,
         sink: &mut Vec<CodeAddress>,
@@ -125,11 +140,13 @@ impl Unwinder {
         let mut here = CodeAddress::InstructionPointer(Avma(registers.instruction_pointer));
         let mut by_frame_pointer = 0;
         let first = sink.len();
+        self.interpreted.clear();
         sink.push(here);
         let outcome = loop {
             let below = (registers.stack_pointer(), registers.instruction_pointer);
             let interrupted = is_interrupted(here);
-            match self.step(space, here, &mut registers, &stack) {
+            let depth = sink.len() - first - 1;
+            match self.step((space, generated), (depth, here), &mut registers, &stack) {
                 Ok(Step::Outermost) => break Outcome::Complete,
                 Ok(Step::Caller { kind, guessed }) => {
                     if registers.instruction_pointer == 0 {
@@ -152,10 +169,15 @@ impl Unwinder {
         Unwound { outcome, by_frame_pointer }
     }
 
+    /// The frames of interpreters on the stack that was walked last, innermost first.
+    pub fn interpreted(&self) -> &[InterpretedFrame] {
+        &self.interpreted
+    }
+
     fn step(
         &mut self,
-        space: &UnwindSpace,
-        here: CodeAddress,
+        (space, generated): (&UnwindSpace, &CodeMap<GeneratedCode>),
+        (depth, here): (usize, CodeAddress),
         registers: &mut Registers,
         stack: &StackDump<'_>,
     ) -> Result<Step, Truncation> {
@@ -163,6 +185,15 @@ impl Unwinder {
         let Some(range) = space.find(lookup) else {
             return step_without_row(space, here, registers, stack);
         };
+        if range.tables.is_none()
+            && let Some((_, code)) = generated.find(lookup)
+            && let Some(found) =
+                generated::step(space, *code, is_interrupted(here), registers, stack)
+        {
+            let frame = found.interpreted.map(|frame| InterpretedFrame { depth, ..frame });
+            self.interpreted.extend(frame);
+            return Ok(Step::Caller { kind: Kind::Call, guessed: false });
+        }
         let Some(tables) =
             range.tables.as_ref().filter(|tables| tables.arch == Some(registers.arch()))
         else {

@@ -5,6 +5,7 @@
 mod debug_files;
 mod hostile;
 mod jit;
+mod jvm;
 mod programs;
 mod python;
 mod recorded;

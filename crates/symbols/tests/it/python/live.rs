@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use culprit_symbols::runtimes::cpython::{CPython, CPythonError, find_cpython};
 use culprit_symbols::runtimes::{MemoryPiece, ProcessMemory, Unreadable};
-use culprit_symbols::{Avma, FileOffset, ModuleImage};
+use culprit_symbols::{FileOffset, ModuleImage};
 
 /// The memory of a process, by `process_vm_readv`.
 pub(crate) struct LiveMemory(pub(crate) u32);
@@ -48,17 +48,23 @@ fn read_together(pid: u32, pieces: &mut [MemoryPiece<'_>]) -> Result<(), Unreada
     }
 }
 
-/// Where a process has `_PyRuntime`, and the release if its file says it.
-pub(crate) fn runtime(pid: u32) -> Option<(u64, Option<(u8, u8)>)> {
+/// What `find` finds in the files of code that a process has mapped, and where that file is: process address
+/// minus module address.
+pub(crate) fn loaded<T>(pid: u32, find: impl Fn(File, &str) -> Option<T>) -> Option<(u64, T)> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     maps.lines().filter_map(executable_mapping).find_map(|(start, offset, path)| {
         let file = PathBuf::from(format!("/proc/{pid}/root{path}"));
-        let program = find_cpython(File::open(&file).ok()?, path).ok()??;
+        let found = find(File::open(&file).ok()?, path)?;
         let image = ModuleImage::open(File::open(&file).ok()?, path, None).ok()?;
         let stated = image.mapping_svma(FileOffset(offset))?;
-        let runtime = start.wrapping_sub(stated.0).wrapping_add(program.runtime.0);
-        Some((Avma(runtime).0, program.version))
+        Some((start.wrapping_sub(stated.0), found))
     })
+}
+
+/// Where a process has `_PyRuntime`, and the release if its file says it.
+pub(crate) fn runtime(pid: u32) -> Option<(u64, Option<(u8, u8)>)> {
+    let (bias, program) = loaded(pid, |file, path| find_cpython(file, path).ok()?)?;
+    Some((bias.wrapping_add(program.runtime.0), program.version))
 }
 
 fn executable_mapping(line: &str) -> Option<(u64, u64, &str)> {

@@ -1,0 +1,209 @@
+//! HotSpot, the usual JVM: which method runs at an address, and which method an interpreter's frame is of.
+//!
+//! ```text
+//! libjvm.so   --> find_jvm             where its tables are            once a file
+//! its tables  --> Jvm::find            what is where in this release   once a process
+//! an address  --> Jvm::blob_at, frames_at    compiled method, inlined ones, lines
+//! a frame     --> Jvm::interpreted           method, line
+//! ```
+//!
+//! The JVM describes itself for debuggers (`gHotSpotVMStructs`), so no offset is known here in advance. What
+//! a release does not describe is not read. JDK 11 to 25 were tried.
+//!
+//! The frames of the interpreter are found by the unwinder ([`crate::Unwinder`]): on x86-64 each has its
+//! method and its bytecode at fixed places below its frame pointer (`frame_x86.hpp`).
+
+mod code;
+mod compiled;
+mod error;
+mod layout;
+mod methods;
+mod program;
+mod stream;
+mod tables;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::ProcessMemory;
+use crate::Avma;
+
+pub use code::{BlobKind, CodeBlob};
+use code::{BlobNames, Blobs, Heap};
+pub use error::JvmError;
+use layout::Layout;
+pub use methods::JavaMethod;
+use methods::{ConstMethod, const_method_of};
+pub use program::{JvmProgram, find_jvm};
+use tables::Tables;
+
+/// Methods that are kept; a large server has some 100,000.
+const MOST_METHODS: usize = 400_000;
+
+/// A JVM in a process.
+#[derive(Debug)]
+pub struct Jvm {
+    layout: Layout,
+    heaps: Vec<Heap>,
+    interpreter: Range<u64>,
+    names: BlobNames,
+    /// By address of the method and of its description: addresses are used again when classes go.
+    methods: FxHashMap<(u64, u64), (ConstMethod, Arc<JavaMethod>)>,
+}
+
+/// A method at a place in its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JavaFrame {
+    /// The method.
+    pub method: Arc<JavaMethod>,
+    /// The line in its source file.
+    pub line: Option<u32>,
+}
+
+impl Jvm {
+    /// The JVM whose library is mapped with this bias: process address minus module address.
+    ///
+    /// # Errors
+    /// When it has not started yet, when its memory cannot be read, or when it does not describe what is
+    /// needed.
+    pub fn find(
+        memory: &dyn ProcessMemory,
+        bias: u64,
+        program: &JvmProgram,
+    ) -> Result<Self, JvmError> {
+        let tables = Tables::read(memory, bias, program)?;
+        let layout = Layout::new(memory, &tables)?;
+        let interpreter = code::interpreter(memory, &layout.interpreter)?;
+        let heaps = code::heaps(memory, &layout.heaps)?;
+        let (names, methods) = (BlobNames::default(), FxHashMap::default());
+        Ok(Self { layout, heaps, interpreter, names, methods })
+    }
+
+    /// Its release: 17.
+    #[must_use]
+    pub fn release(&self) -> i32 {
+        self.layout.release
+    }
+
+    /// The interpreter's instructions.
+    #[must_use]
+    pub fn interpreter(&self) -> Range<u64> {
+        self.interpreter.clone()
+    }
+
+    /// The piece of code at an address; none where there is none.
+    ///
+    /// # Errors
+    /// When memory cannot be read, or changes meanwhile.
+    pub fn blob_at(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        address: Avma,
+    ) -> Result<Option<CodeBlob>, JvmError> {
+        if self.heap_of(address).is_none() {
+            // A heap has grown.
+            self.heaps = code::heaps(memory, &self.layout.heaps)?;
+        }
+        let Some(heap) = self.heap_of(address) else { return Ok(None) };
+        let blobs = Blobs { layout: &self.layout, interpreter: &self.interpreter };
+        blobs.at(memory, heap, address.0)
+    }
+
+    fn heap_of(&self, address: Avma) -> Option<&Heap> {
+        self.heaps.iter().find(|heap| heap.memory().contains(&address.0))
+    }
+
+    /// Every piece of code. Linear in the code heaps' size: some 3 bytes are read for 128 of them.
+    ///
+    /// # Errors
+    /// When memory cannot be read.
+    pub fn blobs(&mut self, memory: &dyn ProcessMemory) -> Result<Vec<CodeBlob>, JvmError> {
+        self.heaps = code::heaps(memory, &self.layout.heaps)?;
+        let reader = Blobs { layout: &self.layout, interpreter: &self.interpreter };
+        let mut blobs = Vec::new();
+        for heap in &self.heaps {
+            blobs.extend(reader.all(memory, heap, &mut self.names)?);
+        }
+        Ok(blobs)
+    }
+
+    /// The methods at an instruction of a compiled method, what was inlined first; empty for other code.
+    /// A return address lies behind its call.
+    ///
+    /// # Errors
+    /// When memory cannot be read, or the code was thrown away meanwhile.
+    pub fn frames_at(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        blob: &CodeBlob,
+        address: crate::CodeAddress,
+    ) -> Result<Vec<JavaFrame>, JvmError> {
+        let BlobKind::Compiled { method, .. } = blob.kind else { return Ok(Vec::new()) };
+        let is_return = matches!(address, crate::CodeAddress::ReturnAddress(_));
+        let place = (address.address().0, is_return);
+        let scopes = match self.layout.blobs.debug {
+            Some(debug) => compiled::scopes(memory, debug, blob, place, self.layout.excess()),
+            None => Ok(Vec::new()),
+        };
+        let frames: Result<Vec<JavaFrame>, JvmError> = scopes.and_then(|scopes| {
+            scopes.iter().map(|scope| self.frame(memory, scope.method, scope.bytecode)).collect()
+        });
+        // The outermost scope is the compiled method itself: another one means that it was replaced.
+        let own = self.method(memory, method)?.1;
+        Ok(match frames {
+            Ok(frames) if frames.last().is_some_and(|last| last.method == own) => frames,
+            Err(error) if error.is_final() => return Err(error),
+            _ => vec![JavaFrame { method: own, line: None }],
+        })
+    }
+
+    /// The method and line of an interpreter's frame: the method's address, and that of its bytecode.
+    ///
+    /// # Errors
+    /// When that is no method, or memory cannot be read.
+    pub fn interpreted(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        method: u64,
+        bytecode: u64,
+    ) -> Result<JavaFrame, JvmError> {
+        let (description, method) = self.method(memory, method)?;
+        let line = description.bytecode(bytecode).and_then(|bytecode| method.line(bytecode));
+        Ok(JavaFrame { method, line })
+    }
+
+    fn frame(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        method: u64,
+        bytecode: Option<u32>,
+    ) -> Result<JavaFrame, JvmError> {
+        let (_, method) = self.method(memory, method)?;
+        let line = match bytecode {
+            Some(bytecode) => method.line(bytecode),
+            None => method.first_line(),
+        };
+        Ok(JavaFrame { method, line })
+    }
+
+    fn method(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        method: u64,
+    ) -> Result<(ConstMethod, Arc<JavaMethod>), JvmError> {
+        let layout = &self.layout.methods;
+        let description = const_method_of(memory, layout, method)?;
+        if let Some((description, known)) = self.methods.get(&(method, description)) {
+            return Ok((*description, Arc::clone(known)));
+        }
+        let read = ConstMethod::read(memory, layout, description)?;
+        let named = Arc::new(read.method(memory, layout, self.layout.excess())?);
+        if self.methods.len() >= MOST_METHODS {
+            self.methods.clear();
+        }
+        self.methods.insert((method, description), (read, Arc::clone(&named)));
+        Ok((read, named))
+    }
+}
