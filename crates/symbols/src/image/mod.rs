@@ -182,6 +182,7 @@ impl ModuleImage {
             debug_link: None,
             unwind: Arc::new(UnwindTables::none()),
             resolver: Mutex::new(Resolver::new(&elf, &source)),
+            jumps: tail_calls::KnownJumps::default(),
             elf,
             code: instruction::Code::keep(source),
             problems: Vec::new(),

@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 
+use culprit_model::parse_generated_name;
 use culprit_symbols::runtimes::ProcessMemory;
 use culprit_symbols::runtimes::jvm::{BlobKind, CodeBlob, JavaFrame, Jvm, JvmError, find_jvm};
-use culprit_symbols::{Avma, CodeAddress, parse_generated_name, parse_perf_map};
+use culprit_symbols::{Avma, CodeAddress, parse_perf_map};
 use culprit_testkit::{program, skip};
 
 use crate::python::live::{LiveMemory, loaded};

@@ -4,16 +4,15 @@
 use std::fs::File;
 use std::path::Path;
 
+use culprit_model::parse_generated_name;
 use rustc_hash::FxHashMap;
 
 use super::metadata::Metadata;
 use super::pdb::{Pdb, PdbLink, SourcePlace};
 use super::pe::{Directory, Pe};
 use super::ready_to_run::{COR_HEADER, LARGEST_PART};
-use crate::image::source::Source;
-use culprit_model::parse_generated_name;
-
 use crate::Error;
+use crate::image::source::Source;
 
 /// Overloads of one method that are told apart.
 const MOST_OVERLOADS: usize = 64;
