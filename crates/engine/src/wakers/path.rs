@@ -5,7 +5,7 @@
 //! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
 //!
-//! A thread that waits with a time limit, again and again at one place, until another thread ends it, has
+//! A thread that waits for a lock with a time limit, again and again at one place, until another thread ends it, has
 //! waited for that thread all the time: a limit that passes is no more than a look whether it is there yet.
 //!
 //! A path goes on in another thread in three places. Where a thread has no task of a runtime that moves
@@ -144,11 +144,12 @@ struct Awaited {
 }
 
 impl Walk {
-    /// Whom the thread waited for in `row` too, whose wait the time limit ended: the thread that ended the
-    /// same wait, when it waited again.
+    /// Whom the thread waited for in `row` too, whose wait for a lock the time limit ended: the thread that
+    /// ended the same wait, when it waited again. Other waits with a limit are for whoever comes: a server that
+    /// listens was not kept waiting by the client that came at last.
     fn still_awaited(&self, row: &Interval, ended: Ended) -> Option<ThreadId> {
         let awaited = self.awaited.filter(|awaited| row.stack == Some(awaited.stack))?;
-        let is_limit = ended == Ended::ByInterrupt(WakeSource::Timer);
+        let is_limit = row.cause == Cause::Lock && ended == Ended::ByInterrupt(WakeSource::Timer);
         let short = awaited.between.0 <= row.duration.0 / MOST_WORK_BETWEEN;
         (is_limit && short).then_some(awaited.by)
     }
