@@ -101,7 +101,7 @@ impl Modules {
         if path == culprit_symbols::VDSO_NAME {
             return self.vdso();
         }
-        if path == STEPPING {
+        if path == STEPPING || path == TRAMPOLINE {
             return self.kernel(Some("uprobes"));
         }
         let key = key_of(pid, build_id, path);
