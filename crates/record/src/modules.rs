@@ -26,6 +26,9 @@ pub(crate) const MEMORY_FILE: &str = "/memfd:";
 /// (`xol_add_vma`). Nothing of the program lies there.
 const STEPPING: &str = "[uprobes]";
 
+/// The same for probes on five-byte nops, which become calls into it (Linux 6.18, `create_uprobe_trampoline`).
+const TRAMPOLINE: &str = "[uprobes-trampoline]";
+
 /// Name of the module of generated code.
 const JIT: &str = "[jit]";
 

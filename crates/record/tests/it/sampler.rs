@@ -185,7 +185,7 @@ fn an_allocator_that_was_preloaded_before_is_named() {
     let rows = missing(&recording);
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert!(
-        rows[0].contains("its `malloc` is in") && rows[0].contains("liballocator.so"),
+        rows[0].contains("their `malloc` is in") && rows[0].contains("liballocator.so"),
         "{rows:?}"
     );
     assert!(by_caller(&recording, "keeps-behind", Metric::Allocs).is_empty());
