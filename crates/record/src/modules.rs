@@ -26,6 +26,9 @@ pub(crate) const MEMORY_FILE: &str = "/memfd:";
 /// (`xol_add_vma`). Nothing of the program lies there.
 const STEPPING: &str = "[uprobes]";
 
+/// The same for probes on five-byte nops, which become calls into it (Linux 6.18, `create_uprobe_trampoline`).
+const TRAMPOLINE: &str = "[uprobes-trampoline]";
+
 /// Name of the module of generated code.
 const JIT: &str = "[jit]";
 
@@ -107,7 +110,7 @@ impl Modules {
         if path == culprit_symbols::VDSO_NAME {
             return self.vdso();
         }
-        if path == STEPPING {
+        if path == STEPPING || path == TRAMPOLINE {
             return self.kernel(Some("uprobes"));
         }
         let key = key_of(pid, build_id, path);

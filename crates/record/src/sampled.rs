@@ -26,6 +26,9 @@ use crate::stacks::{RawStack, Variant, join};
 /// Live samples that are kept at most: each library has room for 65,536.
 const MOST_LIVE: usize = 1 << 20;
 
+/// Files with a `malloc` of their own that are named at most.
+const MOST_BYPASSES: usize = 64;
+
 /// A block that was sampled and may live.
 #[derive(Debug, Clone, Copy)]
 struct Block {
@@ -52,8 +55,8 @@ pub(crate) struct SampledBlocks {
     largest_mean: u64,
     count: Sum,
     bytes: Sum,
-    /// Processes whose `malloc` is not the library's, by name, and where theirs is.
-    bypassed: BTreeMap<String, String>,
+    /// How many processes reach a `malloc` that is not the library's, by the file that has it.
+    bypassed: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -145,10 +148,11 @@ impl Handler {
             return;
         }
         let path = self.modules.rows().get(theirs.index()).map(|row| row.path.to_string());
-        let process = self.tracker.threads().get(thread.index()).map(|row| row.process);
-        let process = process.and_then(|process| self.tracker.processes().get(process.index()));
-        let name = process.map(|row| format!("process {}", row.pid)).unwrap_or_default();
-        self.sampled.bypassed.insert(name, path.unwrap_or_default());
+        let path = path.unwrap_or_default();
+        let bypassed = &mut self.sampled.bypassed;
+        if bypassed.len() < MOST_BYPASSES || bypassed.contains_key(&path) {
+            *bypassed.entry(path).or_default() += 1;
+        }
     }
 
     /// The stack of a sample, which begins with the allocator's function that was called: what that called in
@@ -196,10 +200,9 @@ impl Handler {
         }
         let subject = "sampled blocks that `live` and `live-bytes` lack: nobody followed them";
         self.ledger.whole(LossKind::AllocationsMissing, subject, sampled.unfollowed);
-        for (process, path) in &sampled.bypassed {
-            let why =
-                format!("its `malloc` is in {path}, which comes before the library that samples");
-            self.ledger.once(LossKind::AllocationsMissing, process, &why);
+        for (path, processes) in &sampled.bypassed {
+            let subject = format!("processes that were not sampled: their `malloc` is in {path}");
+            self.ledger.whole(LossKind::AllocationsMissing, &subject, *processes);
         }
     }
 }
@@ -212,20 +215,20 @@ impl SampledBlocks {
                 "no samples: fewer bytes were allocated than lie between two samples on average";
             return (self.attached > 0).then(|| none.to_owned());
         };
-        let (count, bytes) = (self.count, self.bytes);
         let mean = if least == self.largest_mean {
-            format!("every {least} bytes")
+            format!("{least} bytes")
         } else {
-            format!("every {least} to {} bytes", self.largest_mean)
+            format!("{least} to {} bytes", self.largest_mean)
         };
+        let (samples, count, bytes) = (self.samples, self.count, self.bytes);
+        // Reports cut the middle of a long detail: the ends have to do.
         Some(format!(
-            "{} samples, on average one {mean}; about {:.0} allocations (standard error {:.1} %) of \
-             {:.0} bytes together (standard error {:.1} %)",
-            self.samples,
-            count.value,
+            "{samples} samples, one in {mean} on average; standard errors {:.1} % of {:.0} allocations, {:.1} % of \
+             {:.0} bytes",
             count.error_percent(),
-            bytes.value,
+            count.value,
             bytes.error_percent(),
+            bytes.value,
         ))
     }
 }
@@ -247,16 +250,12 @@ mod tests {
             bytes: Sum { value: 64_000.0, variance: 2500.0 * 64.0 * 64.0 },
             ..SampledBlocks::default()
         };
-        let words = sampled.describe().unwrap();
-        assert!(
-            words.starts_with("4 samples, on average one every 65536 bytes; about 1000 alloc"),
-            "{words}"
-        );
-        assert!(
-            words.contains("error 5.0 %) of 64000 bytes together (standard error 5.0 %)"),
-            "{words}"
+        assert_eq!(
+            sampled.describe().unwrap(),
+            "4 samples, one in 65536 bytes on average; standard errors 5.0 % of 1000 allocations, 5.0 % of 64000 \
+             bytes"
         );
         let words = SampledBlocks { largest_mean: 131_072, ..sampled }.describe().unwrap();
-        assert!(words.contains("every 65536 to 131072 bytes"), "{words}");
+        assert!(words.contains("one in 65536 to 131072 bytes on"), "{words}");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! exec of a program   maps the library             its allocations were sampled
-//!                     maps a dynamic linker only   the linker did not load it
+//!                     maps a dynamic linker only   the linker did not load it: a program with more rights
+//!                                                  than its caller (setuid), another root, 32 bits
 //!                     neither                      linked statically: there is nobody to load it
 //! ```
 
@@ -16,9 +17,9 @@ use crate::modules::base_name;
 /// Programs that are named at most; the rest is counted.
 const MOST_NAMED: usize = 20;
 
-const STATIC: &str = "linked statically, so it loads no library that samples its allocations";
-const NOT_LOADED: &str = "its dynamic linker did not load the library that samples allocations: it has more \
-                          rights than its caller (setuid), another root, 32 bits, or LD_PRELOAD was removed";
+// Reports cut the middle of a long detail: the ends have to do.
+const STATIC: &str = "not sampled, because it is linked statically";
+const NOT_LOADED: &str = "not sampled: setuid, another root, 32 bits, or LD_PRELOAD removed";
 
 /// One row for each program and reason. The rows of the recording must be whole.
 pub(crate) fn losses(recording: &Recording, library: &Path) -> Vec<Loss> {

@@ -28,7 +28,8 @@ const MIB: u64 = 1 << 20;
 #[derive(Debug)]
 struct Plan {
     subject: Subject,
-    /// Keeps the library that samples allocations while the command runs.
+    /// The library that samples allocations.
+    #[expect(dead_code, reason = "kept while the command runs; its drop removes the file")]
     sampler: Option<SamplerFolder>,
     settings: Settings,
     output: PathBuf,

@@ -70,7 +70,7 @@ fn a_program_that_was_not_sampled_is_named_in_the_report() {
     record(&lab, &["--alloc"], program.to_str().unwrap());
     let report = lab.culprit().args(["report", "x.culprit"]).output().unwrap();
     let text: String = stdout(&report).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("linked statically"), "{text}");
+    assert!(text.contains("it is linked statically"), "{text}");
     assert!(text.contains("--alloc=every"), "{text}");
 }
 
