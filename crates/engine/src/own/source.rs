@@ -94,7 +94,7 @@ const SCRIPT_KINDS: [&str; 5] = ["JS:", "Script:", "Eval:", "LazyCompile:", "Fun
 fn javascript(function: &str) -> Option<ManagedName<'_>> {
     let rest = SCRIPT_KINDS.iter().find_map(|kind| function.strip_prefix(kind))?;
     // Which of its compilers made the code.
-    let rest = rest.trim_start_matches(['*', '~', '^', '+']);
+    let rest = rest.trim_start_matches(['*', '~', '^', '+', '\'']);
     let (name, place) = rest.split_once(' ').unwrap_or((rest, ""));
     let mut parts = place.rsplitn(3, ':');
     let numbers = (parts.next().map(str::parse::<u32>), parts.next().map(str::parse));
