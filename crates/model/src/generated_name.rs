@@ -45,7 +45,7 @@ pub fn parse_generated_name(name: &str) -> GeneratedName<'_> {
 /// Takes the name of a script's function apart; none for other names.
 #[must_use]
 pub fn script_name(name: &str) -> Option<GeneratedName<'_>> {
-    v8(name)
+    v8(name).or_else(|| v8_pattern(name))
 }
 
 /// Takes the name of a class's method apart, with its types around it; none for other names.
@@ -91,10 +91,11 @@ fn v8(name: &str) -> Option<GeneratedName<'_>> {
     let rest = rest.trim_start_matches(V8_TIERS);
     let Some((before, line)) = without_position(rest) else {
         let function = if rest.is_empty() { "(anonymous)" } else { rest };
-        return Some(GeneratedName::whole(function));
+        return Some(wasm(function).unwrap_or_else(|| GeneratedName::whole(function)));
     };
     let (function, source) = split_source(before);
     let function = match function {
+        "" if source.is_empty() => "(eval)",
         "" if line == 1 => "(top level)",
         "" => "(anonymous)",
         named => named,
@@ -102,7 +103,30 @@ fn v8(name: &str) -> Option<GeneratedName<'_>> {
     let file = source.strip_prefix("file://").unwrap_or(source);
     let (module, file) = (Some(source_module(file)), Some(file).filter(|file| !file.is_empty()));
     let module = module.filter(|module| !module.is_empty());
-    Some(GeneratedName { function: function.into(), module, file, line: Some(line) })
+    // A program that was put together at run time has lines, but no file.
+    let line = file.map(|_| line);
+    Some(GeneratedName { function: function.into(), module, file, line })
+}
+
+/// What stands for the file of WebAssembly, which V8 does not name.
+const WASM: &str = "wasm";
+
+/// `NAME-INDEX-COMPILER`: a function of WebAssembly. Its two compilers are marks like others.
+fn wasm(name: &str) -> Option<GeneratedName<'_>> {
+    let name = name.strip_suffix("-liftoff").or_else(|| name.strip_suffix("-turbofan"))?;
+    let (function, index) = name.rsplit_once('-')?;
+    let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    let (module, file) = (Some(WASM), Some(WASM));
+    is_index.then(|| GeneratedName { function: function.into(), module, file, line: None })
+}
+
+/// `RegExp.> src: '...' flags: '...'`: a pattern as newer versions of V8 write it.
+fn v8_pattern(name: &str) -> Option<GeneratedName<'_>> {
+    let rest = name.strip_prefix("RegExp.")?;
+    let (_, rest) = rest.split_once("src: '")?;
+    let (pattern, _) = rest.rsplit_once("' flags: '")?;
+    let function = format!("RegExp:{pattern}").into();
+    Some(GeneratedName { function, module: None, file: None, line: None })
 }
 
 /// A text without the line and column at its end, and the line.
@@ -193,7 +217,7 @@ mod tests {
         }
     }
 
-    /// Lines that Node.js 20 wrote, and older forms.
+    /// Lines that Node.js 18, 20, 22 and 24 wrote, and older forms.
     #[test]
     fn names_of_v8_have_a_place() {
         check(&[
@@ -216,6 +240,21 @@ mod tests {
             ("LazyCompile:~add /app/index.js:3", "index.js!add /app/index.js:3"),
             ("LazyCompile:*add app.js:3:1", "app.js!add app.js:3"),
             ("JS:~", "(anonymous)"),
+            ("JS:+'set price file:///app/a.mjs:5:134", "a.mjs!set price /app/a.mjs:5"),
+            ("JS:*'square /app/a.js:3:16", "a.js!square /app/a.js:3"),
+            ("JS:^#secret file:///app/a.mjs:5:28", "a.mjs!#secret /app/a.mjs:5"),
+            ("LazyCompile:~my func file:///app/a.mjs:4", "a.mjs!my func /app/a.mjs:4"),
+            ("Script:~ file:///app/a.mjs:1:1", "a.mjs!(top level) /app/a.mjs:1"),
+            (
+                "Function:~<instance_members_initializer> node:internal/vm/module:258",
+                "node:internal/vm/module!<instance_members_initializer> node:internal/vm/module:258",
+            ),
+            ("Function:~fromEval :1", "fromEval"),
+            ("JS:*fromEval :1:19", "fromEval"),
+            ("Function:^ :1", "(eval)"),
+            ("JS:wasm-function[0]-0-turbofan", "wasm!wasm-function[0] wasm"),
+            ("Function:spin-12-liftoff", "wasm!spin wasm"),
+            ("JS:*turbo-12-fan", "turbo-12-fan"),
             ("JS:*alone", "alone"),
         ]);
     }
@@ -226,6 +265,7 @@ mod tests {
             "Builtin:ArrayMap",
             "BytecodeHandler:Wide",
             "RegExp:a(b+)c",
+            "RegExp.> src:",
             "Interpreter",
             "StubRoutines (1)",
             "I2C/C2I adapters",
@@ -236,6 +276,11 @@ mod tests {
         ] {
             assert_eq!(describe(name), name);
         }
+    }
+
+    #[test]
+    fn a_pattern_is_the_same_in_all_versions() {
+        check(&[("RegExp.> src: '^(a'+)$' flags: 'g'", "RegExp:^(a'+)$")]);
     }
 
     /// Lines that OpenJDK 17 wrote, and an agent's form.

@@ -3,6 +3,8 @@
 //! Everything is timed by CLOCK_MONOTONIC, the clock that the kernel was asked to stamp records
 //! with; pairs with CLOCK_REALTIME at both ends make it comparable with logs.
 
+use std::time::Duration;
+
 use culprit_model::ClockPair;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -28,6 +30,13 @@ pub(crate) fn pair() -> ClockPair {
     let realtime = nanos(clock_gettime(ClockId::Realtime));
     let after = monotonic_ns();
     ClockPair { monotonic: before + (after - before) / 2, realtime }
+}
+
+/// The real time at a time since boot (`CLOCK_BOOTTIME`), ns; as the clocks stand now.
+pub(crate) fn realtime_of_boot(since_boot: Duration) -> u64 {
+    let boot = nanos(clock_gettime(ClockId::Boottime));
+    let since = u64::try_from(since_boot.as_nanos()).unwrap_or(u64::MAX);
+    pair().realtime.saturating_sub(boot.saturating_sub(since))
 }
 
 fn nanos(time: Timespec) -> u64 {

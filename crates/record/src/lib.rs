@@ -50,6 +50,7 @@ mod calls;
 mod clock;
 mod costs;
 mod decode;
+mod dotnet;
 mod error;
 mod events;
 mod extras;

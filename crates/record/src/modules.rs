@@ -15,6 +15,7 @@ use culprit_symbols::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::dotnet::{Assemblies, MethodPlace};
 use crate::files::OpenedFile;
 use crate::ledger::Ledger;
 use crate::runtimes::{EndedEarly, NameFolder};
@@ -47,6 +48,9 @@ pub(crate) struct Modules {
     generated: Vec<Generated>,
     folders: FxHashMap<i32, NameFolder>,
     ended_early: FxHashMap<i32, &'static Runtime>,
+    assemblies: Assemblies,
+    /// Modules of precompiled assemblies, by the assembly's name.
+    precompiled: FxHashMap<Text, ModuleId>,
 }
 
 /// What tells modules apart.
@@ -218,26 +222,60 @@ impl Modules {
         ended
     }
 
+    /// Maps of names that earlier processes have left to processes that generated code: process and map.
+    pub(crate) fn earlier_maps(&self) -> Vec<(i32, String)> {
+        let generating =
+            self.folders.iter().filter(|(pid, _)| self.by_key.contains_key(&Key::Generated(**pid)));
+        let earlier = |(pid, folder): (&i32, &NameFolder)| Some((*pid, folder.earlier_map()?));
+        let mut earlier: Vec<_> = generating.filter_map(earlier).collect();
+        earlier.sort_unstable();
+        earlier
+    }
+
+    /// Where the method is that a runtime has named in generated code of a module, for names that have
+    /// the assembly and not the file.
+    pub(crate) fn method_place(
+        &mut self,
+        module: ModuleId,
+        assembly: &str,
+        name: &str,
+    ) -> MethodPlace {
+        let of_module = self.generated.iter().filter(|generated| generated.module == module);
+        let process = |generated: &Generated| match generated.source {
+            GeneratedSource::PerfMap(pid) => Some(pid),
+            GeneratedSource::Dump(_) => None,
+        };
+        let folder = of_module.filter_map(process).find_map(|pid| self.folders.get(&pid));
+        folder.map(|folder| self.assemblies.place(folder, assembly, name)).unwrap_or_default()
+    }
+
     /// Removes what runtimes have written because of us, since `start` (`CLOCK_REALTIME`, ns).
     pub(crate) fn remove_written(&self, start: u64) {
         self.folders.values().for_each(|folder| folder.remove_written(start));
     }
 
-    /// The module of a part of generated code that the runtime names.
-    pub(crate) fn generated_part(&mut self, name: &str, file: Option<&str>) -> ModuleId {
-        let path = file.unwrap_or(name);
+    /// The module of generated code of a source file.
+    pub(crate) fn generated_script(&mut self, name: &str, path: &str) -> ModuleId {
+        self.part(name, path, true)
+    }
+
+    /// The module of generated code of an assembly: that of its precompiled code, where there is some.
+    pub(crate) fn generated_assembly(&mut self, name: &str, path: Option<&str>) -> ModuleId {
+        if let Some(known) = self.precompiled.get(name) {
+            return *known;
+        }
+        // Whose code it is follows from the file; most names of assemblies are those of their files.
+        let path = path.map_or_else(|| format!("{name}.dll"), str::to_owned);
+        self.part(name, &path, false)
+    }
+
+    fn part(&mut self, name: &str, path: &str, lines: bool) -> ModuleId {
         let key = Key::Part(path.into());
         if let Some(known) = self.by_key.get(&key) {
             return *known;
         }
-        let row = Module {
-            name: name.into(),
-            path: path.into(),
-            build_id: None,
-            symbols: true,
-            lines: file.is_some(),
-        };
-        self.push_as(key, row, None)
+        let (name, path) = (name.into(), path.into());
+        self.push_as(key, Module { name, path, build_id: None, symbols: true, lines }, None)
     }
 
     fn vdso(&mut self) -> ModuleId {
@@ -318,6 +356,12 @@ impl Modules {
         let row = &mut self.rows[id.index()];
         row.build_id = image.build_id().map(text_of).or(row.build_id.take());
         row.symbols = image.has_symbols();
+        if image.is_managed() {
+            // As the runtime names it in code that it compiles itself.
+            let name = row.name.strip_suffix(".dll").map(Text::from);
+            row.name = name.unwrap_or_else(|| row.name.clone());
+            self.precompiled.insert(row.name.clone(), id);
+        }
         self.by_image.insert(image.key().clone(), id);
         self.images[id.index()] = Some(image);
     }

@@ -60,6 +60,8 @@ pub struct Options {
     pub place_facts: Vec<(String, String)>,
     /// Language runtimes that were asked by their environment to name their code.
     pub helped_runtimes: Vec<HelpedRuntime>,
+    /// Whether running processes are asked to name their code, where their runtime can be asked.
+    pub ask_runtimes: bool,
 }
 
 /// A language runtime that names its code because the command was given a variable: the files that
@@ -91,6 +93,7 @@ impl Options {
             place: "host".to_owned(),
             place_facts: Vec::new(),
             helped_runtimes: Vec::new(),
+            ask_runtimes: true,
         }
     }
 }

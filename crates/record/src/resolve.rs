@@ -204,8 +204,24 @@ impl Resolver {
                     None => (name.file, name.line),
                 };
                 (frame.file, frame.line) = (file.map(Text::from), line);
-                let part = name.module.map(|part| modules.generated_part(part, name.file));
-                frame.module = part.or(frame.module);
+                match (name.module, name.file) {
+                    (Some(script), Some(path)) => {
+                        frame.module = Some(modules.generated_script(script, path));
+                    }
+                    (Some(assembly), None) => {
+                        let place = modules.method_place(module, assembly, &symbol.name);
+                        if let (None, Some((file, line))) = (&frame.file, place.source) {
+                            (frame.file, frame.line) = (Some(file.into()), Some(line));
+                        }
+                        let path = place.assembly.as_deref();
+                        let part = modules.generated_assembly(assembly, path);
+                        if frame.line.is_some() {
+                            modules.has_lines(part);
+                        }
+                        frame.module = Some(part);
+                    }
+                    (None, _) => {}
+                }
             }
         }
     }

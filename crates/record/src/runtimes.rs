@@ -11,6 +11,8 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,37 +30,104 @@ const FOLDER: &str = "/tmp";
 /// that of the last tick, which may be a moment before: up to 10 ms at 100 ticks a second.
 const CLOCK_STEP_NS: u64 = 10_000_000;
 
+/// The map of names.
+const PERF_MAP: &str = "perf-PID.map";
+
+/// The list of loaded assemblies, which some runtimes write beside it.
+const ASSEMBLIES: &str = "perfinfo-PID.map";
+
+/// A map that was last written so long before its process began is an earlier process's. /proc has the
+/// beginning to 10 ms, and the file system's clock is one tick late.
+const EARLIER_NS: u64 = 50_000_000;
+
 /// The place of a process where names of generated code appear.
 #[derive(Debug)]
 pub(crate) struct NameFolder {
     /// The process, as we number it.
     pub(crate) pid: i32,
     folder: OwnedFd,
+    /// Its root, where names lead to more files: those of .NET.
+    root: Option<OwnedFd>,
     /// The process's number as it knows it, which is in the names of its files.
     own_pid: Pid,
+    /// When the process began, `CLOCK_REALTIME`, ns; none where that is not known.
+    began: Option<u64>,
     /// The runtime that it is and that writes because of us.
     helped: Option<&'static Runtime>,
 }
 
 impl NameFolder {
     /// That of a living process; none when it is gone or may not be looked at.
-    fn look(pid: i32, helped: Option<&'static Runtime>) -> Option<Self> {
+    fn look(
+        pid: i32,
+        runtime: Option<&'static Runtime>,
+        helped: Option<&'static Runtime>,
+    ) -> Option<Self> {
         let process = crate::modules::kernel_pid(pid);
         let root = procfs::root_of(process).ok()?;
-        let folder = procfs::folder_in_root(root, Path::new(FOLDER)).ok()?;
+        let folder = procfs::folder_in_root(&root, Path::new(FOLDER)).ok()?;
         let numbers = procfs::namespace_pids(process).ok()?;
         let own_pid = numbers.last().copied().unwrap_or(process);
-        Some(Self { pid, folder, own_pid, helped })
+        let began = procfs::start_time(process).ok().map(crate::clock::realtime_of_boot);
+        let lists = runtime.is_some_and(|runtime| runtime.files.contains(&ASSEMBLIES));
+        Some(Self { pid, folder, root: lists.then_some(root), own_pid, began, helped })
     }
 
     /// That of a process in which nothing was asked for.
     pub(crate) fn of(pid: i32) -> Option<Self> {
-        Self::look(pid, None)
+        Self::look(pid, runtime_of(pid), None)
     }
 
-    /// The map as it is now.
+    /// That of a running process whose runtime is asked now.
+    pub(crate) fn asking(pid: i32, runtime: &'static Runtime) -> Option<Self> {
+        Self::look(pid, Some(runtime), Some(runtime))
+    }
+
+    /// The map as it is now; none for that of an earlier process.
     pub(crate) fn perf_map(&self) -> Option<File> {
-        procfs::open_in_root(&self.folder, Path::new(&self.file_name("perf-PID.map"))).ok()
+        self.open(PERF_MAP).filter(|file| !self.is_earlier(file))
+    }
+
+    /// The map that an earlier process of the same number has left.
+    pub(crate) fn earlier_map(&self) -> Option<String> {
+        let file = self.open(PERF_MAP)?;
+        self.is_earlier(&file).then(|| format!("{FOLDER}/{}", self.file_name(PERF_MAP)))
+    }
+
+    /// The list of assemblies as it is now.
+    pub(crate) fn assemblies(&self) -> Option<File> {
+        self.open(ASSEMBLIES).filter(|file| !self.is_earlier(file))
+    }
+
+    /// A file as the process names it.
+    pub(crate) fn open_path(&self, path: &Path) -> Option<File> {
+        procfs::open_in_root(self.root.as_ref()?, path).ok()
+    }
+
+    /// Connects to a socket in the folder, or in another one of the process.
+    pub(crate) fn connect(&self, folder: Option<&Path>, name: &str) -> Option<UnixStream> {
+        let other = folder.zip(self.root.as_ref());
+        let other = other.and_then(|(path, root)| procfs::folder_in_root(root, path).ok());
+        procfs::connect_in(other.as_ref().unwrap_or(&self.folder), name).ok()
+    }
+
+    /// The process's number as it knows it.
+    pub(crate) fn own_pid(&self) -> Pid {
+        self.own_pid
+    }
+
+    fn open(&self, pattern: &str) -> Option<File> {
+        procfs::open_in_root(&self.folder, Path::new(&self.file_name(pattern))).ok()
+    }
+
+    /// Whether a file was last written before the process began.
+    fn is_earlier(&self, file: &File) -> bool {
+        let written = file.metadata().ok().and_then(|metadata| {
+            let seconds = u64::try_from(metadata.mtime()).ok()?.checked_mul(1_000_000_000)?;
+            seconds.checked_add(u64::try_from(metadata.mtime_nsec()).ok()?)
+        });
+        let both = written.zip(self.began);
+        both.is_some_and(|(written, began)| written.saturating_add(EARLIER_NS) < began)
     }
 
     /// The runtime that was asked to write at its end and has not.
@@ -120,13 +189,15 @@ impl FolderOpener {
         if runtime.is_none() && !(generated && known != Some(true)) {
             return None;
         }
+        let runtime = runtime.or_else(|| runtime_of(pid));
         let environment = procfs::environment(crate::modules::kernel_pid(pid)).unwrap_or_default();
         self.looked.insert(pid, !environment.is_empty());
         let ended = || Some(Err(EndedEarly { pid, runtime: runtime? }));
         if environment.is_empty() && has_no_memory(pid) {
             return ended();
         }
-        NameFolder::look(pid, self.asked(pid, runtime, &environment)).map(Ok).or_else(ended)
+        let helped = self.asked(pid, runtime, &environment);
+        NameFolder::look(pid, runtime, helped).map(Ok).or_else(ended)
     }
 
     /// The runtime that a process was asked to write as, by our variable and by nothing of the user's:
@@ -140,7 +211,7 @@ impl FolderOpener {
         if self.helped.is_empty() {
             return None;
         }
-        let runtime = runtime.or_else(|| runtime_of(pid))?;
+        let runtime = runtime?;
         let helped = self.helped.iter().find(|helped| helped.runtime == runtime)?;
         let others = environment.iter().filter(|variable| **variable != helped.variable);
         let asked = environment.contains(&helped.variable)
@@ -165,7 +236,7 @@ fn command_line(pid: i32) -> Vec<String> {
 }
 
 /// The runtime that a living process has mapped.
-fn runtime_of(pid: i32) -> Option<&'static Runtime> {
+pub(crate) fn runtime_of(pid: i32) -> Option<&'static Runtime> {
     let maps = procfs::maps(crate::modules::kernel_pid(pid)).ok()?;
     let code = maps.iter().filter(|map| map.execute);
     code.filter_map(|map| Runtime::of_module(base_name(&map.path))).next()
@@ -219,7 +290,9 @@ mod tests {
         let names = |helped| NameFolder {
             pid: 7,
             folder: File::open(folder.path()).expect("it was made").into(),
+            root: None,
             own_pid: Pid(7),
+            began: None,
             helped,
         };
         let node = Some(&RUNTIMES[0]);
@@ -248,12 +321,38 @@ mod tests {
         let names = |helped| NameFolder {
             pid: 7,
             folder: File::open(folder.path()).expect("it was made").into(),
+            root: None,
             own_pid: Pid(7),
+            began: None,
             helped: Some(helped),
         };
         assert_eq!(names(&RUNTIMES[1]).wrote_nothing().map(|runtime| runtime.id), Some("jvm"));
         assert_eq!(names(&RUNTIMES[0]).wrote_nothing(), None, "it writes from the start");
         std::fs::write(folder.path().join("perf-7.map"), "").expect("room");
         assert_eq!(names(&RUNTIMES[1]).wrote_nothing(), None);
+    }
+
+    #[test]
+    fn the_map_of_an_earlier_process_is_not_read() {
+        let folder = tempfile::tempdir().expect("room");
+        std::fs::write(folder.path().join("perf-7.map"), "1000 10 f\n").expect("room");
+        let now = crate::clock::pair().realtime;
+        let names = |began| NameFolder {
+            pid: 7,
+            folder: File::open(folder.path()).expect("it was made").into(),
+            root: None,
+            own_pid: Pid(7),
+            began,
+            helped: None,
+        };
+        let second = 1_000_000_000;
+        for (began, used) in [(None, true), (Some(now - second), true), (Some(now + second), false)]
+        {
+            assert_eq!(names(began).perf_map().is_some(), used, "{began:?}");
+            let earlier = (!used).then(|| "/tmp/perf-7.map".to_owned());
+            assert_eq!(names(began).earlier_map(), earlier);
+        }
+        let ours = NameFolder::of(ours()).expect("it lives");
+        assert!(ours.began.is_some_and(|began| began < now && began > now - 3600 * second));
     }
 }

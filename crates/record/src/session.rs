@@ -23,6 +23,7 @@ use culprit_recording::{SpoolOptions, SpoolWriter};
 
 use crate::clock::{monotonic_ns, own_cpu_ns, pair};
 use crate::decode::{Body, decode, head_at};
+use crate::dotnet::{self, Asking};
 use crate::error::Error;
 use crate::events::Wakers;
 use crate::files::FileOpener;
@@ -127,6 +128,7 @@ pub struct Armed {
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
     interpreters: JoinHandle<()>,
+    asking: Option<Asking>,
     worker: JoinHandle<Remains>,
     cpu_before: u64,
 }
@@ -183,6 +185,8 @@ impl Plan {
         // seconds, in which they would run over.
         let reader = spawn("culprit-rings", reading(source, opener, early, crew.lines))?;
         subjects.adopt(&mut worker);
+        let ask = self.options.ask_runtimes && self.options.target != Target::Command;
+        let asking = ask.then(|| dotnet::ask(subjects.pids()));
         let prober = match prober {
             Some(prober) => {
                 Some((requests, self.place_probes(prober, of_prober, waiting, &subjects)?))
@@ -215,6 +219,7 @@ impl Plan {
             worker: spawn("culprit-rows", move || worker.run())?,
             poller: spawn("culprit-poll", move || poller.run())?,
             interpreters: spawn("culprit-frames", move || interpreters.run())?,
+            asking,
             toll: self.found.probes.map(|(_, toll)| toll),
             sampler: self.options.extras.sampler().map(|library| library.path.clone()),
             prober,
@@ -432,7 +437,10 @@ impl Armed {
         self.stop_reader.store(true, Ordering::Release);
         self.reader.join().map_err(panicked("read the ring buffers"))?;
         let end = pair();
-        let remains = self.worker.join().map_err(panicked("process the records"))?;
+        let mut remains = self.worker.join().map_err(panicked("process the records"))?;
+        if let Some(asking) = self.asking {
+            remains.take_answers(asking.finish());
+        }
         let mut meta = self.meta;
         meta.end = end;
         meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));

@@ -21,6 +21,7 @@ use crate::accounts::Account;
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
+use crate::dotnet::Answer;
 use crate::handle::{Context, Handler};
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
@@ -46,6 +47,9 @@ const NAMES_AT_EXIT: &str = "it writes its function names when it ends by itself
 /// Why a runtime's names were not read.
 const ENDED_EARLY: &str = "it had ended before the recorder could open the folder with its function \
                            names: the machine was busy, or it ended within milliseconds";
+
+/// Why a map of names was not read.
+const EARLIER_MAP: &str = "was not used: an earlier process of the same number has written it";
 
 /// Counts for whoever watches the recording.
 #[derive(Debug, Default)]
@@ -556,7 +560,25 @@ impl Remains {
             let subject = format!("{} in process {pid}", runtime.name);
             handler.ledger.once(LossKind::AddressesUnknown, &subject, why);
         }
+        for (pid, map) in handler.modules.earlier_maps() {
+            let (subject, why) = (format!("process {pid}"), format!("{map} {EARLIER_MAP}"));
+            handler.ledger.once(LossKind::AddressesUnknown, &subject, &why);
+        }
         handler.accounts.apply(handler.tracker.threads_mut());
+    }
+
+    /// Takes over where running processes have written their names because they were asked.
+    pub(crate) fn take_answers(&mut self, answers: Vec<Answer>) {
+        for answer in answers {
+            answer.end();
+            match answer.names {
+                Ok(folder) => self.handler.modules.deliver_folders(vec![Ok(folder)]),
+                Err(why) => {
+                    let ledger = &mut self.handler.ledger;
+                    ledger.once(LossKind::AddressesUnknown, &answer.subject, &why);
+                }
+            }
+        }
     }
 
     /// Removes the files that runtimes have written because of us. They have been read.

@@ -38,7 +38,8 @@ pub(crate) struct Settings {
     pub(crate) max_event_bytes: Option<u64>,
     /// Where the rows as they were recorded are written, too.
     pub(crate) raw: Option<PathBuf>,
-    /// Whether the recorded command gets the variables that make runtimes name their functions.
+    /// Whether the recorded command gets the variables that make runtimes name their functions, and
+    /// running processes are asked for them.
     pub(crate) runtime_help: bool,
 }
 
@@ -54,6 +55,7 @@ impl Settings {
             },
             extras: self.extras.clone(),
             max_event_bytes: self.max_event_bytes,
+            ask_runtimes: self.runtime_help,
             ..Options::new(target, output)
         }
     }

@@ -8,6 +8,7 @@ mod machine;
 mod maps;
 mod memory;
 mod root;
+mod socket;
 mod stat;
 mod tree;
 
@@ -26,6 +27,7 @@ pub use maps::{Mapping, maps};
 pub use memory::memory;
 pub use root::{born_in, folder_in_root, open_in_root, remove_from, root_of};
 pub(crate) use root::{can_write_tmp, is_tmp_open};
+pub use socket::connect_in;
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
 pub use tree::{processes, threads, tree, with_threads};
 
