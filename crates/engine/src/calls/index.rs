@@ -244,6 +244,7 @@ impl Index {
                     line: None,
                     inlined: false,
                     instruction: None,
+                    guessed: None,
                 });
                 let frame = FrameId::from_index(recording.frames.len() - 1);
                 recording.stacks.push(Stack { parent: stack, frame });
