@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use culprit_model::{
-    ActivityEdge, ActivitySource, Cause, ClockPair, Cost, EdgeKind, Frame, FrameId, Loss, LossKind,
-    Metric, Module, ModuleId, Nanos, Pid, Process, ProcessId, Recording, Rung, Stack, StackId,
-    Text, Thread, ThreadId, Tid, Time,
+    ActivityEdge, ActivitySource, Cause, ClockPair, Cost, EdgeKind, Frame, FrameId, Guess, Loss,
+    LossKind, Metric, Module, ModuleId, Nanos, Pid, Process, ProcessId, Recording, Rung, Stack,
+    StackId, Text, Thread, ThreadId, Tid, Time,
 };
 use rustc_hash::FxHashMap;
 
@@ -63,7 +63,8 @@ pub struct Edge<'a> {
 }
 
 /// Everything that a frame has.
-type FrameKey = (Option<ModuleId>, Text, Option<u64>, Option<Text>, Option<u32>, bool);
+type FrameKey =
+    (Option<ModuleId>, Text, Option<u64>, Option<Text>, Option<u32>, (bool, Option<Guess>));
 
 /// Gathers what a foreign file says.
 #[derive(Debug, Default)]
@@ -137,9 +138,10 @@ impl Builder {
     /// A frame by all that is known of it; equal ones are one frame.
     pub fn frame(&mut self, frame: Frame) -> FrameId {
         let frames = &mut self.recording.frames;
-        let Frame { module, function, address, file, line, inlined, instruction: _ } =
+        let Frame { module, function, address, file, line, inlined, instruction: _, guessed } =
             frame.clone();
-        *self.frames.entry((module, function, address, file, line, inlined)).or_insert_with(|| {
+        let how = (inlined, guessed);
+        *self.frames.entry((module, function, address, file, line, how)).or_insert_with(|| {
             frames.push(frame);
             FrameId::from_index(frames.len() - 1)
         })

@@ -225,6 +225,7 @@ impl Scene {
                 line: None,
                 inlined: false,
                 instruction,
+                guessed: None,
             });
             frames.len() - 1
         }))

@@ -48,10 +48,10 @@ pub use runtime::{Ask, RUNTIMES, Runtime, RuntimeVariable, WrittenWhen, is_same_
 pub use selection::{SelectedRow, Selection, Source, Step};
 pub use tables::{
     Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,
-    EdgeKind, Fault, FaultKind, Frame, Instruction, InterpreterStack, Interval, IntervalColumns,
-    Loss, Mapping, Mark, MarkKind, Module, Observation, OptionalColumn, Process, Sample,
-    SampleKind, Stack, Switch, SwitchKind, Thread, UNKNOWN_CPU, WakeSource, Wakeup, WakeupKind,
-    counter_names,
+    EdgeKind, Fault, FaultKind, Frame, Guess, Instruction, InterpreterStack, Interval,
+    IntervalColumns, Loss, Mapping, Mark, MarkKind, Module, Observation, OptionalColumn, Process,
+    Sample, SampleKind, Stack, Switch, SwitchKind, Thread, UNKNOWN_CPU, WakeSource, Wakeup,
+    WakeupKind, counter_names,
 };
 pub use text::Text;
 pub use time::{Nanos, Time};

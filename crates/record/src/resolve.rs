@@ -4,15 +4,21 @@
 //! hand; an address is asked for once. Generated code is the exception: its names are known only
 //! when the recording ends, so its frames carry their address and are renamed then.
 //!
+//! Between a return address and the function below it, functions that left the stack by a jump are put
+//! where only one way leads from the call to that function; such frames are marked as guessed.
+//!
 //! Root first: a chain is innermost first, so it is walked from its end.
 
 use std::sync::Arc;
 
 use culprit_model::{
-    Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
+    Frame, FrameId, Guess, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
     parse_generated_name,
 };
-use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
+use culprit_symbols::{
+    Avma, CodeAddress, CodePlace, FileOffset, HiddenFunction, KernelSymbols, ModuleImage, Svma,
+    SymbolFrame, hidden_by_tail_calls,
+};
 use rustc_hash::FxHashMap;
 
 use crate::interpreters::Interpreted;
@@ -32,6 +38,10 @@ pub(crate) struct Resolver {
     stacks: Vec<Stack>,
     /// Frames of an address, the outermost first.
     known: FxHashMap<Spot, Box<[FrameId]>>,
+    /// Where the function begins that an address of a module is in.
+    functions: FxHashMap<(ModuleId, Svma), Svma>,
+    /// Frames of the functions that left the stack between a call and a function; none for most.
+    hidden: FxHashMap<(Position, (ModuleId, Svma)), Option<Box<[FrameId]>>>,
     nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
     texts: FxHashMap<Box<str>, Text>,
     unknown: Option<FrameId>,
@@ -48,10 +58,19 @@ enum Spot {
     Module(ModuleId, u64),
     /// A kernel function that is known by name only.
     Named(Text),
+    /// A function that left by a jump: where it begins, and the jump if it is the only one.
+    Guessed(ModuleId, Svma, Option<Svma>),
     /// A line of an interpreted function: name, file, line.
     Interpreted(Text, Text, Option<u32>),
     /// An interpreter's loop.
     Loop(&'static str),
+}
+
+/// An address in a module with an image, as the module states it: for a caller, within the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Position {
+    module: ModuleId,
+    at: Svma,
 }
 
 /// Where names come from.
@@ -92,6 +111,7 @@ impl Resolver {
                     line: None,
                     inlined: false,
                     instruction: None,
+                    guessed: None,
                 })
             });
             self.known.insert(spot, Box::new([frame]));
@@ -235,9 +255,17 @@ impl Resolver {
     ) -> Option<StackId> {
         let (kernel, user) = split(chain);
         let mut path = Vec::new();
+        let mut caller = None;
         for (depth, address) in user.iter().enumerate().rev().filter(|(_, word)| !is_marker(**word))
         {
-            let frames = self.user_frames(space, position(depth, *address), code).to_vec();
+            let (frames, here) = self.user_frames(space, position(depth, *address), code);
+            let frames = frames.to_vec();
+            if let (Some(caller), Some(here)) = (caller, here)
+                && let Some(hidden) = self.hidden(space, caller, here, code)
+            {
+                path.extend_from_slice(&hidden);
+            }
+            caller = here;
             // Addresses of nothing in a row are one gap.
             if frames.last() != path.last() || frames.last() != self.unknown.as_ref() {
                 path.extend_from_slice(&frames);
@@ -293,16 +321,57 @@ impl Resolver {
         [id]
     }
 
-    /// The frames of a user address, outermost first.
+    /// The frames of the functions that left the stack between a call and the function below it. It is
+    /// found once for all processes, though which function a name leads to may differ between them.
+    fn hidden(
+        &mut self,
+        space: SpaceId,
+        caller: Position,
+        callee: Position,
+        code: &mut Code<'_>,
+    ) -> Option<Box<[FrameId]>> {
+        let function = *self.functions.get(&(callee.module, callee.at))?;
+        let key = (caller, (callee.module, function));
+        if let Some(known) = self.hidden.get(&key) {
+            return known.clone();
+        }
+        let found = find_hidden(space, caller, callee, code);
+        let frames = found.into_iter().flat_map(|function| self.guessed_frames(function, code));
+        let frames: Vec<FrameId> = frames.collect();
+        let frames = (!frames.is_empty()).then(|| frames.into());
+        self.hidden.insert(key, frames.clone());
+        frames
+    }
+
+    /// The frames of a function that left the stack, outermost first: at the jump by which it left,
+    /// with what was inlined there, or of several jumps the function alone.
+    fn guessed_frames(
+        &mut self,
+        hidden: HiddenFunction<ModuleId>,
+        code: &mut Code<'_>,
+    ) -> Box<[FrameId]> {
+        let HiddenFunction { module, start, jump } = hidden;
+        let spot = Spot::Guessed(module, start, jump);
+        if let Some(known) = self.known.get(&spot) {
+            return known.clone();
+        }
+        let Some(image) = code.modules.image(module).cloned() else { return Box::default() };
+        let row = Frame { guessed: Some(Guess::TailCall), ..at_address(module, jump) };
+        let frames: Box<[FrameId]> = self.push_levels(&hidden.frames(&image), &row, code).into();
+        self.known.insert(spot, frames.clone());
+        frames
+    }
+
+    /// The frames of a user address, outermost first, and which position it is in code with an image.
     fn user_frames(
         &mut self,
         space: SpaceId,
         address: CodeAddress,
         code: &mut Code<'_>,
-    ) -> &[FrameId] {
+    ) -> (&[FrameId], Option<Position>) {
         let lookup = address.lookup();
         let Some(map) = code.spaces.find(space, lookup.0).copied() else {
-            return self.nowhere();
+            return (self.nowhere(), None);
         };
         let image = code.modules.image(map.module).cloned();
         let svma = image.as_ref().and_then(|image| {
@@ -313,6 +382,7 @@ impl Resolver {
         let in_file = map.in_file(lookup.0);
         let generated = code.modules.is_generated(map.module);
         let at = svma.map_or(if generated { lookup.0 } else { in_file }, |svma| svma.0);
+        let here = svma.map(|at| Position { module: map.module, at });
         let spot = Spot::Module(map.module, at);
         if !self.known.contains_key(&spot) {
             let frames = match (image, svma) {
@@ -324,41 +394,55 @@ impl Resolver {
             };
             self.known.insert(spot.clone(), frames.into());
         }
-        self.known.get(&spot).map_or(&[], |frames| frames)
+        (self.known.get(&spot).map_or(&[], |frames| frames), here)
     }
 
     /// The frames of an address, outermost first; what its instructions do is asked of leaves only.
     fn named(
         &mut self,
-        image: &culprit_symbols::ModuleImage,
+        image: &ModuleImage,
         (svma, leaf): (Svma, bool),
         module: ModuleId,
         code: &mut Code<'_>,
     ) -> Vec<FrameId> {
         let symbols = image.symbolize(svma);
-        if symbols.frames.iter().any(|frame| frame.line.is_some()) {
-            code.modules.has_lines(module);
+        if let Some(function) = symbols.function {
+            self.functions.insert((module, svma), function.start);
         }
         let function = symbols.function.filter(|_| leaf);
         let does = function.and_then(|function| image.instruction(svma, function)).map(instruction);
-        let outermost = symbols.frames.len().saturating_sub(1);
-        let mut ids = Vec::with_capacity(symbols.frames.len());
-        for (level, frame) in symbols.frames.iter().enumerate().rev() {
-            if frame.function.is_none() {
+        let row = at_address(module, Some(svma));
+        let ids = self.push_levels(&symbols.frames, &row, code);
+        if let (Some(does), Some(innermost)) = (does, ids.last()) {
+            self.frames[innermost.index()].instruction = Some(does);
+        }
+        ids
+    }
+
+    /// New frames for the inline levels of an address, innermost first as given, outermost first as
+    /// returned; `row` has what is the same in all.
+    fn push_levels(
+        &mut self,
+        levels: &[SymbolFrame],
+        row: &Frame,
+        code: &mut Code<'_>,
+    ) -> Vec<FrameId> {
+        if let Some(module) = row.module
+            && levels.iter().any(|frame| frame.line.is_some())
+        {
+            code.modules.has_lines(module);
+        }
+        let outermost = levels.len().saturating_sub(1);
+        let mut ids = Vec::with_capacity(levels.len());
+        for (level, frame) in levels.iter().enumerate().rev() {
+            if let (None, Some(module)) = (&frame.function, row.module) {
                 let path = code.modules.rows()[module.index()].path.clone();
                 code.ledger.whole(LossKind::SymbolsMissing, &path, 1);
             }
             let function = self.text(frame.function.as_deref().unwrap_or(UNKNOWN));
             let file = frame.file.as_deref().map(|file| self.text(file));
-            ids.push(self.push_frame(Frame {
-                module: Some(module),
-                function,
-                address: Some(svma.0),
-                file,
-                line: frame.line,
-                inlined: level != outermost,
-                instruction: does.filter(|_| level == 0),
-            }));
+            let (line, inlined) = (frame.line, level != outermost);
+            ids.push(self.push_frame(Frame { function, file, line, inlined, ..row.clone() }));
         }
         ids
     }
@@ -392,6 +476,39 @@ impl Resolver {
         self.texts.insert(text.into(), shared.clone());
         shared
     }
+}
+
+/// A frame of which only the place is known.
+fn at_address(module: ModuleId, address: Option<Svma>) -> Frame {
+    Frame::new(Some(module), "", address.map(|address| address.0))
+}
+
+/// The functions that left the stack between a call and the function below it, by the code alone.
+fn find_hidden(
+    space: SpaceId,
+    caller: Position,
+    callee: Position,
+    code: &Code<'_>,
+) -> Vec<HiddenFunction<ModuleId>> {
+    let place = |module: ModuleId, address: Svma| {
+        let image = &**code.modules.image(module)?;
+        Some(CodePlace { module, image, address })
+    };
+    // The dynamic linker takes the first module in an order that is not known here.
+    let linked = |name: &[u8]| {
+        let modules = code.spaces.modules(space).into_iter();
+        let images = modules.filter_map(|id| Some((id, code.modules.image(id)?)));
+        let mut found = images.flat_map(|(id, image)| {
+            image.exported_functions(name).into_iter().filter_map(move |at| place(id, at))
+        });
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    };
+    let call = place(caller.module, Svma(caller.at.0.saturating_add(1)));
+    let (Some(call), Some(callee)) = (call, place(callee.module, callee.at)) else {
+        return Vec::new();
+    };
+    hidden_by_tail_calls(call, callee, &linked)
 }
 
 /// What the symbols' crate says of code, as recordings hold it.

@@ -117,6 +117,15 @@ impl Spaces {
         self.spaces[id.0 as usize].code.find(address).map(|(_, map)| map)
     }
 
+    /// Every module that has code in a space, once.
+    pub(crate) fn modules(&self, id: SpaceId) -> Vec<ModuleId> {
+        let pieces = self.spaces[id.0 as usize].code.iter();
+        let mut modules: Vec<ModuleId> = pieces.map(|(_, map)| map.module).collect();
+        modules.sort_unstable();
+        modules.dedup();
+        modules
+    }
+
     /// What the unwinder needs of a space.
     pub(crate) fn unwind(&self, id: SpaceId) -> &UnwindSpace {
         &self.spaces[id.0 as usize].unwind

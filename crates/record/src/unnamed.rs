@@ -117,6 +117,7 @@ mod tests {
                     line: None,
                     inlined: false,
                     instruction: None,
+                    guessed: None,
                 });
                 recording.stacks.push(Stack { parent, frame });
                 parent = Some(StackId::from_index(recording.stacks.len() - 1));

@@ -99,6 +99,7 @@ fn recording(rows: u32) -> Recording {
             line: Some(i % 1000),
             inlined: false,
             instruction: None,
+            guessed: None,
         });
         let parent = (i > 0).then(|| StackId(hash(i) % i));
         recording.stacks.push(Stack { parent, frame: FrameId(i) });

@@ -20,6 +20,20 @@ pub(super) struct Builder {
     older: Vec<u32>,
     /// Children of nodes whose list is full.
     further: FxHashMap<u64, u32>,
+    /// How each node's frames are known, as far as nodes were told; empty where nothing is guessed.
+    origins: Vec<Origin>,
+    tells_guesses: bool,
+}
+
+/// How the frames of a node are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Not told.
+    Unknown,
+    /// All of them were guessed.
+    Guessed,
+    /// Some were found on stacks.
+    Seen,
 }
 
 /// Children that are looked for one after the other: nearly all nodes have fewer, and those made
@@ -45,8 +59,37 @@ impl Builder {
             youngest: vec![NONE],
             older: vec![NONE],
             further: FxHashMap::default(),
+            origins: Vec::new(),
+            tells_guesses: false,
         }
     }
+
+    /// Says whether any node's frames may be guessed.
+    pub(super) fn tells_guesses(&mut self, any: bool) {
+        self.tells_guesses = any;
+    }
+
+    /// A node stands for a frame, or for a node, that was guessed or was not.
+    #[inline]
+    pub(super) fn found(&mut self, node: u32, guessed: bool) {
+        if !self.tells_guesses {
+            return;
+        }
+        if self.origins.len() <= node as usize {
+            self.origins.resize(self.name.len(), Origin::Unknown);
+        }
+        let origin = &mut self.origins[node as usize];
+        if !guessed || *origin == Origin::Unknown {
+            *origin = if guessed { Origin::Guessed } else { Origin::Seen };
+        }
+    }
+
+    /// Nodes whose frames were all guessed.
+    fn guessed(&self) -> impl Iterator<Item = usize> + '_ {
+        let origins = self.origins.iter().enumerate();
+        origins.filter(|(_, origin)| **origin == Origin::Guessed).map(|(node, _)| node)
+    }
+
     /// Makes room for so many nodes.
     pub(super) fn reserve(&mut self, nodes: usize) {
         self.name.reserve(nodes);
@@ -132,6 +175,7 @@ impl Builder {
             for (name, parent) in self.name.iter().zip(&self.parent) {
                 placed.push(*name, (*parent != NONE).then(|| NodeId::at(*parent as usize)));
             }
+            placed.guessed = self.guessed().map(NodeId::at).collect();
             return placed;
         }
         let place = places(&self.parent);
@@ -146,6 +190,8 @@ impl Builder {
         for end in ends {
             end.node = NodeId::at(place[end.node.index()] as usize);
         }
+        placed.guessed = self.guessed().map(|node| NodeId::at(place[node] as usize)).collect();
+        placed.guessed.sort_unstable();
         placed
     }
 
@@ -200,12 +246,14 @@ impl Builder {
 #[derive(Debug)]
 pub(super) struct Placed {
     nodes: Vec<Node>,
+    /// Nodes whose frames were all guessed, in order.
+    pub(super) guessed: Vec<NodeId>,
 }
 
 impl Placed {
     /// No nodes, and room for so many.
     pub(super) fn with_room(nodes: usize) -> Self {
-        Self { nodes: Vec::with_capacity(nodes) }
+        Self { nodes: Vec::with_capacity(nodes), guessed: Vec::new() }
     }
 
     /// Adds a node; its caller is the last one or above that.
@@ -236,7 +284,7 @@ impl Placed {
             }
         }
         in_preorder(&mut ends, nodes.len());
-        CallTree { names, nodes, ends, parts: parts.into(), unmet }
+        CallTree { names, nodes, guessed: self.guessed, ends, parts: parts.into(), unmet }
     }
 }
 

@@ -82,6 +82,8 @@ pub struct Index {
     pub(super) parent: Vec<u32>,
     /// Name of each node.
     pub(super) name: Vec<u32>,
+    /// Nodes whose frames were guessed in all stacks, in order.
+    pub(super) guessed: Vec<u32>,
     pub(super) time: Rows,
     pub(super) faults: Rows,
     pub(super) costs: Rows,
@@ -143,6 +145,7 @@ impl Index {
             texts: texts.into(),
             parent: layout.parent,
             name: layout.name,
+            guessed: layout.guessed,
             time,
             faults,
             costs,
@@ -244,6 +247,7 @@ impl Index {
                     line: None,
                     inlined: false,
                     instruction: None,
+                    guessed: None,
                 });
                 let frame = FrameId::from_index(recording.frames.len() - 1);
                 recording.stacks.push(Stack { parent: stack, frame });

@@ -49,7 +49,9 @@ impl CallTree {
             end.node = heirs[end.node.index()];
         }
         in_preorder(&mut self.ends, nodes.len());
-        Self { nodes, ..self }
+        let guessed = self.guessed.iter().filter(|id| kept[id.index()]).map(|id| heirs[id.index()]);
+        let guessed = guessed.collect();
+        Self { nodes, guessed, ..self }
     }
 
     /// The tree from the leaves up: the root's children are the names at which samples end, below
@@ -80,15 +82,19 @@ impl CallTree {
                 live[above.index()] = true;
             }
         }
-        let mut builder = Builder::under(self.root_name());
+        let mut builder = self.builder();
         let mut place: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
-        for (node, live) in self.nodes.iter().zip(live) {
+        for (at, (node, live)) in self.nodes.iter().zip(live).enumerate() {
             let above = node.parent.and_then(|above| place[above.index()]);
-            place.push(match above {
+            let own = match above {
                 _ if !live => None,
                 _ if node.name == focus => Some(builder.child(0, focus)),
                 above => above.map(|above| builder.child(above, node.name)),
-            });
+            };
+            if let Some(own) = own {
+                builder.found(own, self.is_guessed(NodeId::at(at)));
+            }
+            place.push(own);
         }
         let moved = |end: &End| {
             let node = NodeId::at(place[end.node.index()]? as usize);
@@ -110,7 +116,7 @@ impl CallTree {
 
     /// The tree of samples whose stacks are read upwards from a node, if there is one.
     fn turned(&self, from: impl Fn(&End) -> Option<NodeId>) -> Self {
-        let mut builder = Builder::under(self.root_name());
+        let mut builder = self.builder();
         // Ends are in preorder, so those of one node follow each other but for what is between.
         let mut known: FxHashMap<NodeId, u32> = FxHashMap::default();
         let mut ends = Vec::new();
@@ -118,17 +124,24 @@ impl CallTree {
             let Some(from) = from(end) else { continue };
             let node = *known.entry(from).or_insert_with(|| {
                 let up = std::iter::successors(Some(from), |at| self.nodes[at.index()].parent);
-                let names = up.map(|at| &self.nodes[at.index()]);
-                let names = names.filter(|node| node.parent.is_some()).map(|node| node.name);
-                names.fold(0, |below, name| builder.child(below, name))
+                let up = up.filter(|at| self.nodes[at.index()].parent.is_some());
+                up.fold(0, |below, at| {
+                    let node = builder.child(below, self.nodes[at.index()].name);
+                    builder.found(node, self.is_guessed(at));
+                    node
+                })
             });
             ends.push(End { node: NodeId::at(node as usize), ..*end });
         }
         builder.finish(Arc::clone(&self.names), ends, self.parts.to_vec(), self.unmet.clone())
     }
 
-    fn root_name(&self) -> NameId {
-        self.nodes.first().map(|root| root.name).unwrap_or_default()
+    /// An empty tree for the same names.
+    fn builder(&self) -> Builder {
+        let root = self.nodes.first().map(|root| root.name).unwrap_or_default();
+        let mut builder = Builder::under(root);
+        builder.tells_guesses(!self.guessed.is_empty());
+        builder
     }
 
     /// Both trees' samples in one, over the time range that holds both. In which order trees are
@@ -136,6 +149,7 @@ impl CallTree {
     #[must_use]
     pub fn merged(&self, other: &Self) -> Self {
         let mut builder = Builder::new(Names::default());
+        builder.tells_guesses(!self.guessed.is_empty() || !other.guessed.is_empty());
         let mut ends = Vec::with_capacity(self.ends.len() + other.ends.len());
         let mut first_leaf = 0;
         for tree in [self, other] {
@@ -157,12 +171,13 @@ impl CallTree {
     pub(super) fn planted(&self, builder: &mut Builder) -> Vec<u32> {
         let mut places: Vec<u32> = Vec::with_capacity(self.nodes.len());
         let mut names: Vec<Option<NameId>> = vec![None; self.names.len()];
-        for node in &self.nodes {
+        for (at, node) in self.nodes.iter().enumerate() {
             let place = node.parent.map_or(0, |above| {
                 let name = names[node.name.index()]
                     .get_or_insert_with(|| builder.names.intern(self.names.text(node.name)));
                 builder.child(places[above.index()], *name)
             });
+            builder.found(place, self.is_guessed(NodeId::at(at)));
             places.push(place);
         }
         places

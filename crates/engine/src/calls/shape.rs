@@ -318,6 +318,8 @@ fn copied(index: &Index, live: &[bool], ends: &mut [End]) -> Placed {
         // The root's name is the first.
         place[at] = placed.push(NameId::at(index.name[at] as usize + 1), Some(above));
     }
+    let guessed = index.guessed.iter().map(|at| *at as usize).filter(|at| live[*at]);
+    placed.guessed = guessed.map(|at| place[at]).collect();
     for end in ends {
         end.node = place[end.node.index()];
     }
@@ -328,6 +330,8 @@ fn copied(index: &Index, live: &[bool], ends: &mut [End]) -> Placed {
 /// builder.
 fn built(index: &Index, mut judge: Judge<'_>, live: &[bool], ends: &mut [End]) -> Builder {
     let mut builder = Builder::under(judge.names.intern(&ROOT.into()));
+    builder.tells_guesses(!index.guessed.is_empty());
+    let mut guessed = index.guessed.iter().map(|at| *at as usize).peekable();
     builder.reserve(live.iter().filter(|live| **live).count() + 1);
     // The builder's node, and whether the index's node was folded into it: columns of small numbers,
     // for there may be millions.
@@ -350,6 +354,10 @@ fn built(index: &Index, mut judge: Judge<'_>, live: &[bool], ends: &mut [End]) -
         };
         if made.len() < builder.len() {
             made.push(index.name[at]);
+        }
+        while guessed.next_if(|guess| *guess < at).is_some() {}
+        if matches!(step, Step::New | Step::Same) {
+            builder.found(out[at], guessed.peek() == Some(&at));
         }
     }
     for end in ends {

@@ -1,7 +1,7 @@
 use culprit_model::notation::parse;
-use culprit_model::{Cause, Filter, Recording, Time};
+use culprit_model::{Cause, Filter, Guess, Recording, Time};
 
-use super::{Butterfly, CallTree, NodeId, Query, by_name, flame};
+use super::{Butterfly, CallTree, NameId, NodeId, Query, by_name, flame};
 
 const DRAWING: &str = "
     stack a cpu.user main;read;parse
@@ -195,4 +195,70 @@ fn when_shows_the_time_range() {
     let parse = tree.names().find("app!parse").expect("a name");
     let text = tree.when_named(parse).text(tree.full());
     assert_eq!(text, "AAAAAAAAA6______________________", "3 of 10 ms, all of one thread");
+}
+
+/// Whether each node of a name is marked as guessed, in preorder.
+fn marks(tree: &CallTree, name: &str) -> Vec<bool> {
+    let named = tree.ordered().filter(|id| tree.name(*id).as_str() == name);
+    named.map(|id| tree.is_guessed(id)).collect()
+}
+
+/// Two callers of one function: below `a` it was found in one stack and guessed in another, below `b`
+/// guessed in both.
+fn with_guesses() -> Recording {
+    let drawing = "
+        stack a cpu.user a;found;one
+        stack b cpu.user a;guess;two
+        stack c cpu.user b;guess;one
+        stack d cpu.user b;guess;two
+        app(1)/main(1)    aabbccdd";
+    let mut recording = parse(drawing).expect("parses");
+    for frame in &mut recording.frames {
+        let guessed = frame.function.as_str() == "guess";
+        if guessed || frame.function.as_str() == "found" {
+            frame.function = "handed".into();
+            frame.guessed = guessed.then_some(Guess::TailCall);
+        }
+    }
+    recording
+}
+
+#[test]
+fn a_node_is_guessed_if_all_stacks_there_guess_it() {
+    let recording = with_guesses();
+    let of = |filter: &Filter| CallTree::of(&recording, &Query::compile(filter).expect("compiles"));
+    let tree = of(&Filter::default());
+    let calls = |tree: &CallTree| {
+        let nodes = tree.ordered().filter(|id| tree.name(*id).as_str() == "app!handed");
+        let caller = |id: NodeId| tree.node(id).parent.map(|above| tree.name(above).to_string());
+        let mut calls: Vec<_> = nodes.map(|id| (caller(id), tree.is_guessed(id))).collect();
+        calls.sort();
+        calls
+    };
+    let (a, b) = (Some("app!a".to_owned()), Some("app!b".to_owned()));
+    assert_eq!(calls(&tree), [(a.clone(), false), (b.clone(), true)]);
+    // Other names, and other ways through the engine.
+    let renamed = of(&Filter { group: "!one->x".to_owned(), ..Filter::default() });
+    assert_eq!(calls(&renamed), [(a, false), (b, true)]);
+    assert!(tree.ids().all(|id| !tree.is_guessed(id) || tree.name(id).as_str() == "app!handed"));
+    let handed = tree.find("app!handed").expect("a name");
+    assert_eq!(marks(&tree.callees(handed), "app!handed"), [false]);
+    assert_eq!(marks(&tree.callers(handed), "app!handed"), [false]);
+    // Without what `a` does, all that is left was guessed.
+    let of_b = of(&Filter { include: "app!b".to_owned(), ..Filter::default() });
+    assert_eq!(marks(&of_b, "app!handed"), [true]);
+    assert_eq!(marks(&of_b.callees(handed_of(&of_b)), "app!handed"), [true]);
+    assert_eq!(marks(&of_b.callers(handed_of(&of_b)), "app!handed"), [true]);
+    assert_eq!(marks(&of_b.inverted(), "app!handed"), [true, true]);
+    assert_eq!(calls(&of_b.merged(&tree)), calls(&tree));
+    // What is folded into a guessed frame does not make it one that was found.
+    let folded =
+        Filter { include: "app!b".to_owned(), fold: "app!one".to_owned(), ..Filter::default() };
+    assert_eq!(marks(&of(&folded), "app!handed"), [true]);
+    let small = Filter { fold_pct: Some(1.0), ..Filter::default() };
+    assert_eq!(marks(&of(&small), "app!handed"), marks(&tree, "app!handed"));
+}
+
+fn handed_of(tree: &CallTree) -> NameId {
+    tree.find("app!handed").expect("a name")
 }

@@ -165,6 +165,8 @@ pub struct Unmet {
 pub struct CallTree {
     pub(super) names: Arc<Names>,
     pub(super) nodes: Vec<Node>,
+    /// Nodes whose frames were all guessed, in order.
+    pub(super) guessed: Vec<NodeId>,
     /// What ended where, in preorder.
     pub(super) ends: Vec<End>,
     pub(super) parts: Arc<[Part]>,
@@ -233,6 +235,13 @@ impl CallTree {
     #[must_use]
     pub fn name(&self, id: NodeId) -> &Text {
         self.names.text(self.node(id).name)
+    }
+
+    /// True when the node's frames were guessed in all stacks: the function is not known to have been
+    /// called there, see [`Guess`](culprit_model::Guess).
+    #[must_use]
+    pub fn is_guessed(&self, id: NodeId) -> bool {
+        self.guessed.binary_search(&id).is_ok()
     }
 
     /// The whole value.

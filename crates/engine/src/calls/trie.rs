@@ -70,6 +70,8 @@ pub(super) struct Trie {
     pub(super) name: Vec<u32>,
     /// The node of each stack of the recording.
     pub(super) of_stack: Vec<u32>,
+    /// Of each node, whether its frames were guessed in all stacks; empty where none was in any.
+    pub(super) guessed: Vec<bool>,
 }
 
 impl Trie {
@@ -84,6 +86,13 @@ impl Trie {
             name[*new as usize] = trie.name[at];
         }
         (trie.parent, trie.name) = (parent, name);
+        if !trie.guessed.is_empty() {
+            let mut guessed = vec![false; place.len()];
+            for (own, new) in trie.guessed.iter().zip(&place) {
+                guessed[*new as usize] = *own;
+            }
+            trie.guessed = guessed;
+        }
         trie.of_stack.iter_mut().for_each(|node| *node = place[*node as usize]);
         trie
     }
@@ -124,8 +133,22 @@ impl Trie {
             };
             of_stack.push(node);
         }
-        Self { parent, name, of_stack }
+        let guessed = guessed(recording, &of_stack, parent.len());
+        Self { parent, name, of_stack, guessed }
     }
+}
+
+/// Of each node, whether its frames were guessed in all stacks; nothing where none was in any.
+fn guessed(recording: &Recording, of_stack: &[u32], nodes: usize) -> Vec<bool> {
+    let is_guess = |frame: FrameId| recording.frame(frame).guessed.is_some();
+    if recording.frames.iter().all(|frame| frame.guessed.is_none()) {
+        return Vec::new();
+    }
+    let mut guessed = vec![true; nodes];
+    for (stack, node) in recording.stacks.iter().zip(of_stack) {
+        guessed[*node as usize] &= is_guess(stack.frame);
+    }
+    guessed
 }
 
 /// The place of each node of a forest in preorder; a parent comes before its children there and

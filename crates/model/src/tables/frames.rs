@@ -22,6 +22,15 @@ labels! {
     }
 }
 
+labels! {
+    /// Why a frame stands in a stack that was not found on the thread's stack.
+    Guess ("guess") {
+        /// It ended in a jump to the function that it would have called (a tail call), and is the
+        /// only one known that leads from the call above it to the function below it.
+        TailCall = "tail-call",
+    }
+}
+
 table! {
     /// A place in code, at one inline level: an address whose function inlined two others gives
     /// three frames. Ordered by first use.
@@ -42,6 +51,9 @@ table! {
         /// What a thread that was interrupted at the address did, by the instructions around it;
         /// none for callers, for other instructions, and where the code could not be read.
         instruction: Option<Instruction>,
+        /// Why the frame is here though it was not found on the thread's stack; none for frames that
+        /// were. Its address is that of the jump by which it left, none when several lead on.
+        guessed: Option<Guess>,
     }
 }
 
@@ -57,6 +69,7 @@ impl Frame {
             line: None,
             inlined: false,
             instruction: None,
+            guessed: None,
         }
     }
 }

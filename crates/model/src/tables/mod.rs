@@ -25,7 +25,7 @@ pub use columns::{CostColumns, IntervalColumns, OptionalColumn};
 pub use costs::Cost;
 pub use counters::{Counter, names as counter_names};
 pub use faults::{Fault, FaultKind};
-pub use frames::{Frame, Instruction};
+pub use frames::{Frame, Guess, Instruction};
 pub use interpreter_stacks::InterpreterStack;
 pub use intervals::{Basis, Interval};
 pub use losses::Loss;

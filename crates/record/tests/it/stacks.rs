@@ -1,6 +1,6 @@
 //! Stacks of programs built as they come: without frame pointers, with libraries.
 
-use culprit_model::{Rung, SampleKind, SwitchKind};
+use culprit_model::{Recording, Rung, SampleKind, StackId, SwitchKind};
 use culprit_record::Stacks;
 
 use crate::support::{compiled, names, record, stands_on, thread};
@@ -91,4 +91,47 @@ fn frame_pointers_alone_give_stacks_too() {
         .filter(|stack| names(&recording, *stack).iter().any(|name| name == "deepers3!outer"))
         .count();
     assert!(outer >= SLEEPS, "{outer} waits below outer()");
+}
+
+/// The functions of the program at a stack, the innermost first, and whether each was guessed.
+fn own_functions(recording: &Recording, stack: StackId) -> Vec<(String, bool)> {
+    let frames = recording.stack(stack).map(|id| (recording.frame_name(id), recording.frame(id)));
+    let own = frames.filter_map(|(name, frame)| {
+        let function = name.strip_prefix("tails!")?.to_owned();
+        Some((function, frame.guessed.is_some()))
+    });
+    own.collect()
+}
+
+#[test]
+fn functions_that_left_by_a_jump_are_guessed_where_one_way_leads() {
+    let program = compiled("tests/it/programs/tails.c", "tails", &["-fomit-frame-pointer"]);
+    let recording = record("tails", &[&program], |_| {}).recording;
+    if !stands_on("tails", &recording, Rung::KernelStacks) {
+        return;
+    }
+    let main = thread(&recording, "tails");
+    let waits = recording
+        .switches
+        .iter()
+        .filter(|row| row.thread == main && row.kind == SwitchKind::Out)
+        .filter_map(|row| row.stack)
+        .map(|stack| own_functions(&recording, stack));
+    // Stacks that were cut end elsewhere.
+    let whole: Vec<_> =
+        waits.filter(|stack| stack.iter().any(|(name, _)| name == "main")).collect();
+    let until_main = |leaf: &str| {
+        let found = whole.iter().find(|stack| stack.first().is_some_and(|(name, _)| name == leaf));
+        let stack = found.unwrap_or_else(|| panic!("no {leaf} in {whole:?}"));
+        let to = stack.iter().position(|(name, _)| name == "main").expect("it is whole");
+        stack[..=to].iter().map(|(name, guessed)| (name.as_str(), *guessed)).collect::<Vec<_>>()
+    };
+    let only_way = [("rests", false), ("middle", true), ("outer", true), ("main", false)];
+    assert_eq!(until_main("rests"), only_way);
+    assert_eq!(until_main("naps"), [("naps", false), ("main", false)]);
+    let guessed = recording.frames.iter().filter(|frame| frame.guessed.is_some());
+    for frame in guessed.filter(|frame| matches!(frame.function.as_str(), "middle" | "outer")) {
+        let line = if frame.function.as_str() == "middle" { 11 } else { 12 };
+        assert_eq!((frame.line, frame.address.is_some()), (Some(line), true), "{frame:?}");
+    }
 }

@@ -77,16 +77,20 @@ fn thread(processes: usize) -> impl Strategy<Value = Option<Thread>> {
 
 fn frame() -> impl Strategy<Value = Frame> {
     let at = (any::<Option<u64>>(), option::of(label()));
-    let line = (option::of(text()), any::<Option<u32>>(), any::<bool>());
-    (text(), at, line).prop_map(|(function, (address, instruction), (file, line, inlined))| Frame {
-        module: None,
-        function,
-        address,
-        file,
-        line,
-        inlined,
-        instruction,
-    })
+    let line = (option::of(text()), any::<Option<u32>>());
+    let how = (any::<bool>(), option::of(label()));
+    (text(), at, line, how).prop_map(
+        |(function, (address, instruction), (file, line), (inlined, guessed))| Frame {
+            module: None,
+            function,
+            address,
+            file,
+            line,
+            inlined,
+            instruction,
+            guessed,
+        },
+    )
 }
 
 fn stack(row: usize) -> impl Strategy<Value = Stack> {

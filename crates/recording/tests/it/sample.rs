@@ -117,6 +117,7 @@ fn code(recording: &mut Recording) {
             line: module.map(|_| 7),
             inlined: module.is_none(),
             instruction: None,
+            guessed: None,
         });
     }
     for (parent, frame) in [(None, 0), (Some(StackId(0)), 1), (Some(StackId(1)), 2)] {

@@ -38,6 +38,7 @@ pub(super) struct Layout {
     /// As in the index.
     pub(super) parent: Vec<u32>,
     pub(super) name: Vec<u32>,
+    pub(super) guessed: Vec<u32>,
     /// Intervals, faults and costs.
     pub(super) rows: [Rows; 3],
 }
@@ -68,7 +69,7 @@ impl Layout {
             [time_weights(&mut intervals), fault_weights(faults), cost_weights(&mut costs)];
         let tables = Tables { weights, intervals, faults, costs };
         let shared = Shared { trie, groups, tops, tables, works, lost, causes };
-        let Laid { parent, name, leaves, whole, .. } = shared.lay(sharing, &mut places);
+        let Laid { parent, name, guessed, leaves, whole, .. } = shared.lay(sharing, &mut places);
         let [time, fault, cost] = shared.tables.weights;
         let [time_leaves, fault_leaves, cost_leaves] = leaves;
         let [time_whole, fault_whole, cost_whole] = whole;
@@ -78,7 +79,7 @@ impl Layout {
             Rows::of(fault_leaves, fault_whole, fault_leaf, fault),
             Rows::of(cost_leaves, cost_whole, cost_leaf, cost),
         ];
-        Self { names: names.list, parent, name, rows }
+        Self { names: names.list, parent, name, guessed, rows }
     }
 }
 

@@ -96,6 +96,8 @@ pub(super) struct Press<'s> {
     between: FxHashMap<u32, u32>,
     parent: Vec<u32>,
     name: Vec<u32>,
+    /// Nodes whose frames were guessed, in order.
+    guessed: Vec<u32>,
     leaves: [Vec<Leaf>; 3],
 }
 
@@ -120,6 +122,7 @@ impl<'s> Press<'s> {
             between: FxHashMap::default(),
             parent: Vec::new(),
             name: Vec::new(),
+            guessed: Vec::new(),
             leaves: Default::default(),
         }
     }
@@ -179,9 +182,9 @@ impl<'s> Press<'s> {
 
     /// What was laid out, and the leaf that each draft became.
     pub(super) fn done(self) -> (Laid<'static>, Vec<u32>) {
-        let Self { parent, name, leaves, drafts, .. } = self;
+        let Self { parent, name, guessed, leaves, drafts, .. } = self;
         let process = self.process.map(|(_, node)| node);
-        let laid = Laid { parent, name, leaves, process, ..Laid::default() };
+        let laid = Laid { parent, name, guessed, leaves, process, ..Laid::default() };
         (laid, drafts.into_iter().map(|draft| draft.leaf).collect())
     }
 
@@ -223,6 +226,9 @@ impl<'s> Press<'s> {
             let name = self.trie.name.get(at).copied().unwrap_or(self.lost);
             let node = self.node(above, name);
             self.slots[at].node = node;
+            if self.trie.guessed.get(at) == Some(&true) {
+                self.guessed.push(node);
+            }
             self.finish_drafts(self.slots[at].first, node, whose.map(|whose| whose.id));
         }
         self.touched = touched;

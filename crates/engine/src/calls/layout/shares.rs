@@ -130,6 +130,8 @@ fn stretches<'p>(
 pub(super) struct Laid<'p> {
     pub(super) parent: Vec<u32>,
     pub(super) name: Vec<u32>,
+    /// Nodes whose frames were guessed, in order.
+    pub(super) guessed: Vec<u32>,
     /// Of each table.
     pub(super) leaves: [Vec<Leaf>; 3],
     /// All rows of each leaf, added up.
@@ -152,6 +154,7 @@ impl<'p> Laid<'p> {
         };
         self.parent.extend(later.parent.into_iter().map(number));
         self.name.extend(later.name);
+        self.guessed.extend(later.guessed.into_iter().map(number));
         let tables = self.leaves.iter_mut().zip(later.leaves);
         for ((leaves, later), mut stretches) in tables.zip(later.stretches) {
             let first = count(leaves.len());

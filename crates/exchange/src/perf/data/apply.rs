@@ -18,6 +18,14 @@ use super::switches::{Source, Switching, Told};
 use super::tasks::Tasks;
 use crate::builder::{Amount, Builder};
 
+/// The outer part of a stack.
+#[derive(Debug, Clone, Copy, Default)]
+struct Callers {
+    stack: Option<StackId>,
+    /// Where its innermost frame calls, if that is a process's code.
+    call: Option<u64>,
+}
+
 /// Rows under making.
 pub(super) struct Apply<'a> {
     pub(super) builder: &'a mut Builder,
@@ -27,7 +35,7 @@ pub(super) struct Apply<'a> {
     code: Code,
     /// Where the thread that was asked for last is: its row and its mappings.
     here: Option<((i32, i32), (ThreadId, u32))>,
-    callers: FxHashMap<(u32, u32), Option<StackId>>,
+    callers: FxHashMap<(u32, u32), Callers>,
     stacks: FxHashMap<(u32, u32, u64), Option<StackId>>,
     arch: Option<Arch>,
     masks: Vec<u64>,
@@ -262,22 +270,22 @@ impl<'a> Apply<'a> {
         }
         let callers = self.callers(raw.pid, raw.chain, space);
         let context = self.chains.get(raw.chain)[front::CONTEXT];
-        let stack = self.push(callers, whose(context, raw.pid), raw.leaf);
+        let stack = self.push(callers, whose(context, raw.pid), raw.leaf).stack;
         self.stacks.insert(key, stack);
         stack
     }
 
     /// The stack that a chain without its leaf is.
-    fn callers(&mut self, pid: i32, chain: ChainId, space: u32) -> Option<StackId> {
+    fn callers(&mut self, pid: i32, chain: ChainId, space: u32) -> Callers {
         if let Some(known) = self.callers.get(&(chain.0, space)) {
             return *known;
         }
         let words = self.chains.get(chain);
-        let mut stack = None;
+        let mut callers = Callers::default();
         if let Some(path) = words[front::CGROUP].checked_sub(1).and_then(|id| self.cgroups.get(&id))
         {
             let frame = self.builder.named(&format!("[cgroup]!{path}"));
-            stack = Some(self.builder.push(None, frame));
+            callers.stack = Some(self.builder.push(None, frame));
         }
         let mut places = Vec::new();
         let (mut of, mut interrupted) = (whose(words[front::CONTEXT], pid), false);
@@ -291,15 +299,24 @@ impl<'a> Apply<'a> {
             interrupted = false;
         }
         for (of, lookup) in places.into_iter().rev() {
-            stack = self.push(stack, of, lookup);
+            callers = self.push(callers, of, lookup);
         }
-        self.callers.insert((chain.0, space), stack);
-        stack
+        self.callers.insert((chain.0, space), callers);
+        callers
     }
 
-    fn push(&mut self, stack: Option<StackId>, of: Whose, lookup: u64) -> Option<StackId> {
+    fn push(&mut self, callers: Callers, of: Whose, lookup: u64) -> Callers {
         let frames = self.code.frames(of, lookup, self.builder);
-        frames.iter().fold(stack, |stack, frame| Some(self.builder.push(stack, *frame)))
+        let hidden = match (of, callers.call) {
+            (Whose::User(pid), Some(call)) => self.code.hidden(pid, (call, lookup), self.builder),
+            _ => None,
+        };
+        let hidden = hidden.unwrap_or_default();
+        let stack = hidden
+            .iter()
+            .chain(&frames)
+            .fold(callers.stack, |stack, frame| Some(self.builder.push(stack, *frame)));
+        Callers { stack, call: matches!(of, Whose::User(_)).then_some(lookup) }
     }
 
     /// Notes what unwinding could not do.

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 
-use culprit_model::{Frame, FrameId, LossKind, ModuleId, Text};
+use culprit_model::{Frame, FrameId, Guess, LossKind, ModuleId, Text};
 use culprit_symbols::{
-    Arch, Avma, BuildId, CodeAddress, CodeMap, FileOffset, ModuleImage, Outcome, Registers,
-    StackDump, UnwindSpace, Unwinder, VDSO_NAME, vdso_image,
+    Arch, Avma, BuildId, CodeAddress, CodeMap, CodePlace, FileOffset, HiddenFunction, ModuleImage,
+    Outcome, Registers, StackDump, Svma, SymbolFrame, UnwindSpace, Unwinder, VDSO_NAME,
+    hidden_by_tail_calls, vdso_image,
 };
 use rustc_hash::FxHashMap;
 
@@ -70,6 +71,8 @@ pub(super) struct Code {
     recorded: Recorded,
     kernel: Option<Option<Kernel>>,
     frames: FxHashMap<(u32, u64), Box<[FrameId]>>,
+    /// Frames of the functions that left the stack by jumps between a call and an address below it.
+    hidden: FxHashMap<(u32, u64, u64), Option<Box<[FrameId]>>>,
     unwinder: Unwinder,
     /// Code that the kernel generated: its end and name by its start.
     generated: BTreeMap<u64, (u64, String)>,
@@ -200,17 +203,65 @@ impl Code {
         let Some((image, address)) = address else {
             return Box::new([builder.frame(Frame::new(id, "?", None))]);
         };
-        let names = image.symbolize(address).frames;
-        let outermost = names.len().saturating_sub(1);
-        let frames = names.iter().enumerate().rev().map(|(at, name)| {
-            builder.frame(Frame {
-                file: name.file.as_deref().map(Text::from),
-                line: name.line,
-                inlined: at < outermost,
-                ..Frame::new(id, name.function.as_deref().unwrap_or("?"), Some(address.0))
-            })
-        });
-        frames.collect()
+        let row = Frame::new(id, "", Some(address.0));
+        levels(&image.symbolize(address).frames, &row, builder)
+    }
+
+    /// The frames of the functions that left a process's stack by jumps between a call and the function
+    /// below it, outermost first; `call` is within the call. Both addresses have been named before.
+    pub(super) fn hidden(
+        &mut self,
+        pid: i32,
+        (call, callee): (u64, u64),
+        builder: &mut Builder,
+    ) -> Option<Box<[FrameId]>> {
+        let key = (self.number(pid), call, callee);
+        if let Some(known) = self.hidden.get(&key) {
+            return known.clone();
+        }
+        let mut frames = Vec::new();
+        for function in self.find_hidden(pid, call, callee) {
+            let HiddenFunction { module, jump, .. } = function;
+            let Some((id, image)) = self.opened(module) else { continue };
+            let row = Frame::new(Some(id), "", jump.map(|jump| jump.0));
+            let row = Frame { guessed: Some(Guess::TailCall), ..row };
+            frames.extend(levels(&function.frames(image), &row, builder));
+        }
+        let frames: Option<Box<[FrameId]>> = (!frames.is_empty()).then(|| frames.into());
+        self.hidden.insert(key, frames.clone());
+        frames
+    }
+
+    fn find_hidden(&self, pid: i32, call: u64, callee: u64) -> Vec<HiddenFunction<usize>> {
+        let place = |address: u64| {
+            let Mapping { start, offset, module } = *self.mapping(pid, address)?;
+            let (_, image) = self.opened(module)?;
+            let address = image.svma_in_mapping(Avma(address), Avma(start), FileOffset(offset))?;
+            Some(CodePlace { module, image, address })
+        };
+        // A module that no stack has been in is not opened for this.
+        let linked = |name: &[u8]| {
+            let pieces = self.spaces.get(&pid)?.mappings.iter();
+            let mut modules: Vec<usize> = pieces.map(|(_, mapping)| mapping.module).collect();
+            modules.sort_unstable();
+            modules.dedup();
+            let images = modules.into_iter().filter_map(|at| Some((at, self.opened(at)?.1)));
+            let mut found = images.flat_map(|(module, image)| {
+                let all = image.exported_functions(name).into_iter();
+                all.map(move |address| CodePlace { module, image, address })
+            });
+            let first = found.next()?;
+            found.next().is_none().then_some(first)
+        };
+        let (Some(call), Some(callee)) = (place(call), place(callee)) else { return Vec::new() };
+        let call = CodePlace { address: Svma(call.address.0.saturating_add(1)), ..call };
+        hidden_by_tail_calls(call, callee, &linked)
+    }
+
+    /// A module whose file has been opened.
+    fn opened(&self, at: usize) -> Option<(ModuleId, &ModuleImage)> {
+        let module = self.modules.get(at)?;
+        Some((module.id, module.image.as_ref()?.as_ref()?))
     }
 
     /// Code that the kernel generated, a BPF program mostly, appears or goes.
@@ -272,6 +323,22 @@ impl Code {
             _ => "[kernel]".to_owned(),
         }
     }
+}
+
+/// The frames for the inline levels of an address, innermost first as given, outermost first as
+/// returned; `row` has what is the same in all.
+fn levels(levels: &[SymbolFrame], row: &Frame, builder: &mut Builder) -> Box<[FrameId]> {
+    let outermost = levels.len().saturating_sub(1);
+    let frames = levels.iter().enumerate().rev().map(|(at, name)| {
+        builder.frame(Frame {
+            function: Text::from(name.function.as_deref().unwrap_or("?")),
+            file: name.file.as_deref().map(Text::from),
+            line: name.line,
+            inlined: at < outermost,
+            ..row.clone()
+        })
+    });
+    frames.collect()
 }
 
 impl Module {
@@ -355,6 +422,44 @@ fn candidates(path: &str, build_id: Option<&BuildId>) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// At the start of a file that is loaded where it lies in the file.
+    const BASE: u64 = 0x10_0000;
+
+    #[test]
+    fn a_function_that_left_by_a_jump_is_guessed_at_its_call_alone() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let source = folder.path().join("tails.c");
+        let text = "__attribute__((noipa)) int second(int x) { return x + 1; }\n\
+                    __attribute__((noipa)) int first(int x) { return second(x * 3); }\n\
+                    int main(int n, char **v) { (void)v; return first(n) + second(n); }\n";
+        std::fs::write(&source, text).expect("room");
+        let program = match culprit_testkit::compiled(&source, "tails", &["-O2", "-g"]) {
+            Ok(program) => program,
+            Err(why) => return culprit_testkit::skip("a_function_that_left_by_a_jump", &why),
+        };
+        let path = program.to_str().expect("UTF-8");
+        let (mut code, mut builder) = (Code::default(), Builder::default());
+        code.map(7, (BASE, 1 << 20, 0), (path, None), &mut builder);
+        let place = |wanted: &str| {
+            let file = File::open(&program).expect("it was built");
+            let named = &mut |name: &str| name == wanted;
+            let found = culprit_symbols::find_functions(file, path, named).expect("an ELF file");
+            (BASE + found[0].offset.0, found[0].size)
+        };
+        let ((main, size), (second, _)) = (place("main"), place("second"));
+        for address in [main, second] {
+            code.frames(Whose::User(7), address, &mut builder);
+        }
+        let all =
+            (main..main + size).filter_map(|call| code.hidden(7, (call, second), &mut builder));
+        let all: Vec<_> = all.collect();
+        let [frames] = &all[..] else { panic!("one call leads there by a jump: {all:?}") };
+        let [frame] = frames[..] else { panic!("one function: {frames:?}") };
+        let frame = builder.recording().frame(frame);
+        assert_eq!((frame.function.as_str(), frame.line), ("first", Some(2)));
+        assert_eq!(frame.guessed, Some(Guess::TailCall));
+    }
 
     #[test]
     fn a_mapping_over_the_middle_of_another_leaves_both_of_its_ends() {
