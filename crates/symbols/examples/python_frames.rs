@@ -1,5 +1,5 @@
-//! Prints the Python frames of all threads of a process: `python_frames PID [LOOKS]`. With a number
-//! of looks it also measures what a look at each thread costs.
+//! Prints the Python frames of all threads of a process, and behind `~` what their event loops await:
+//! `python_frames PID [LOOKS]`. With a number of looks it also measures what a look at each thread costs.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an example prints")]
 
@@ -19,11 +19,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let memory = LiveMemory(pid);
     let mut python = live::interpreter(pid)?;
     println!("Python {:?}", python.version());
+    if let Some(table) = live::asyncio(pid) {
+        python.set_asyncio(&memory, table)?;
+    }
     let mut threads = Vec::new();
     python.look(&memory, &mut threads)?;
     for thread in &threads {
         println!("thread {}: {:?}", thread.tid, thread.look);
         thread.frames.iter().for_each(|frame| println!("  {}", describe(&python, frame)));
+        let (mut awaited, tid) = (Vec::new(), thread.tid);
+        match python.look_at_tasks(&memory, tid, &mut awaited) {
+            Ok(()) => awaited.iter().for_each(|frame| println!("  ~ {}", describe(&python, frame))),
+            Err(error) => println!("  ~ {error}"),
+        }
         if let Some(looks) = looks {
             let cost = measure(&mut python, &memory, thread.tid, looks)?;
             println!("  {} frames, {cost:?} a look", thread.frames.len());

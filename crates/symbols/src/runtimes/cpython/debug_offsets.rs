@@ -7,8 +7,8 @@
 use super::super::{ProcessMemory, Struct};
 use super::CPythonError;
 use super::layout::{
-    CodeLayout, FrameLayout, FrameStyle, Instructions, InterpreterLayout, Layout, LineStyle,
-    ObjectLayout, TextLayout, ThreadLayout,
+    AwaitLayout, CodeLayout, FrameLayout, FrameStyle, Instructions, InterpreterLayout, Layout,
+    LineStyle, ObjectLayout, TextLayout, ThreadLayout,
 };
 
 /// The letters at the start.
@@ -264,6 +264,25 @@ impl Table<'_> {
                 type_name: self.near("type", "tp_name")?,
             },
             text: self.text()?,
+            awaits: (version >= (3, 14)).then(|| self.awaits()).transpose()?,
+        })
+    }
+
+    fn awaits(&self) -> Result<AwaitLayout, &'static str> {
+        let size = self.word("object", None).and_then(|size| usize::try_from(size).ok());
+        let object_size =
+            size.filter(|size| *size < LARGEST_SPAN).ok_or("an object is too large")?;
+        Ok(AwaitLayout {
+            object_size,
+            frame: self.near("generator", "gi_iframe")?,
+            state: self.near("generator", "gi_frame_state")?,
+            stack_pointer: self.near("frame", "stackpointer")?,
+            set_table: self.near("set", "table")?,
+            set_mask: self.near("set", "mask")?,
+            list_size: self.near("list", "ob_size")?,
+            list_items: self.near("list", "ob_item")?,
+            tuple_size: self.near("tuple", "ob_size")?,
+            tuple_items: self.near("tuple", "ob_item")?,
         })
     }
 

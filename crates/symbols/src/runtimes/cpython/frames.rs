@@ -26,7 +26,7 @@ const GENERATOR: u8 = 1;
 /// `FRAME_EXECUTING`.
 const GENERATOR_RUNS: u8 = 0;
 /// 3.14 uses the low bits of references for itself; objects lie at multiples of 8.
-const TAG: u64 = 7;
+pub(super) const TAG: u64 = 7;
 
 /// A frame as it is in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,8 @@ impl Chain {
     }
 }
 
-fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {
+/// Appends the frame whose struct was read, and the mark of an entry where it has one.
+pub(super) fn push(layout: &Layout, fields: &Struct<'_>, frames: &mut Vec<RawFrame>) {
     let code = fields.word(layout.frame.code) & !TAG;
     let instruction = fields.word(layout.frame.instruction);
     let copy = layout.frame.copy.map_or(0, |at| fields.half(at));

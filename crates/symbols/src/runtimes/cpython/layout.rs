@@ -21,6 +21,8 @@ pub(super) struct Layout {
     pub(super) code: CodeLayout,
     pub(super) object: ObjectLayout,
     pub(super) text: TextLayout,
+    /// What leads from a coroutine to what it awaits, from 3.14 on.
+    pub(super) awaits: Option<AwaitLayout>,
 }
 
 /// `PyInterpreterState`.
@@ -128,6 +130,26 @@ pub(super) struct ObjectLayout {
     pub(super) type_name: usize,
 }
 
+/// `PyGenObject`, which coroutines and asynchronous generators are as well, and containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AwaitLayout {
+    /// The size of `PyObject`: where iterators of futures and wrappers of coroutines have their only
+    /// pointer, and futures their event loop.
+    pub(super) object_size: usize,
+    /// `gi_iframe` and `gi_frame_state`.
+    pub(super) frame: usize,
+    pub(super) state: usize,
+    /// `stackpointer` of a frame: below it is what a coroutine awaits.
+    pub(super) stack_pointer: usize,
+    pub(super) set_table: usize,
+    pub(super) set_mask: usize,
+    /// `ob_item` of a list is a pointer, of a tuple the first item.
+    pub(super) list_size: usize,
+    pub(super) list_items: usize,
+    pub(super) tuple_size: usize,
+    pub(super) tuple_items: usize,
+}
+
 /// `PyASCIIObject` and `PyCompactUnicodeObject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextLayout {
@@ -229,6 +251,7 @@ const V3_8: Layout = Layout {
     },
     object: ObjectLayout { kind: 8, size: 16, bytes: 32, type_name: 24 },
     text: TextLayout { length: 16, state: 32, ascii: 48, compact: 72 },
+    awaits: None,
 };
 
 const V3_9: Layout = Layout { version: (3, 9), ..V3_8 };

@@ -9,14 +9,21 @@
 //! all its code objects at once, to see that they are the ones that are known. A blocked thread's
 //! frames do not change, so they are exact. A running thread may change them during the look: it
 //! says so ([`PyLook::changed`]), or ends in an error, when that can be seen.
+//!
+//! An event loop of `asyncio` that waits has no frame of the functions that wait: their frames are
+//! in coroutines. [`CPython::look_at_tasks`] reads those.
 
+mod asyncio;
 mod code;
+mod coroutines;
 mod debug_offsets;
 mod error;
 mod frames;
 mod layout;
 mod lines;
 mod program;
+mod reads;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -25,12 +32,17 @@ mod tid;
 
 pub use code::{CodeId, PyCode};
 pub use error::CPythonError;
-pub use program::{CPythonProgram, find_cpython};
+pub use program::{CPythonProgram, find_asyncio, find_cpython};
 
 use super::{MemoryPiece, Pages, ProcessMemory, Struct};
+use asyncio::AsyncioLayout;
 use code::{CodeObject, Codes, Position};
+use coroutines::{CoroutineReader, Kinds};
 use frames::{Chain, RawFrame, Walk};
 use layout::Layout;
+use reads::Reads;
+use rustc_hash::FxHashMap;
+use tasks::{LoopThread, TaskReader};
 use threads::{ThreadState, Threads};
 
 /// Frames of all threads together that one look reads. A process that lies could have them without
@@ -45,6 +57,17 @@ pub struct CPython {
     codes: Codes,
     threads: Threads,
     scratch: Scratch,
+    asyncio: Option<AsyncioLayout>,
+    kinds: Kinds,
+    /// What event loops were found to await, by thread.
+    awaits: FxHashMap<u32, Awaited>,
+}
+
+/// What the tasks of an event loop await, and what it was read from.
+#[derive(Debug)]
+struct Awaited {
+    reads: Reads,
+    frames: Vec<PyFrame>,
 }
 
 /// A frame of a thread.
@@ -120,7 +143,105 @@ impl CPython {
         };
         let threads = Threads::scan(memory, &layout, runtime)?;
         let (codes, scratch) = (Codes::default(), Scratch::default());
-        Ok(Self { layout, runtime, codes, threads, scratch })
+        let (kinds, awaits) = (Kinds::default(), FxHashMap::default());
+        Ok(Self { layout, runtime, codes, threads, scratch, asyncio: None, kinds, awaits })
+    }
+
+    /// Whether tasks of `asyncio` can be read in this release, once
+    /// [`set_asyncio`](Self::set_asyncio) knows where the module is.
+    pub fn has_readable_tasks(&self) -> bool {
+        self.layout.awaits.is_some()
+    }
+
+    /// Takes the table of offsets of the module `_asyncio`: `table` is its address in the process
+    /// ([`find_asyncio`] finds it in a file).
+    ///
+    /// # Errors
+    /// When the table cannot be read or makes no sense.
+    pub fn set_asyncio(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        table: u64,
+    ) -> Result<(), CPythonError> {
+        if let Some(awaits) = &self.layout.awaits {
+            self.asyncio = Some(AsyncioLayout::read(memory, awaits, table)?);
+        }
+        Ok(())
+    }
+
+    /// Replaces `frames` by those of the coroutines that an event loop which waits on a thread waits
+    /// for, the outermost first; all are functions. `tid` is as in [`look_at`](Self::look_at), which
+    /// has to be called before.
+    ///
+    /// They are those of the one task that no other awaits, then of the task that it awaits, and so
+    /// on; of several tasks, those that all begin with. `frames` is empty
+    ///
+    /// - where no loop runs, or a task runs on it;
+    /// - where several tasks have nothing in common, or are too many;
+    /// - before [`set_asyncio`](Self::set_asyncio).
+    ///
+    /// The frames are of one moment of a thread that waits during the whole call. Of one that waits
+    /// in a callback, and not for the next event, they are the same: the caller has to know that.
+    ///
+    /// Linear in tasks and coroutines; one read while these stay the same.
+    ///
+    /// # Errors
+    /// When the tasks cannot be read; `frames` is empty then.
+    pub fn look_at_tasks(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        tid: u32,
+        frames: &mut Vec<PyFrame>,
+    ) -> Result<(), CPythonError> {
+        frames.clear();
+        if let Some(known) = self.awaits.get(&tid).filter(|known| known.reads.is_same(memory)) {
+            frames.extend_from_slice(&known.frames);
+            return Ok(());
+        }
+        self.awaits.remove(&tid);
+        let Some(place) = self.loop_thread(memory, tid)? else { return Ok(()) };
+        let (Some(asyncio), Some(awaits)) = (&self.asyncio, &self.layout.awaits) else {
+            return Ok(());
+        };
+        let mut reads = Reads::default();
+        let coroutines = CoroutineReader {
+            memory,
+            layout: &self.layout,
+            awaits,
+            codes: &mut self.codes,
+            kinds: &mut self.kinds,
+            reads: &mut reads,
+        };
+        let found = TaskReader { asyncio, coroutines }.read(&place)?;
+        if !reads.is_same(memory) {
+            let reason = "they changed while they were read";
+            return Err(CPythonError::malformed("the tasks of a loop", place.thread, reason));
+        }
+        frames.extend_from_slice(&found);
+        let states = self.threads.states();
+        self.awaits.retain(|tid, _| states.iter().any(|state| state.tid == *tid));
+        self.awaits.insert(tid, Awaited { reads, frames: found });
+        Ok(())
+    }
+
+    /// The thread state of a thread, where it has one only, and those that may have made its tasks.
+    fn loop_thread(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        tid: u32,
+    ) -> Result<Option<LoopThread>, CPythonError> {
+        if self.asyncio.is_none() {
+            return Ok(None);
+        }
+        if !self.threads.is_current(memory) {
+            self.threads = Threads::scan(memory, &self.layout, self.runtime)?;
+        }
+        let [state] = self.threads.of(tid) else { return Ok(None) };
+        let (thread, interpreter) = (state.address, state.interpreter);
+        let states = self.threads.states().iter();
+        let makers = states.filter(|state| state.interpreter == interpreter);
+        let makers = makers.map(|state| state.address).collect();
+        Ok(Some(LoopThread { thread, interpreter, makers }))
     }
 
     /// Major and minor number of the release.

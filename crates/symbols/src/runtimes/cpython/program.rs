@@ -40,6 +40,21 @@ pub fn find_cpython(file: File, path: &str) -> Result<Option<CPythonProgram>, Er
     Ok(Some(CPythonProgram { runtime: Svma(runtime), version }))
 }
 
+/// Where a program or library has the table of offsets of the module `_asyncio` ([`CPython::set_asyncio`]
+/// takes its address in the process); `None` where it does not have that module, or one from before
+/// Python 3.14.
+///
+/// # Errors
+/// When the file cannot be read or is no ELF file.
+///
+/// [`CPython::set_asyncio`]: super::CPython::set_asyncio
+pub fn find_asyncio(file: File, path: &str) -> Result<Option<Svma>, Error> {
+    let (source, _) = Source::from_file(file, path)?;
+    let elf = Elf::parse(&source)?;
+    let section = elf.section(".AsyncioDebug").filter(|_| elf.wide);
+    Ok(section.map(|section| Svma(section.address)))
+}
+
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

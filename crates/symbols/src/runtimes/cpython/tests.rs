@@ -1,5 +1,7 @@
 //! A made-up process of Python 3.14, and what happens when it lies.
 
+mod tasks;
+
 use std::cell::Cell;
 
 use super::debug_offsets::{Group, HEAD, V3_14};
@@ -68,6 +70,11 @@ fn offset(group: &str, field: &str) -> u64 {
         ("bytes", "ob_size") | ("unicode", "length") => 16,
         ("bytes", "ob_sval") | ("unicode", "state") => 32,
         ("unicode", "asciiobject_size") => 40,
+        ("frame", "stackpointer") => 64,
+        ("tuple", "ob_size") | ("list", "ob_size") => 16,
+        ("tuple", "ob_item") | ("list", "ob_item") => 24,
+        ("set", "table") => 32,
+        ("set", "mask") => 24,
         ("generator", "gi_iframe") => 72,
         ("generator", "gi_frame_state") => 67,
         _ => 0,
@@ -78,6 +85,7 @@ fn size(group: &str) -> u64 {
     match group {
         // The struct of texts with a pointer behind: theirs begin at 56.
         "unicode" => 64,
+        "object" => 16,
         _ => 0x1000,
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-use culprit_symbols::runtimes::cpython::{CPython, CPythonError, find_cpython};
+use culprit_symbols::runtimes::cpython::{CPython, CPythonError, find_asyncio, find_cpython};
 use culprit_symbols::runtimes::{MemoryPiece, ProcessMemory, Unreadable};
 use culprit_symbols::{FileOffset, ModuleImage};
 
@@ -65,6 +65,12 @@ pub(crate) fn loaded<T>(pid: u32, find: impl Fn(File, &str) -> Option<T>) -> Opt
 pub(crate) fn runtime(pid: u32) -> Option<(u64, Option<(u8, u8)>)> {
     let (bias, program) = loaded(pid, |file, path| find_cpython(file, path).ok()?)?;
     Some((bias.wrapping_add(program.runtime.0), program.version))
+}
+
+/// Where a process has the table of the module `_asyncio`.
+pub(crate) fn asyncio(pid: u32) -> Option<u64> {
+    let (bias, table) = loaded(pid, |file, path| find_asyncio(file, path).ok()?)?;
+    Some(bias.wrapping_add(table.0))
 }
 
 fn executable_mapping(line: &str) -> Option<(u64, u64, &str)> {

@@ -311,3 +311,60 @@ fn a_forked_process_has_its_own_thread_number() {
         assert_eq!(threads.iter().map(|thread| thread.tid).collect::<Vec<_>>(), [child]);
     }
 }
+
+/// What `tasks.py` awaits in each way: its own functions, the outermost first.
+const AWAITED: [(&str, &[&str]); 13] = [
+    ("nested", &["nested", "answer"]),
+    ("wrapped", &["wrapped", "answer"]),
+    ("generated", &["generated", "items", "answer"]),
+    ("awaited", &["awaited", "answer"]),
+    ("gathered", &["gathered", "answer"]),
+    ("apart", &["apart"]),
+    ("grouped", &["grouped", "answer"]),
+    ("busy_group", &["busy_group", "other"]),
+    ("waited", &["waited", "answer"]),
+    ("shielded", &["shielded", "answer"]),
+    ("limited", &["limited", "answer"]),
+    // Nothing awaits the second task.
+    ("several", &[]),
+    // There is one task more than are read.
+    ("crowded", &[]),
+];
+
+#[test]
+fn event_loops_show_what_they_await() {
+    const TEST: &str = "event_loops_show_what_they_await";
+    let mut tried = false;
+    for interpreter in interpreters(TEST) {
+        let mut program = Python::start(interpreter, &[&script("tasks.py")]);
+        let lines: Vec<String> = AWAITED.iter().map(|_| program.line()).collect();
+        let memory = LiveMemory(program.pid());
+        let mut python = live::interpreter(program.pid()).expect("the interpreter is found");
+        if !python.has_readable_tasks() {
+            continue;
+        }
+        tried = true;
+        let table = live::asyncio(program.pid()).expect("the module is found");
+        python.set_asyncio(&memory, table).expect("its table");
+        for line in lines {
+            let (tid, way) = line.split_once(' ').expect("a thread and its way");
+            let tid = tid.parse().expect("a number");
+            let (_, wanted) = AWAITED.iter().find(|(name, _)| *name == way).expect("a known way");
+            wait_until(&format!("{interpreter}: {way} awaits {wanted:?}"), || {
+                let (mut loop_frames, mut frames) = (Vec::new(), Vec::new());
+                let look = python.look_at(&memory, tid, &mut loop_frames);
+                let read = python.look_at_tasks(&memory, tid, &mut frames);
+                let waits = texts(&python, &loop_frames)
+                    .last()
+                    .is_some_and(|last| last.starts_with("EpollSelector.select\t"));
+                let texts = texts(&python, &frames);
+                let own = texts.iter().filter(|text| text.contains("/programs/tasks.py\t"));
+                let names = own.map(|text| text.split('\t').next().unwrap_or_default());
+                look.is_ok() && read.is_ok() && waits && names.eq(wanted.iter().copied())
+            });
+        }
+    }
+    if !tried {
+        skip(TEST, "no python3.14 or later");
+    }
+}
