@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use culprit_model::Runtime;
@@ -52,14 +53,15 @@ struct Process {
     began: u64,
 }
 
-/// Answers that are still to come.
+/// Answers that are still to come. The lock lets threads share a recording under way.
 #[derive(Debug)]
-pub(crate) struct Asking(Receiver<Answer>);
+pub(crate) struct Asking(Mutex<Receiver<Answer>>);
 
 impl Asking {
     /// All answers, a recording having ended; processes that are still silent have none.
     pub(crate) fn finish(self) -> Vec<Answer> {
-        std::iter::from_fn(|| self.0.recv_timeout(LAST_PATIENCE).ok()).collect()
+        let answers = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| answers.recv_timeout(LAST_PATIENCE).ok()).collect()
     }
 }
 
@@ -70,7 +72,7 @@ pub(crate) fn ask(pids: Vec<i32>) -> Asking {
     let _ = std::thread::Builder::new()
         .name("culprit-dotnet".to_owned())
         .spawn(move || ask_each(&pids, &out));
-    Asking(answers)
+    Asking(Mutex::new(answers))
 }
 
 fn ask_each(pids: &[i32], out: &Sender<Answer>) {
