@@ -25,7 +25,7 @@ pub(crate) use columns::Column;
 pub(crate) use cpi::Cpi;
 pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub(crate) use empty::why_empty;
-pub(crate) use flame::{box_name, flame_text, root_name};
+pub(crate) use flame::{box_name, flame_text, guess_mark, root_name};
 pub(crate) use focus::focus;
 pub(crate) use functions::{Function, Kind, columns_text, functions, own_code_times, top_text};
 pub(crate) use path::{PathView, function_at, path_text};
