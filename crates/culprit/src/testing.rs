@@ -1,7 +1,7 @@
 //! Small recordings drawn by hand, for the tests of everything that shows them.
 
 use culprit_model::notation::parse;
-use culprit_model::{Recording, Text};
+use culprit_model::{Guess, Recording, Text};
 
 use crate::digest::Digest;
 
@@ -41,6 +41,15 @@ pub(crate) fn recording() -> Recording {
 /// A recording of the kernel at work.
 pub(crate) fn in_kernel() -> Recording {
     drawn(IN_KERNEL)
+}
+
+/// [`recording`] with a function that was guessed: `compute`.
+pub(crate) fn with_a_guess() -> Recording {
+    let mut recording = recording();
+    for frame in &mut recording.frames {
+        frame.guessed = (frame.function.as_str() == "compute").then_some(Guess::TailCall);
+    }
+    recording
 }
 
 /// [`recording`] with hostile names everywhere.

@@ -49,6 +49,9 @@ pub(super) struct View {
 struct Stacks {
     parent: Vec<i64>,
     name: Vec<u32>,
+    /// Those that end in a guessed frame.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guessed: Vec<i64>,
 }
 
 /// One thread's time.
@@ -245,6 +248,9 @@ impl<'a> StackTable<'a> {
             let position = i64::try_from(self.stacks.parent.len()).unwrap_or(i64::MAX);
             self.stacks.parent.push(parent);
             self.stacks.name.push(name);
+            if self.recording.frame(frame).guessed.is_some() {
+                self.stacks.guessed.push(position);
+            }
             self.positions[id.index()] = Some(position);
             parent = position;
         }
@@ -286,6 +292,18 @@ mod tests {
             .enumerate()
             .all(|(i, p)| usize::try_from(*p).is_ok_and(|p| p < i) || *p == -1);
         assert!(parents_first);
+    }
+
+    #[test]
+    fn stacks_that_end_in_a_guess_are_listed() {
+        let order = [ThreadId(0), ThreadId(1)];
+        let view = View::new("x", &testing::with_a_guess(), &order);
+        let guessed = |at: usize| view.stacks.guessed.contains(&i64::try_from(at).unwrap());
+        let name = |at: usize| view.names[view.stacks.name[at] as usize].as_str();
+        assert!(!view.stacks.guessed.is_empty());
+        let all = 0..view.stacks.name.len();
+        assert!(all.clone().all(|at| guessed(at) == (name(at) == "app!compute")));
+        assert!(View::new("x", &testing::recording(), &order).stacks.guessed.is_empty());
     }
 
     #[test]

@@ -124,6 +124,9 @@ pub(crate) struct TreeDocument {
 struct NodeRow {
     depth: u32,
     name: String,
+    /// True, or not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guessed: Option<bool>,
     inc: u64,
     inc_share: f64,
     exc: u64,
@@ -148,6 +151,7 @@ impl TreeDocument {
             nodes.push(NodeRow {
                 depth: node.depth,
                 name: tree.name(at).to_string(),
+                guessed: tree.is_guessed(at).then_some(true),
                 inc: node.total,
                 inc_share: share(node.total, tree.total()),
                 exc,

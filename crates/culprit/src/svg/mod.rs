@@ -10,7 +10,7 @@ use culprit_model::{Cause, Label as _};
 
 use crate::html::escape;
 use crate::output::{cause_color, percent};
-use crate::views::{box_name, share, value};
+use crate::views::{box_name, guess_mark, share, value};
 
 pub(crate) use diff::diff_svg;
 
@@ -92,7 +92,8 @@ fn draw(svg: &mut String, tree: &CallTree, entry: &FlameBox, inner: f64) {
         svg,
         "title",
         &format!(
-            "{name}: {}, {}",
+            "{name}{}: {}, {}",
+            guess_mark(tree, entry.node),
             value(metric, node.total),
             percent(share(node.total, tree.total()))
         ),
@@ -162,6 +163,15 @@ mod tests {
         let namespace = "http://www.w3.org/2000/svg";
         assert!(!svg.replace(namespace, "").contains("http"));
         assert!(svg.contains("<title>"));
+    }
+
+    #[test]
+    fn a_guessed_function_says_so_in_its_title_alone() {
+        let recording = testing::with_a_guess();
+        let tree = crate::load::tree(&recording, &culprit_model::Filter::default()).unwrap();
+        let svg = flame_svg(&tree, "a title");
+        assert!(svg.contains("<title>app!compute (guessed): "), "{svg}");
+        assert_eq!(svg.matches("(guessed)").count(), svg.matches("compute (guessed): ").count());
     }
 
     #[test]

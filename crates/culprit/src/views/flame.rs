@@ -89,6 +89,11 @@ pub(crate) fn root_name(metric: Metric) -> &'static str {
     if metric == Metric::Run { "run" } else { "all threads" }
 }
 
+/// What stands behind the name of a function that was guessed.
+pub(crate) fn guess_mark(tree: &CallTree, node: NodeId) -> &'static str {
+    if tree.is_guessed(node) { " (guessed)" } else { "" }
+}
+
 /// The name as a box shows it.
 pub(crate) fn box_name(tree: &CallTree, node: NodeId) -> String {
     let name = tree.name(node);

@@ -27,7 +27,7 @@ pub(crate) use cpi::Cpi;
 pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub(crate) use empty::why_empty;
 pub(crate) use errors::{StandardErrors, Variances};
-pub(crate) use flame::{box_name, flame_text, root_name};
+pub(crate) use flame::{box_name, flame_text, guess_mark, root_name};
 pub(crate) use focus::focus;
 pub(crate) use functions::{
     Beside, Function, Kind, columns_text, functions, own_code_times, top_text,

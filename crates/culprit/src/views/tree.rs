@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use culprit_engine::calls::{CallTree, NodeId};
 use culprit_model::{Cause, Label as _};
 
-use super::{box_name, share, value};
+use super::{box_name, guess_mark, share, value};
 use crate::output::{Output, elide, percent};
 
 /// Nodes below this share of the whole are left out unless all are wanted: they could not be told
@@ -70,12 +70,34 @@ fn line(tree: &CallTree, at: NodeId, guide: &str, output: &Output) -> String {
         percent(share(node.total, tree.total()))
     );
     let room = output.width().saturating_sub(numbers.chars().count() + guide.chars().count());
+    let mark = guess_mark(tree, at);
     let name = box_name(tree, at);
-    let name = elide(&name, room.max(16));
+    let name = elide(&name, room.saturating_sub(mark.len()).max(16));
     let paint = output.paint();
     let name = match Cause::from_word(tree.name(at)) {
         Some(cause) => paint.cause(cause, &name),
         None => name.into_owned(),
     };
-    format!("{numbers}{}{name}\n", paint.faint(guide))
+    let mark = if mark.is_empty() { String::new() } else { paint.faint(mark) };
+    format!("{numbers}{}{name}{mark}\n", paint.faint(guide))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_guessed_function_is_marked_behind_its_name() {
+        let filter = culprit_model::Filter::default();
+        let text = |recording: &culprit_model::Recording| {
+            let tree = crate::load::tree(recording, &filter).unwrap();
+            tree_text(&tree, 0, &Output::unread(false))
+        };
+        let marked = text(&testing::with_a_guess());
+        let lines: Vec<&str> = marked.lines().filter(|line| line.contains("guessed")).collect();
+        assert!(!lines.is_empty());
+        assert!(lines.iter().all(|line| line.ends_with("app!compute (guessed)")), "{marked}");
+        assert_eq!(marked.replace(" (guessed)", ""), text(&testing::recording()));
+    }
 }

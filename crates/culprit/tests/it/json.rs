@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::notation::parse;
 use culprit_model::{
-    ActivityEdge, ActivitySource, EdgeKind, Loss, LossKind, Module, Recording, ThreadId, Time,
+    ActivityEdge, ActivitySource, EdgeKind, Guess, Loss, LossKind, Module, Recording, ThreadId,
+    Time,
 };
 use serde_json::Value;
 
@@ -131,6 +132,9 @@ fn lab() -> Lab {
         detail: "on CPU 0".into(),
     };
     recording.losses.push(lost);
+    for frame in &mut recording.frames {
+        frame.guessed = (frame.function.as_str() == "main").then_some(Guess::TailCall);
+    }
     activity(&mut recording);
     culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
     lab

@@ -81,10 +81,14 @@ function threadFrames(thread, apart) {
 
 /**
  * The call tree of a view: columns `name`, `parent`, `total`, `self`, and `by` with one sum a
- * cause. Node 0 is the root; parents come before children.
+ * cause. Node 0 is the root; parents come before children. `guessed` holds the nodes whose frames were
+ * guessed in all stacks.
  */
 function callTree(view, options) {
-  const tree = { name: ["all threads"], parent: [-1], total: [0], self: [0], by: [new Map()] };
+  const tree = { name: ["all threads"], parent: [-1], total: [0], self: [0], by: [new Map()],
+    guessed: new Set() };
+  const guesses = new Set(view.stacks.guessed);
+  const seen = new Set();
   const index = new Map();
   const names = new Map();
   const child = (parent, name) => {
@@ -112,6 +116,7 @@ function callTree(view, options) {
       node = child(parent < 0 ? roots[thread] : nodeOf(thread, parent),
         view.names[view.stacks.name[stack]]);
       known.set(key, node);
+      (guesses.has(stack) ? tree.guessed : seen).add(node);
     }
     return node;
   };
@@ -125,6 +130,7 @@ function callTree(view, options) {
       tree.by[node].set(cause, (tree.by[node].get(cause) ?? 0) + ns);
     }
   });
+  for (const node of seen) tree.guessed.delete(node);
   return tree;
 }
 

@@ -155,9 +155,9 @@ class Flame {
     const hover = box ? box.node : -1;
     if (hover !== this.hover) { this.hover = hover; this.draw(); }
     if (!box) { hideTip(); return; }
-    const { name, total, self, by } = this.tree;
+    const { name, total, self, by, guessed } = this.tree;
     showTip(event, [
-      element("b", name[hover]),
+      element("b", name[hover] + (guessed.has(hover) ? " (guessed)" : "")),
       tipTable([["total", duration(total[hover]), percent(total[hover] / total[0])],
         ["self", duration(self[hover]), percent(self[hover] / total[0])],
         ...causeRows(by[hover], total[hover])]),
