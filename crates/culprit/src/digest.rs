@@ -5,11 +5,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use culprit_engine::accounting::{self, Accounting, Allowance, Sum};
-use culprit_engine::calls::Query;
+use culprit_engine::calls::{Query, select};
 use culprit_engine::losses::{self, LossLine};
+use culprit_engine::run_time::RunTime;
 use culprit_engine::wakers::Relevance;
 use culprit_findings::Report;
-use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId};
+use culprit_model::{Cause, Label as _, Metric, Nanos, Recording, Selection, ThreadId};
 
 use crate::output::percent;
 pub(crate) use crate::views::{Function, functions};
@@ -39,27 +40,25 @@ pub(crate) struct Digest {
     pub threads: Vec<ThreadTime>,
     /// Everything that was lost, one line a kind, the worst first.
     pub losses: Vec<LossLine>,
-    /// Functions by own time, the largest first.
-    pub top: Vec<Function>,
-    /// What the functions' times are shares of.
-    pub heading: String,
-    /// Run time by cause, and all of it; none where another metric was asked for.
-    pub run: Option<(Vec<(Cause, Nanos)>, Nanos)>,
-    /// What a recording without thread time weighs.
-    pub weighed: Option<Weighed>,
+    /// What the filter keeps, in its metric.
+    pub tops: Tops,
+    /// The filter.
+    query: Query,
 }
 
 /// What a view of a recording says.
 #[derive(Debug)]
 pub(crate) struct Tops {
-    /// As in [`Digest::top`].
+    /// Functions by own time, the largest first.
     pub functions: Vec<Function>,
-    /// As in [`Digest::weighed`].
+    /// What a recording without thread time weighs.
     pub weighed: Option<Weighed>,
-    /// As in [`Digest::heading`].
+    /// What the functions' times are shares of.
     pub heading: String,
-    /// As in [`Digest::run`].
+    /// Run time by cause, and all of it; none where another metric was asked for.
     pub run: Option<(Vec<(Cause, Nanos)>, Nanos)>,
+    /// The rows of the run time; none where the rows are those of the recording.
+    pub run_time: Option<RunTime>,
 }
 
 /// One thread's time by cause.
@@ -148,8 +147,18 @@ impl Digest {
         let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query);
         let losses = losses::lines(&recording.losses);
-        let Tops { functions: top, weighed, heading, run } = tops;
-        Self { recording, report, accounting, threads, losses, top, heading, run, weighed }
+        Self { recording, report, accounting, threads, losses, tops, query: query.clone() }
+    }
+
+    /// The metric of the functions' times.
+    pub(crate) fn metric(&self) -> Metric {
+        self.query.metric()
+    }
+
+    /// The rows that the functions' times are made of.
+    pub(crate) fn selection(&self) -> Selection {
+        let run = self.tops.run_time.as_ref();
+        select(run.map_or(&self.recording, |run| &run.recording), &self.query)
     }
 
     /// `CMD in PLACE`, as titles name a recording.
@@ -174,8 +183,8 @@ impl Digest {
     }
 
     fn sentence(&self) -> String {
-        if let Some(weighed) = &self.weighed {
-            return weighed.sentence(&self.top);
+        if let Some(weighed) = &self.tops.weighed {
+            return weighed.sentence(&self.tops.functions);
         }
         if self.threads.is_empty() {
             return "no thread time was recorded, so there is nothing to report".to_owned();
@@ -218,7 +227,8 @@ impl Digest {
 
     /// How the run's time passed, or what all threads together did, in words.
     fn mostly(&self) -> String {
-        if let Some((parts, whole)) = self.run.as_ref().filter(|(parts, _)| !parts.is_empty()) {
+        if let Some((parts, whole)) = self.tops.run.as_ref().filter(|(parts, _)| !parts.is_empty())
+        {
             return format!("the run was in {}", crate::output::shares(parts, *whole, 3));
         }
         let mut sums: BTreeMap<Cause, Nanos> = BTreeMap::new();

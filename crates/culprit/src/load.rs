@@ -9,6 +9,7 @@ use std::sync::Arc;
 use culprit_engine::calls::{CallTree, Index, NodeId, Patterns, Query};
 use culprit_engine::losses;
 use culprit_engine::run_time::RunTime;
+use culprit_engine::wakers::CommandPath;
 use culprit_findings::Report;
 use culprit_model::{CostColumns, Filter, Finding, Metric, Nanos, Recording, Where, main_metric};
 use culprit_recording::Opened;
@@ -169,10 +170,19 @@ pub(crate) fn check_metric(filter: &FilterArgs, recording: &Recording) -> Result
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn run_time(recording: &Recording, filter: &Filter) -> Result<Option<RunTime>, Failure> {
+    run_time_on(recording, filter, None)
+}
+
+/// As [`run_time`], where the command's path may be known.
+fn run_time_on(
+    recording: &Recording,
+    filter: &Filter,
+    path: Option<&CommandPath>,
+) -> Result<Option<RunTime>, Failure> {
     if filter.metric != Metric::Run || recording.intervals.is_empty() {
         return Ok(None);
     }
-    Ok(Some(RunTime::build(recording, &query(filter)?)))
+    Ok(Some(RunTime::build_on(recording, &query(filter)?, path)))
 }
 
 /// What the numbers of a view of a recording are shares of.
@@ -184,18 +194,24 @@ pub(crate) fn basis(recording: &Recording, run: Option<&RunTime>, query: &Query)
 pub(crate) struct Shown {
     pub(crate) tree: CallTree,
     pub(crate) basis: Basis,
+    /// The run time that the tree shows; none for other metrics.
+    pub(crate) run: Option<RunTime>,
 }
 
-/// What a filter keeps of a recording, in a metric that this has.
+/// What a filter keeps of a recording, in a metric that this has; the command's path may be known.
 ///
 /// # Errors
 /// When a pattern is wrong.
-pub(crate) fn shown_of(recording: &Recording, filter: &Filter) -> Result<Shown, Failure> {
+pub(crate) fn shown_of(
+    recording: &Recording,
+    filter: &Filter,
+    path: Option<&CommandPath>,
+) -> Result<Shown, Failure> {
     let filter = fitted(recording, filter)?;
     let query = query(&filter)?;
-    let run = run_time(recording, &filter)?;
+    let run = run_time_on(recording, &filter, path)?;
     let tree = CallTree::of(run.as_ref().map_or(recording, |run| &run.recording), &query);
-    Ok(Shown { tree, basis: basis(recording, run.as_ref(), &query) })
+    Ok(Shown { tree, basis: basis(recording, run.as_ref(), &query), run })
 }
 
 /// A recording, what a filter keeps of it as a tree, and the filter; why there is nothing of it is
@@ -389,6 +405,16 @@ pub(crate) fn findings(
     filter: &Filter,
     all: bool,
 ) -> Result<Report, Failure> {
+    findings_on(recording, filter, all, None)
+}
+
+/// As [`findings`], where the command's path may be known.
+fn findings_on(
+    recording: &Recording,
+    filter: &Filter,
+    all: bool,
+    command_path: Option<Arc<CommandPath>>,
+) -> Result<Report, Failure> {
     if !filter.activity.is_empty() {
         return Err(Failure::bad_input(
             "cannot list findings with `--activity`: it filters views only",
@@ -418,6 +444,7 @@ pub(crate) fn findings(
         to: filter.to,
         threads,
         own: patterns(&filter.own)?,
+        command_path,
     };
     let mut report = culprit_findings::find(recording, &options);
     let kept =
@@ -454,10 +481,13 @@ impl Subject {
 /// When a pattern is wrong.
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
     let query = query(&fitted(&recording, filter)?)?;
-    // The two have nothing to do with each other, and findings take most of the time.
+    // Both follow it, unless they are about something else than the command.
+    let follow = query.metric() == Metric::Run && query.keeps_all_threads();
+    let path = follow.then(|| CommandPath::of(&recording)).flatten().map(Arc::new);
+    // The rest of the two has nothing in common, and findings take most of the time.
     let (report, tops) = std::thread::scope(|scope| {
-        let tops = scope.spawn(|| tops(&recording, filter));
-        (findings(&recording, filter, all), tops.join())
+        let tops = scope.spawn(|| tops(&recording, filter, path.as_deref()));
+        (findings_on(&recording, filter, all, path.clone()), tops.join())
     });
     let tops =
         tops.map_err(|_| Failure::refused("cannot add up functions: a thread panicked"))??;
@@ -465,8 +495,12 @@ pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result
 }
 
 /// The functions of what a filter keeps, and what they are parts of.
-fn tops(recording: &Recording, filter: &Filter) -> Result<Tops, Failure> {
-    let Shown { tree, basis } = shown_of(recording, filter)?;
+fn tops(
+    recording: &Recording,
+    filter: &Filter,
+    path: Option<&CommandPath>,
+) -> Result<Tops, Failure> {
+    let Shown { tree, basis, run: run_time } = shown_of(recording, filter, path)?;
     let causes = tree.causes(NodeId::ROOT).into_iter();
     let run = (tree.metric() == Metric::Run)
         .then(|| (causes.map(|(cause, time)| (cause, Nanos(time))).collect(), Nanos(tree.total())));
@@ -475,6 +509,7 @@ fn tops(recording: &Recording, filter: &Filter) -> Result<Tops, Failure> {
         weighed: Weighed::new(recording, &tree),
         heading: basis.heading(&tree),
         run,
+        run_time,
     })
 }
 

@@ -123,6 +123,12 @@ impl Format {
         self.spec().write.is_some()
     }
 
+    /// True for a format whose files keep each thread's rows apart, as other profilers show them.
+    #[must_use]
+    pub const fn keeps_threads(self) -> bool {
+        !matches!(self, Self::Collapsed)
+    }
+
     /// The words of those formats of which something is true, joined by commas.
     #[must_use]
     pub fn list(which: fn(Self) -> bool) -> String {

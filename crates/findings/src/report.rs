@@ -1,6 +1,9 @@
 //! The answer: from a recording to ranked findings.
 
+use std::sync::Arc;
+
 use culprit_engine::calls::Patterns;
+use culprit_engine::wakers::CommandPath;
 use culprit_model::{Finding, LossKind, Nanos, Recording, Time};
 
 use crate::catalogue::RULES;
@@ -27,6 +30,8 @@ pub struct Options {
     /// What counts as the program's own code, to which findings point; the rule of
     /// [`OwnCode`](culprit_engine::own::OwnCode) decides where there are none.
     pub own: Patterns,
+    /// The critical path of the recording's command, where the caller needs it too; else it is walked.
+    pub command_path: Option<Arc<CommandPath>>,
 }
 
 /// The findings of one recording.

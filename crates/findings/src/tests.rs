@@ -1,5 +1,8 @@
 //! The mechanism as a whole: counting once, whose time counts, determinism.
 
+use std::sync::Arc;
+
+use culprit_engine::wakers::CommandPath;
 use culprit_model::{Cause, Loss, LossKind, Nanos, Severity, ThreadId};
 
 use crate::scene::{End, Scene, told};
@@ -31,6 +34,16 @@ fn pool() -> Scene {
 fn idle_threads_of_a_pool_and_timers_nobody_waits_for_cost_nothing() {
     assert_eq!(told(&pool().done()), ["hot-function 1000"]);
     assert_eq!(told(&pool().running()), ["hot-function 1000"]);
+}
+
+#[test]
+fn a_path_that_is_known_changes_nothing() {
+    for recording in [pool().done(), pool().running()] {
+        let known = CommandPath::of(&recording).map(Arc::new);
+        assert_eq!(known.is_some(), recording.meta.root_process.is_some());
+        let options = Options { command_path: known, ..Options::default() };
+        assert_eq!(find(&recording, &options), find(&recording, &Options::default()));
+    }
 }
 
 #[test]

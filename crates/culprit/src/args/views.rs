@@ -179,7 +179,8 @@ pub(crate) struct ViewArgs {
 /// Arguments of `callers`, `callees` and `butterfly`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NameArgs {
-    /// The function: `module!function`, or a pattern that matches it
+    /// The function: `module!function`, a name from a finding's title such as `load app.py:31`, or a
+    /// pattern that matches the function
     #[arg(value_name = "F")]
     pub function: String,
     /// What to look at.

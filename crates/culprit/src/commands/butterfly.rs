@@ -39,7 +39,7 @@ pub(crate) fn focused(
     output: &Output,
 ) -> Result<(load::View, NameId), Failure> {
     let view = load(&args.recording, &args.filter, output)?;
-    let (focus, others) = views::focus(&view.tree, &args.function)?;
+    let (focus, others) = views::focus(&view.tree, view.rows(), &args.function)?;
     if !others.is_empty() {
         let name = view.tree.names().text(focus);
         let first: Vec<&str> = others.iter().take(3).map(String::as_str).collect();

@@ -1,11 +1,12 @@
 //! `culprit diff BEFORE AFTER`: what changed between two recordings or two sets of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use culprit_engine::calls::{CallTree, Change, Diff, Index, NodeId, Side, changes};
 use culprit_engine::own::OwnCode;
-use culprit_model::{Cause, Filter, Label as _, Text};
+use culprit_engine::run_time::{RunSubject, RunTime};
+use culprit_model::{Cause, Filter, Label as _, Metric, Recording, Text};
 
 use crate::args::{By, DiffArgs};
 use crate::failure::{Context as _, Failure, Outcome};
@@ -20,11 +21,29 @@ const ROWS: usize = 15;
 /// Values of one run by what is compared.
 type Values = BTreeMap<Text, u64>;
 
+/// What a run's values are: those of different kinds cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SideMetric {
+    metric: Metric,
+    /// Of run time, whose it is.
+    subject: Option<&'static str>,
+}
+
+impl SideMetric {
+    fn describe(self) -> String {
+        let Self { metric, subject } = self;
+        subject.map_or_else(|| format!("`{metric}`"), str::to_owned)
+    }
+}
+
 /// One side's runs.
 #[derive(Default)]
 struct Runs {
     files: Vec<PathBuf>,
     trees: Vec<CallTree>,
+    kinds: BTreeSet<SideMetric>,
+    /// The metrics that all of them have.
+    metrics: Option<BTreeSet<Metric>>,
     /// What the last run's values are shares of.
     basis: Basis,
     sections: BTreeMap<By, Vec<Values>>,
@@ -36,10 +55,17 @@ struct Runs {
 /// When a recording or an option cannot be read, or the picture cannot be written.
 pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let (before, after) = sets(args)?;
-    let filter = Filter { erase_ids: true, ..args.filter.filter()? };
-    let (before, after) =
-        (read(before, &filter, args, output)?, read(after, &filter, args, output)?);
-    let view = view(args, &filter, before, after);
+    let mut filter = Filter { erase_ids: true, ..args.filter.filter()? };
+    let read = |files: &[PathBuf], filter: &Filter| read(files, filter, args, output);
+    let mut sides = (read(&before, &filter)?, read(&after, &filter)?);
+    let mut why = String::new();
+    if let Some((metric, because)) = common_metric(args.filter.metric, &sides)? {
+        filter.metric = metric;
+        why = because;
+        sides = (read(&before, &filter)?, read(&after, &filter)?);
+    }
+    let mut view = view(args, &filter, sides.0, sides.1);
+    view.heading.push_str(&why);
     if let Some(path) = &args.output {
         files::write_whole(path, svg::diff_svg(&view).as_bytes())?;
         output.say(&format!("wrote {}", path.display()));
@@ -69,6 +95,47 @@ fn sets(args: &DiffArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     Ok((expanded(before)?, expanded(after)?))
 }
 
+/// The metric to compare by where the sides' values are not of one kind, and why it is that one.
+///
+/// # Errors
+/// When the sides have no metric in common, or the one that was asked for is none.
+fn common_metric(
+    asked: Option<Metric>,
+    (before, after): &(Runs, Runs),
+) -> Result<Option<(Metric, String)>, Failure> {
+    let kinds: BTreeSet<SideMetric> = before.kinds.union(&after.kinds).copied().collect();
+    if kinds.len() < 2 {
+        return Ok(None);
+    }
+    let of = |runs: &Runs| {
+        let kinds: Vec<String> = runs.kinds.iter().map(|kind| kind.describe()).collect();
+        kinds.join(" and ")
+    };
+    let sides = format!("before, {}; after, {}", of(before), of(after));
+    let metrics = |runs: &Runs| runs.metrics.clone().unwrap_or_default();
+    let common = metrics(before).intersection(&metrics(after)).copied().min();
+    match common {
+        Some(_) if asked == Some(Metric::Run) => Err(Failure::bad_input(format!(
+            "cannot compare run times, because the sides differ: {sides}"
+        ))
+        .hint("use `--metric wall`, which adds up the time of all threads")),
+        Some(metric) => Ok(Some((metric, format!(", because the sides differ: {sides}")))),
+        None => Err(Failure::bad_input(format!(
+            "cannot compare: the recordings have no metric in common ({sides})"
+        ))),
+    }
+}
+
+/// The metrics that a recording has, the most general first.
+fn metrics(recording: &Recording) -> BTreeSet<Metric> {
+    let threads: &[Metric] = match recording.intervals.is_empty() {
+        true => &[],
+        false => &[Metric::Wall, Metric::Cpu, Metric::Blocked, Metric::Runnable],
+    };
+    let costs = recording.costs.iter().map(|cost| cost.metric);
+    threads.iter().copied().chain(costs).filter(|metric| *metric != Metric::Run).collect()
+}
+
 /// Folders stand for the recordings in them, in the order of their names.
 fn expanded(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
@@ -96,26 +163,35 @@ fn expanded(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn read(
-    files: Vec<PathBuf>,
+    files: &[PathBuf],
     filter: &Filter,
     args: &DiffArgs,
     output: &Output,
 ) -> Result<Runs, Failure> {
     let mut runs = Runs::default();
-    for file in &files {
-        let ComparedRun { tree, basis, values } = one(file, filter, args, output)?;
+    for file in files {
+        let ComparedRun { tree, subject, metrics, basis, values } =
+            one(file, filter, args, output)?;
+        runs.kinds.insert(SideMetric { metric: tree.metric(), subject });
+        runs.metrics = Some(match runs.metrics {
+            Some(known) => known.intersection(&metrics).copied().collect(),
+            None => metrics,
+        });
         runs.trees.push(tree);
         runs.basis = basis;
         for (by, values) in values {
             runs.sections.entry(by).or_default().push(values);
         }
     }
-    Ok(Runs { files, ..runs })
+    Ok(Runs { files: files.to_vec(), ..runs })
 }
 
 /// One run's tree, and its values by everything that is compared.
 struct ComparedRun {
     tree: CallTree,
+    /// Of run time, whose it is.
+    subject: Option<&'static str>,
+    metrics: BTreeSet<Metric>,
     basis: Basis,
     values: Vec<(By, Values)>,
 }
@@ -152,7 +228,19 @@ fn one(
         };
         values.push((*by, found));
     }
-    Ok(ComparedRun { tree, basis, values })
+    let subject = run.as_ref().map(subject);
+    Ok(ComparedRun { tree, subject, metrics: metrics(&recording), basis, values })
+}
+
+/// Whose time a run time is.
+fn subject(run: &RunTime) -> &'static str {
+    match run.subject {
+        RunSubject::Command => "run time of a command",
+        RunSubject::Processes(_) => "run time of processes",
+        RunSubject::Threads(_) => "run time of threads",
+        RunSubject::Activities(_) => "time for activities",
+        RunSubject::Service => "busy time of all threads",
+    }
 }
 
 fn own_times(tree: &CallTree) -> Values {

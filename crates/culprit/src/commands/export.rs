@@ -7,10 +7,10 @@ use std::path::Path;
 
 use culprit_engine::calls::{NodeId, select};
 use culprit_exchange::{Error, Format, Profile};
-use culprit_model::{Drill, Metric};
+use culprit_model::{Drill, Filter, Metric};
 use serde::Serialize;
 
-use crate::args::{ExportArgs, Target};
+use crate::args::{ExportArgs, FilterArgs, Target};
 use crate::failure::{Failure, Outcome};
 use crate::json::SCHEMA;
 use crate::output::Output;
@@ -47,7 +47,7 @@ fn picture(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
 
 /// What a filter keeps, row by row.
 fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcome, Failure> {
-    let mut filter = args.filter.filter()?;
+    let mut filter = row_filter(&args.filter, format)?;
     if filter.drill != Drill::No {
         return Err(Failure::bad_input(
             "cannot export with `--drill`: it limits views, not exported rows",
@@ -87,6 +87,16 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
         })
     })?;
     Ok(Outcome::Done)
+}
+
+/// What to keep: where nobody asks for a metric, the time of all threads if other profilers show each by
+/// itself. Run time would be one thread there.
+///
+/// # Errors
+/// When the time range is empty.
+fn row_filter(args: &FilterArgs, format: Format) -> Result<Filter, Failure> {
+    let usual = if format.keeps_threads() { Metric::Wall } else { Metric::Run };
+    Ok(Filter { metric: args.metric.unwrap_or(usual), ..args.filter()? })
 }
 
 /// What is in the file.
@@ -148,5 +158,37 @@ impl Document {
             rows,
             stacks,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{self, Command};
+    use crate::settings::Settings;
+    use crate::testing;
+
+    /// The time in an export with these options, in ms.
+    fn time(options: &str) -> u64 {
+        let line = format!("culprit export x --to {options}");
+        let cli = args::parse(&Settings::none(), line.split_whitespace()).unwrap();
+        let Command::Export(args) = cli.command else { panic!("{line}") };
+        let Target::Profile(format) = args.to else { panic!("{line}") };
+        let recording = testing::recording();
+        let filter = load::fitted(&recording, &row_filter(&args.filter, format).unwrap()).unwrap();
+        let run = load::run_time(&recording, &filter).unwrap();
+        let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
+        let rows = select(rows_of, &load::query(&filter).unwrap()).rows;
+        rows.iter().map(|row| row.value).sum::<u64>() / 1_000_000
+    }
+
+    #[test]
+    fn an_export_has_all_threads_unless_run_time_is_asked_for() {
+        for format in ["firefox", "chrome", "speedscope", "pprof", "perfview-xml"] {
+            assert_eq!(time(format), 210, "{format}");
+        }
+        assert_eq!(time("firefox --metric cpu"), 70);
+        assert_eq!(time("firefox --metric run"), 110);
+        assert_eq!(time("collapsed"), 110);
     }
 }

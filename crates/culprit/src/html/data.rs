@@ -5,10 +5,13 @@
 //! them, because a long recording's pieces are merged to keep the page openable.
 
 use culprit_engine::wakers::Relevance;
-use culprit_model::{Cause, Label as _, Nanos, Recording, StackId, ThreadId};
+use culprit_model::{
+    Cause, Label as _, Nanos, Recording, SelectedRow, Selection, Source, StackId, StepId, ThreadId,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+use crate::digest::Digest;
 use crate::output::{cause_color, group_of};
 
 /// The number of pieces above which short ones are merged. At about 12 bytes a piece the page
@@ -42,6 +45,28 @@ pub(super) struct View {
     stacks: Stacks,
     threads: Vec<Strip>,
     weights: Weights,
+    /// None where the table has no times.
+    table: Option<TableRows>,
+}
+
+/// The rows that the function table is made of: the flame graph shows the same.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct TableRows {
+    metric: String,
+    /// What shares are of.
+    of: String,
+    /// True where each row has its own stretch of time, so that a range can be cut out.
+    ranged: bool,
+    names: Vec<String>,
+    /// Positions in the names, and of callers, which stand before what they call; -1 is no caller.
+    name: Vec<u32>,
+    parent: Vec<i64>,
+    /// What a step is: 0 code, 1 a process, 2 a thread, from 3 on a cause.
+    kind: Vec<u8>,
+    /// A row's last step; -1 where it has no stack.
+    leaf: Vec<i64>,
+    start_ns: Vec<u64>,
+    ns: Vec<u64>,
 }
 
 /// A prefix tree of the stacks in use, parents first; -1 is no parent.
@@ -139,8 +164,73 @@ impl View {
             stacks,
             threads,
             weights,
+            table: None,
         }
     }
+
+    /// With the rows of the function table.
+    pub(super) fn with_rows(self, table: Option<TableRows>) -> Self {
+        Self { table, ..self }
+    }
+}
+
+/// The first number of a step that is a cause.
+const FIRST_CAUSE: u8 = 3;
+
+impl TableRows {
+    /// The rows of a digest's functions; none where these are no times.
+    pub(super) fn new(digest: &Digest) -> Option<Self> {
+        let drawn = digest.metric().is_time() && digest.tops.weighed.is_none();
+        drawn.then(|| {
+            let (metric, of) = (digest.metric().to_string(), digest.tops.heading.clone());
+            Self { metric, of, ..Self::of_rows(&digest.selection()) }
+        })
+    }
+
+    fn of_rows(selection: &Selection) -> Self {
+        let mut table = Self::default();
+        let mut known: BTreeMap<&str, u32> = BTreeMap::new();
+        for step in &selection.steps {
+            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+            table.name.push(*known.entry(&step.name).or_insert_with(|| {
+                table.names.push(step.name.to_string());
+                next
+            }));
+            table.parent.push(position(step.parent));
+            table.kind.push(match step.source {
+                Source::Process(_) => 1,
+                Source::Thread(_) => 2,
+                Source::Cause(cause) => FIRST_CAUSE.saturating_add(cause.code()),
+                _ => 0,
+            });
+        }
+        let is_stretch = |row: &SelectedRow| row.value == row.duration.0;
+        table.ranged = selection.rows.len() <= MOST_PIECES && selection.rows.iter().all(is_stretch);
+        if table.ranged {
+            for row in &selection.rows {
+                table.push(position(row.leaf), row.time.0, row.value);
+            }
+        } else {
+            let mut sums: BTreeMap<i64, u64> = BTreeMap::new();
+            for row in &selection.rows {
+                let sum = sums.entry(position(row.leaf)).or_default();
+                *sum = sum.saturating_add(row.value);
+            }
+            sums.into_iter().for_each(|(leaf, ns)| table.push(leaf, 0, ns));
+        }
+        table
+    }
+
+    fn push(&mut self, leaf: i64, start: u64, ns: u64) {
+        self.leaf.push(leaf);
+        self.start_ns.push(start);
+        self.ns.push(ns);
+    }
+}
+
+/// A step as the scripts number it.
+fn position(step: Option<StepId>) -> i64 {
+    step.map_or(-1, |step| i64::try_from(step.index()).unwrap_or(-1))
 }
 
 /// Rows of each thread; a thread's rows follow each other.
@@ -273,6 +363,8 @@ impl<'a> StackTable<'a> {
 
 #[cfg(test)]
 mod tests {
+    use culprit_model::{Filter, Metric};
+
     use super::*;
     use crate::testing;
 
@@ -304,6 +396,29 @@ mod tests {
         let all = 0..view.stacks.name.len();
         assert!(all.clone().all(|at| guessed(at) == (name(at) == "app!compute")));
         assert!(View::new("x", &testing::recording(), &order).stacks.guessed.is_empty());
+    }
+
+    #[test]
+    fn the_flame_graph_shows_what_the_table_shows() {
+        let digest = testing::digest();
+        let table = TableRows::new(&digest).unwrap();
+        let (_, whole) = digest.tops.run.as_ref().unwrap();
+        assert_eq!((table.metric.as_str(), &table.of), ("run", &digest.tops.heading));
+        assert_eq!(table.ns.iter().sum::<u64>(), whole.0);
+        assert!(table.ranged);
+        let of = |kind: u8| table.kind.iter().filter(|other| **other == kind).count();
+        assert_eq!((of(1), of(2)), (1, 2), "{:?}", table.names);
+        let callers_first = table.parent.iter().enumerate().all(|(at, parent)| {
+            *parent == -1 || usize::try_from(*parent).is_ok_and(|parent| parent < at)
+        });
+        assert!(callers_first);
+        let filter = Filter { metric: Metric::Cpu, ..Filter::default() };
+        let cpu = crate::load::digest(testing::recording(), &filter, false).unwrap();
+        let table = TableRows::new(&cpu).unwrap();
+        assert_eq!(table.ns.iter().sum::<u64>(), 70_000_000);
+        let filter = Filter { metric: Metric::Waits, ..Filter::default() };
+        let counts = crate::load::digest(testing::recording(), &filter, false).unwrap();
+        assert!(TableRows::new(&counts).is_none());
     }
 
     #[test]

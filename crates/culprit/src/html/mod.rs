@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::digest::Digest;
 use crate::weighed::LIMITS;
 use crate::why::Answer;
-use data::{PageData, View};
+use data::{PageData, TableRows, View};
 use markup::{Markup, script_json};
 
 pub(crate) use markup::escape;
@@ -106,7 +106,7 @@ fn body(page: &Page<'_>) -> String {
         body.fixed("<a href=\"#compare\">Places</a>");
     }
     // A recording without thread time is shown by function alone.
-    let timed = page.views.iter().any(|(_, digest)| digest.weighed.is_none());
+    let timed = page.views.iter().any(|(_, digest)| digest.tops.weighed.is_none());
     if timed {
         body.fixed(concat!(
             "<a href=\"#findings\">Findings</a><a href=\"#threads\">Threads</a>",
@@ -163,7 +163,7 @@ fn verdict(body: &mut Markup, page: &Page<'_>) {
 fn page_data(page: &Page<'_>) -> PageData {
     let view = |(label, digest): &(String, &Digest)| {
         let order: Vec<_> = digest.threads.iter().map(|thread| thread.id).collect();
-        View::new(label, &digest.recording, &order)
+        View::new(label, &digest.recording, &order).with_rows(TableRows::new(digest))
     };
     PageData::new(page.views.iter().map(view).collect(), page.first)
 }

@@ -153,12 +153,14 @@ pub(super) fn flame(body: &mut Markup) {
         body.leaf(
             "p",
             &[("class", "lead")],
-            "Callers are on top. Width is time, summed over threads. The last box of a stack is \
-             the cause. A stronger colour means a larger share of the main cause. Click to zoom, \
-             use the arrow keys to move, Escape to zoom out.",
+            "Callers are on top. Width is time. The last box of a stack is the cause. A stronger \
+             colour means a larger share of the main cause. Click to zoom, use the arrow keys to \
+             move, Escape to zoom out.",
         );
+        body.fixed("<p class=\"more\" id=\"flame-of\"></p>");
         body.fixed(concat!(
-            "<div class=\"tools\"><label>time <select id=\"metric\"><option value=\"wall\">all</option>",
+            "<div class=\"tools\"><label>time <select id=\"metric\"><option value=\"table\">as in the table</option>",
+            "<option value=\"wall\">all threads</option>",
             "<option value=\"cpu\">on a CPU</option><option value=\"blocked\">blocked</option>",
             "<option value=\"runnable\">ready, not running</option></select></label>",
             "<label>threads <select id=\"apart\"><option value=\"id\">each</option>",
@@ -184,11 +186,19 @@ pub(super) fn functions(body: &mut Markup, views: &Views<'_>) {
              time of the function that called the kernel.",
         );
         each_view(body, views, |body, digest| {
-            body.leaf("p", &[("class", "more")], &format!("Shares are of the {}.", digest.heading));
+            body.leaf(
+                "p",
+                &[("class", "more")],
+                &format!("Shares are of the {}.", digest.tops.heading),
+            );
             let headings = ["function", "own", "own share", "total", "total share"];
             table(body, "sortable", &headings, |rows| {
-                for row in
-                    digest.top.iter().filter(|row| row.kind == Kind::Function).take(MOST_FUNCTIONS)
+                for row in digest
+                    .tops
+                    .functions
+                    .iter()
+                    .filter(|row| row.kind == Kind::Function)
+                    .take(MOST_FUNCTIONS)
                 {
                     rows.element("tr", &[], |cells| {
                         cells.element("td", &[("class", "name")], |cell| {
@@ -201,7 +211,8 @@ pub(super) fn functions(body: &mut Markup, views: &Views<'_>) {
                     });
                 }
             });
-            let functions = digest.top.iter().filter(|row| row.kind == Kind::Function).count();
+            let functions =
+                digest.tops.functions.iter().filter(|row| row.kind == Kind::Function).count();
             cut(body, functions, MOST_FUNCTIONS, "functions");
         });
     });

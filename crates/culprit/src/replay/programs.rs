@@ -81,7 +81,7 @@ fn text(digest: &Digest, report: &Value) -> String {
             let _ = writeln!(text, "  in {}", at.join(", "));
         }
     }
-    let top = digest.top.iter().take(NAMED);
+    let top = digest.tops.functions.iter().take(NAMED);
     let top: Vec<String> =
         top.map(|function| format!("{} {}", function.name, percent(function.own_share))).collect();
     let _ = writeln!(text, "top: {}", top.join(", "));

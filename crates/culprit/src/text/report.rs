@@ -41,7 +41,7 @@ pub(crate) fn report_text(
     let mut text = format!("{}\n", paint.faint(&clean(&digest.what())));
     text.push_str(&paint.strong(wrap(&clean(&digest.verdict()), output.width(), "").trim_end()));
     text.push_str("\n\n");
-    match &digest.weighed {
+    match &digest.tops.weighed {
         Some(weighed) => text.push_str(&weighed_text(digest, weighed, output)),
         None => {
             text.push_str(&run_text(digest, output));
@@ -49,7 +49,7 @@ pub(crate) fn report_text(
         }
     }
     let findings = &digest.report.findings;
-    if digest.weighed.is_none() || !findings.is_empty() {
+    if digest.tops.weighed.is_none() || !findings.is_empty() {
         text.push_str(&section("Findings", paint));
         let shown = findings.len().min(MOST_FINDINGS);
         text.push_str(&findings_text(&findings[..shown], Detail::Titles, output));
@@ -85,7 +85,7 @@ fn weighed_text(digest: &Digest, weighed: &Weighed, output: &Output) -> String {
         paint.heading("Heaviest functions"),
         paint.faint("own share, share with callees")
     );
-    let functions = digest.top.iter().filter(|function| function.kind == Kind::Function);
+    let functions = digest.tops.functions.iter().filter(|function| function.kind == Kind::Function);
     for function in functions.take(MOST_FUNCTIONS) {
         let (own, total) = (percent(function.own_share), percent(function.total_share));
         let room = output.width().saturating_sub(18);
@@ -108,8 +108,8 @@ fn weighed_text(digest: &Digest, weighed: &Weighed, output: &Output) -> String {
 
 /// What the run's time is, and how it passed.
 fn run_text(digest: &Digest, output: &Output) -> String {
-    let mut text = Basis::line(&digest.heading, output);
-    if let Some((parts, whole)) = digest.run.as_ref().filter(|(parts, _)| !parts.is_empty()) {
+    let mut text = Basis::line(&digest.tops.heading, output);
+    if let Some((parts, whole)) = digest.tops.run.as_ref().filter(|(parts, _)| !parts.is_empty()) {
         let bar = bar(parts, *whole, BAR, output.paint());
         text.push_str(&format!("  {bar} {}\n", shares(parts, *whole, 5)));
     }

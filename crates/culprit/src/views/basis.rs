@@ -1,5 +1,7 @@
 //! What the numbers of a view are shares of, in one line.
 
+use std::collections::BTreeSet;
+
 use culprit_engine::calls::CallTree;
 use culprit_engine::run_time::{RunSubject, RunTime};
 use culprit_model::{Label as _, Metric, Nanos, Time};
@@ -10,16 +12,46 @@ use crate::output::{Output, clean, percent};
 /// What a view is about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Basis {
-    /// Of run time: the whole of it, and whose it is.
-    run: Option<(Nanos, String)>,
+    /// Of run time.
+    run: Option<RunBasis>,
     /// Of an amount that was estimated from samples: the standard error of the whole.
     error: Option<f64>,
+}
+
+/// What a run time is.
+#[derive(Debug, Clone)]
+struct RunBasis {
+    whole: Nanos,
+    /// How many threads' busy time it is, which add up to more than the run takes; none for the elapsed
+    /// time of something that ended.
+    busy_threads: Option<usize>,
+    whose: String,
+}
+
+impl RunBasis {
+    /// What it is called, with its length.
+    fn whole(&self) -> String {
+        match self.busy_threads {
+            None => format!("run time of {}", self.whole),
+            Some(_) => format!("{}, {}", self.name(), self.whole),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self.busy_threads {
+            None => "run time".to_owned(),
+            Some(1) => "busy time of 1 thread".to_owned(),
+            Some(threads) => format!("busy time of {threads} threads"),
+        }
+    }
 }
 
 impl Basis {
     /// That of a run time within a time range.
     pub(crate) fn of_run(run: &RunTime, range: (Time, Time)) -> Self {
-        Self { run: Some((run.total(range), whose(run))), error: None }
+        let busy_threads = (run.subject == RunSubject::Service).then(|| threads_in(run, range));
+        let run = RunBasis { whole: run.total(range), busy_threads, whose: whose(run) };
+        Self { run: Some(run), error: None }
     }
 
     /// That of an amount that was estimated, with the standard error of the whole.
@@ -43,8 +75,8 @@ impl Basis {
             None => value(metric, sum),
         };
         match &self.run {
-            Some((whole, whose)) if whole.0 == sum => format!("run time of {whole}: {whose}"),
-            Some((whole, whose)) => format!("{total} of the run time of {whole}: {whose}"),
+            Some(run) if run.whole.0 == sum => format!("{}: {}", run.whole(), run.whose),
+            Some(run) => format!("{total} of the {}: {}", run.whole(), run.whose),
             None => match threads {
                 0 => format!("{}, {total}", name(metric)),
                 1 => format!("{} of 1 thread, {total}", name(metric)),
@@ -56,7 +88,7 @@ impl Basis {
     /// The same without an amount, for a comparison of several trees per unit of work.
     pub(crate) fn heading_per(&self, metric: Metric, unit_of_work: &str) -> String {
         match &self.run {
-            Some((_, whose)) => format!("run time per {unit_of_work}: {whose}"),
+            Some(run) => format!("{} per {unit_of_work}: {}", run.name(), run.whose),
             None => format!("{} per {unit_of_work}", name(metric)),
         }
     }
@@ -65,6 +97,13 @@ impl Basis {
     pub(crate) fn line(heading: &str, output: &Output) -> String {
         format!("{}\n", output.paint().faint(&clean(heading)))
     }
+}
+
+/// How many threads a run time has time of within a range.
+fn threads_in(run: &RunTime, (from, to): (Time, Time)) -> usize {
+    let rows = run.recording.intervals.iter();
+    let within = rows.filter(|row| row.start < to && row.start + row.duration > from);
+    within.map(|row| row.thread).collect::<BTreeSet<_>>().len()
 }
 
 /// What a metric measures, in words.
@@ -103,7 +142,7 @@ fn whose(run: &RunTime) -> String {
             format!("what threads did for {count} {noun}, waits given to what ended them")
         }
         RunSubject::Service => {
-            "all threads without their idle waits, because no command ended".to_owned()
+            "all of their time but idle waits, because no command ended".to_owned()
         }
     }
 }
@@ -116,7 +155,7 @@ mod tests {
     use crate::{load, testing};
 
     fn heading(recording: &Recording, filter: &Filter) -> String {
-        let shown = load::shown_of(recording, filter).unwrap();
+        let shown = load::shown_of(recording, filter, None).unwrap();
         shown.basis.heading(&shown.tree)
     }
 
@@ -164,7 +203,11 @@ mod tests {
     fn a_recording_without_an_end_has_the_time_of_its_threads() {
         let mut recording = testing::recording();
         recording.meta.root_process = None;
-        let heading = heading(&recording, &load::run_filter());
-        assert!(heading.ends_with("because no command ended"), "{heading}");
+        let of = |filter: &Filter| heading(&recording, filter);
+        let run = load::run_filter();
+        let why = "all of their time but idle waits, because no command ended";
+        assert_eq!(of(&run), format!("busy time of 2 threads, 70.0 ms: {why}"));
+        let part = of(&Filter { include: "Thread worker".to_owned(), ..run });
+        assert_eq!(part, format!("10.0 ms of the busy time of 2 threads, 70.0 ms: {why}"));
     }
 }

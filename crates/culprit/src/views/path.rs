@@ -15,6 +15,7 @@ use culprit_engine::compare::NOT_RECORDED;
 use culprit_engine::wakers::{CriticalPath, Segment};
 use culprit_model::{Cause, Nanos, Recording, StackId, ThreadId, Time};
 
+use super::Basis;
 use crate::output::{Align, Output, Table, clean, percent};
 
 /// A path ready to be shown.
@@ -133,13 +134,14 @@ fn link(
 /// many links the longest are shown.
 pub(crate) fn path_text(view: &PathView, limit: usize, output: &Output) -> String {
     let whole = view.length();
-    let mut text = format!(
-        "{}: {} from {} to {}\n\n",
-        output.paint().strong(&clean(&view.thread)),
-        whole,
+    let heading = format!(
+        "run time of {whole}, from {} to {}: thread {}, each moment given to what it was waiting for",
         Nanos(view.from.0),
-        Nanos(view.to.0)
+        Nanos(view.to.0),
+        view.thread
     );
+    let mut text = Basis::line(&heading, output);
+    text.push('\n');
     let sums = view.sums();
     let shown = if limit == 0 { sums.len() } else { limit.div_ceil(2).min(sums.len()) };
     let mut table = Table::new(&[

@@ -3,7 +3,7 @@
 use culprit_engine::phases::{Kind, Phase, Phases};
 use culprit_model::{Cause, Nanos};
 
-use super::range_options;
+use super::{Basis, range_options};
 use crate::output::{Align, Output, Table, clean, percent};
 
 /// How many causes stand in a phase's line.
@@ -12,17 +12,20 @@ const CAUSES: usize = 3;
 /// Share below which a cause is not named in a phase's line.
 const NAMED_FROM: f64 = 0.05;
 
-/// The view in lines; at most `limit` places a phase unless that is 0.
-pub(crate) fn phases_text(phases: &Phases, limit: usize, output: &Output) -> String {
+/// The view in lines; at most `limit` places a phase unless that is 0. `counted` is the time that counts
+/// within a phase, in words.
+pub(crate) fn phases_text(phases: &Phases, counted: &str, limit: usize, output: &Output) -> String {
     let whole: Nanos = phases.phases.iter().map(Phase::length).sum();
-    let mut text = format!(
-        "{whole} in {}; boundaries are accurate to {}\n\n",
+    let heading = format!("elapsed time of {whole}; within a phase, shares are of {counted}");
+    let mut text = Basis::line(&heading, output);
+    text.push_str(&format!(
+        "{}; boundaries are accurate to {}\n\n",
         match phases.phases.len() {
             1 => "one phase".to_owned(),
             n => format!("{n} phases"),
         },
         phases.window
-    );
+    ));
     let mut table = Table::new(&[
         ("phase", Align::Left),
         ("from", Align::Right),

@@ -3,7 +3,7 @@
 use culprit_engine::calls::CallTree;
 use culprit_model::{Cause, Nanos};
 
-use super::{share, value};
+use super::{Basis, share, value};
 use crate::output::{Output, clean, percent};
 
 /// Waits of one thread at one place that were ended alike.
@@ -48,7 +48,7 @@ pub(crate) fn wakers_text(
 ) -> String {
     let metric = tree.metric();
     let paint = output.paint();
-    let mut text = format!("{metric} {}\n", paint.strong(&value(metric, tree.total())));
+    let mut text = Basis::line(&Basis::default().heading(tree), output);
     for row in rows {
         text.push_str(&format!(
             "\n{:>9} {:>6}  {} x  {} {} {}\n",

@@ -1,6 +1,5 @@
 //! Views that compare recordings, follow waits, and name groups.
 
-use culprit_model::notation::parse;
 use serde_json::Value;
 
 use crate::support::{Lab, number, stderr, stdout};
@@ -32,11 +31,8 @@ const AFTER: &str = "
 
 fn lab() -> Lab {
     let lab = Lab::new();
-    for (name, drawing) in [("before.culprit", BEFORE), ("after.culprit", AFTER)] {
-        let mut recording = parse(drawing).unwrap();
-        recording.meta.command = vec!["app".to_owned()];
-        culprit_recording::write(lab.path(name), &recording).unwrap();
-    }
+    lab.draw("before.culprit", BEFORE);
+    lab.draw("after.culprit", AFTER);
     lab
 }
 
@@ -97,6 +93,29 @@ fn several_runs_have_intervals_and_both_sides_stand_at_every_number() {
     let svg = std::fs::read_to_string(lab.path("x.svg")).unwrap();
     assert!(svg.contains("app!fresh: before 0 ns, after 20.0 ms"), "{svg}");
     let output = lab.culprit().args(["diff", "before.culprit"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn a_command_and_a_service_are_compared_on_a_metric_that_both_have() {
+    let lab = lab();
+    lab.draw("service.culprit", &AFTER.replace("root app(20)", ""));
+    let same = lab.json(&["diff", "before.culprit", "after.culprit"]);
+    assert_eq!(same["metric"], "run", "{same}");
+    for sides in [["before.culprit", "service.culprit"], ["service.culprit", "before.culprit"]] {
+        let diff = lab.json(&[&["diff"][..], &sides].concat());
+        assert_eq!(diff["metric"], "wall", "{diff}");
+        let threads = lab.json(&[&["diff", "--metric", "wall"][..], &sides].concat());
+        assert_eq!(diff["sections"], threads["sections"]);
+        let output = lab.culprit().arg("diff").args(sides).output().unwrap();
+        let text = stdout(&output);
+        let heading = text.lines().next().unwrap_or_default();
+        assert!(heading.starts_with("wall time per run, because the sides differ: "), "{text}");
+        assert!(heading.contains("run time of a command"), "{text}");
+        assert!(heading.contains("busy time of all threads"), "{text}");
+    }
+    let asked = ["diff", "before.culprit", "service.culprit", "--metric", "run"];
+    let output = lab.culprit().args(asked).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 

@@ -46,6 +46,13 @@ impl Lab {
         culprit
     }
 
+    /// Writes a drawn recording of the command `app` to `name`.
+    pub(crate) fn draw(&self, name: &str, drawing: &str) {
+        let mut recording = culprit_model::notation::parse(drawing).expect("a drawing");
+        recording.meta.command = vec!["app".to_owned()];
+        culprit_recording::write(self.path(name), &recording).expect("a recording");
+    }
+
     /// Records a command to `name`; the command must succeed.
     pub(crate) fn record(&self, name: &str, command: &[&str]) -> Output {
         let output = self

@@ -18,9 +18,7 @@ const DRAWN: &str = "
 
 fn lab() -> Lab {
     let lab = Lab::new();
-    let mut recording = parse(DRAWN).unwrap();
-    recording.meta.command = vec!["app".to_owned()];
-    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab.draw("x.culprit", DRAWN);
     lab
 }
 
@@ -86,9 +84,7 @@ const JOINED: &str = "
 
 fn joined() -> Lab {
     let lab = Lab::new();
-    let mut recording = parse(JOINED).unwrap();
-    recording.meta.command = vec!["app".to_owned()];
-    culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
+    lab.draw("x.culprit", JOINED);
     lab
 }
 
@@ -119,6 +115,14 @@ fn every_view_opens_on_run_time_and_says_so_in_its_first_line() {
     let callers = text(&lab, &["callers", "app!work", "x.culprit"]);
     let first = format!("40.0 ms of the {OF_RUN}");
     assert_eq!(callers.lines().next(), Some(&*first), "{callers}");
+    for (view, first) in [
+        ("critical-path", "run time of 80.0 ms, from 0 ns to 80.0 ms: thread main (10), "),
+        ("phases", "elapsed time of 80.0 ms; within a phase, shares are of the run time: "),
+        ("wakers", "blocked time of 5 threads, "),
+    ] {
+        let text = text(&lab, &[view, "x.culprit"]);
+        assert!(text.starts_with(first), "{text}");
+    }
     let wall = text(&lab, &["tree", "x.culprit", "--metric", "wall"]);
     assert_eq!(wall.lines().next(), Some("wall time of 5 threads, 380 ms"), "{wall}");
     assert_eq!(text(&lab, &["report", "x.culprit"]).matches(OF_RUN).count(), 1);
@@ -190,9 +194,7 @@ fn idle_threads_are_one_line_of_the_report() {
 #[test]
 fn a_difference_is_of_elapsed_times() {
     let lab = joined();
-    let mut slower = parse(&JOINED.replace("ujjjjjju|", "ujjjjjjuu|")).unwrap();
-    slower.meta.command = vec!["app".to_owned()];
-    culprit_recording::write(lab.path("y.culprit"), &slower).unwrap();
+    lab.draw("y.culprit", &JOINED.replace("ujjjjjju|", "ujjjjjjuu|"));
     let diff = lab.json(&["diff", "x.culprit", "y.culprit"]);
     assert_eq!((number(&diff["before"]["total"]), number(&diff["after"]["total"])), (80e6, 90e6));
     assert_eq!(diff["metric"], "run");

@@ -23,7 +23,7 @@ pub use subject::RunSubject;
 use self::rows::RunRows;
 use self::subject::{Course, RunPlan};
 use crate::calls::Query;
-use crate::wakers::{Lives, critical_path, idle_waits};
+use crate::wakers::{CommandPath, Lives, idle_waits};
 
 /// What a wait's frame is followed by: the thread that ended it, `Thread NAME (TID)`.
 pub const WAITS_FOR: &str = "waits for Thread ";
@@ -62,13 +62,19 @@ impl RunTime {
     /// the logarithm of a thread's rows for each wait.
     #[must_use]
     pub fn build(recording: &Recording, query: &Query) -> Self {
+        Self::build_on(recording, query, None)
+    }
+
+    /// As [`RunTime::build`], where the command's path may be known.
+    #[must_use]
+    pub fn build_on(recording: &Recording, query: &Query, known: Option<&CommandPath>) -> Self {
         let lives = Lives::of(recording);
         let RunPlan { subject, course } = RunPlan::new(recording, &lives, query);
         let mut rows = RunRows::new(recording);
         match course {
             Course::Paths(paths) => {
-                for (thread, range) in paths {
-                    rows.add_path(thread, &critical_path(recording, &lives, thread, range));
+                for at in paths {
+                    rows.add_path(at.0, &CommandPath::path(known, recording, &lives, at));
                 }
             }
             Course::Threads(kept) => {

@@ -3,6 +3,7 @@ use culprit_model::{Filter, Metric, Nanos, ProcessId, Recording, Text, ThreadId,
 
 use super::{RunSubject, RunTime};
 use crate::calls::{CallTree, Index, NodeId, Query, select};
+use crate::wakers::CommandPath;
 
 const MS: u64 = 1_000_000;
 
@@ -13,6 +14,9 @@ fn filter() -> Filter {
 fn run(recording: &Recording, filter: &Filter) -> (RunTime, CallTree) {
     let query = Query::compile(filter).expect("compiles");
     let made = RunTime::build(recording, &query);
+    let known = CommandPath::of(recording);
+    let same = RunTime::build_on(recording, &query, known.as_ref());
+    assert_eq!((same.subject, same.recording), (made.subject.clone(), made.recording.clone()));
     let tree = Index::of(&made.recording).tree(&query);
     (made, tree)
 }

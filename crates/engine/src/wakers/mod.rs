@@ -22,7 +22,7 @@ use culprit_model::{ProcessId, Recording, ThreadId};
 
 pub use chain::{Ended, Link, chain, ended};
 pub use lives::Lives;
-pub use path::{CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
+pub use path::{CommandPath, CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 pub(crate) use relevance::idle_waits;
 pub use relevance::{Relevance, Scope};
 pub use tasks::PARKS;

@@ -13,6 +13,7 @@
 //! thread that ended that process, whichever thread was the last to go. And where the thread that
 //! ended the command was not born yet, with its process's first thread.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use culprit_model::{Cause, Interval, Nanos, Recording, StackId, ThreadId, Time, WakeSource};
@@ -21,6 +22,7 @@ use rustc_hash::FxHashMap;
 use super::chain::{Ended, ended};
 use super::lives::{Lives, end};
 use super::process_of;
+use super::relevance::Scope;
 use super::tasks::Meanwhile;
 
 /// Windows inside windows; real chains of waits are shorter.
@@ -112,6 +114,42 @@ impl CriticalPath {
             next = wait.under;
             Some(wait)
         })
+    }
+}
+
+/// The critical path of the command that a recording is of: walked once for all that need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandPath {
+    thread: ThreadId,
+    range: (Time, Time),
+    path: CriticalPath,
+}
+
+impl CommandPath {
+    /// Walks it; none where no command ended.
+    #[must_use]
+    pub fn of(recording: &Recording) -> Option<Self> {
+        let lives = Lives::of(recording);
+        let Scope::Command { thread, from, to } = Scope::of_lives(recording, &lives) else {
+            return None;
+        };
+        let path = critical_path(recording, &lives, thread, (from, to));
+        Some(Self { thread, range: (from, to), path })
+    }
+
+    /// The critical path of a thread of the same recording between two instants: this one where it is
+    /// that, else walked anew.
+    #[must_use]
+    pub fn path<'a>(
+        known: Option<&'a Self>,
+        recording: &Recording,
+        lives: &Lives,
+        (thread, range): (ThreadId, (Time, Time)),
+    ) -> Cow<'a, CriticalPath> {
+        match known.filter(|known| (known.thread, known.range) == (thread, range)) {
+            Some(known) => Cow::Borrowed(&known.path),
+            None => Cow::Owned(critical_path(recording, lives, thread, range)),
+        }
     }
 }
 

@@ -19,7 +19,7 @@
 //! For a service (nothing ended, or it was told to) every thread's time counts but its idle waits;
 //! its other waits are followed in the same way, and no interval counts for more than its length.
 
-use culprit_engine::wakers::{CriticalPath, Lives, Row, Scope, critical_path, selected_path};
+use culprit_engine::wakers::{CommandPath, CriticalPath, Lives, Row, Scope, selected_path};
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
 
 use super::idle::Idle;
@@ -115,6 +115,8 @@ pub(crate) struct Source<'a> {
     pub(crate) range: (Time, Time),
     /// The threads whose time is measured, one entry a thread; none for the measured thing's own.
     pub(crate) threads: Option<&'a [bool]>,
+    /// The critical path of the command, where it is known.
+    pub(crate) command_path: Option<&'a CommandPath>,
 }
 
 impl Source<'_> {
@@ -208,7 +210,9 @@ impl Builder<'_, '_> {
     /// Appends the critical path of a thread's time under the wait that it fills.
     fn follow(&mut self, thread: ThreadId, range: (Time, Time), under: Option<LinkId>) {
         let source = self.source;
-        self.add(&critical_path(source.recording, source.lives, thread, range), under);
+        let path =
+            CommandPath::path(source.command_path, source.recording, source.lives, (thread, range));
+        self.add(&path, under);
     }
 
     /// Appends a path whose outermost segments fill a wait, or nothing.

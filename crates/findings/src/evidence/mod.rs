@@ -127,6 +127,7 @@ impl Chained {
             peers: &peers,
             range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
             threads: options.threads.as_deref(),
+            command_path: options.command_path.as_deref(),
         });
         let doings = Doings::of(&chain, &recording.intervals);
         Self { stacks, lives, locks, serving, loops, chain, doings }

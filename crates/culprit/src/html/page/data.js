@@ -1,7 +1,8 @@
 // The page's data: decoding, units, and sums over stacks. No drawing here.
 //
 // A view is one recording: `stacks` is a prefix tree (parents first), `threads` hold their pieces
-// of time as columns without gaps, `weights` are exact sums by thread, stack and cause.
+// of time as columns without gaps, `weights` are exact sums by thread, stack and cause. `table` has the
+// rows of the function table, in its metric.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const CAUSES = page.causes;
@@ -85,25 +86,10 @@ function threadFrames(thread, apart) {
  * guessed in all stacks.
  */
 function callTree(view, options) {
-  const tree = { name: ["all threads"], parent: [-1], total: [0], self: [0], by: [new Map()],
-    guessed: new Set() };
+  if (options.metric === "table" && view.table) return tableTree(view.table, options);
+  const { tree, child, add } = treeBuilder("all threads");
   const guesses = new Set(view.stacks.guessed);
   const seen = new Set();
-  const index = new Map();
-  const names = new Map();
-  const child = (parent, name) => {
-    let id = names.get(name);
-    if (id === undefined) { id = names.size; names.set(name, id); }
-    const key = parent * 1048576 + id;
-    let node = index.get(key);
-    if (node === undefined) {
-      node = tree.name.length;
-      tree.name.push(name); tree.parent.push(parent); tree.total.push(0); tree.self.push(0);
-      tree.by.push(new Map());
-      index.set(key, node);
-    }
-    return node;
-  };
   const roots = view.threads.map((thread) =>
     threadFrames(thread, options.apart).reduce((node, name) => child(node, name), 0));
   const known = new Map();
@@ -120,18 +106,71 @@ function callTree(view, options) {
     }
     return node;
   };
-  const holds = metricHolds[options.metric];
+  const holds = metricHolds[options.metric] ?? metricHolds.wall;
   eachWeight(view, options.range, (thread, stack, cause, ns) => {
     if (!holds(cause)) return;
-    const leaf = child(nodeOf(thread, stack < 0 ? -2 : stack), CAUSES[cause].word);
-    tree.self[leaf] += ns;
-    for (let node = leaf; node >= 0; node = tree.parent[node]) {
-      tree.total[node] += ns;
-      tree.by[node].set(cause, (tree.by[node].get(cause) ?? 0) + ns);
-    }
+    add(child(nodeOf(thread, stack < 0 ? -2 : stack), CAUSES[cause].word), cause, ns);
   });
   for (const node of seen) tree.guessed.delete(node);
   return tree;
+}
+
+/** What a step of the table's rows is. */
+const PROCESS = 1;
+const THREAD = 2;
+const FIRST_CAUSE = 3;
+
+/** The call tree of the rows that the function table is made of. */
+function tableTree(table, options) {
+  const { tree, child, add } = treeBuilder(table.metric);
+  // Callers stand before what they call.
+  const nodes = [];
+  table.name.forEach((name, step) => {
+    const above = table.parent[step] < 0 ? 0 : nodes[table.parent[step]];
+    const owner = table.kind[step] === PROCESS || table.kind[step] === THREAD;
+    const text = table.names[name];
+    if (owner && options.apart === "none") nodes.push(above);
+    else nodes.push(child(above, owner && options.apart === "name" ? text.replace(/ \(\d+\)$/, "") : text));
+  });
+  const range = table.ranged ? options.range : null;
+  table.ns.forEach((ns, row) => {
+    const start = table.start_ns[row];
+    const part = range ? Math.min(start + ns, range.to) - Math.max(start, range.from) : ns;
+    if (part <= 0) return;
+    const leaf = table.leaf[row];
+    const kind = leaf < 0 ? 0 : table.kind[leaf];
+    add(leaf < 0 ? 0 : nodes[leaf], kind >= FIRST_CAUSE ? kind - FIRST_CAUSE : -1, part);
+  });
+  return tree;
+}
+
+/** A tree without time, how to find or make a child of a node, and how to add time to a node. */
+function treeBuilder(root) {
+  const tree = { name: [root], parent: [-1], total: [0], self: [0], by: [new Map()],
+    guessed: new Set() };
+  const index = new Map();
+  const names = new Map();
+  const child = (parent, name) => {
+    let id = names.get(name);
+    if (id === undefined) { id = names.size; names.set(name, id); }
+    const key = parent * 1048576 + id;
+    let node = index.get(key);
+    if (node === undefined) {
+      node = tree.name.length;
+      tree.name.push(name); tree.parent.push(parent); tree.total.push(0); tree.self.push(0);
+      tree.by.push(new Map());
+      index.set(key, node);
+    }
+    return node;
+  };
+  const add = (leaf, cause, ns) => {
+    tree.self[leaf] += ns;
+    for (let node = leaf; node >= 0; node = tree.parent[node]) {
+      tree.total[node] += ns;
+      if (cause >= 0) tree.by[node].set(cause, (tree.by[node].get(cause) ?? 0) + ns);
+    }
+  };
+  return { tree, child, add };
 }
 
 /** Children of each node of a tree, in the order of their names. */

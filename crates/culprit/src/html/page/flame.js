@@ -5,10 +5,11 @@
 const ROW = 19;
 
 class Flame {
-  constructor(host, status) {
+  constructor(host, status, of) {
+    this.of = of;
     this.canvas = host.querySelector("canvas");
     this.status = status;
-    this.options = { metric: "wall", apart: "id", range: null, colour: "cause" };
+    this.options = { metric: "table", apart: "id", range: null, colour: "cause" };
     this.needle = "";
     this.hover = -1;
     this.zoom = 0;
@@ -177,6 +178,18 @@ class Flame {
     this.zoomTo(target);
   }
 
+  /** What shares are of, in words. */
+  whole(total) {
+    const { range, metric } = this.options;
+    const table = metric === "table" ? this.view.table : null;
+    const threads = this.view.threads.length;
+    const all = table ? table.of
+      : `${METRIC_NAMES[metric] ?? METRIC_NAMES.wall} of ${threads} ${threads === 1 ? "thread" : "threads"}, ${duration(total)}`;
+    if (!range || (table && !table.ranged)) return all;
+    const part = table ? `${duration(total)} of the ${all}` : all;
+    return `${part}; from ${duration(range.from)} to ${duration(range.to)}`;
+  }
+
   say() {
     const { name, total } = this.tree;
     const parts = [];
@@ -185,8 +198,14 @@ class Flame {
     if (this.zoom > 0) parts.unshift(name[this.zoom]);
     if (this.needle) parts.push(`${percent(this.matched / (total[0] || 1))} match “${this.needle}”`);
     this.status.textContent = parts.join(" · ");
+    this.of.textContent = `Shares are of the ${this.whole(total[0])}.`;
   }
 }
+
+/** What the flame graph's times are called, by metric. */
+const METRIC_NAMES = {
+  wall: "wall time", cpu: "CPU time", blocked: "blocked time", runnable: "time ready without a CPU",
+};
 
 /** A colour over the page's surface, `share` of it. */
 function mix(color, share) {

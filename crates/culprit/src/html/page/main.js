@@ -3,13 +3,15 @@
 const byId = (id) => document.getElementById(id);
 // A recording without thread time has tables alone.
 const timed = byId("strips") !== null;
-const flame = timed ? new Flame(byId("flame"), byId("flame-status")) : null;
+const flame = timed ? new Flame(byId("flame"), byId("flame-status"), byId("flame-of")) : null;
 const strips = !timed ? null : new Strips(byId("strips"), byId("strips-status"), (range) => {
   byId("whole").hidden = range === null;
   flame.set({ range: strips.view.merged_below_ns > 0 ? null : range });
 }, (thread) => {
   byId("apart").value = "id";
-  flame.set({ apart: "id" });
+  // The table's metric may have nothing of this thread.
+  byId("metric").value = "wall";
+  flame.set({ apart: "id", metric: "wall" });
   flame.zoomTo(flame.find(threadFrames(thread, "id")));
   byId("flame-section").scrollIntoView();
 });
@@ -17,6 +19,10 @@ const strips = !timed ? null : new Strips(byId("strips"), byId("strips-status"),
 function showPictures(index) {
   const view = prepare(page.views[index]);
   flame.options.range = null;
+  const [asTable] = byId("metric").options;
+  asTable.hidden = !view.table;
+  if (!view.table && byId("metric").value === asTable.value) byId("metric").value = "wall";
+  flame.options.metric = byId("metric").value;
   flame.show(view);
   strips.show(view);
   byId("whole").hidden = true;
