@@ -148,7 +148,12 @@ impl Modules {
 
     /// The module of kernel code: `[kernel]`, or a loadable module by its name.
     pub(crate) fn kernel(&mut self, name: Option<&str>) -> ModuleId {
-        let name = name.map_or_else(|| "[kernel]".to_owned(), |name| format!("[{name}]"));
+        self.in_brackets(name.unwrap_or("kernel"))
+    }
+
+    /// The module of code that is in no file of its own, by its name: `[name]`.
+    pub(crate) fn in_brackets(&mut self, name: &str) -> ModuleId {
+        let name = format!("[{name}]");
         let key = Key::Name(name.as_str().into());
         if let Some(known) = self.by_key.get(&key) {
             return *known;

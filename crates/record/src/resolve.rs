@@ -64,6 +64,8 @@ enum Spot {
     Interpreted(Text, Text, Option<u32>),
     /// An interpreter's loop.
     Loop(&'static str),
+    /// An event loop waits for what follows.
+    Awaits(&'static str),
 }
 
 /// An address in a module with an image, as the module states it: for a caller, within the call.
@@ -144,6 +146,10 @@ impl Resolver {
     fn interpreted_frame(&mut self, frame: &Interpreted, modules: &mut Modules) -> FrameId {
         let (spot, named) = match frame {
             Interpreted::Loop(name) => (Spot::Loop(name), Frame::new(None, *name, None)),
+            Interpreted::Awaits(event_loop) => {
+                let module = modules.in_brackets(event_loop);
+                (Spot::Awaits(event_loop), Frame::new(Some(module), "awaits", None))
+            }
             Interpreted::Function { name, file, line } => {
                 let (name, file) = (self.text(name), self.text(file));
                 let spot = Spot::Interpreted(name.clone(), file.clone(), *line);

@@ -91,7 +91,7 @@ impl Kind {
 /// Whether a frame is the kernel's: `[kernel]!...` or a module of it, `[overlay]!...`. The other
 /// names in brackets are of user space.
 fn is_kernel(name: &str) -> bool {
-    const USERS: [&str; 3] = ["[vdso]", "[vsyscall]", "[jit]"];
+    const USERS: [&str; 4] = ["[vdso]", "[vsyscall]", "[jit]", "[asyncio]"];
     let module = name.split('!').next().unwrap_or_default();
     module.starts_with('[') && name.contains('!') && !USERS.contains(&module)
 }
@@ -417,7 +417,10 @@ mod tests {
     fn brackets_are_the_kernel_s_but_for_what_it_lends_to_users() {
         assert!(is_kernel("[kernel]!schedule") && is_kernel("[overlay]!ovl_open"));
         assert!(
-            !is_kernel("[vdso]!clock_gettime") && !is_kernel("[jit]!loop") && !is_kernel("a!b")
+            !is_kernel("[vdso]!clock_gettime")
+                && !is_kernel("[jit]!loop")
+                && !is_kernel("[asyncio]!awaits")
+                && !is_kernel("a!b")
         );
         assert!(!is_kernel("[stack lost]"));
     }

@@ -6,10 +6,12 @@
 //! together   main < run < app.py!main < app.py!work < call < app.py!pause < sleep < [kernel]
 //! ```
 //!
+//! What an event loop awaits comes behind a mark: a frame that has a module, and no file.
+//!
 //! A thread that is off the CPU does not change its frames: what was read while it was there is exact.
 //! A sample on the CPU, and a wait during which nothing was read, take what was read nearest in time,
 //! if it fits: a native stack that reaches its thread's start has as many loops as were read. How many
-//! were taken so, and how many found none, are losses.
+//! were taken so, and how many found none, are losses. What is awaited is taken only where it is exact.
 
 use culprit_model::{
     FrameId, InterpreterStack, Loss, LossKind, Nanos, Recording, Stack, StackId, SwitchKind, Text,
@@ -117,11 +119,13 @@ impl Life<'_> {
         }
     }
 
-    /// What was read from beginning to end while the thread was off the CPU.
+    /// What was read last from beginning to end while the thread was off the CPU: the first time, what
+    /// it awaits is not read yet.
     fn during(&self, from: Time, to: Time) -> Option<StackId> {
-        let first = self.reads.partition_point(|read| read.time < from);
-        let read = self.reads.get(first)?;
-        read.stack.filter(|_| read.time + read.took <= to)
+        let end = self.reads.partition_point(|read| read.time <= to);
+        let reads = self.reads.get(..end).unwrap_or_default().iter().rev();
+        let mut reads = reads.take_while(|read| read.time >= from);
+        reads.find(|read| read.time + read.took <= to)?.stack
     }
 
     /// The native stack with what was read nearest in time and fits.
@@ -131,13 +135,16 @@ impl Life<'_> {
         }
         let after = self.reads.partition_point(|read| read.time < time);
         let before = after.checked_sub(1).and_then(|at| self.reads.get(at));
-        let mut near = [before, self.reads.get(after)];
-        let distance = |read: &InterpreterStack| time.since(read.time) + read.time.since(time);
-        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), distance));
-        let same = near[0].zip(near[1]).is_some_and(|(a, b)| a.stack == b.stack);
+        let mut near = [before, self.reads.get(after)].map(|read| {
+            let read = read?;
+            let distance = time.since(read.time) + read.time.since(time);
+            Some((distance, read.stack.and_then(|stack| self.joiner.called(self.recording, stack))))
+        });
+        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), |(distance, _)| distance));
+        let same = near[0].zip(near[1]).is_some_and(|((_, a), (_, b))| a == b);
         let limit = if same { NEAR_BOTH } else { NEAR };
-        for read in near.into_iter().flatten().filter(|read| distance(read) <= limit) {
-            let Some(stack) = read.stack else { continue };
+        for (_, stack) in near.into_iter().flatten().filter(|(distance, _)| *distance <= limit) {
+            let Some(stack) = stack else { continue };
             if let Some(joined) = self.joiner.join(self.recording, native, stack) {
                 self.tally.guessed += 1;
                 return Some(joined);
@@ -165,13 +172,15 @@ struct Joiner {
     shapes: FxHashMap<StackId, Shape>,
     nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
     joined: FxHashMap<(StackId, StackId), Option<StackId>>,
+    called: FxHashMap<StackId, Option<StackId>>,
 }
 
 impl Joiner {
     fn of(recording: &Recording, reads: &[InterpreterStack]) -> Self {
         let stacks: FxHashSet<StackId> = reads.iter().filter_map(|read| read.stack).collect();
         let frames = stacks.iter().flat_map(|stack| recording.stack(*stack));
-        let loops = frames.map(|frame| recording.frame(frame)).filter(|frame| frame.file.is_none());
+        let frames = frames.map(|frame| recording.frame(frame));
+        let loops = frames.filter(|frame| frame.file.is_none() && frame.module.is_none());
         let names: FxHashSet<&Text> = loops.map(|frame| &frame.function).collect();
         let is_loop = recording.frames.iter().map(|frame| names.contains(&frame.function));
         let is_start = recording.frames.iter().map(|f| STARTS.contains(&f.function.as_str()));
@@ -181,7 +190,23 @@ impl Joiner {
             shapes: FxHashMap::default(),
             nodes: FxHashMap::default(),
             joined: FxHashMap::default(),
+            called: FxHashMap::default(),
         }
+    }
+
+    /// What was read without what is awaited.
+    fn called(&mut self, recording: &Recording, read: StackId) -> Option<StackId> {
+        *self.called.entry(read).or_insert_with(|| {
+            let (mut called, mut at) = (Some(read), Some(read));
+            while let Some(node) = at.map(|at| &recording.stacks[at.index()]) {
+                let frame = recording.frame(node.frame);
+                if frame.file.is_none() && frame.module.is_some() {
+                    called = node.parent;
+                }
+                at = node.parent;
+            }
+            called
+        })
     }
 
     /// Whether a native stack runs interpreted functions, as far as it can be seen: one that does not
@@ -336,6 +361,29 @@ mod tests {
         let (recording, said) = waiting(NATIVE, &[((7, 5), READ)]);
         assert_eq!(said, JOINED);
         assert_eq!(lost(&recording, LossKind::InterpreterFramesGuessed), 1);
+    }
+
+    /// As `waiting`, with a mark for frames called `awaits`.
+    fn awaiting(reads: &[((u64, u64), &str)]) -> String {
+        let drawing = format!("stack b blocked.poll {NATIVE}\napp(1)/main(1) UUUUbbbbUUUU");
+        let mut recording = parse_raw(&drawing).expect("a drawing");
+        for (when, names) in reads {
+            read(&mut recording, *when, names);
+        }
+        for frame in recording.frames.iter_mut().filter(|frame| frame.function == "awaits") {
+            frame.module = Some(ModuleId(0));
+        }
+        merge(&mut recording);
+        let wait = recording.switches.iter().find(|s| s.kind == SwitchKind::Out).expect("a wait");
+        names(&recording, wait.stack)
+    }
+
+    #[test]
+    fn what_is_awaited_is_taken_where_it_is_exact() {
+        const AWAITED: &str = "loop;a.py!main;a.py!work;loop;a.py!pause;awaits;a.py!answer";
+        let exact = awaiting(&[((4, 0), READ), ((5, 1), AWAITED), ((7, 3), READ)]);
+        assert_eq!(exact, "_start run main work call pause awaits answer sleep");
+        assert_eq!(awaiting(&[((3, 0), AWAITED), ((9, 0), READ)]), JOINED);
     }
 
     #[test]

@@ -194,8 +194,8 @@ fn writes(function: &str) -> bool {
 
 /// True for the kernel and its modules.
 pub(crate) fn is_kernel(name: &Text, path: &Text) -> bool {
-    (name.starts_with('[') && !matches!(name.as_str(), "[vdso]" | "[jit]" | "[vsyscall]"))
-        || path.ends_with(".ko")
+    const USERS: [&str; 4] = ["[vdso]", "[jit]", "[vsyscall]", "[asyncio]"];
+    (name.starts_with('[') && !USERS.contains(&name.as_str())) || path.ends_with(".ko")
 }
 
 /// What a stack tells when `frame` is called from a stack that told `parent`.

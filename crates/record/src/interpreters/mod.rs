@@ -67,6 +67,9 @@ pub(crate) enum Interpreted {
         /// The line that it is at, if one is.
         line: Option<u32>,
     },
+    /// The functions behind it are not called by those before it: an event loop of this kind waits for
+    /// them.
+    Awaits(&'static str),
 }
 
 /// Reads interpreters on behalf of a recording.
@@ -89,6 +92,9 @@ trait Interpreter: Send {
     /// # Errors
     /// When the process has ended, has executed another program, or may not be read.
     fn read(&mut self, until: u64, readings: &mut Vec<Reading>) -> Result<(), Unreadable>;
+
+    /// The process has mapped code.
+    fn mapped(&mut self) {}
 }
 
 /// Why an interpreter is not read.
@@ -123,7 +129,7 @@ impl Process {
         match self {
             Self::Unknown { .. } => *self = Self::UNKNOWN,
             Self::Unreadable { due } => *due = (*due).min(now + ATTEMPTS.1),
-            Self::Read(_) => {}
+            Self::Read(interpreter) => interpreter.mapped(),
         }
     }
 }

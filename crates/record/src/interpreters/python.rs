@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use culprit_place::procfs::Mapping;
+use culprit_model::Tid;
+use culprit_place::procfs::{self, Mapping};
+use culprit_symbols::Svma;
 use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::{
-    CPython, CPythonError, CPythonProgram, CodeId, PyFrame, find_cpython,
+    CPython, CPythonError, CPythonProgram, CodeId, PyFrame, find_asyncio, find_cpython,
 };
 use rustc_hash::FxHashMap;
 
@@ -13,15 +15,33 @@ use super::memory::Memory;
 use super::programs::{Programs, candidates};
 use super::watched::{Look, Seen, Watched};
 use super::{Interpreted, Interpreter, Trouble};
+use crate::modules::kernel_pid;
 
 /// The function that runs Python's code: on the native stack once a call from C to Python.
 const LOOP: &str = "_PyEval_EvalFrameDefault";
+
+/// The kind of event loop whose tasks are read.
+const EVENT_LOOP: &str = "asyncio";
+
+/// Calls in which event loops wait for the next event. A callback that blocks is in another one: the
+/// loop awaits nothing then.
+const EVENT_CALLS: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_io_uring_enter,
+];
 
 /// An interpreter, and the functions that were met: name and file.
 #[derive(Debug)]
 struct Python {
     python: CPython,
     functions: FxHashMap<CodeId, (Arc<str>, Arc<str>)>,
+    /// Files with the module that has the tasks.
+    asyncio: Programs<Svma>,
+    /// Whether the process may have mapped that module since it was looked for.
+    has_mapped: bool,
 }
 
 /// The interpreter of a process; none where it has none.
@@ -40,7 +60,8 @@ pub(super) fn find(
         let runtime = found.address(map, found.program.runtime.0);
         let python = CPython::find(&memory, runtime, found.program.version)
             .map_err(|error| trouble(&error, &map.path))?;
-        let look = Python { python, functions: FxHashMap::default() };
+        let (functions, asyncio) = (FxHashMap::default(), Programs::default());
+        let look = Python { python, functions, asyncio, has_mapped: true };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)
@@ -48,6 +69,30 @@ pub(super) fn find(
 
 fn trouble(error: &CPythonError, path: &str) -> Trouble {
     if error.is_transient() { Trouble::Later } else { Trouble::Never(format!("{path}: {error}")) }
+}
+
+/// Whether a thread is blocked where an event loop waits for the next event.
+fn waits_for_events(pid: i32, tid: i32) -> bool {
+    let tid = Tid(kernel_pid(tid).0);
+    let call = procfs::current_syscall(kernel_pid(pid), tid).ok().flatten();
+    call.is_some_and(|call| EVENT_CALLS.contains(&i64::from(call)))
+}
+
+impl Python {
+    /// Looks for the module that has the tasks. A library has it, or the program itself.
+    fn find_asyncio(&mut self, memory: &Memory) {
+        let Ok(maps) = procfs::maps(kernel_pid(memory.pid)) else { return };
+        let parse = |file, path: &str| find_asyncio(file, path).ok().flatten();
+        let is_library =
+            |name: &str| name.starts_with("_asyncio.") || name.starts_with("libpython");
+        for map in candidates(&maps, is_library) {
+            let Some(found) = self.asyncio.of(memory.pid, map, parse) else { continue };
+            let table = found.address(map, found.program.0);
+            if self.python.set_asyncio(memory, table).is_ok() {
+                return;
+            }
+        }
+    }
 }
 
 impl Look for Python {
@@ -72,7 +117,7 @@ impl Look for Python {
 
     fn name(&mut self, _memory: &Memory, frame: &PyFrame) -> Option<Interpreted> {
         let PyFrame::Code { code, line } = *frame else { return Some(Interpreted::Loop(LOOP)) };
-        let Self { python, functions } = self;
+        let Self { python, functions, .. } = self;
         let (name, file) = match functions.get(&code) {
             Some(known) => known,
             None => {
@@ -82,5 +127,33 @@ impl Look for Python {
             }
         };
         Some(Interpreted::Function { name: Arc::clone(name), file: Arc::clone(file), line })
+    }
+
+    fn awaited(
+        &mut self,
+        memory: &Memory,
+        tid: i32,
+        thread: u32,
+    ) -> Result<Vec<Interpreted>, Unreadable> {
+        if !self.python.has_readable_tasks() || !waits_for_events(memory.pid, tid) {
+            return Ok(Vec::new());
+        }
+        if std::mem::take(&mut self.has_mapped) {
+            self.find_asyncio(memory);
+        }
+        let mut frames = Vec::new();
+        match self.python.look_at_tasks(memory, thread, &mut frames) {
+            Err(CPythonError::Memory { reason, .. }) if reason != Unreadable::Unmapped => {
+                return Err(reason);
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let mark = (!frames.is_empty()).then_some(Interpreted::Awaits(EVENT_LOOP));
+        let named = frames.iter().filter_map(|frame| self.name(memory, frame));
+        Ok(mark.into_iter().chain(named).collect())
+    }
+
+    fn mapped(&mut self) {
+        self.has_mapped = true;
     }
 }

@@ -37,6 +37,23 @@ pub(super) trait Look {
 
     /// A frame with its name; none where the name cannot be read.
     fn name(&mut self, memory: &Memory, frame: &Self::Frame) -> Option<Interpreted>;
+
+    /// What comes behind the frames of a thread that stays in them: what it awaits. `tid` is its number
+    /// here, `thread` as its own namespace counts.
+    ///
+    /// # Errors
+    /// When the process has ended, has executed another program, or may not be read.
+    fn awaited(
+        &mut self,
+        _memory: &Memory,
+        _tid: i32,
+        _thread: u32,
+    ) -> Result<Vec<Interpreted>, Unreadable> {
+        Ok(Vec::new())
+    }
+
+    /// The process has mapped code.
+    fn mapped(&mut self) {}
 }
 
 /// What a look at a thread has seen.
@@ -73,6 +90,8 @@ struct Thread<F> {
     due: u64,
     pause: u64,
     frames: Vec<F>,
+    /// What it awaits.
+    awaited: Vec<Interpreted>,
     told: Arc<[Interpreted]>,
 }
 
@@ -112,16 +131,21 @@ impl<L: Look> Watched<L> {
         let own = thread.own;
         let mut frames = std::mem::take(&mut self.scratch);
         let seen = self.look.look(&self.memory, own, &mut frames)?;
-        let at = monotonic_ns();
         let whole = seen == Seen::Whole;
-        let same = self.threads.get(&tid).is_some_and(|known| known.frames == frames);
-        let told = if whole && !same { Some(self.told(&frames)) } else { None };
+        let known = self.threads.get(&tid).filter(|known| known.frames == frames);
+        let awaited = match known {
+            Some(_) if whole => self.look.awaited(&self.memory, tid, own)?,
+            _ => Vec::new(),
+        };
+        let at = monotonic_ns();
+        let same = known.is_some_and(|known| !whole || known.awaited == awaited);
+        let told = if whole && !same { Some(self.told(&frames, &awaited)) } else { None };
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(None) };
         let calm = same || seen == Seen::Nothing;
         thread.pause = if calm { (2 * thread.pause).min(LONGEST) } else { SHORTEST };
         thread.due = at + thread.pause;
         if let Some(told) = told {
-            thread.told = told;
+            (thread.told, thread.awaited) = (told, awaited);
             std::mem::swap(&mut thread.frames, &mut frames);
         }
         let what = Polled::Interpreted {
@@ -143,15 +167,17 @@ impl<L: Look> Watched<L> {
                     due: 0,
                     pause: SHORTEST,
                     frames: Vec::new(),
+                    awaited: Vec::new(),
                     told: Arc::new([]),
                 }))
             }
         }
     }
 
-    fn told(&mut self, frames: &[L::Frame]) -> Arc<[Interpreted]> {
+    fn told(&mut self, frames: &[L::Frame], awaited: &[Interpreted]) -> Arc<[Interpreted]> {
         let Self { memory, look, .. } = self;
-        frames.iter().filter_map(|frame| look.name(memory, frame)).collect()
+        let frames = frames.iter().filter_map(|frame| look.name(memory, frame));
+        frames.chain(awaited.iter().cloned()).collect()
     }
 }
 
@@ -172,5 +198,9 @@ where
             }
         }
         Ok(())
+    }
+
+    fn mapped(&mut self) {
+        self.look.mapped();
     }
 }
