@@ -35,6 +35,7 @@ mod probes;
 mod python;
 mod readme;
 mod requests;
+mod runtime_names;
 mod runtimes;
 mod shown;
 mod sql;
