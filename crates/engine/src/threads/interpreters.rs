@@ -370,7 +370,7 @@ mod tests {
         for (when, names) in reads {
             read(&mut recording, *when, names);
         }
-        for frame in recording.frames.iter_mut().filter(|frame| frame.function == "awaits") {
+        for frame in recording.frames.iter_mut().filter(|frame| frame.function.as_str() == "awaits") {
             frame.module = Some(ModuleId(0));
         }
         merge(&mut recording);
