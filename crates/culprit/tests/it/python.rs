@@ -85,10 +85,15 @@ fn interpreters() -> Vec<String> {
     all
 }
 
-/// Whether time of a cause passes in these functions, at the script's line that names the cause.
-fn passes(recording: &Recording, cause: Cause, functions: &[&str], script: &str) -> bool {
+/// Whether time of a cause passes in these functions, at the line of the script that names the cause.
+fn passes(
+    recording: &Recording,
+    cause: Cause,
+    functions: &[&str],
+    (script, source): (&str, &str),
+) -> bool {
     let mark = format!("# {cause}");
-    let line = SCRIPT.lines().position(|line| line.ends_with(&mark)).expect("a marked line") + 1;
+    let line = source.lines().position(|line| line.ends_with(&mark)).expect("a marked line") + 1;
     let here = |row: &culprit_model::Interval| {
         let frames = row.stack.into_iter().flat_map(|stack| recording.stack(stack));
         let frames: Vec<_> = frames.map(|frame| recording.frame(frame)).collect();
@@ -121,10 +126,53 @@ fn waits_and_work_of_python_are_in_its_own_functions() {
         let output = lab.record(&name, &[python, &script]);
         let recording = culprit_recording::open(lab.path(&name)).unwrap().recording;
         for (cause, functions) in PARTS {
-            let found = passes(&recording, cause, functions, &script);
+            let found = passes(&recording, cause, functions, (&script, SCRIPT));
             assert!(found, "{python}: {cause} in {functions:?}\n{}", stderr(&output));
         }
         let tree = lab.culprit().args(["tree", &name, "--inc", "app.py!pause"]).output().unwrap();
         assert!(stdout(&tree).contains("app.py!rest"), "{}", stdout(&tree));
     }
+}
+
+/// Waits whose functions are in no stack: those of coroutines.
+const AWAITING: &str = r#"
+import asyncio
+
+async def answer():
+    await asyncio.sleep(0.5)  # blocked.poll
+
+async def ask():
+    await asyncio.gather(answer(), answer())
+
+async def main():
+    for _ in range(4):
+        await asyncio.create_task(ask())
+
+asyncio.run(main())
+"#;
+
+#[test]
+fn an_event_loop_that_waits_is_in_the_functions_that_it_awaits() {
+    const TEST: &str = "an_event_loop_that_waits_is_in_the_functions_that_it_awaits";
+    const PYTHON: &str = "python3.14";
+    let answers = program(PYTHON).args(["-c", "import asyncio"]).output();
+    if !answers.is_ok_and(|output| output.status.success()) {
+        return skip(TEST, PYTHON);
+    }
+    let lab = Lab::new();
+    std::fs::write(lab.path("app.py"), AWAITING).unwrap();
+    let script = lab.path("app.py").to_string_lossy().into_owned();
+    let output = lab.record("app.culprit", &[PYTHON, &script]);
+    let recording = culprit_recording::open(lab.path("app.culprit")).unwrap().recording;
+    let waits_in = |name: &str| {
+        let stacks = recording.intervals.iter().filter(|row| row.cause == Cause::Poll);
+        let mut frames = stacks.filter_map(|row| row.stack).flat_map(|at| recording.stack(at));
+        frames.any(|frame| recording.frame(frame).function.as_str() == name)
+    };
+    if !waits_in("BaseEventLoop.run_forever") {
+        return skip(TEST, "a python3.14 whose interpreter loop has a symbol");
+    }
+    let functions = ["<module>", "main", "ask", "answer"];
+    let found = passes(&recording, Cause::Poll, &functions, (&script, AWAITING));
+    assert!(found && waits_in("awaits"), "{}", stderr(&output));
 }

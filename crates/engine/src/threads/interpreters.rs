@@ -119,13 +119,18 @@ impl Life<'_> {
         }
     }
 
-    /// What was read last from beginning to end while the thread was off the CPU: the first time, what
-    /// it awaits is not read yet.
-    fn during(&self, from: Time, to: Time) -> Option<StackId> {
+    /// What was read from beginning to end while the thread was off the CPU. What it awaits is in some
+    /// readings only: not in the first, and in none behind its wake-up.
+    fn during(&mut self, from: Time, to: Time) -> Option<StackId> {
         let end = self.reads.partition_point(|read| read.time <= to);
         let reads = self.reads.get(..end).unwrap_or_default().iter().rev();
-        let mut reads = reads.take_while(|read| read.time >= from);
-        reads.find(|read| read.time + read.took <= to)?.stack
+        let reads = reads.take_while(|read| read.time >= from);
+        let mut whole = reads.filter(|read| read.time + read.took <= to).map(|read| read.stack);
+        let last = whole.next()?;
+        let Self { recording, joiner, .. } = self;
+        let mut awaits = |stack: StackId| joiner.called(recording, stack) != Some(stack);
+        let awaited = [last].into_iter().chain(whole).flatten().find(|stack| awaits(*stack));
+        awaited.or(last)
     }
 
     /// The native stack with what was read nearest in time and fits.
@@ -370,7 +375,7 @@ mod tests {
         for (when, names) in reads {
             read(&mut recording, *when, names);
         }
-        for frame in recording.frames.iter_mut().filter(|frame| frame.function.as_str() == "awaits") {
+        for frame in recording.frames.iter_mut().filter(|f| f.function.as_str() == "awaits") {
             frame.module = Some(ModuleId(0));
         }
         merge(&mut recording);
@@ -381,7 +386,7 @@ mod tests {
     #[test]
     fn what_is_awaited_is_taken_where_it_is_exact() {
         const AWAITED: &str = "loop;a.py!main;a.py!work;loop;a.py!pause;awaits;a.py!answer";
-        let exact = awaiting(&[((4, 0), READ), ((5, 1), AWAITED), ((7, 3), READ)]);
+        let exact = awaiting(&[((4, 0), READ), ((5, 1), AWAITED), ((7, 0), READ), ((7, 3), READ)]);
         assert_eq!(exact, "_start run main work call pause awaits answer sleep");
         assert_eq!(awaiting(&[((3, 0), AWAITED), ((9, 0), READ)]), JOINED);
     }

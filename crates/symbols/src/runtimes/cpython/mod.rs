@@ -170,8 +170,7 @@ impl CPython {
     }
 
     /// Replaces `frames` by those of the coroutines that an event loop which waits on a thread waits
-    /// for, the outermost first; all are functions. `tid` is as in [`look_at`](Self::look_at), which
-    /// has to be called before.
+    /// for, the outermost first; all are functions. `tid` is as in [`look_at`](Self::look_at).
     ///
     /// They are those of the one task that no other awaits, then of the task that it awaits, and so
     /// on; of several tasks, those that all begin with. `frames` is empty
