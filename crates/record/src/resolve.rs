@@ -6,19 +6,24 @@
 //!
 //! Root first: a chain is innermost first, so it is walked from its end.
 
+mod generated;
+
 use std::sync::Arc;
 
 use culprit_model::{
     Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
 };
-use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma, parse_generated_name};
+use culprit_symbols::{Avma, CodeAddress, FileOffset, KernelSymbols, Svma};
 use rustc_hash::FxHashMap;
 
 use crate::interpreters::Interpreted;
 use crate::ledger::Ledger;
+use crate::managed::{CodePlace, ManagedCode};
 use crate::modules::Modules;
 use crate::space::{SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, is_marker, split};
+
+use generated::ManagedFrame;
 
 /// A function's name where nothing names it.
 pub(crate) const UNKNOWN: &str = "?";
@@ -38,6 +43,10 @@ pub(crate) struct Resolver {
     interpreted: FxHashMap<ThreadId, (Arc<[Interpreted]>, Option<StackId>)>,
     /// Rows that are alike but for what a dump may teach later, and what it taught.
     repairs: FxHashMap<StackId, StackId>,
+    /// Frames of code that only its process names, and what they stand for.
+    managed: Vec<ManagedFrame>,
+    /// Where each stack went when frames became several; empty before, and where none did.
+    moved: Vec<StackId>,
 }
 
 /// An address that is named once.
@@ -51,6 +60,10 @@ enum Spot {
     Interpreted(Text, Text, Option<u32>),
     /// An interpreter's loop.
     Loop(&'static str),
+    /// A place in code that only its process names, and whether the thread ran there.
+    Managed(i32, CodePlace, bool),
+    /// A line of a function of a runtime: module, name, file, line, and whether it was inlined.
+    Function(Option<ModuleId>, Text, Text, Option<u32>, bool),
 }
 
 /// Where names come from.
@@ -58,6 +71,8 @@ enum Spot {
 pub(crate) struct Code<'a> {
     /// Images of what is mapped.
     pub(crate) modules: &'a mut Modules,
+    /// Code that runtimes have made.
+    pub(crate) managed: &'a mut ManagedCode,
     /// What is mapped where.
     pub(crate) spaces: &'a Spaces,
     /// What could not be named.
@@ -167,7 +182,8 @@ impl Resolver {
 
     /// The row that stands for a row once everything is learnt.
     pub(crate) fn repaired(&self, row: StackId) -> StackId {
-        self.repairs.get(&row).copied().unwrap_or(row)
+        let row = self.repairs.get(&row).copied().unwrap_or(row);
+        self.moved.get(row.index()).copied().unwrap_or(row)
     }
 
     /// Every frame so far.
@@ -178,35 +194,6 @@ impl Resolver {
     /// Every stack so far.
     pub(crate) fn stacks(&self) -> &[Stack] {
         &self.stacks
-    }
-
-    /// Names the frames of generated code by what the runtimes have written.
-    pub(crate) fn name_generated(&mut self, modules: &mut Modules, ledger: &mut Ledger) {
-        let sources = modules.read_generated();
-        for frame in &mut self.frames {
-            let (Some(module), Some(address)) = (frame.module, frame.address) else { continue };
-            if !modules.is_generated(module) {
-                continue;
-            }
-            let of_module = sources.iter().filter(|(id, _)| *id == module);
-            let mut found = of_module.filter_map(|(_, code)| code.lookup(Avma(address), None));
-            // How much an address without a name matters is counted in rows (`unnamed`).
-            if let Some(symbol) = found.next() {
-                let name = parse_generated_name(&symbol.name);
-                if symbol.ambiguous {
-                    ledger.whole(LossKind::NamesAmbiguous, &name.function, 1);
-                }
-                frame.function = Text::from(&*name.function);
-                // A dump has the line of the address, a name that of the function.
-                let (file, line) = match symbol.file.as_deref() {
-                    Some(file) => (Some(file), symbol.line),
-                    None => (name.file, name.line),
-                };
-                (frame.file, frame.line) = (file.map(Text::from), line);
-                let part = name.module.map(|part| modules.generated_part(part, name.file));
-                frame.module = part.or(frame.module);
-            }
-        }
     }
 
     fn resolve(
@@ -283,6 +270,10 @@ impl Resolver {
         address: CodeAddress,
         code: &mut Code<'_>,
     ) -> &[FrameId] {
+        if let Some((pid, place)) = code.managed.site(space, address.address().0) {
+            let runs = matches!(address, CodeAddress::InstructionPointer(_));
+            return self.managed_frame((pid, place), runs, code);
+        }
         let lookup = address.lookup();
         let Some(map) = code.spaces.find(space, lookup.0).copied() else {
             return self.nowhere();
@@ -305,6 +296,9 @@ impl Resolver {
                 }
                 _ => vec![self.unnamed(map.module, at)],
             };
+            if let (true, [frame]) = (generated, frames.as_slice()) {
+                self.ask_generated(*frame, lookup, map.module, code);
+            }
             self.known.insert(spot.clone(), frames.into());
         }
         self.known.get(&spot).map_or(&[], |frames| frames)

@@ -28,6 +28,7 @@ use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
 use crate::interpreters::Interpreters;
+use crate::managed::CodeRequest;
 use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
@@ -197,6 +198,7 @@ impl Plan {
             roster: Arc::clone(&crew.roster),
             out: poller.out.clone(),
             mapped: crew.mapped,
+            requests: crew.requests,
             stop: Arc::clone(&crew.stop_poller),
         };
         Ok(Armed {
@@ -474,6 +476,7 @@ pub(crate) struct Crew {
     pub(crate) news: Sender<News>,
     pub(crate) readings: Sender<Vec<crate::poller::Reading>>,
     pub(crate) mapped: Receiver<i32>,
+    pub(crate) requests: Receiver<CodeRequest>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) stop_reader: Arc<AtomicBool>,
@@ -487,6 +490,7 @@ impl Crew {
         let (readings_in, readings) = channel();
         let (news_in, news) = channel();
         let (mapped_in, mapped) = channel();
+        let (requests_in, requests) = channel();
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
@@ -506,6 +510,7 @@ impl Crew {
                 spares,
                 readings,
                 news,
+                requests: requests_in,
                 roster: Arc::clone(&roster),
                 budget,
                 counts: Arc::clone(&counts),
@@ -513,6 +518,7 @@ impl Crew {
             news: news_in,
             readings: readings_in,
             mapped,
+            requests,
             roster,
             counts,
             stop_reader,

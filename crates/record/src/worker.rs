@@ -22,6 +22,7 @@ use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
 use crate::handle::{Context, Handler};
+use crate::managed::{CodeRequest, ManagedCode};
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
 use crate::probes::{News, Toll, Trouble};
@@ -74,6 +75,8 @@ pub(crate) struct Wires {
     pub(crate) readings: Receiver<Vec<Reading>>,
     /// From the prober.
     pub(crate) news: Receiver<News>,
+    /// To who reads the memory of processes.
+    pub(crate) requests: Sender<CodeRequest>,
     /// For the poller.
     pub(crate) roster: Arc<Roster>,
     /// Bytes on the way.
@@ -124,8 +127,10 @@ impl Worker {
         spool: SpoolWriter,
         wires: Wires,
     ) -> Self {
+        let mut handler = Handler::new(context);
+        handler.managed = ManagedCode::new(wires.requests.clone());
         Self {
-            handler: Handler::new(context),
+            handler,
             resolver: Resolver::default(),
             shapes,
             sorter: Sorter::default(),
@@ -373,6 +378,9 @@ impl Worker {
         let time = self.handler.time(reading.at);
         let tracker = &mut self.handler.tracker;
         let rows = &mut self.handler.rows;
+        if let Polled::Managed { pid, news } = reading.what {
+            return self.handler.managed.tell(pid, news, time);
+        }
         match &reading.what {
             Polled::Account { task, took, on_cpu, ready } => {
                 let Some(thread) = tracker.recorded(task.tid) else { return };
@@ -404,6 +412,7 @@ impl Worker {
                 let took = Nanos(*took);
                 rows.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
             }
+            Polled::Managed { .. } => {}
             Polled::Unread { pid, why } => {
                 let path = format!("process {pid}");
                 self.handler.ledger.once(LossKind::InterpreterFramesMissing, &path, why);
@@ -439,6 +448,7 @@ impl Worker {
         add(&counts.samples, handler.rows.samples.len());
         let mut code = Code {
             modules: &mut handler.modules,
+            managed: &mut handler.managed,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
@@ -479,6 +489,7 @@ impl Worker {
         let handler = &mut self.handler;
         let mut code = Code {
             modules: &mut handler.modules,
+            managed: &mut handler.managed,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
@@ -530,14 +541,18 @@ impl Remains {
         let kept: Vec<RawStack> = handler.raw.kept().collect();
         let mut code = Code {
             modules: &mut handler.modules,
+            managed: &mut handler.managed,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
         self.resolver.repair(&kept, &handler.raw, &mut code);
-        self.resolver.name_generated(&mut handler.modules, &mut handler.ledger);
+        self.resolver.name_generated(&mut code);
         let silent = handler.modules.silent_runtimes().into_iter().map(|who| (who, NAMES_AT_EXIT));
         let ended = handler.modules.ended_early().into_iter().map(|who| (who, ENDED_EARLY));
         for ((pid, runtime), why) in silent.chain(ended) {
+            if handler.managed.was_told_of(pid) {
+                continue;
+            }
             let subject = format!("{} in process {pid}", runtime.name);
             handler.ledger.once(LossKind::AddressesUnknown, &subject, why);
         }

@@ -9,6 +9,7 @@
 //! engine finds out which readings were. A thread whose frames stay the same is read less and less
 //! often. Reading takes at most a fiftieth of a CPU.
 
+mod jvm;
 mod memory;
 mod programs;
 mod python;
@@ -27,10 +28,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
+use crate::managed::{CodePlace, CodeRequest};
 use crate::modules::kernel_pid;
 use crate::poller::{Polled, Reading, Roster};
 use crate::sys::be_realtime;
 
+use jvm::JavaPrograms;
 use programs::Programs;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -72,6 +75,8 @@ pub(crate) struct Interpreters {
     pub(crate) roster: Arc<Roster>,
     /// Processes that map code, told long before the roster knows them: they may have an interpreter now.
     pub(crate) mapped: Receiver<i32>,
+    /// Places in the code of runtimes that stacks have.
+    pub(crate) requests: Receiver<CodeRequest>,
     /// Where readings go.
     pub(crate) out: Sender<Vec<Reading>>,
     /// Set to end reading.
@@ -86,6 +91,9 @@ trait Interpreter: Send {
     /// # Errors
     /// When the process has ended, has executed another program, or may not be read.
     fn read(&mut self, until: u64, readings: &mut Vec<Reading>) -> Result<(), Unreadable>;
+
+    /// A stack has this place in the runtime's code; one of the next calls of `read` says what it is.
+    fn ask(&mut self, _place: CodePlace) {}
 }
 
 /// Why an interpreter is not read.
@@ -135,6 +143,7 @@ impl Interpreters {
         while !self.stop.load(Ordering::Acquire) {
             let before = thread_cpu_ns();
             processes.list(&self.roster.get(), self.mapped.try_iter());
+            processes.ask(self.requests.try_iter());
             let readings = processes.round();
             if !readings.is_empty() && self.out.send(readings).is_err() {
                 return;
@@ -176,6 +185,15 @@ impl Processes {
         }
     }
 
+    /// Passes on which places are asked for.
+    fn ask(&mut self, requests: impl Iterator<Item = CodeRequest>) {
+        for CodeRequest { pid, place } in requests {
+            if let Some(Process::Read(interpreter)) = self.known.get_mut(&pid) {
+                interpreter.ask(place);
+            }
+        }
+    }
+
     /// Looks for interpreters, and reads the threads that are due until the round's time is up.
     fn round(&mut self) -> Vec<Reading> {
         let until = monotonic_ns() + ROUND;
@@ -208,6 +226,7 @@ impl Processes {
 #[derive(Debug, Default)]
 struct Finder {
     python: Programs<CPythonProgram>,
+    java: JavaPrograms,
 }
 
 impl Finder {
@@ -240,7 +259,10 @@ impl Finder {
 
     fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
         let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
-        python::find(pid, &maps, &mut self.python)
+        match jvm::find(pid, &maps, &mut self.java)? {
+            Some(java) => Ok(Some(java)),
+            None => python::find(pid, &maps, &mut self.python),
+        }
     }
 }
 
