@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
-use crate::interpreters::Interpreters;
+use crate::interpreters::{Interpreters, LastAnswers};
 use crate::managed::CodeRequest;
 use crate::order::Chunk;
 use crate::perf::PerfSource;
@@ -125,7 +125,7 @@ pub struct Armed {
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
-    interpreters: JoinHandle<()>,
+    interpreters: JoinHandle<LastAnswers>,
     worker: JoinHandle<Remains>,
     cpu_before: u64,
 }
@@ -420,7 +420,7 @@ impl Armed {
         self.poller.thread().unpark();
         self.poller.join().map_err(panicked("read /proc"))?;
         self.interpreters.thread().unpark();
-        self.interpreters.join().map_err(panicked("read interpreters"))?;
+        let answers = self.interpreters.join().map_err(panicked("read interpreters"))?;
         if let Some((requests, prober)) = self.prober {
             // It may have panicked, which the join tells.
             let _ = requests.send(Request::Stop);
@@ -429,7 +429,8 @@ impl Armed {
         self.stop_reader.store(true, Ordering::Release);
         self.reader.join().map_err(panicked("read the ring buffers"))?;
         let end = pair();
-        let remains = self.worker.join().map_err(panicked("process the records"))?;
+        let mut remains = self.worker.join().map_err(panicked("process the records"))?;
+        remains.take_answers(answers.read());
         let mut meta = self.meta;
         meta.end = end;
         meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));

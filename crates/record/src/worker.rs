@@ -559,6 +559,16 @@ impl Remains {
         handler.accounts.apply(handler.tracker.threads_mut());
     }
 
+    /// Takes in what was answered after the last record.
+    pub(crate) fn take_answers(&mut self, readings: Vec<Reading>) {
+        for Reading { at, what } in readings {
+            if let Polled::Managed { pid, news } = what {
+                let time = self.handler.time(at);
+                self.handler.managed.tell(pid, news, time);
+            }
+        }
+    }
+
     /// Removes the files that runtimes have written because of us. They have been read.
     pub(crate) fn remove_runtime_files(&self, start: u64) {
         self.handler.modules.remove_written(start);

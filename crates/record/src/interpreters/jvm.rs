@@ -172,6 +172,10 @@ impl Interpreter for Java {
         }
     }
 
+    fn is_asked(&self) -> bool {
+        !self.interpreted.is_empty() || !self.compiled.is_empty()
+    }
+
     fn ask(&mut self, place: CodePlace) {
         let queue = match place {
             CodePlace::Interpreted { .. } => &mut self.interpreted,

@@ -52,6 +52,11 @@ const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
 const UNLISTED: u64 = 1000 * MILLISECOND;
 /// A pause is so many times as long as the CPU time before it.
 const SHARE: u64 = 50;
+/// But no longer than this: a file with an interpreter is taken apart once, and its process has to be read
+/// soon.
+const LONGEST_PAUSE: u64 = 100 * MILLISECOND;
+/// What is asked for at the recording's end is answered for so long.
+const LAST_ANSWERS: u64 = 500 * MILLISECOND;
 
 /// A frame as an interpreter has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +99,11 @@ trait Interpreter: Send {
 
     /// A stack has this place in the runtime's code; one of the next calls of `read` says what it is.
     fn ask(&mut self, _place: CodePlace) {}
+
+    /// Whether places are still to be looked at.
+    fn is_asked(&self) -> bool {
+        false
+    }
 }
 
 /// Why an interpreter is not read.
@@ -134,8 +144,8 @@ impl Process {
 }
 
 impl Interpreters {
-    /// Reads until told to stop.
-    pub(crate) fn run(self) {
+    /// Reads until told to stop. Gives who answers what is asked for after that.
+    pub(crate) fn run(self) -> LastAnswers {
         // Not allowed without CAP_SYS_NICE; then readings come late where CPUs are busy. Pauses keep it
         // from taking more than its share.
         let _ = be_realtime();
@@ -146,14 +156,32 @@ impl Interpreters {
             processes.ask(self.requests.try_iter());
             let readings = processes.round();
             if !readings.is_empty() && self.out.send(readings).is_err() {
-                return;
+                break;
             }
             let any = processes.known.values().any(|process| matches!(process, Process::Read(_)));
             let least = if any { SHORTEST } else { SEARCH };
             let used = thread_cpu_ns().saturating_sub(before);
-            let pause = least.max(used.saturating_mul(SHARE));
+            let pause = least.max(used.saturating_mul(SHARE)).min(LONGEST_PAUSE);
             std::thread::park_timeout(Duration::from_nanos(pause));
         }
+        LastAnswers { processes, requests: self.requests }
+    }
+}
+
+/// Answers what the last records ask for, while the processes that were recorded live.
+pub(crate) struct LastAnswers {
+    processes: Processes,
+    requests: Receiver<CodeRequest>,
+}
+
+impl LastAnswers {
+    /// What is known of the places that were asked for and not looked at yet.
+    pub(crate) fn read(mut self) -> Vec<Reading> {
+        self.processes.ask(self.requests.try_iter());
+        let until = monotonic_ns() + LAST_ANSWERS;
+        let mut readings = Vec::new();
+        while monotonic_ns() < until && self.processes.answer(until, &mut readings) {}
+        readings
     }
 }
 
@@ -183,6 +211,21 @@ impl Processes {
         for task in roster {
             known.entry(task.pid).or_insert(Process::UNKNOWN);
         }
+    }
+
+    /// Reads the processes of which something is asked; true where there are such.
+    fn answer(&mut self, until: u64, readings: &mut Vec<Reading>) -> bool {
+        let mut any = false;
+        for process in self.known.values_mut() {
+            let Process::Read(interpreter) = process else { continue };
+            if interpreter.is_asked() {
+                any = true;
+                if interpreter.read(until, readings).is_err() {
+                    *process = Process::UNKNOWN;
+                }
+            }
+        }
+        any
     }
 
     /// Passes on which places are asked for.
