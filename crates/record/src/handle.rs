@@ -23,9 +23,10 @@ use crate::decode::{Body, Map, Record, Sample, Task};
 use crate::fault_files::FaultFiles;
 use crate::instants::Instants;
 use crate::ledger::Ledger;
+use crate::managed::ManagedCode;
 use crate::modules::Modules;
 use crate::probes::{Hits, Moment, Probe, ProbeId, Slowdown, Toll};
-use crate::resolve::{Resolver, chain_word};
+use crate::resolve::Resolver;
 use crate::sampled::SampledBlocks;
 use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
 use crate::space::{MappedCode, SpaceId, Spaces};
@@ -66,6 +67,8 @@ pub(crate) struct Handler {
     pub(crate) tracker: Tracker,
     pub(crate) spaces: Spaces,
     pub(crate) modules: Modules,
+    /// Code that runtimes have made.
+    pub(crate) managed: ManagedCode,
     pub(crate) raw: RawStacks,
     pub(crate) rows: Rows,
     pub(crate) ledger: Ledger,
@@ -107,6 +110,7 @@ impl Handler {
             tracker: Tracker::default(),
             spaces: Spaces::default(),
             modules: Modules::default(),
+            managed: ManagedCode::default(),
             raw: RawStacks::default(),
             rows: Rows::default(),
             ledger: Ledger::default(),
@@ -150,12 +154,14 @@ impl Handler {
             Body::Exit(task) if real(task) => {
                 self.tracker.exit(task, time, &mut self.spaces);
                 if self.tracker.process_of(task.pid).is_none() {
+                    self.managed.left(task.pid, time);
                     self.fault_files.clear(task.pid);
                 }
             }
             Body::Comm { task, exec, name } if real(task) => {
                 self.tracker.comm(task, exec, name, time, &mut self.spaces);
                 if exec {
+                    self.managed.left(task.pid, time);
                     self.fault_files.clear(task.pid);
                 }
             }
@@ -189,7 +195,8 @@ impl Handler {
             Role::SwitchDump => {
                 let thread = self.seen(sample.task, time);
                 if self.unwind(sample, SWITCH_REGISTERS, thread, time) {
-                    self.tracker.state(thread).dumped = Some(chain_of(&self.unwound));
+                    let chain = self.user_chain(sample.task.pid, thread);
+                    self.tracker.state(thread).dumped = Some(chain);
                 }
             }
             Role::Clock => self.clock(sample, cpu, time),
@@ -245,7 +252,7 @@ impl Handler {
         if !sample.registers.is_empty() && !sample.stack.is_empty() {
             let complete = self.unwind(sample, UNWIND_REGISTERS, thread, time);
             if complete || self.unwound.len() > user.len() {
-                let chain = join(kernel, &chain_of(&self.unwound));
+                let chain = join(kernel, &self.user_chain(sample.task.pid, thread));
                 return Some(self.raw.intern(space, Variant::default(), &chain));
             }
         }
@@ -270,11 +277,23 @@ impl Handler {
         };
         let space = self.spaces.unwind(self.tracker.space(thread));
         let dump = StackDump { base: Avma(base), bytes: sample.stack };
-        let walk = self.unwinder.unwind(space, registers, dump, &mut self.unwound);
+        let walk = match self.managed.frames(sample.task.pid) {
+            None => self.unwinder.unwind(space, registers, dump, &mut self.unwound),
+            Some(frames) => {
+                let code = (space, frames);
+                self.unwinder.unwind_generated(code, registers, dump, &mut self.unwound)
+            }
+        };
         if let Outcome::Truncated(reason) = walk.outcome {
             self.ledger.at(LossKind::StacksTruncated, &why_cut(reason), 1, time);
         }
         walk.outcome == Outcome::Complete
+    }
+
+    /// The words of a chain for what was unwound last.
+    pub(crate) fn user_chain(&mut self, pid: i32, thread: ThreadId) -> Vec<u64> {
+        let space = self.tracker.space(thread);
+        self.managed.chain((space, pid), &self.unwound, self.unwinder.interpreted())
     }
 
     fn fault(&mut self, sample: &Sample<'_>, kind: FaultKind, time: Time) {
@@ -331,10 +350,6 @@ impl Handler {
 /// Whether a record names a thread: not the idle loop, not one that is past its exit.
 pub(crate) fn real(task: Task) -> bool {
     task.tid > 0
-}
-
-pub(crate) fn chain_of(frames: &[CodeAddress]) -> Vec<u64> {
-    frames.iter().enumerate().map(|(depth, frame)| chain_word(depth, *frame)).collect()
 }
 
 /// The reason without its addresses, so that there are few.

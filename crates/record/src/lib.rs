@@ -62,6 +62,7 @@ mod instants;
 mod interpreters;
 mod ladder;
 mod ledger;
+mod managed;
 mod modules;
 mod order;
 mod pace;

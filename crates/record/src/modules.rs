@@ -190,6 +190,14 @@ impl Modules {
         self.generated.iter().any(|generated| generated.module == id)
     }
 
+    /// The process whose runtime generates the code of a module.
+    pub(crate) fn generating_process(&self, id: ModuleId) -> Option<i32> {
+        self.generated.iter().find_map(|generated| match generated.source {
+            GeneratedSource::PerfMap(pid) => (generated.module == id).then_some(pid),
+            GeneratedSource::Dump(_) => None,
+        })
+    }
+
     /// Every row so far.
     pub(crate) fn rows(&self) -> &[Module] {
         &self.rows
@@ -301,7 +309,8 @@ impl Modules {
         self.push_as(key, row, image)
     }
 
-    fn generated_code(&mut self, pid: i32) -> ModuleId {
+    /// The module of a process's generated code.
+    pub(crate) fn generated_code(&mut self, pid: i32) -> ModuleId {
         let key = Key::Generated(pid);
         if let Some(known) = self.by_key.get(&key) {
             return *known;

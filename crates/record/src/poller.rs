@@ -20,6 +20,7 @@ use culprit_place::{CounterReader, Pid};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::interpreters::Interpreted;
+use crate::managed::ManagedNews;
 use crate::modules::kernel_pid;
 use crate::subjects::processes_with_threads;
 
@@ -65,6 +66,13 @@ pub(crate) enum Polled {
         took: u64,
         /// The outermost first.
         frames: Arc<[Interpreted]>,
+    },
+    /// What code a process's runtime has made.
+    Managed {
+        /// The process.
+        pid: i32,
+        /// What is new.
+        news: ManagedNews,
     },
     /// An interpreter that cannot be read.
     Unread {

@@ -9,11 +9,12 @@
 //!
 //! Root first: a chain is innermost first, so it is walked from its end.
 
+mod generated;
+
 use std::sync::Arc;
 
 use culprit_model::{
     Frame, FrameId, Guess, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
-    parse_generated_name,
 };
 use culprit_symbols::{
     Avma, CodeAddress, CodePlace, FileOffset, HiddenFunction, KernelSymbols, ModuleImage, Svma,
@@ -23,9 +24,12 @@ use rustc_hash::FxHashMap;
 
 use crate::interpreters::Interpreted;
 use crate::ledger::Ledger;
+use crate::managed::{ManagedCode, ManagedPlace};
 use crate::modules::Modules;
 use crate::space::{SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, is_marker, split};
+
+use generated::ManagedFrame;
 
 /// A function's name where nothing names it.
 pub(crate) const UNKNOWN: &str = "?";
@@ -49,6 +53,10 @@ pub(crate) struct Resolver {
     interpreted: FxHashMap<ThreadId, (Arc<[Interpreted]>, Option<StackId>)>,
     /// Rows that are alike but for what a dump may teach later, and what it taught.
     repairs: FxHashMap<StackId, StackId>,
+    /// Frames of code that only its process names, and what they stand for.
+    managed: Vec<ManagedFrame>,
+    /// Where each stack went when frames became several; empty before, and where none did.
+    moved: Vec<StackId>,
 }
 
 /// An address that is named once.
@@ -66,6 +74,10 @@ enum Spot {
     Loop(&'static str),
     /// An event loop waits for what follows.
     Awaits(&'static str),
+    /// A place in code that only its process names, and whether the thread ran there.
+    Managed(i32, ManagedPlace, bool),
+    /// A line of a function of a runtime: module, name, file, line, and whether it was inlined.
+    Function(Option<ModuleId>, Text, Text, Option<u32>, bool),
 }
 
 /// An address in a module with an image, as the module states it: for a caller, within the call.
@@ -80,6 +92,8 @@ struct Position {
 pub(crate) struct Code<'a> {
     /// Images of what is mapped.
     pub(crate) modules: &'a mut Modules,
+    /// Code that runtimes have made.
+    pub(crate) managed: &'a mut ManagedCode,
     /// What is mapped where.
     pub(crate) spaces: &'a Spaces,
     /// What could not be named.
@@ -194,7 +208,8 @@ impl Resolver {
 
     /// The row that stands for a row once everything is learnt.
     pub(crate) fn repaired(&self, row: StackId) -> StackId {
-        self.repairs.get(&row).copied().unwrap_or(row)
+        let row = self.repairs.get(&row).copied().unwrap_or(row);
+        self.moved.get(row.index()).copied().unwrap_or(row)
     }
 
     /// Every frame so far.
@@ -205,51 +220,6 @@ impl Resolver {
     /// Every stack so far.
     pub(crate) fn stacks(&self) -> &[Stack] {
         &self.stacks
-    }
-
-    /// Names the frames of generated code by what the runtimes have written.
-    pub(crate) fn name_generated(&mut self, modules: &mut Modules, ledger: &mut Ledger) {
-        let sources = modules.read_generated();
-        for frame in &mut self.frames {
-            let (Some(module), Some(address)) = (frame.module, frame.address) else { continue };
-            if !modules.is_generated(module) {
-                continue;
-            }
-            let of_module = sources.iter().filter(|(id, _)| *id == module);
-            let mut found = of_module.filter_map(|(_, code)| code.lookup(Avma(address), None));
-            // How much an address without a name matters is counted in rows (`unnamed`).
-            if let Some(symbol) = found.next() {
-                let name = parse_generated_name(&symbol.name);
-                if symbol.ambiguous {
-                    ledger.whole(LossKind::NamesAmbiguous, &name.function, 1);
-                }
-                frame.function = Text::from(&*name.function);
-                // A dump has the line of the address, a name that of the function.
-                let (file, line) = match symbol.file.as_deref() {
-                    Some(file) => (Some(file), symbol.line),
-                    None => (name.file, name.line),
-                };
-                (frame.file, frame.line) = (file.map(Text::from), line);
-                match (name.module, name.file) {
-                    (Some(script), Some(path)) => {
-                        frame.module = Some(modules.generated_script(script, path));
-                    }
-                    (Some(assembly), None) => {
-                        let place = modules.method_place(module, assembly, &symbol.name);
-                        if let (None, Some((file, line))) = (&frame.file, place.source) {
-                            (frame.file, frame.line) = (Some(file.into()), Some(line));
-                        }
-                        let path = place.assembly.as_deref();
-                        let part = modules.generated_assembly(assembly, path);
-                        if frame.line.is_some() {
-                            modules.has_lines(part);
-                        }
-                        frame.module = Some(part);
-                    }
-                    (None, _) => {}
-                }
-            }
-        }
     }
 
     fn resolve(
@@ -375,6 +345,10 @@ impl Resolver {
         address: CodeAddress,
         code: &mut Code<'_>,
     ) -> (&[FrameId], Option<Position>) {
+        if let Some((pid, place)) = code.managed.site(space, address.address().0) {
+            let runs = matches!(address, CodeAddress::InstructionPointer(_));
+            return (self.managed_frame((pid, place), runs, code), None);
+        }
         let lookup = address.lookup();
         let Some(map) = code.spaces.find(space, lookup.0).copied() else {
             return (self.nowhere(), None);
@@ -398,6 +372,9 @@ impl Resolver {
                 }
                 _ => vec![self.unnamed(map.module, at)],
             };
+            if let (true, [frame]) = (generated, frames.as_slice()) {
+                self.ask_generated(*frame, lookup, map.module, code);
+            }
             self.known.insert(spot.clone(), frames.into());
         }
         (self.known.get(&spot).map_or(&[], |frames| frames), here)

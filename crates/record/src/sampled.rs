@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attr::UNWIND_REGISTERS;
 use crate::decode::Sample;
-use crate::handle::{Handler, chain_of};
+use crate::handle::Handler;
 use crate::probed::probed_chain;
 use crate::probes::{Hit, Moment};
 use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
@@ -168,7 +168,10 @@ impl Handler {
         let has_dump = sample.stack.len() > crate::probes::STACK_TOP as usize;
         let is_complete = has_dump && self.unwind(sample, UNWIND_REGISTERS, thread, time);
         let is_longer = has_dump && self.unwound.len() > by_pointers.len();
-        let chain = if is_complete || is_longer { chain_of(&self.unwound) } else { by_pointers };
+        let chain = match is_complete || is_longer {
+            true => self.user_chain(sample.task.pid, thread),
+            false => by_pointers,
+        };
         let inner = self.frames_of_library(space, &chain);
         let callers = chain.get(inner..).unwrap_or_default();
         let chain: Vec<u64> = function.into_iter().chain(callers.iter().copied()).collect();

@@ -28,7 +28,8 @@ use crate::error::Error;
 use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
-use crate::interpreters::Interpreters;
+use crate::interpreters::{Interpreters, LastAnswers};
+use crate::managed::CodeRequest;
 use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
@@ -127,7 +128,7 @@ pub struct Armed {
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
-    interpreters: JoinHandle<()>,
+    interpreters: JoinHandle<LastAnswers>,
     asking: Option<Asking>,
     worker: JoinHandle<Remains>,
     cpu_before: u64,
@@ -205,6 +206,7 @@ impl Plan {
             roster: Arc::clone(&crew.roster),
             out: poller.out.clone(),
             mapped: crew.mapped,
+            requests: crew.requests,
             stop: Arc::clone(&crew.stop_poller),
         };
         Ok(Armed {
@@ -428,7 +430,7 @@ impl Armed {
         self.poller.thread().unpark();
         self.poller.join().map_err(panicked("read /proc"))?;
         self.interpreters.thread().unpark();
-        self.interpreters.join().map_err(panicked("read interpreters"))?;
+        let answers = self.interpreters.join().map_err(panicked("read interpreters"))?;
         if let Some((requests, prober)) = self.prober {
             // It may have panicked, which the join tells.
             let _ = requests.send(Request::Stop);
@@ -439,8 +441,9 @@ impl Armed {
         let end = pair();
         let mut remains = self.worker.join().map_err(panicked("process the records"))?;
         if let Some(asking) = self.asking {
-            remains.take_answers(asking.finish());
+            remains.take_folders(asking.finish());
         }
+        remains.take_answers(answers.read());
         let mut meta = self.meta;
         meta.end = end;
         meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));
@@ -487,6 +490,7 @@ pub(crate) struct Crew {
     pub(crate) news: Sender<News>,
     pub(crate) readings: Sender<Vec<crate::poller::Reading>>,
     pub(crate) mapped: Receiver<i32>,
+    pub(crate) requests: Receiver<CodeRequest>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) stop_reader: Arc<AtomicBool>,
@@ -500,6 +504,7 @@ impl Crew {
         let (readings_in, readings) = channel();
         let (news_in, news) = channel();
         let (mapped_in, mapped) = channel();
+        let (requests_in, requests) = channel();
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
@@ -520,6 +525,7 @@ impl Crew {
                 readings,
                 news,
                 prober: None,
+                requests: requests_in,
                 roster: Arc::clone(&roster),
                 budget,
                 counts: Arc::clone(&counts),
@@ -527,6 +533,7 @@ impl Crew {
             news: news_in,
             readings: readings_in,
             mapped,
+            requests,
             roster,
             counts,
             stop_reader,

@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher as _;
 
+use crate::managed::ManagedCode;
 use crate::space::SpaceId;
 
 /// A unique stack of this recording.
@@ -98,12 +99,24 @@ impl RawStacks {
         RawStack(at)
     }
 
+    /// The stack with the kernel's frames of `stack` and these user frames.
+    pub(crate) fn exact(&mut self, stack: RawStack, user: &[u64]) -> RawStack {
+        let space = self.space(stack);
+        let chain = join(split(self.chain(stack)).0, user);
+        self.intern(space, Variant::default(), &chain)
+    }
+
     /// A dump taken together with this stack was unwound to the user frames `user`.
     pub(crate) fn learn(&mut self, stack: RawStack, user: &[u64]) {
         let entry = &mut self.entries[stack.0 as usize];
         entry.learned = match std::mem::take(&mut entry.learned) {
             Learned::Nothing => Learned::Chain(user.into()),
             Learned::Chain(known) if *known == *user => Learned::Chain(known),
+            // One of the two was copied before the runtime's frames were known.
+            Learned::Chain(known) if has_sites(&known) && !has_sites(user) => Learned::Chain(known),
+            Learned::Chain(known) if !has_sites(&known) && has_sites(user) => {
+                Learned::Chain(user.into())
+            }
             _ => Learned::Contradiction,
         };
     }
@@ -184,6 +197,11 @@ pub(crate) fn join(kernel: &[u64], user: &[u64]) -> Vec<u64> {
         chain.extend_from_slice(user);
     }
     chain
+}
+
+/// Whether frames of a chain are known by more than their addresses.
+fn has_sites(chain: &[u64]) -> bool {
+    ManagedCode::has_sites(chain)
 }
 
 /// Whether a word of a chain is a marker.

@@ -7,6 +7,7 @@ use crate::decode::{Sample, Task};
 use crate::handle::{Handler, real};
 use crate::instants::{Came, Half, Queued, Switched, Woken, letter};
 use crate::ladder::WakerPoints;
+use crate::managed::ManagedCode;
 use crate::resolve::Resolver;
 use crate::space::KERNEL;
 use crate::stacks::Variant;
@@ -213,7 +214,10 @@ impl Handler {
         state.asleep = None;
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
         let (usual, first) = state.usual(letter.unwrap_or(if ready { 'R' } else { 'S' }), sampled);
-        let stack = if self.thinned { usual } else { sampled };
+        // Two calls that look alike by their addresses may be of different methods of an interpreter.
+        let exact = dumped.as_ref().filter(|user| ManagedCode::has_sites(user)).zip(sampled);
+        let exact = exact.map(|(user, sampled)| self.raw.exact(sampled, user));
+        let stack = exact.or(if self.thinned { usual } else { sampled });
         self.accounts.left(thread, time, ready);
         if let Some(woken) = woken {
             self.accounts.woken(thread, woken);

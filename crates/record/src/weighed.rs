@@ -45,7 +45,7 @@ impl Handler {
         time: Time,
     ) {
         if self.unwind(sample, mask, thread, time) {
-            let chain = crate::handle::chain_of(&self.unwound);
+            let chain = self.user_chain(sample.task.pid, thread);
             self.raw.learn(stack, &chain);
         }
     }

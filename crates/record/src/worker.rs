@@ -23,6 +23,7 @@ use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
 use crate::dotnet::Answer;
 use crate::handle::{Context, Handler};
+use crate::managed::{CodeRequest, ManagedCode};
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
 use crate::probes::{News, Request, Toll, Trouble};
@@ -80,6 +81,8 @@ pub(crate) struct Wires {
     pub(crate) news: Receiver<News>,
     /// To the prober, where there is one.
     pub(crate) prober: Option<Sender<Request>>,
+    /// To who reads the memory of processes.
+    pub(crate) requests: Sender<CodeRequest>,
     /// For the poller.
     pub(crate) roster: Arc<Roster>,
     /// Bytes on the way.
@@ -130,8 +133,10 @@ impl Worker {
         spool: SpoolWriter,
         wires: Wires,
     ) -> Self {
+        let mut handler = Handler::new(context);
+        handler.managed = ManagedCode::new(wires.requests.clone());
         Self {
-            handler: Handler::new(context),
+            handler,
             resolver: Resolver::default(),
             shapes,
             sorter: Sorter::default(),
@@ -392,6 +397,9 @@ impl Worker {
         let time = self.handler.time(reading.at);
         let tracker = &mut self.handler.tracker;
         let rows = &mut self.handler.rows;
+        if let Polled::Managed { pid, news } = reading.what {
+            return self.handler.managed.tell(pid, news, time);
+        }
         match &reading.what {
             Polled::Account { task, took, on_cpu, ready } => {
                 let Some(thread) = tracker.recorded(task.tid) else { return };
@@ -423,6 +431,7 @@ impl Worker {
                 let took = Nanos(*took);
                 rows.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
             }
+            Polled::Managed { .. } => {}
             Polled::Unread { pid, why } => {
                 let path = format!("process {pid}");
                 self.handler.ledger.once(LossKind::InterpreterFramesMissing, &path, why);
@@ -458,6 +467,7 @@ impl Worker {
         add(&counts.samples, handler.rows.samples.len());
         let mut code = Code {
             modules: &mut handler.modules,
+            managed: &mut handler.managed,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
@@ -498,6 +508,7 @@ impl Worker {
         let handler = &mut self.handler;
         let mut code = Code {
             modules: &mut handler.modules,
+            managed: &mut handler.managed,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
@@ -549,14 +560,18 @@ impl Remains {
         let kept: Vec<RawStack> = handler.raw.kept().collect();
         let mut code = Code {
             modules: &mut handler.modules,
+            managed: &mut handler.managed,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
         self.resolver.repair(&kept, &handler.raw, &mut code);
-        self.resolver.name_generated(&mut handler.modules, &mut handler.ledger);
+        self.resolver.name_generated(&mut code);
         let silent = handler.modules.silent_runtimes().into_iter().map(|who| (who, NAMES_AT_EXIT));
         let ended = handler.modules.ended_early().into_iter().map(|who| (who, ENDED_EARLY));
         for ((pid, runtime), why) in silent.chain(ended) {
+            if handler.managed.was_told_of(pid) {
+                continue;
+            }
             let subject = format!("{} in process {pid}", runtime.name);
             handler.ledger.once(LossKind::AddressesUnknown, &subject, why);
         }
@@ -568,7 +583,7 @@ impl Remains {
     }
 
     /// Takes over where running processes have written their names because they were asked.
-    pub(crate) fn take_answers(&mut self, answers: Vec<Answer>) {
+    pub(crate) fn take_folders(&mut self, answers: Vec<Answer>) {
         for answer in answers {
             answer.end();
             match answer.names {
@@ -577,6 +592,16 @@ impl Remains {
                     let ledger = &mut self.handler.ledger;
                     ledger.once(LossKind::AddressesUnknown, &answer.subject, &why);
                 }
+            }
+        }
+    }
+
+    /// Takes in what was answered after the last record.
+    pub(crate) fn take_answers(&mut self, readings: Vec<Reading>) {
+        for Reading { at, what } in readings {
+            if let Polled::Managed { pid, news } = what {
+                let time = self.handler.time(at);
+                self.handler.managed.tell(pid, news, time);
             }
         }
     }

@@ -198,10 +198,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit record -- make -j4", "a command from its start to its end"),
             ("culprit record -d 10 --pid 4711", "a running process for ten seconds"),
             ("culprit record --container web -o web.culprit", "a container until Ctrl-C"),
-            (
-                "culprit record --alloc -- python3 app.py",
-                "with sampled allocations: `culprit top --metric alloc-bytes`",
-            ),
+            ("culprit record --alloc -- python3 app.py", "with sampled allocations"),
             (
                 "culprit record --activity request=server:handle_request -- ./server",
                 "with calls of a function: `culprit activities`",

@@ -9,6 +9,7 @@
 //! engine finds out which readings were. A thread whose frames stay the same is read less and less
 //! often. Reading takes at most a fiftieth of a CPU.
 
+mod jvm;
 mod memory;
 mod programs;
 mod python;
@@ -27,10 +28,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
+use crate::managed::{CodeRequest, ManagedPlace};
 use crate::modules::kernel_pid;
 use crate::poller::{Polled, Reading, Roster};
 use crate::sys::be_realtime;
 
+use jvm::JavaPrograms;
 use programs::Programs;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -52,6 +55,8 @@ const SHARE: u64 = 50;
 /// CPU time that finding interpreters may take ahead of its share. A program of 8 MiB takes some 8 ms
 /// once; without this nothing would be read for the next 400 ms, which are often all that a command runs.
 const AHEAD: u64 = 100 * MILLISECOND;
+/// What is asked for at the recording's end is answered for so long.
+const LAST_ANSWERS: u64 = 500 * MILLISECOND;
 
 /// A frame as an interpreter has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +83,8 @@ pub(crate) struct Interpreters {
     pub(crate) roster: Arc<Roster>,
     /// Processes that map code, told long before the roster knows them: they may have an interpreter now.
     pub(crate) mapped: Receiver<i32>,
+    /// Places in the code of runtimes that stacks have.
+    pub(crate) requests: Receiver<CodeRequest>,
     /// Where readings go.
     pub(crate) out: Sender<Vec<Reading>>,
     /// Set to end reading.
@@ -95,6 +102,14 @@ trait Interpreter: Send {
 
     /// The process has mapped code.
     fn mapped(&mut self) {}
+
+    /// A stack has this place in the runtime's code; one of the next calls of `read` says what it is.
+    fn ask(&mut self, _place: ManagedPlace) {}
+
+    /// Whether places are still to be looked at.
+    fn is_asked(&self) -> bool {
+        false
+    }
 }
 
 /// Why an interpreter is not read.
@@ -135,8 +150,8 @@ impl Process {
 }
 
 impl Interpreters {
-    /// Reads until told to stop.
-    pub(crate) fn run(self) {
+    /// Reads until told to stop. Gives who answers what is asked for after that.
+    pub(crate) fn run(self) -> LastAnswers {
         // Not allowed without CAP_SYS_NICE; then readings come late where CPUs are busy. Pauses keep it
         // from taking more than its share.
         let _ = be_realtime();
@@ -145,11 +160,12 @@ impl Interpreters {
         while !self.stop.load(Ordering::Acquire) {
             let before = thread_cpu_ns();
             processes.list(&self.roster.get(), self.mapped.try_iter());
+            processes.ask(self.requests.try_iter());
             let mut readings = processes.find();
             let found = thread_cpu_ns();
             processes.read(&mut readings);
             if !readings.is_empty() && self.out.send(readings).is_err() {
-                return;
+                break;
             }
             let any = processes.known.values().any(|process| matches!(process, Process::Read(_)));
             let least = if any { SHORTEST } else { SEARCH };
@@ -159,6 +175,24 @@ impl Interpreters {
             let pause = least.max(used.saturating_mul(SHARE));
             std::thread::park_timeout(Duration::from_nanos(pause));
         }
+        LastAnswers { processes, requests: self.requests }
+    }
+}
+
+/// Answers what the last records ask for, while the processes that were recorded live.
+pub(crate) struct LastAnswers {
+    processes: Processes,
+    requests: Receiver<CodeRequest>,
+}
+
+impl LastAnswers {
+    /// What is known of the places that were asked for and not looked at yet.
+    pub(crate) fn read(mut self) -> Vec<Reading> {
+        self.processes.ask(self.requests.try_iter());
+        let until = monotonic_ns() + LAST_ANSWERS;
+        let mut readings = Vec::new();
+        while monotonic_ns() < until && self.processes.answer(until, &mut readings) {}
+        readings
     }
 }
 
@@ -187,6 +221,30 @@ impl Processes {
         known.retain(|pid, _| living.contains(pid) || told.contains_key(pid));
         for task in roster {
             known.entry(task.pid).or_insert(Process::UNKNOWN);
+        }
+    }
+
+    /// Reads the processes of which something is asked; true where there are such.
+    fn answer(&mut self, until: u64, readings: &mut Vec<Reading>) -> bool {
+        let mut any = false;
+        for process in self.known.values_mut() {
+            let Process::Read(interpreter) = process else { continue };
+            if interpreter.is_asked() {
+                any = true;
+                if interpreter.read(until, readings).is_err() {
+                    *process = Process::UNKNOWN;
+                }
+            }
+        }
+        any
+    }
+
+    /// Passes on which places are asked for.
+    fn ask(&mut self, requests: impl Iterator<Item = CodeRequest>) {
+        for CodeRequest { pid, place } in requests {
+            if let Some(Process::Read(interpreter)) = self.known.get_mut(&pid) {
+                interpreter.ask(place);
+            }
         }
     }
 
@@ -227,6 +285,7 @@ impl Processes {
 #[derive(Debug, Default)]
 struct Finder {
     python: Programs<CPythonProgram>,
+    java: JavaPrograms,
 }
 
 impl Finder {
@@ -258,7 +317,10 @@ impl Finder {
 
     fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
         let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
-        python::find(pid, &maps, &mut self.python)
+        match jvm::find(pid, &maps, &mut self.java)? {
+            Some(java) => Ok(Some(java)),
+            None => python::find(pid, &maps, &mut self.python),
+        }
     }
 }
 

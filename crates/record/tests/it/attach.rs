@@ -10,7 +10,11 @@ use culprit_testkit::{thread_status, wait_until};
 use crate::support::{compiled, names, output, stands_on, thread};
 
 /// Records what runs until `until` returns.
-fn attach(test: &str, target: Target, until: impl FnOnce()) -> Option<culprit_model::Recording> {
+pub(crate) fn attach(
+    test: &str,
+    target: Target,
+    until: impl FnOnce(),
+) -> Option<culprit_model::Recording> {
     let plan = match plan(Options::new(target, output(test))) {
         Ok(plan) => plan,
         Err(error) => {

@@ -10,6 +10,7 @@ mod attach;
 mod command;
 mod container;
 mod errors;
+mod java;
 mod killed;
 mod rights;
 mod sampler;

@@ -4,10 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
+use std::sync::Arc;
 
 use culprit_model::parse_generated_name;
 use culprit_symbols::runtimes::ProcessMemory;
-use culprit_symbols::runtimes::jvm::{BlobKind, CodeBlob, JavaFrame, Jvm, JvmError, find_jvm};
+use culprit_symbols::runtimes::jvm::{
+    BlobKind, CodeBlob, JavaFrame, Jvm, JvmError, JvmLayout, JvmProgram, find_jvm,
+};
 use culprit_symbols::{Avma, CodeAddress, parse_perf_map};
 use culprit_testkit::{program, skip};
 
@@ -57,7 +60,7 @@ impl Java {
     fn jvm(&self) -> Result<Jvm, JvmError> {
         let found = loaded(self.pid(), |file, path| find_jvm(file, path).ok()?);
         let (bias, program) = found.expect("a JVM has libjvm.so");
-        Jvm::find(&LiveMemory(self.pid()), bias, &program)
+        open(&LiveMemory(self.pid()), bias, &program)
     }
 
     /// Ends it and gives what it wrote of its code.
@@ -101,6 +104,16 @@ fn with_jvms(test: &str, mut check: impl FnMut(&Path, Java)) {
     }
 }
 
+fn open(memory: &LiveMemory, bias: u64, program: &JvmProgram) -> Result<Jvm, JvmError> {
+    let layout = JvmLayout::read(memory, bias, program)?;
+    Jvm::find(memory, bias, Arc::new(layout))
+}
+
+fn blobs(jvm: &mut Jvm, memory: &LiveMemory) -> Vec<CodeBlob> {
+    let blocks = jvm.blocks(memory).expect("it waits");
+    jvm.blobs(memory, &blocks).expect("it waits")
+}
+
 fn describe(frame: &JavaFrame) -> String {
     let line = frame.line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{} {}{line}", frame.method.name, frame.method.file.as_deref().unwrap_or("?"))
@@ -111,7 +124,7 @@ fn compiled_methods_have_the_names_that_the_jvm_writes() {
     with_jvms("names of compiled methods", |path, java| {
         let memory = LiveMemory(java.pid());
         let mut jvm = java.jvm().expect("it runs");
-        let blobs = jvm.blobs(&memory).expect("it waits");
+        let blobs = blobs(&mut jvm, &memory);
         let mut named = Vec::new();
         for blob in &blobs {
             assert_eq!(
@@ -145,7 +158,7 @@ fn inlined_methods_have_their_lines() {
     with_jvms("inlined methods", |path, java| {
         let memory = LiveMemory(java.pid());
         let mut jvm = java.jvm().expect("it runs");
-        let blobs = jvm.blobs(&memory).expect("it waits");
+        let blobs = blobs(&mut jvm, &memory);
         let top = blobs.iter().find(|blob| outermost(&mut jvm, &memory, blob) == "Live.top");
         let top = top.expect("it was called often");
         assert!(top.frame_bytes >= 16 && top.framed_from < top.code.end, "{top:?}");
@@ -224,10 +237,10 @@ fn other_memory_is_no_jvm() {
         let found = loaded(java.pid(), |file, path| find_jvm(file, path).ok()?);
         let (bias, program) = found.expect("it has one");
         for wrong in [0, bias + 8, bias - 0x1000, u64::MAX - 7] {
-            assert!(Jvm::find(&memory, wrong, &program).is_err(), "{wrong:#x}");
+            assert!(open(&memory, wrong, &program).is_err(), "{wrong:#x}");
         }
         let routines = |blob: &CodeBlob| blob.kind == BlobKind::Routine;
-        let blobs = jvm.blobs(&memory).expect("it waits");
+        let blobs = blobs(&mut jvm, &memory);
         assert!(blobs.iter().any(routines));
         assert!(blobs.iter().any(|blob| blob.kind == BlobKind::Interpreter));
     });

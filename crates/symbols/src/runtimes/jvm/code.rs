@@ -83,10 +83,11 @@ pub struct CodeBlob {
 /// The heaps as they are now.
 pub(super) fn heaps(
     memory: &dyn ProcessMemory,
+    bias: u64,
     layout: &HeapLayout,
 ) -> Result<Vec<Heap>, JvmError> {
     let what = "the list of code heaps";
-    let list = word(memory, what, layout.list)?;
+    let list = word(memory, what, layout.list.0.wrapping_add(bias))?;
     if list == 0 {
         return Err(JvmError::NotStarted);
     }
@@ -121,10 +122,11 @@ fn heap(memory: &dyn ProcessMemory, layout: &HeapLayout, at: u64) -> Result<Heap
 /// The range of the interpreter's instructions.
 pub(super) fn interpreter(
     memory: &dyn ProcessMemory,
+    bias: u64,
     layout: &super::layout::InterpreterLayout,
 ) -> Result<Range<u64>, JvmError> {
     let what = "the interpreter";
-    let queue = word(memory, what, layout.queue)?;
+    let queue = word(memory, what, layout.queue.0.wrapping_add(bias))?;
     if queue == 0 {
         return Err(JvmError::NotStarted);
     }
@@ -167,7 +169,7 @@ impl Heap {
     }
 
     /// Where blocks begin.
-    fn blocks(&self, memory: &dyn ProcessMemory) -> Result<Vec<u64>, JvmError> {
+    pub(super) fn blocks(&self, memory: &dyn ProcessMemory) -> Result<Vec<u64>, JvmError> {
         let segments = (self.memory.end - self.memory.start) >> self.segment_bits;
         let mut map = vec![0; usize::try_from(segments).unwrap_or_default()];
         read(memory, "a code heap", self.segments, &mut map)?;
@@ -198,15 +200,16 @@ impl Blobs<'_> {
         Ok(blob.filter(|blob| (blob.start.0..blob.end).contains(&address)))
     }
 
-    /// Every blob of a heap. Those that cannot be read, as the JVM changes them, are left out.
+    /// The blobs of a heap's blocks. Those that cannot be read, as the JVM changes them, are left out.
     pub(super) fn all(
         &self,
         memory: &dyn ProcessMemory,
         heap: &Heap,
+        blocks: &[u64],
         names: &mut BlobNames,
     ) -> Result<Vec<CodeBlob>, JvmError> {
         let mut blobs = Vec::new();
-        for blocks in heap.blocks(memory)?.chunks(TOGETHER) {
+        for blocks in blocks.chunks(TOGETHER) {
             let mut bytes: Vec<Vec<u8>> =
                 blocks.iter().map(|block| vec![0; self.wanted(heap, *block)]).collect();
             let places = blocks.iter().zip(&mut bytes);

@@ -6,6 +6,7 @@
 use super::super::{ProcessMemory, Struct};
 use super::error::JvmError;
 use super::tables::Tables;
+use crate::Svma;
 
 /// The first release whose compressed numbers have no zero bytes (JDK-8292758).
 const WITHOUT_ZEROS: i32 = 20;
@@ -27,8 +28,12 @@ impl Layout {
         u32::from(self.release >= WITHOUT_ZEROS)
     }
 
-    pub(super) fn new(memory: &dyn ProcessMemory, tables: &Tables) -> Result<Self, JvmError> {
-        let at = tables.address("Abstract_VM_Version._vm_major_version")?;
+    pub(super) fn new(
+        memory: &dyn ProcessMemory,
+        bias: u64,
+        tables: &Tables,
+    ) -> Result<Self, JvmError> {
+        let at = tables.address("Abstract_VM_Version._vm_major_version")?.0.wrapping_add(bias);
         let mut bytes = [0; 4];
         memory.read(at, &mut bytes).map_err(JvmError::memory("the release of the JVM", at))?;
         Ok(Self {
@@ -109,7 +114,7 @@ impl MethodLayout {
 #[derive(Debug)]
 pub(super) struct HeapLayout {
     /// A variable that points to a list of code heaps.
-    pub(super) list: u64,
+    pub(super) list: Svma,
     pub(super) list_length: usize,
     pub(super) list_data: usize,
     /// In `CodeHeap`.
@@ -252,7 +257,7 @@ impl DebugLayout {
 #[derive(Debug)]
 pub(super) struct InterpreterLayout {
     /// A variable that points to the queue.
-    pub(super) queue: u64,
+    pub(super) queue: Svma,
     pub(super) buffer: usize,
     pub(super) limit: usize,
 }

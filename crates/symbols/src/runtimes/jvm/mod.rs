@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! libjvm.so   --> find_jvm             where its tables are            once a file
-//! its tables  --> Jvm::find            what is where in this release   once a process
+//! its tables  --> JvmLayout::read      what is where in this release   once a file
+//! a process   --> Jvm::find            its interpreter and code heaps  once a process
 //! an address  --> Jvm::blob_at, frames_at    compiled method, inlined ones, lines
 //! a frame     --> Jvm::interpreted           method, line
 //! ```
@@ -45,12 +46,34 @@ const MOST_METHODS: usize = 400_000;
 /// A JVM in a process.
 #[derive(Debug)]
 pub struct Jvm {
-    layout: Layout,
+    layout: Arc<JvmLayout>,
+    /// Process address minus module address of its library.
+    bias: u64,
     heaps: Vec<Heap>,
     interpreter: Range<u64>,
     names: BlobNames,
     /// By address of the method and of its description: addresses are used again when classes go.
     methods: FxHashMap<(u64, u64), (ConstMethod, Arc<JavaMethod>)>,
+}
+
+/// Where a JVM's library, and every process that runs it, has what.
+#[derive(Debug)]
+pub struct JvmLayout(Layout);
+
+impl JvmLayout {
+    /// That of a library, as a process has it whose library is mapped with this bias: process address minus
+    /// module address. It is the same for all processes. Linear in the JVM's tables: some 3000 entries.
+    ///
+    /// # Errors
+    /// When memory cannot be read, or when the JVM does not describe what is needed.
+    pub fn read(
+        memory: &dyn ProcessMemory,
+        bias: u64,
+        program: &JvmProgram,
+    ) -> Result<Self, JvmError> {
+        let tables = Tables::read(memory, bias, program)?;
+        Layout::new(memory, bias, &tables).map(Self)
+    }
 }
 
 /// A method at a place in its code.
@@ -66,25 +89,22 @@ impl Jvm {
     /// The JVM whose library is mapped with this bias: process address minus module address.
     ///
     /// # Errors
-    /// When it has not started yet, when its memory cannot be read, or when it does not describe what is
-    /// needed.
+    /// When it has not started yet, or when its memory cannot be read.
     pub fn find(
         memory: &dyn ProcessMemory,
         bias: u64,
-        program: &JvmProgram,
+        layout: Arc<JvmLayout>,
     ) -> Result<Self, JvmError> {
-        let tables = Tables::read(memory, bias, program)?;
-        let layout = Layout::new(memory, &tables)?;
-        let interpreter = code::interpreter(memory, &layout.interpreter)?;
-        let heaps = code::heaps(memory, &layout.heaps)?;
+        let interpreter = code::interpreter(memory, bias, &layout.0.interpreter)?;
+        let heaps = code::heaps(memory, bias, &layout.0.heaps)?;
         let (names, methods) = (BlobNames::default(), FxHashMap::default());
-        Ok(Self { layout, heaps, interpreter, names, methods })
+        Ok(Self { layout, bias, heaps, interpreter, names, methods })
     }
 
     /// Its release: 17.
     #[must_use]
     pub fn release(&self) -> i32 {
-        self.layout.release
+        self.layout.0.release
     }
 
     /// The interpreter's instructions.
@@ -104,10 +124,10 @@ impl Jvm {
     ) -> Result<Option<CodeBlob>, JvmError> {
         if self.heap_of(address).is_none() {
             // A heap has grown.
-            self.heaps = code::heaps(memory, &self.layout.heaps)?;
+            self.heaps = code::heaps(memory, self.bias, &self.layout.0.heaps)?;
         }
         let Some(heap) = self.heap_of(address) else { return Ok(None) };
-        let blobs = Blobs { layout: &self.layout, interpreter: &self.interpreter };
+        let blobs = Blobs { layout: &self.layout.0, interpreter: &self.interpreter };
         blobs.at(memory, heap, address.0)
     }
 
@@ -115,18 +135,50 @@ impl Jvm {
         self.heaps.iter().find(|heap| heap.memory().contains(&address.0))
     }
 
-    /// Every piece of code. Linear in the code heaps' size: some 3 bytes are read for 128 of them.
+    /// Where pieces of code begin, for [`blobs`](Self::blobs). One byte is read for 128 of the heaps.
     ///
     /// # Errors
     /// When memory cannot be read.
-    pub fn blobs(&mut self, memory: &dyn ProcessMemory) -> Result<Vec<CodeBlob>, JvmError> {
-        self.heaps = code::heaps(memory, &self.layout.heaps)?;
-        let reader = Blobs { layout: &self.layout, interpreter: &self.interpreter };
+    pub fn blocks(&mut self, memory: &dyn ProcessMemory) -> Result<Vec<Avma>, JvmError> {
+        self.heaps = code::heaps(memory, self.bias, &self.layout.0.heaps)?;
+        let mut blocks = Vec::new();
+        for heap in &self.heaps {
+            blocks.extend(heap.blocks(memory)?.into_iter().map(Avma));
+        }
+        Ok(blocks)
+    }
+
+    /// The pieces of code at these places, as far as there still are some. Each costs some 400 bytes.
+    ///
+    /// # Errors
+    /// When memory cannot be read.
+    pub fn blobs(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        blocks: &[Avma],
+    ) -> Result<Vec<CodeBlob>, JvmError> {
+        let reader = Blobs { layout: &self.layout.0, interpreter: &self.interpreter };
         let mut blobs = Vec::new();
         for heap in &self.heaps {
-            blobs.extend(reader.all(memory, heap, &mut self.names)?);
+            let of_heap = blocks.iter().map(|block| block.0);
+            let of_heap: Vec<u64> = of_heap.filter(|block| heap.memory().contains(block)).collect();
+            blobs.extend(reader.all(memory, heap, &of_heap, &mut self.names)?);
         }
         Ok(blobs)
+    }
+
+    /// The method that a compiled method is, without a line; none for other code.
+    ///
+    /// # Errors
+    /// When memory cannot be read, or the code was thrown away meanwhile.
+    pub fn owner(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        blob: &CodeBlob,
+    ) -> Result<Option<JavaFrame>, JvmError> {
+        let BlobKind::Compiled { method, .. } = blob.kind else { return Ok(None) };
+        let (_, method) = self.method(memory, method)?;
+        Ok(Some(JavaFrame { method, line: None }))
     }
 
     /// The methods at an instruction of a compiled method, what was inlined first; empty for other code.
@@ -143,8 +195,8 @@ impl Jvm {
         let BlobKind::Compiled { method, .. } = blob.kind else { return Ok(Vec::new()) };
         let is_return = matches!(address, crate::CodeAddress::ReturnAddress(_));
         let place = (address.address().0, is_return);
-        let scopes = match self.layout.blobs.debug {
-            Some(debug) => compiled::scopes(memory, debug, blob, place, self.layout.excess()),
+        let scopes = match self.layout.0.blobs.debug {
+            Some(debug) => compiled::scopes(memory, debug, blob, place, self.layout.0.excess()),
             None => Ok(Vec::new()),
         };
         let frames: Result<Vec<JavaFrame>, JvmError> = scopes.and_then(|scopes| {
@@ -193,13 +245,13 @@ impl Jvm {
         memory: &dyn ProcessMemory,
         method: u64,
     ) -> Result<(ConstMethod, Arc<JavaMethod>), JvmError> {
-        let layout = &self.layout.methods;
+        let layout = &self.layout.0.methods;
         let description = const_method_of(memory, layout, method)?;
         if let Some((description, known)) = self.methods.get(&(method, description)) {
             return Ok((*description, Arc::clone(known)));
         }
         let read = ConstMethod::read(memory, layout, description)?;
-        let named = Arc::new(read.method(memory, layout, self.layout.excess())?);
+        let named = Arc::new(read.method(memory, layout, self.layout.0.excess())?);
         if self.methods.len() >= MOST_METHODS {
             self.methods.clear();
         }

@@ -13,11 +13,13 @@ use rustc_hash::FxHashMap;
 use super::super::{Pages, ProcessMemory, Struct};
 use super::error::JvmError;
 use super::program::JvmProgram;
+use crate::Svma;
 
 /// JDK 11 to 25 have 300 to 1300 entries a table.
 const MOST_ENTRIES: u64 = 20_000;
 /// The longest entry is 48 bytes.
-const LONGEST_ENTRY: u64 = 256;
+const LONGEST_ENTRY: u64 = ENTRY_BYTES as u64;
+const ENTRY_BYTES: usize = 64;
 /// The longest name has some 80 bytes.
 const LONGEST_NAME: usize = 256;
 
@@ -36,6 +38,8 @@ pub(super) struct Tables {
     fields: FxHashMap<(Box<str>, Box<str>), Field>,
     sizes: FxHashMap<Box<str>, usize>,
     constants: FxHashMap<Box<str>, i32>,
+    /// Process address minus module address.
+    bias: u64,
 }
 
 /// A process's memory, read page by page.
@@ -82,16 +86,19 @@ impl Tables {
         let mut tables = Self::default();
         let entry_fields = [type_name, field_name, is_static, offset, address];
         tables.read_fields(&mut reader, &Table::new(structs, struct_stride)?, entry_fields)?;
-        for entry in Table::new(types, type_stride)?.entries() {
-            let Some(name) = reader.name(entry.wrapping_add(sized_name))? else { break };
-            let size = reader.word("the size of a type", entry.wrapping_add(size))?;
-            tables.sizes.insert(name, usize::try_from(size).unwrap_or(usize::MAX));
+        let types = Table::new(types, type_stride)?;
+        for entry in types.entries() {
+            let entry = types.read(&mut reader, entry)?;
+            let Some(name) = reader.name(entry.word(sized_name))? else { break };
+            tables.sizes.insert(name, usize::try_from(entry.word(size)).unwrap_or(usize::MAX));
         }
-        for entry in Table::new(constants, constant_stride)?.entries() {
-            let Some(name) = reader.name(entry.wrapping_add(constant_name))? else { break };
-            let value = reader.int("a constant", entry.wrapping_add(constant_value))?;
-            tables.constants.insert(name, value);
+        let constants = Table::new(constants, constant_stride)?;
+        for entry in constants.entries() {
+            let entry = constants.read(&mut reader, entry)?;
+            let Some(name) = reader.name(entry.word(constant_name))? else { break };
+            tables.constants.insert(name, entry.int(constant_value));
         }
+        tables.bias = bias;
         Ok(tables)
     }
 
@@ -102,14 +109,13 @@ impl Tables {
         [type_name, field_name, is_static, offset, address]: [u64; 5],
     ) -> Result<(), JvmError> {
         for entry in table.entries() {
-            let Some(of) = reader.name(entry.wrapping_add(type_name))? else { break };
-            let Some(name) = reader.name(entry.wrapping_add(field_name))? else { continue };
-            let field = if reader.int("a field", entry.wrapping_add(is_static))? == 0 {
-                let offset = reader.word("a field's offset", entry.wrapping_add(offset))?;
-                Field::Offset(usize::try_from(offset).unwrap_or(usize::MAX))
+            let entry = table.read(reader, entry)?;
+            let Some(of) = reader.name(entry.word(type_name))? else { break };
+            let Some(name) = reader.name(entry.word(field_name))? else { continue };
+            let field = if entry.int(is_static) == 0 {
+                Field::Offset(usize::try_from(entry.word(offset)).unwrap_or(usize::MAX))
             } else {
-                let at = entry.wrapping_add(address);
-                Field::Static(reader.word("a field's address", at)?)
+                Field::Static(entry.word(address))
             };
             self.fields.insert((of, name), field);
         }
@@ -131,10 +137,10 @@ impl Tables {
         found.find(Result::is_ok).unwrap_or(Err(JvmError::Missing(first)))
     }
 
-    /// The address of a static field.
-    pub(super) fn address(&self, name: &'static str) -> Result<u64, JvmError> {
+    /// The address of a static field, in the module.
+    pub(super) fn address(&self, name: &'static str) -> Result<Svma, JvmError> {
         match self.field(name) {
-            Some(Field::Static(address)) => Ok(address),
+            Some(Field::Static(address)) => Ok(Svma(address.wrapping_sub(self.bias))),
             _ => Err(JvmError::Missing(name)),
         }
     }
@@ -171,6 +177,17 @@ impl Table {
         Ok(Self { start, stride })
     }
 
+    fn read(&self, reader: &mut Reader<'_>, entry: u64) -> Result<Entry, JvmError> {
+        let mut bytes = [0; ENTRY_BYTES];
+        let own = usize::try_from(self.stride).unwrap_or_default();
+        let into = bytes.get_mut(..own).unwrap_or_default();
+        reader
+            .pages
+            .read(reader.memory, entry, into)
+            .map_err(JvmError::memory("a table of the JVM", entry))?;
+        Ok(Entry(bytes))
+    }
+
     fn entries(&self) -> impl Iterator<Item = u64> + use<> {
         let (start, stride) = (self.start, self.stride);
         (0..MOST_ENTRIES).map(move |index| start.wrapping_add(index * stride))
@@ -186,32 +203,43 @@ impl Reader<'_> {
         Ok(Struct::new(&bytes).word(0))
     }
 
-    fn int(&mut self, what: &'static str, address: u64) -> Result<i32, JvmError> {
-        let mut bytes = [0; 4];
-        self.pages
-            .read(self.memory, address, &mut bytes)
-            .map_err(JvmError::memory(what, address))?;
-        Ok(Struct::new(&bytes).int(0))
-    }
-
-    /// The text that a pointer at `address` leads to; `None` for a null pointer.
-    fn name(&mut self, address: u64) -> Result<Option<Box<str>>, JvmError> {
-        let at = self.word("a name", address)?;
+    /// The text at an address; `None` for a null pointer.
+    fn name(&mut self, at: u64) -> Result<Option<Box<str>>, JvmError> {
         if at == 0 {
             return Ok(None);
         }
         let mut name = Vec::new();
         while name.len() < LONGEST_NAME {
-            let mut byte = [0];
             let place = at.wrapping_add(name.len() as u64);
+            let mut bytes = [0; PIECE];
+            // A piece that does not cross a page's end.
+            let room = PIECE - usize::try_from(place % PIECE as u64).unwrap_or_default();
+            let bytes = bytes.get_mut(..room).unwrap_or_default();
             self.pages
-                .read(self.memory, place, &mut byte)
+                .read(self.memory, place, bytes)
                 .map_err(JvmError::memory("a name", place))?;
-            match byte {
-                [0] => break,
-                [byte] => name.push(byte),
+            let end = bytes.iter().position(|byte| *byte == 0);
+            name.extend_from_slice(bytes.get(..end.unwrap_or(room)).unwrap_or_default());
+            if end.is_some() {
+                break;
             }
         }
         Ok(Some(String::from_utf8_lossy(&name).into()))
+    }
+}
+
+/// Bytes of a name that are read together.
+const PIECE: usize = 32;
+
+/// An entry of a table.
+struct Entry([u8; ENTRY_BYTES]);
+
+impl Entry {
+    fn word(&self, offset: u64) -> u64 {
+        Struct::new(&self.0).word(usize::try_from(offset).unwrap_or(usize::MAX))
+    }
+
+    fn int(&self, offset: u64) -> i32 {
+        Struct::new(&self.0).int(usize::try_from(offset).unwrap_or(usize::MAX))
     }
 }
