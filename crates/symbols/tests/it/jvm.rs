@@ -95,7 +95,12 @@ fn with_jvms(test: &str, mut check: impl FnMut(&Path, Java)) {
     let mut javas: Vec<PathBuf> = installed
         .filter_map(|folder| fs::canonicalize(folder.path().join("bin/java")).ok())
         .collect();
-    javas.extend(std::env::var(MORE).iter().flat_map(|more| more.split(':')).map(PathBuf::from));
+    javas.extend(
+        std::env::var(MORE)
+            .iter()
+            .flat_map(|more| more.split(':').filter(|path| !path.is_empty()))
+            .map(PathBuf::from),
+    );
     javas.sort();
     javas.dedup();
     for java in javas {
