@@ -81,6 +81,8 @@ pub const RUNTIMES: &[Runtime] = &[
                 "-XX:+IgnoreUnrecognizedVMOptions",
                 "-XX:+UnlockDiagnosticVMOptions",
                 "-XX:+PreserveFramePointer",
+                // Compiled code has a line for each instruction, not only where it can stop.
+                "-XX:+DebugNonSafepoints",
                 "-XX:+DumpPerfMapAtExit",
             ]),
         }],

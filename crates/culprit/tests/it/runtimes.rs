@@ -209,11 +209,19 @@ fn methods_of_java_have_names_and_the_line_on_stderr_is_explained() {
 }
 
 #[test]
-fn a_jvm_that_is_killed_writes_no_names_and_the_recording_says_so() {
+fn a_jvm_that_is_killed_has_names_or_the_recording_says_so() {
     let Some(lab) = with_java("a killed JVM") else { return };
     let script = "java -cp . Rows forever | { read -r pid rest; kill -9 \"$pid\"; cat; }; exit 0";
     lab.record("x.culprit", &["sh", "-c", script]);
-    let losses = recording(&lab).losses;
-    let reported = losses.iter().any(|loss| loss.detail.starts_with("JVM in process"));
-    assert!(reported, "{losses:?}");
+    let recording = recording(&lab);
+    // It writes no map, and ends within moments: what was not read from its memory by then is told.
+    let named = ["Rows.hash", "Rows.work", "Rows.main"]
+        .iter()
+        .any(|name| has_path(&recording, &function, &[name]));
+    let losses = &recording.losses;
+    let is_told = |loss: &culprit_model::Loss| {
+        loss.detail.starts_with("JVM in process")
+            || loss.kind == culprit_model::LossKind::InterpreterFramesMissing
+    };
+    assert!(named || losses.iter().any(is_told), "{losses:?}");
 }

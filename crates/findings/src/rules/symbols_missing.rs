@@ -145,11 +145,11 @@ fn is_loaded(evidence: &Evidence<'_>, module: &str, runtime: &str) -> bool {
 fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
     let loaded = |runtime: &str| is_loaded(evidence, module, runtime);
     if loaded("jvm") && is_set(evidence, "jvm") {
-        "run it for longer, so that the JVM compiles the methods: it names compiled methods only"
+        "run it for longer, so that Culprit reads the methods from the process while it lives"
             .to_owned()
     } else if loaded("jvm") {
         "run java with -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer \
-         -XX:+DumpPerfMapAtExit (methods that the JVM interprets have no names)"
+         -XX:+DumpPerfMapAtExit"
             .to_owned()
     } else if loaded("python") && has_trampolines(evidence) {
         "build CPython with -fno-omit-frame-pointer and -mno-omit-leaf-frame-pointer, so that no \

@@ -1,23 +1,21 @@
-// Functions that hand on to another one by a jump, and one that waits below them.
-#include <time.h>
-
+// Functions that hand on to another one by a jump, and one that works below them.
 #define APART __attribute__((noipa))
 
-APART long rests(long n) {
-    struct timespec moment = {0, 2000000};
-    nanosleep(&moment, 0);
+APART long works(long n) {
+    for (volatile int i = 0; i < 1000000; i++) {
+    }
     return n + 1;
 }
-APART long middle(long n) { return rests(n * 3); }
+APART long middle(long n) { return works(n * 3); }
 APART long outer(long n) { return middle(n + 1); }
 
-APART long naps(long n) {
-    struct timespec moment = {0, 2000000};
-    nanosleep(&moment, 0);
+APART long toils(long n) {
+    for (volatile int i = 0; i < 1000000; i++) {
+    }
     return n + 2;
 }
-APART long left(long n) { return naps(n + 5); }
-APART long right(long n) { return naps(n * 5); }
+APART long left(long n) { return toils(n + 5); }
+APART long right(long n) { return toils(n * 5); }
 APART long forks(long n) { return n & 1 ? left(n) : right(n); }
 
 int main(void) {
