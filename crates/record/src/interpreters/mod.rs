@@ -10,8 +10,11 @@
 //! often. Reading takes at most a fiftieth of a CPU.
 
 mod memory;
+mod names;
+mod php;
 mod programs;
 mod python;
+mod ruby;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -23,6 +26,8 @@ use std::time::Duration;
 use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::CPythonProgram;
+use culprit_symbols::runtimes::php::PhpProgram;
+use culprit_symbols::runtimes::ruby::RubyProgram;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
@@ -57,7 +62,7 @@ const AHEAD: u64 = 100 * MILLISECOND;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Interpreted {
     /// The interpreter's own loop: a function of the native stack.
-    Loop(&'static str),
+    Loop(Arc<str>),
     /// A function that it runs.
     Function {
         /// Its name.
@@ -70,6 +75,13 @@ pub(crate) enum Interpreted {
     /// The functions behind it are not called by those before it: an event loop of this kind waits for
     /// them.
     Awaits(&'static str),
+    /// A function that the interpreter has in itself, under the name that programs call it by.
+    BuiltIn {
+        /// Its name.
+        name: Arc<str>,
+        /// The language, as the name of a module: `[ruby]`.
+        module: &'static str,
+    },
 }
 
 /// Reads interpreters on behalf of a recording.
@@ -227,6 +239,8 @@ impl Processes {
 #[derive(Debug, Default)]
 struct Finder {
     python: Programs<CPythonProgram>,
+    ruby: Programs<RubyProgram>,
+    php: Programs<PhpProgram>,
 }
 
 impl Finder {
@@ -258,7 +272,13 @@ impl Finder {
 
     fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
         let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
-        python::find(pid, &maps, &mut self.python)
+        if let Some(python) = python::find(pid, &maps, &mut self.python)? {
+            return Ok(Some(python));
+        }
+        if let Some(ruby) = ruby::find(pid, &maps, &mut self.ruby)? {
+            return Ok(Some(ruby));
+        }
+        php::find(pid, &maps, &mut self.php)
     }
 }
 

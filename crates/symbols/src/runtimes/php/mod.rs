@@ -232,7 +232,7 @@ impl Php {
             0 => "{main}".to_owned(),
             name => string(memory, "a function's name", name)?,
         };
-        if identity.class != 0 {
+        if identity.class != 0 && identity.name != 0 {
             let at = identity.class.wrapping_add(FUNCTION.class_name);
             let class = string(memory, "a class's name", word(memory, "a class", at)?)?;
             name = format!("{class}::{name}");

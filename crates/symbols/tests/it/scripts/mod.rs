@@ -172,10 +172,10 @@ fn a_waiting_php_program_is_read_as_it_was_called() {
         };
         let read: Vec<String> = read.iter().map(short).collect();
         let expected = [
-            "{main} blocked.php 40",
-            "main blocked.php 37",
-            "Orders::parse blocked.php 11",
-            "array_map blocked.php 11",
+            "{main} blocked.php 39",
+            "main blocked.php 36",
+            "Orders::parse blocked.php 7",
+            "array_map blocked.php 7",
             "Orders::{closure} blocked.php 9",
             "Lines::__call blocked.php 24",
             "Lines::wait blocked.php 30",
