@@ -156,7 +156,7 @@ impl Resolver {
                 (Spot::Loop(name.clone()), Frame::new(None, name, None))
             }
             Interpreted::BuiltIn { name, module } => {
-                let (name, id) = (self.text(name), modules.script(module));
+                let (name, id) = (self.text(name), modules.in_brackets(module));
                 (Spot::BuiltIn(name.clone(), module), Frame::new(Some(id), name, None))
             }
             Interpreted::Function { name, file, line } => {

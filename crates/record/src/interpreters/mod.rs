@@ -79,7 +79,7 @@ pub(crate) enum Interpreted {
     BuiltIn {
         /// Its name.
         name: Arc<str>,
-        /// The language, as the name of a module: `[ruby]`.
+        /// The language, as its module is called in brackets: `ruby`.
         module: &'static str,
     },
 }

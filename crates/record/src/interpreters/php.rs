@@ -45,7 +45,7 @@ pub(super) fn find(
         let version = version.ok_or(InterpreterError::UnknownVersion("PHP"));
         let php = executor.and_then(|executor| Php::find(&memory, executor, version?));
         let php = php.map_err(|error| trouble(&error, &map.path))?;
-        let look = PhpProcess { php, thread, names: Names::new(LOOP, "[php]") };
+        let look = PhpProcess { php, thread, names: Names::new(LOOP, "php") };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)

@@ -41,7 +41,7 @@ pub(super) fn find(
         let version = program.version.ok_or(InterpreterError::UnknownVersion("Ruby"));
         let ruby = version.and_then(|version| Ruby::find(&memory, &place, version));
         let ruby = ruby.map_err(|error| php::trouble(&error, &map.path))?;
-        let look = RubyProcess { ruby, names: Names::new(&program.loop_name, "[ruby]") };
+        let look = RubyProcess { ruby, names: Names::new(&program.loop_name, "ruby") };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)
