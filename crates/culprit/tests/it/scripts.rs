@@ -153,7 +153,8 @@ fn check(lab: &Lab, interpreter: &str, (name, source): (&str, &str), parts: &[Pa
     for (cause, functions) in parts {
         let found = own_functions(&recording, *cause, &script);
         let mark = format!("{cause}");
-        let line = source.lines().position(|line| line.ends_with(&mark)).expect("a marked line") + 1;
+        let line =
+            source.lines().position(|line| line.ends_with(&mark)).expect("a marked line") + 1;
         let passes = found.iter().any(|(names, at)| names == functions && *at as usize == line);
         assert!(passes, "{cause} in {functions:?}: {found:?}\n{}", stderr(&output));
     }

@@ -240,9 +240,8 @@ pub(super) fn is_standard_python(path: &str) -> bool {
 /// True below a folder `lib/ruby/3.3.0`, which every Ruby has for its standard library, and in the
 /// places beside it for packages of the system or the site.
 fn is_standard_ruby(path: &str) -> bool {
-    let is_version = |part: &str| {
-        part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.')
-    };
+    let is_version =
+        |part: &str| part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.');
     let is_library = |parts: &[&str]| {
         let [library, ruby, version] = parts else { return false };
         matches!(*library, "lib" | "lib64")

@@ -60,7 +60,8 @@ mod tests {
         let mut name = |frame| names.name(&frame, |id| functions.get(id.0 as usize));
         let function = |id| InterpretedFrame::Function { function: FunctionId(id), line: Some(3) };
         assert_eq!(name(InterpretedFrame::Entry), Some(Interpreted::Loop("vm_exec_core".into())));
-        let own = Interpreted::Function { name: "work".into(), file: "/a.rb".into(), line: Some(3) };
+        let own =
+            Interpreted::Function { name: "work".into(), file: "/a.rb".into(), line: Some(3) };
         assert_eq!((name(function(0)), name(function(0))), (Some(own.clone()), Some(own)));
         let each = Interpreted::BuiltIn { name: "each".into(), module: "ruby" };
         assert_eq!(name(function(1)), Some(each));

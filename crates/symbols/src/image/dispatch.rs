@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn the_longest_run_in_one_function_wins() {
-        let function = |address: u64| (address >= 100).then(|| address / 100 * 100..address / 100 * 100 + 100);
+        let function =
+            |address: u64| (address >= 100).then(|| address / 100 * 100..address / 100 * 100 + 100);
         let run = |addresses: &[u64]| longest_run(addresses.iter().copied(), function);
         assert_eq!(run(&[100, 110, 0, 250, 260, 299, 300, 50, 301]), (3, Some(200..300)));
         assert_eq!(run(&[100, 0, 110, 0, 120]), (1, Some(100..200)));

@@ -147,8 +147,9 @@ impl Php {
             }
             // The innermost frame's instruction is written down at calls only, so it may be one of
             // before; it is never one of another function.
-            let line = Some(u32::from_ne_bytes(*line))
-                .filter(|line| identity.is_user() && (identity.lines.0..=identity.lines.1).contains(line));
+            let line = Some(u32::from_ne_bytes(*line)).filter(|line| {
+                identity.is_user() && (identity.lines.0..=identity.lines.1).contains(line)
+            });
             frames.push(InterpretedFrame::Function { function: *id, line });
         }
         Ok(Look { changed, truncated })

@@ -124,7 +124,10 @@ mod tests {
             let (at, first) = (DIRECT_BYTES + block * BLOCK_BYTES, DIRECT + block * BLOCK);
             let before = up_to(first - 1);
             put(at, before);
-            put(at + 8, (1..8).map(|n| (up_to(first + n * 64 - 1) - before) << ((n - 1) * 9)).sum());
+            put(
+                at + 8,
+                (1..8).map(|n| (up_to(first + n * 64 - 1) - before) << ((n - 1) * 9)).sum(),
+            );
             for word in 0..8 {
                 let first = first + word * 64;
                 let bit = |bit: &usize| starts.contains(&(first + bit));
@@ -146,8 +149,11 @@ mod tests {
     #[test]
     fn positions_have_the_line_of_the_entry_before_them() {
         let starts: Vec<usize> = (0..1500).filter(|n| n % 37 == 0 || n % 50 == 3).collect();
-        let lines: Vec<u32> = (0..starts.len()).map(|at| 10 + u32::try_from(at).expect("few")).collect();
-        for (size, width) in [(1500, 12), (1500, 8), (20, 8), (54, 12), (55, 8), (566, 12), (567, 12)] {
+        let lines: Vec<u32> =
+            (0..starts.len()).map(|at| 10 + u32::try_from(at).expect("few")).collect();
+        for (size, width) in
+            [(1500, 12), (1500, 8), (20, 8), (54, 12), (55, 8), (566, 12), (567, 12)]
+        {
             let decoded =
                 Lines::from_index(&entries(&lines, width), width, &index(&starts, size), size);
             for position in 0..size {
@@ -163,7 +169,10 @@ mod tests {
         let positions: Vec<u8> = [0_u32, 5, 9].iter().flat_map(|at| at.to_ne_bytes()).collect();
         let lines = Lines::from_positions(&entries(&[3, 4, 0], 12), 12, &positions);
         let line = |position| lines.line(position);
-        assert_eq!([line(0), line(4), line(5), line(8), line(9)], [Some(3), Some(3), Some(4), Some(4), None]);
+        assert_eq!(
+            [line(0), line(4), line(5), line(8), line(9)],
+            [Some(3), Some(3), Some(4), Some(4), None]
+        );
     }
 
     #[test]

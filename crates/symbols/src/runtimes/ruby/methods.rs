@@ -12,7 +12,9 @@ use super::super::functions::Functions;
 use super::layout::{ARRAY, INTERNAL, METHOD, METHOD_ENTRY, TYPE_MASK, USER_FLAGS};
 use super::lines::Lines;
 use super::text::{self, Object};
-use super::{FunctionId, Identity, InterpretedFunction, InterpreterError, ProcessMemory, Struct, word};
+use super::{
+    FunctionId, Identity, InterpretedFunction, InterpreterError, ProcessMemory, Struct, word,
+};
 
 /// Names in one array, two words each (`ID_ENTRY_UNIT`, `ID_ENTRY_SIZE`).
 const NAMES: u64 = 512;
@@ -112,11 +114,7 @@ fn method_number(memory: &dyn ProcessMemory, entry: u64) -> Result<u64, Interpre
 }
 
 /// An element of an array.
-fn element(
-    memory: &dyn ProcessMemory,
-    array: u64,
-    index: u64,
-) -> Result<u64, InterpreterError> {
+fn element(memory: &dyn ProcessMemory, array: u64, index: u64) -> Result<u64, InterpreterError> {
     let object = Object::read(memory, WHAT, array)?;
     let elements = object.elements(array).filter(|_| object.is(ARRAY));
     let Some((start, _)) = elements.filter(|(_, count)| index < *count) else {

@@ -78,7 +78,10 @@ fn thread(fake: &Fake, number: u64, address: u64, ractor: u64) {
     fake.put(pthread + 16, pthread);
     let (own, arm) = (0x2d0, 0xd0);
     let tid_at = if cfg!(target_arch = "aarch64") { arm } else { own };
-    fake.put_bytes(pthread + tid_at, &(MAIN_TID + u32::try_from(number).expect("few")).to_ne_bytes());
+    fake.put_bytes(
+        pthread + tid_at,
+        &(MAIN_TID + u32::try_from(number).expect("few")).to_ne_bytes(),
+    );
     let frames = if number == 0 { 4 } else { 0 };
     fake.put(context, STACK);
     fake.put(context + 8, STACK_BYTES / 8);
@@ -204,7 +207,10 @@ fn threads_come_and_go() {
     let mut ruby = find(&fake, true);
     ring(&fake, &[RACTOR + THREADS_WITHIN, MAIN]);
     // Its number is another thread's now.
-    fake.put_bytes(PTHREADS + 0x400 + if cfg!(target_arch = "aarch64") { 0xd0 } else { 0x2d0 }, &[9]);
+    fake.put_bytes(
+        PTHREADS + 0x400 + if cfg!(target_arch = "aarch64") { 0xd0 } else { 0x2d0 },
+        &[9],
+    );
     assert_eq!(stack(&fake, &mut ruby, MAIN_TID + 1), "none");
     ring(&fake, &[RACTOR + THREADS_WITHIN, MAIN, OTHER]);
     assert_eq!(stack(&fake, &mut ruby, 9), "");

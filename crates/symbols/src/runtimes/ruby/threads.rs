@@ -180,13 +180,7 @@ impl Threads {
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        memory: &dyn ProcessMemory,
-        layout: &Layout,
-        address: u64,
-        fields: &Fields,
-    ) {
+    fn add(&mut self, memory: &dyn ProcessMemory, layout: &Layout, address: u64, fields: &Fields) {
         let native = match layout.thread.native {
             Native::Own(_) => Some(fields.native),
             // A thread that waits for a kernel thread has none.
