@@ -71,7 +71,9 @@ enum Spot {
     /// A line of an interpreted function: name, file, line.
     Interpreted(Text, Text, Option<u32>),
     /// An interpreter's loop.
-    Loop(&'static str),
+    Loop(Text),
+    /// A function that an interpreter has in itself: name, and the language's module.
+    BuiltIn(Text, &'static str),
     /// An event loop waits for what follows.
     Awaits(&'static str),
     /// A place in code that only its process names, and whether the thread ran there.
@@ -159,10 +161,17 @@ impl Resolver {
 
     fn interpreted_frame(&mut self, frame: &Interpreted, modules: &mut Modules) -> FrameId {
         let (spot, named) = match frame {
-            Interpreted::Loop(name) => (Spot::Loop(name), Frame::new(None, *name, None)),
             Interpreted::Awaits(event_loop) => {
                 let module = modules.in_brackets(event_loop);
                 (Spot::Awaits(event_loop), Frame::new(Some(module), "awaits", None))
+            }
+            Interpreted::Loop(name) => {
+                let name = self.text(name);
+                (Spot::Loop(name.clone()), Frame::new(None, name, None))
+            }
+            Interpreted::BuiltIn { name, module } => {
+                let (name, id) = (self.text(name), modules.in_brackets(module));
+                (Spot::BuiltIn(name.clone(), module), Frame::new(Some(id), name, None))
             }
             Interpreted::Function { name, file, line } => {
                 let (name, file) = (self.text(name), self.text(file));

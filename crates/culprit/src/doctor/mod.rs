@@ -70,7 +70,7 @@ impl Check {
 fn runtimes() -> Check {
     let names: Vec<&str> = RUNTIMES.iter().map(|runtime| runtime.name).collect();
     let value = format!(
-        "{}: by variables that `record` sets for a command; CPython: read from outside",
+        "{}: by variables that `record` sets for a command; CPython, Ruby, PHP: read from outside",
         names.join(", ")
     );
     Check::fine("runtimes", value)

@@ -37,6 +37,7 @@ mod readme;
 mod requests;
 mod runtime_names;
 mod runtimes;
+mod scripts;
 mod shown;
 mod sql;
 mod support;

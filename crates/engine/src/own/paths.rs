@@ -190,10 +190,18 @@ pub(super) fn is_system(path: &str) -> bool {
 pub(super) fn is_script(path: &str) -> bool {
     SCRIPTS.iter().any(|end| path.ends_with(end))
         || ["node:", "internal/", "file://", "<"].iter().any(|start| path.starts_with(start))
+        || is_evaluated(path)
 }
 
-/// Scripts that are in a runtime's executable: those of Node.js and the frozen ones of CPython.
-const BUILT_IN_SCRIPTS: [&str; 3] = ["node:", "internal/", "<frozen "];
+/// True for code that a program put together itself: `(eval)` and `(eval at /app/a.rb:3)` in Ruby,
+/// `/app/a.php(3) : eval()'d code` in PHP.
+fn is_evaluated(path: &str) -> bool {
+    path.starts_with("(eval") || path.ends_with(") : eval()'d code")
+}
+
+/// Scripts that are in a runtime's executable: those of Node.js, the frozen ones of CPython, and the
+/// parts of Ruby that are written in Ruby.
+const BUILT_IN_SCRIPTS: [&str; 4] = ["node:", "internal/", "<frozen ", "<internal:"];
 
 /// Whose a script is.
 pub(super) fn script_origin(path: &str) -> CodeOrigin {
@@ -208,6 +216,7 @@ pub(super) fn is_library_source(path: &str) -> bool {
     const OF_COMPILERS: [&str; 2] = ["/rustc/", "/usr/local/go/src/"];
     is_package(path)
         || is_standard_python(path)
+        || is_standard_ruby(path)
         || is_system(path)
         || SHARED_FOLDERS.iter().any(|folder| path.starts_with(folder))
         || OF_COMPILERS.iter().any(|folder| path.starts_with(folder))
@@ -226,6 +235,20 @@ pub(super) fn is_standard_python(path: &str) -> bool {
         matches!(pair[0], "lib" | "lib32" | "lib64") && version.is_some_and(is_version)
     };
     path.split('/').collect::<Vec<_>>().windows(2).any(is_library)
+}
+
+/// True below a folder `lib/ruby/3.3.0`, which every Ruby has for its standard library, and in the
+/// places beside it for packages of the system or the site.
+fn is_standard_ruby(path: &str) -> bool {
+    let is_version =
+        |part: &str| part.contains('.') && part.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let is_library = |parts: &[&str]| {
+        let [library, ruby, version] = parts else { return false };
+        matches!(*library, "lib" | "lib64")
+            && *ruby == "ruby"
+            && (is_version(version) || matches!(*version, "site_ruby" | "vendor_ruby"))
+    };
+    path.split('/').collect::<Vec<_>>().windows(3).any(is_library)
 }
 
 /// Whose an assembly of .NET is, by its name, with or without the ending of its file.

@@ -89,6 +89,33 @@ fn python_is_told_by_the_paths_of_its_scripts() {
 }
 
 #[test]
+fn ruby_and_php_are_told_by_the_paths_of_their_scripts() {
+    check(
+        &["/usr/bin/ruby3.1", "/usr/bin/php8.2"],
+        &[
+            ("/usr/bin/ruby3.1!main", Runtime),
+            ("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2!rb_yield", Runtime),
+            ("[ruby]!each", Runtime),
+            ("/app/app.rb!work", Own),
+            ("/usr/lib/ruby/3.1.0/json/common.rb!parse", Library),
+            ("/usr/local/lib/ruby/3.3.0/net/http.rb!request", Library),
+            ("/home/me/.rbenv/versions/3.3.0/lib/ruby/site_ruby/x.rb!x", Library),
+            ("/app/lib/ruby/orders.rb!parse", Own),
+            ("/usr/local/bundle/gems/rack-3.0.8/lib/rack.rb!call", Library),
+            ("<internal:kernel>!loop", Library),
+            ("(eval at /app/app.rb:3)!block in work", Own),
+            ("/usr/sbin/php-fpm8.2!execute_ex", Runtime),
+            ("/usr/lib/apache2/modules/libphp8.2.so!execute_ex", Runtime),
+            ("[php]!array_map", Runtime),
+            ("/var/www/index.php!Orders::parse", Own),
+            ("/var/www/index.php(3) : eval()'d code!{main}", Own),
+            ("/var/www/vendor/monolog/monolog/src/Logger.php!Logger::log", Library),
+            ("/usr/share/php/Twig/Lexer.php!Lexer::lex", Library),
+        ],
+    );
+}
+
+#[test]
 fn node_is_told_by_the_paths_of_its_scripts() {
     check(
         &["/usr/bin/node"],

@@ -8,8 +8,9 @@ table! {
     /// Functions that an interpreter ran on a thread, read from the memory of its process. Ordered by
     /// time. Empty once intervals are built: the functions are in the stacks then.
     ///
-    /// A frame without a source file is the interpreter's own loop. It stands for each frame of that
-    /// name in the native stack. The functions up to the next such frame are run by it.
+    /// A frame without a source file and without a module is the interpreter's own loop. It stands for
+    /// each frame of that name in the native stack. The functions up to the next such frame are run by it.
+    /// A frame with a module only (`[ruby]`) is a function that the interpreter has in itself.
     ///
     /// ```text
     /// native stack   main < run < loop < call < loop < sleep

@@ -11,8 +11,11 @@
 
 mod jvm;
 mod memory;
+mod names;
+mod php;
 mod programs;
 mod python;
+mod ruby;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -24,6 +27,8 @@ use std::time::Duration;
 use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::CPythonProgram;
+use culprit_symbols::runtimes::php::PhpProgram;
+use culprit_symbols::runtimes::ruby::RubyProgram;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
@@ -62,7 +67,7 @@ const LAST_ANSWERS: u64 = 500 * MILLISECOND;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Interpreted {
     /// The interpreter's own loop: a function of the native stack.
-    Loop(&'static str),
+    Loop(Arc<str>),
     /// A function that it runs.
     Function {
         /// Its name.
@@ -75,6 +80,13 @@ pub(crate) enum Interpreted {
     /// The functions behind it are not called by those before it: an event loop of this kind waits for
     /// them.
     Awaits(&'static str),
+    /// A function that the interpreter has in itself, under the name that programs call it by.
+    BuiltIn {
+        /// Its name.
+        name: Arc<str>,
+        /// The language, as its module is called in brackets: `ruby`.
+        module: &'static str,
+    },
 }
 
 /// Reads interpreters on behalf of a recording.
@@ -286,6 +298,8 @@ impl Processes {
 struct Finder {
     python: Programs<CPythonProgram>,
     java: JavaPrograms,
+    ruby: Programs<RubyProgram>,
+    php: Programs<PhpProgram>,
 }
 
 impl Finder {
@@ -317,10 +331,16 @@ impl Finder {
 
     fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
         let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
-        match jvm::find(pid, &maps, &mut self.java)? {
-            Some(java) => Ok(Some(java)),
-            None => python::find(pid, &maps, &mut self.python),
+        if let Some(java) = jvm::find(pid, &maps, &mut self.java)? {
+            return Ok(Some(java));
         }
+        if let Some(python) = python::find(pid, &maps, &mut self.python)? {
+            return Ok(Some(python));
+        }
+        if let Some(ruby) = ruby::find(pid, &maps, &mut self.ruby)? {
+            return Ok(Some(ruby));
+        }
+        php::find(pid, &maps, &mut self.php)
     }
 }
 

@@ -40,7 +40,7 @@ impl<P> InFile<P> {
     }
 }
 
-impl<P: Copy> Programs<P> {
+impl<P: Clone> Programs<P> {
     /// The interpreter in a mapped file; `parse` finds it in the file. A file that cannot be opened now is
     /// tried again: its process may have been between two programs.
     pub(super) fn of(
@@ -51,14 +51,14 @@ impl<P: Copy> Programs<P> {
     ) -> Option<InFile<P>> {
         let key = (map.device, map.inode);
         if let Some(known) = self.0.get(&key) {
-            return *known;
+            return known.clone();
         }
         let (file, again) = (open(pid, map)?, open(pid, map)?);
         let found = parse(file, &map.path).and_then(|program| {
             let text = mapping_svma(again, &map.path, FileOffset(map.offset)).ok()??;
             Some(InFile { program, text: (map.offset, text.0) })
         });
-        self.0.insert(key, found);
+        self.0.insert(key, found.clone());
         found
     }
 }

@@ -42,6 +42,8 @@ struct Python {
     asyncio: Programs<Svma>,
     /// Whether the process may have mapped that module since it was looked for.
     has_mapped: bool,
+    /// Its loop's name.
+    called: Arc<str>,
 }
 
 /// The interpreter of a process; none where it has none.
@@ -61,7 +63,7 @@ pub(super) fn find(
         let python = CPython::find(&memory, runtime, found.program.version)
             .map_err(|error| trouble(&error, &map.path))?;
         let (functions, asyncio) = (FxHashMap::default(), Programs::default());
-        let look = Python { python, functions, asyncio, has_mapped: true };
+        let look = Python { python, functions, asyncio, has_mapped: true, called: LOOP.into() };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)
@@ -116,7 +118,9 @@ impl Look for Python {
     }
 
     fn name(&mut self, _memory: &Memory, frame: &PyFrame) -> Option<Interpreted> {
-        let PyFrame::Code { code, line } = *frame else { return Some(Interpreted::Loop(LOOP)) };
+        let PyFrame::Code { code, line } = *frame else {
+            return Some(Interpreted::Loop(Arc::clone(&self.called)));
+        };
         let Self { python, functions, .. } = self;
         let (name, file) = match functions.get(&code) {
             Some(known) => known,

@@ -15,6 +15,7 @@
 
 mod cache;
 mod debug_file;
+mod dispatch;
 mod elf;
 mod functions;
 mod instruction;
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use cache::ImageCache;
+pub(crate) use dispatch::loop_name;
 pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use functions::{FunctionPlace, find_functions};
@@ -149,11 +151,14 @@ impl ModuleImage {
             return Err(Error::BuildIdMismatch { path, expected, found: build_id });
         }
         let mut problems = Vec::new();
-        let tables = symbol_tables(&elf, &source, &mut problems);
+        let mut tables = symbol_tables(&elf, &source, &mut problems);
         let unwind = UnwindTables::read(&elf, &source).unwrap_or_else(|error| {
             problems.push(Problem { part: "unwind", reason: error.to_string() });
             UnwindTables::none()
         });
+        // Asked last: a symbol of the linker names it better.
+        let dispatch = dispatch::symbols(&elf, &source, &unwind).unwrap_or_default();
+        tables.extend(Some(dispatch).filter(|table| !table.is_empty()));
         let debug_link = debug_file::debug_link(&elf, &source);
         Ok(Self {
             path: source.path().to_owned(),
@@ -339,6 +344,22 @@ pub(crate) fn find_data(elf: &Elf, source: &Source, names: &[&str]) -> Vec<Optio
         }
     }
     found
+}
+
+/// As [`find_data`], for what the dynamic linker knows only: that is quick, and in every file.
+fn find_exported(elf: &Elf, source: &Source, names: &[&str]) -> Vec<Option<u64>> {
+    let (symbols, strings) = table_of(elf, source, object::elf::SHT_DYNSYM.0).unwrap_or_default();
+    symtab::variables(elf, &symbols, &strings, names)
+}
+
+/// The name of the function that has an address, by the linker's symbols.
+fn find_function(elf: &Elf, source: &Source, address: u64) -> Option<String> {
+    let tables = [static_table(elf, source), dynamic_table(elf, source)];
+    let hit = |table: &SymbolTable| {
+        let hit = table.lookup(address).filter(|hit| hit.exact)?;
+        Some(String::from_utf8_lossy(hit.name).into_owned())
+    };
+    tables.iter().flatten().find_map(hit)
 }
 
 /// Symbols and their strings of the first section of a kind.

@@ -11,9 +11,20 @@
 //! bytes. The process may run on while it is read, and may lie. So every length and every chain has
 //! a limit, and an answer says whether the thread ran on meanwhile.
 
+mod circle;
 pub mod cpython;
+mod error;
+#[cfg(test)]
+mod fake;
+mod functions;
 pub mod jvm;
 mod memory;
+pub mod php;
+pub mod ruby;
+mod tid;
 
+use circle::Circle;
+pub use error::InterpreterError;
+pub use functions::{FunctionId, InterpretedFrame, InterpretedFunction, Look};
 pub use memory::{MemoryPiece, ProcessMemory, Unreadable};
 use memory::{Pages, Struct};

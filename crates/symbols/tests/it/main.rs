@@ -9,6 +9,7 @@ mod jvm;
 mod programs;
 mod python;
 mod recorded;
+mod scripts;
 mod symbolize;
 mod tail_calls;
 mod unwind;

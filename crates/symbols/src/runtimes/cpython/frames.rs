@@ -10,7 +10,7 @@
 //! Most frames of a thread lie one behind the other in few pages; those of generators and
 //! coroutines are inside of their objects.
 
-use super::super::{Pages, ProcessMemory, Struct};
+use super::super::{Circle, Pages, ProcessMemory, Struct};
 use super::CPythonError;
 use super::layout::{FrameStyle, Layout};
 
@@ -192,28 +192,4 @@ fn runs(
     let (at, mut state) = (address.wrapping_sub(before as u64), [0; 1]);
     pages.read(memory, at, &mut state).map_err(CPythonError::memory("a generator", at))?;
     Ok(state == [GENERATOR_RUNS])
-}
-
-/// Sees that a chain is a circle, by comparing with one earlier link (Brent's algorithm).
-struct Circle {
-    earlier: u64,
-    steps: u32,
-    next: u32,
-}
-
-impl Circle {
-    fn new(start: u64) -> Self {
-        Self { earlier: start, steps: 0, next: 1 }
-    }
-
-    fn closes(&mut self, address: u64) -> bool {
-        if address == self.earlier {
-            return true;
-        }
-        self.steps += 1;
-        if self.steps == self.next {
-            (self.earlier, self.steps, self.next) = (address, 0, self.next * 2);
-        }
-        false
-    }
 }

@@ -28,7 +28,6 @@ mod tasks;
 mod tests;
 mod text;
 mod threads;
-mod tid;
 
 pub use code::{CodeId, PyCode};
 pub use error::CPythonError;

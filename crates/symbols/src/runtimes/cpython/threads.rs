@@ -1,9 +1,9 @@
 //! Thread states: which threads run Python, and where each has its frames.
 
-use super::super::{MemoryPiece, ProcessMemory, Struct};
+use super::super::{MemoryPiece, ProcessMemory, Struct, tid};
+use super::CPythonError;
 use super::code::word;
 use super::layout::Layout;
-use super::{CPythonError, tid};
 
 /// Sub-interpreters of a process, and threads of all of them, that are looked at. A list that is
 /// longer is taken as one that was read while it changed.

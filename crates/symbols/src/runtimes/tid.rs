@@ -1,5 +1,5 @@
-//! The kernel's number of a thread from its `pthread_t`, which is all that Python before 3.11
-//! keeps.
+//! The kernel's number of a thread from its `pthread_t`, which is all that some interpreters keep:
+//! Python before 3.11, Ruby before 3.1.
 //!
 //! A `pthread_t` points to the C library's struct of the thread. Where that has the number is no
 //! interface, but has not moved for many years. Which library it is can be seen from the first
@@ -14,7 +14,7 @@
 //!
 //! Sources: glibc `nptl/descr.h`, musl `src/internal/pthread_impl.h`.
 
-use super::super::{ProcessMemory, Struct};
+use super::{ProcessMemory, Struct};
 
 /// Numbers are below 2^22 on all kernels (`PID_MAX_LIMIT`).
 const LARGEST_TID: u32 = 1 << 22;

@@ -1,0 +1,93 @@
+//! One process's PHP.
+
+use culprit_place::procfs::{self, Mapping};
+use culprit_symbols::runtimes::php::{LOOP, Php, PhpProgram, find_php};
+use culprit_symbols::runtimes::{InterpretedFrame, InterpreterError, Unreadable};
+
+use super::memory::Memory;
+use super::names::Names;
+use super::programs::{Programs, candidates};
+use super::watched::{Look, Seen, Watched};
+use super::{Interpreted, Interpreter, Trouble};
+use crate::modules::kernel_pid;
+
+/// Why a build with thread safety is not read.
+const BY_THREAD: InterpreterError = InterpreterError::UnsupportedBuild(
+    "PHP with thread safety (ZTS) is not supported: only builds without (NTS) are",
+);
+
+/// An interpreter, and the functions that were met.
+#[derive(Debug)]
+struct PhpProcess {
+    php: Php,
+    /// The process's first thread, as its own namespace counts: it runs the interpreter.
+    thread: u32,
+    names: Names,
+}
+
+/// The interpreter of a process; none where it has none.
+///
+/// # Errors
+/// Why the interpreter cannot be read, or not yet.
+pub(super) fn find(
+    pid: i32,
+    maps: &[Mapping],
+    programs: &mut Programs<PhpProgram>,
+) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
+    let parse = |file, path: &str| find_php(file, path).ok().flatten();
+    for map in candidates(maps, |name| name.contains("php")) {
+        let Some(found) = programs.of(pid, map, parse) else { continue };
+        let PhpProgram { executor, version } = found.program;
+        let memory = Memory::open(pid)?;
+        let numbers = procfs::namespace_pids(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
+        let thread = numbers.last().ok_or(Trouble::Later)?.0;
+        let executor = executor.map(|executor| found.address(map, executor.0)).ok_or(BY_THREAD);
+        let version = version.ok_or(InterpreterError::UnknownVersion("PHP"));
+        let php = executor.and_then(|executor| Php::find(&memory, executor, version?));
+        let php = php.map_err(|error| trouble(&error, &map.path))?;
+        let look = PhpProcess { php, thread, names: Names::new(LOOP, "php") };
+        return Ok(Some(Box::new(Watched::new(memory, look))));
+    }
+    Ok(None)
+}
+
+/// Whether an interpreter is tried again, and what is said of it if not.
+pub(super) fn trouble(error: &InterpreterError, path: &str) -> Trouble {
+    if error.is_transient() { Trouble::Later } else { Trouble::Never(format!("{path}: {error}")) }
+}
+
+/// What a failed look has seen: what makes no sense was read while the thread ran.
+///
+/// # Errors
+/// When the process can no longer be read at all.
+pub(super) fn ran_on(error: &InterpreterError) -> Result<Seen, Unreadable> {
+    match error {
+        InterpreterError::Memory { reason, .. } if *reason != Unreadable::Unmapped => Err(*reason),
+        _ => Ok(Seen::RanOn),
+    }
+}
+
+impl Look for PhpProcess {
+    type Frame = InterpretedFrame;
+
+    fn look(
+        &mut self,
+        memory: &Memory,
+        thread: u32,
+        frames: &mut Vec<InterpretedFrame>,
+    ) -> Result<Seen, Unreadable> {
+        if thread != self.thread {
+            frames.clear();
+            return Ok(Seen::Nothing);
+        }
+        match self.php.look(memory, frames) {
+            Ok(look) => Ok(if look.changed { Seen::RanOn } else { Seen::Whole }),
+            Err(error) => ran_on(&error),
+        }
+    }
+
+    fn name(&mut self, _memory: &Memory, frame: &InterpretedFrame) -> Option<Interpreted> {
+        let Self { php, names, .. } = self;
+        names.name(frame, |id| php.function(id))
+    }
+}
