@@ -166,6 +166,7 @@ impl LossKind {
 
     /// What the user can do about it; a row's detail may say more.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "one text for each kind")]
     pub const fn advice(self) -> &'static str {
         match self {
             Self::SwitchesLost | Self::SamplesLost => {

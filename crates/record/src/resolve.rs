@@ -45,7 +45,7 @@ pub(crate) struct Resolver {
     /// Where the function begins that an address of a module is in.
     functions: FxHashMap<(ModuleId, Svma), Svma>,
     /// Frames of the functions that left the stack between a call and a function; none for most.
-    hidden: FxHashMap<(Position, (ModuleId, Svma)), Option<Box<[FrameId]>>>,
+    hidden: FxHashMap<Called, Option<Box<[FrameId]>>>,
     nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
     texts: FxHashMap<Box<str>, Text>,
     unknown: Option<FrameId>,
@@ -88,6 +88,9 @@ struct Position {
     module: ModuleId,
     at: Svma,
 }
+
+/// Where a caller is, and where the function below it begins.
+type Called = (Position, (ModuleId, Svma));
 
 /// Where names come from.
 #[derive(Debug)]

@@ -155,10 +155,8 @@ impl Plan {
         let meta = self.meta(start);
         let bound = SpoolOptions { max_event_bytes: self.options.max_event_bytes };
         let spool = SpoolWriter::create(&self.options.output, &meta, bound)?;
-        let early = match &mut source {
-            Some(source) => self.start(source, &events, &subjects)?,
-            None => Vec::new(),
-        };
+        let started = source.as_mut().map(|source| self.start(source, &events, &subjects));
+        let early = started.transpose()?.unwrap_or_default();
         let mut crew = Crew::new(SwitchRates {
             stacks: self.options.stack_rate,
             dumps: self.options.stacks.dump_rate(),
@@ -188,11 +186,14 @@ impl Plan {
         subjects.adopt(&mut worker);
         let ask = self.options.ask_runtimes && self.options.target != Target::Command;
         let asking = ask.then(|| dotnet::ask(subjects.pids()));
-        let prober = match prober {
-            Some(prober) => {
-                Some((requests, self.place_probes(prober, of_prober, waiting, &subjects)?))
-            }
-            None => None,
+        let placed = prober.map(|p| self.place_probes(p, of_prober, waiting, &subjects));
+        let prober = placed.transpose()?.map(|placed| (requests, placed));
+        let interpreters = Interpreters {
+            roster: Arc::clone(&crew.roster),
+            out: crew.readings.clone(),
+            mapped: crew.mapped,
+            requests: crew.requests,
+            stop: Arc::clone(&crew.stop_poller),
         };
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
@@ -200,13 +201,6 @@ impl Plan {
             observe: self.rights.kernel.is_err(),
             list_below,
             out: crew.readings,
-            stop: Arc::clone(&crew.stop_poller),
-        };
-        let interpreters = Interpreters {
-            roster: Arc::clone(&crew.roster),
-            out: poller.out.clone(),
-            mapped: crew.mapped,
-            requests: crew.requests,
             stop: Arc::clone(&crew.stop_poller),
         };
         Ok(Armed {

