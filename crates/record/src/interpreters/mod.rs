@@ -25,10 +25,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use culprit_place::procfs::{self, Mapping};
-use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::CPythonProgram;
 use culprit_symbols::runtimes::php::PhpProgram;
 use culprit_symbols::runtimes::ruby::RubyProgram;
+use culprit_symbols::runtimes::{InterpreterError, Unreadable};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
@@ -131,6 +131,13 @@ enum Trouble {
     Later,
     /// It cannot be read, for this reason.
     Never(String),
+}
+
+impl Trouble {
+    /// Whether an interpreter in a file is tried again, and what is said of it if not.
+    fn of(error: &InterpreterError, path: &str) -> Self {
+        if error.is_transient() { Self::Later } else { Self::Never(format!("{path}: {error}")) }
+    }
 }
 
 /// What is known of a process.

@@ -44,27 +44,11 @@ pub(super) fn find(
         let executor = executor.map(|executor| found.address(map, executor.0)).ok_or(BY_THREAD);
         let version = version.ok_or(InterpreterError::UnknownVersion("PHP"));
         let php = executor.and_then(|executor| Php::find(&memory, executor, version?));
-        let php = php.map_err(|error| trouble(&error, &map.path))?;
+        let php = php.map_err(|error| Trouble::of(&error, &map.path))?;
         let look = PhpProcess { php, thread, names: Names::new(LOOP, "php") };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)
-}
-
-/// Whether an interpreter is tried again, and what is said of it if not.
-pub(super) fn trouble(error: &InterpreterError, path: &str) -> Trouble {
-    if error.is_transient() { Trouble::Later } else { Trouble::Never(format!("{path}: {error}")) }
-}
-
-/// What a failed look has seen: what makes no sense was read while the thread ran.
-///
-/// # Errors
-/// When the process can no longer be read at all.
-pub(super) fn ran_on(error: &InterpreterError) -> Result<Seen, Unreadable> {
-    match error {
-        InterpreterError::Memory { reason, .. } if *reason != Unreadable::Unmapped => Err(*reason),
-        _ => Ok(Seen::RanOn),
-    }
 }
 
 impl Look for PhpProcess {
@@ -82,7 +66,7 @@ impl Look for PhpProcess {
         }
         match self.php.look(memory, frames) {
             Ok(look) => Ok(if look.changed { Seen::RanOn } else { Seen::Whole }),
-            Err(error) => ran_on(&error),
+            Err(error) => Seen::of_error(&error),
         }
     }
 

@@ -7,7 +7,7 @@ use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::Svma;
 use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::{
-    CPython, CPythonError, CPythonProgram, CodeId, PyFrame, find_asyncio, find_cpython,
+    CPython, CPythonProgram, CodeId, PyFrame, find_asyncio, find_cpython,
 };
 use rustc_hash::FxHashMap;
 
@@ -61,16 +61,12 @@ pub(super) fn find(
         let memory = Memory::open(pid)?;
         let runtime = found.address(map, found.program.runtime.0);
         let python = CPython::find(&memory, runtime, found.program.version)
-            .map_err(|error| trouble(&error, &map.path))?;
+            .map_err(|error| Trouble::of(&error, &map.path))?;
         let (functions, asyncio) = (FxHashMap::default(), Programs::default());
         let look = Python { python, functions, asyncio, has_mapped: true, called: LOOP.into() };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)
-}
-
-fn trouble(error: &CPythonError, path: &str) -> Trouble {
-    if error.is_transient() { Trouble::Later } else { Trouble::Never(format!("{path}: {error}")) }
 }
 
 /// Whether a thread is blocked where an event loop waits for the next event.
@@ -109,11 +105,8 @@ impl Look for Python {
         match self.python.look_at(memory, thread, frames) {
             Ok(None) => Ok(Seen::Nothing),
             Ok(Some(look)) if !look.changed => Ok(Seen::Whole),
-            Err(CPythonError::Memory { reason, .. }) if reason != Unreadable::Unmapped => {
-                Err(reason)
-            }
-            // What makes no sense was read while the thread ran.
-            Ok(Some(_)) | Err(_) => Ok(Seen::RanOn),
+            Ok(Some(_)) => Ok(Seen::RanOn),
+            Err(error) => Seen::of_error(&error),
         }
     }
 
@@ -146,11 +139,8 @@ impl Look for Python {
             self.find_asyncio(memory);
         }
         let mut frames = Vec::new();
-        match self.python.look_at_tasks(memory, thread, &mut frames) {
-            Err(CPythonError::Memory { reason, .. }) if reason != Unreadable::Unmapped => {
-                return Err(reason);
-            }
-            Ok(()) | Err(_) => {}
+        if let Err(error) = self.python.look_at_tasks(memory, thread, &mut frames) {
+            Seen::of_error(&error)?;
         }
         let mark = (!frames.is_empty()).then_some(Interpreted::Awaits(EVENT_LOOP));
         let named = frames.iter().filter_map(|frame| self.name(memory, frame));

@@ -9,7 +9,7 @@ use super::memory::Memory;
 use super::names::Names;
 use super::programs::{Programs, candidates};
 use super::watched::{Look, Seen, Watched};
-use super::{Interpreted, Interpreter, Trouble, php};
+use super::{Interpreted, Interpreter, Trouble};
 
 /// An interpreter, and the functions that were met.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) fn find(
         let memory = Memory::open(pid)?;
         let version = program.version.ok_or(InterpreterError::UnknownVersion("Ruby"));
         let ruby = version.and_then(|version| Ruby::find(&memory, &place, version));
-        let ruby = ruby.map_err(|error| php::trouble(&error, &map.path))?;
+        let ruby = ruby.map_err(|error| Trouble::of(&error, &map.path))?;
         let look = RubyProcess { ruby, names: Names::new(&program.loop_name, "ruby") };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
@@ -59,7 +59,7 @@ impl Look for RubyProcess {
         match self.ruby.look_at(memory, thread, frames) {
             Ok(None) => Ok(Seen::Nothing),
             Ok(Some(look)) => Ok(if look.changed { Seen::RanOn } else { Seen::Whole }),
-            Err(error) => php::ran_on(&error),
+            Err(error) => Seen::of_error(&error),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use culprit_place::procfs;
-use culprit_symbols::runtimes::Unreadable;
+use culprit_symbols::runtimes::{InterpreterError, Unreadable};
 use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
@@ -93,6 +93,21 @@ struct Thread<F> {
     /// What it awaits.
     awaited: Vec<Interpreted>,
     told: Arc<[Interpreted]>,
+}
+
+impl Seen {
+    /// What a failed look has seen: what makes no sense was read while the thread ran.
+    ///
+    /// # Errors
+    /// When the process can no longer be read at all.
+    pub(super) fn of_error(error: &InterpreterError) -> Result<Self, Unreadable> {
+        match error {
+            InterpreterError::Memory { reason, .. } if *reason != Unreadable::Unmapped => {
+                Err(*reason)
+            }
+            _ => Ok(Self::RanOn),
+        }
+    }
 }
 
 impl<L: Look> Watched<L> {

@@ -1,4 +1,4 @@
-//! What keeps the frames of a Ruby or PHP program from being read.
+//! What keeps the frames of an interpreter from being read.
 
 use super::Unreadable;
 

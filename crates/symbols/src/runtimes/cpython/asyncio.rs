@@ -4,7 +4,7 @@
 //! struct, then its fields. Source: `Modules/_asynciomodule.c` of 3.14.
 
 use super::super::{ProcessMemory, Struct};
-use super::CPythonError;
+use super::InterpreterError;
 use super::layout::AwaitLayout;
 
 const WHAT: &str = "the table of offsets of `_asyncio`";
@@ -48,9 +48,9 @@ impl AsyncioLayout {
         memory: &dyn ProcessMemory,
         awaits: &AwaitLayout,
         table: u64,
-    ) -> Result<Self, CPythonError> {
+    ) -> Result<Self, InterpreterError> {
         let mut bytes = [0; WORDS * 8];
-        memory.read(table, &mut bytes).map_err(CPythonError::memory(WHAT, table))?;
+        memory.read(table, &mut bytes).map_err(InterpreterError::memory(WHAT, table))?;
         let words = Struct::new(&bytes);
         let word = |at: usize| words.word(at * 8);
         for (first, count, largest) in GROUPS {
@@ -58,7 +58,7 @@ impl AsyncioLayout {
             let fits = |at| word(at) < size;
             if size > largest || !(first + 1..first + count).all(fits) {
                 let reason = "an offset is not within its struct";
-                return Err(CPythonError::malformed(WHAT, table, reason));
+                return Err(InterpreterError::malformed(WHAT, table, reason));
             }
         }
         let offset = |at| usize::try_from(word(at)).unwrap_or_default();

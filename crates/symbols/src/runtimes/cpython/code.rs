@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::super::{ProcessMemory, Struct};
 use super::layout::{CodeLayout, Layout};
 use super::lines::LineTable;
-use super::{CPythonError, text};
+use super::{InterpreterError, text};
 
 /// Functions that are kept. Large programs have some hundred thousand; at double this a program
 /// that makes functions without end would take 2 GiB of the recorder.
@@ -131,7 +131,7 @@ impl Codes {
         layout: &Layout,
         address: u64,
         bytes: &[u8],
-    ) -> Result<CodeObject, CPythonError> {
+    ) -> Result<CodeObject, InterpreterError> {
         let fields = Struct::new(bytes);
         let identity = Identity::new(layout, &fields);
         let id = match self.by_address.get(&address) {
@@ -150,7 +150,7 @@ impl Codes {
         layout: &Layout,
         address: u64,
         identity: Identity,
-    ) -> Result<CodeId, CPythonError> {
+    ) -> Result<CodeId, InterpreterError> {
         self.check_type(memory, layout, address, identity.kind)?;
         let name = match identity.qualname {
             0 => identity.name,
@@ -179,17 +179,17 @@ impl Codes {
         layout: &Layout,
         address: u64,
         kind: u64,
-    ) -> Result<(), CPythonError> {
+    ) -> Result<(), InterpreterError> {
         if self.code_type == Some(kind) {
             return Ok(());
         }
-        let wrong = || CPythonError::malformed(WHAT, address, "it has another type");
+        let wrong = || InterpreterError::malformed(WHAT, address, "it has another type");
         if self.code_type.is_some() {
             return Err(wrong());
         }
         let name = word(memory, "a type", kind.wrapping_add(layout.object.type_name as u64))?;
         let mut letters = [0; 5];
-        memory.read(name, &mut letters).map_err(CPythonError::memory("a type's name", name))?;
+        memory.read(name, &mut letters).map_err(InterpreterError::memory("a type's name", name))?;
         if letters != *b"code\0" {
             return Err(wrong());
         }
@@ -197,7 +197,7 @@ impl Codes {
         Ok(())
     }
 
-    fn intern(&mut self, code: PyCode, lines: LineTable) -> Result<CodeId, CPythonError> {
+    fn intern(&mut self, code: PyCode, lines: LineTable) -> Result<CodeId, InterpreterError> {
         let key = (code, Arc::new(lines));
         if let Some(id) = self.by_content.get(&key) {
             return Ok(*id);
@@ -205,7 +205,7 @@ impl Codes {
         let next = u32::try_from(self.codes.len()).ok();
         let has_room = self.codes.len() < MOST_CODES && self.bytes < MOST_BYTES;
         let Some(id) = next.filter(|_| has_room).map(CodeId) else {
-            return Err(CPythonError::malformed("the program", 0, "it has too many functions"));
+            return Err(InterpreterError::malformed("the program", 0, "it has too many functions"));
         };
         self.bytes += key.0.qualname.len() + key.0.file.len() + key.1.bytes();
         self.codes.push(KnownCode { code: key.0.clone(), lines: Arc::clone(&key.1) });
@@ -272,9 +272,9 @@ pub(super) fn word(
     memory: &dyn ProcessMemory,
     what: &'static str,
     address: u64,
-) -> Result<u64, CPythonError> {
+) -> Result<u64, InterpreterError> {
     let mut bytes = [0; 8];
-    memory.read(address, &mut bytes).map_err(CPythonError::memory(what, address))?;
+    memory.read(address, &mut bytes).map_err(InterpreterError::memory(what, address))?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
@@ -283,14 +283,14 @@ fn read_bytes(
     memory: &dyn ProcessMemory,
     layout: &Layout,
     address: u64,
-) -> Result<Vec<u8>, CPythonError> {
+) -> Result<Vec<u8>, InterpreterError> {
     const WHAT: &str = "a function's lines";
     let size = word(memory, WHAT, address.wrapping_add(layout.object.size as u64))?;
     if size > LARGEST_LINE_TABLE {
-        return Err(CPythonError::malformed(WHAT, address, "they are too long"));
+        return Err(InterpreterError::malformed(WHAT, address, "they are too long"));
     }
     let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
     let start = address.wrapping_add(layout.object.bytes as u64);
-    memory.read(start, &mut bytes).map_err(CPythonError::memory(WHAT, start))?;
+    memory.read(start, &mut bytes).map_err(InterpreterError::memory(WHAT, start))?;
     Ok(bytes)
 }

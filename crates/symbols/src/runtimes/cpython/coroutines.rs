@@ -15,7 +15,7 @@ use super::code::{Codes, Position, word};
 use super::frames::{self, RawFrame, TAG};
 use super::layout::{AwaitLayout, Layout};
 use super::reads::Reads;
-use super::{CPythonError, PyFrame};
+use super::{InterpreterError, PyFrame};
 
 /// Frames of one task that are followed.
 pub(super) const MOST_FRAMES: usize = 256;
@@ -49,7 +49,7 @@ impl Kinds {
         memory: &dyn ProcessMemory,
         layout: &Layout,
         kind: u64,
-    ) -> Result<Kind, CPythonError> {
+    ) -> Result<Kind, InterpreterError> {
         if let Some(known) = self.0.get(&kind) {
             return Ok(*known);
         }
@@ -113,7 +113,7 @@ impl CoroutineReader<'_> {
     ///
     /// # Errors
     /// When one cannot be read, or runs.
-    pub(super) fn read(&mut self, coroutine: u64) -> Result<Coroutines, CPythonError> {
+    pub(super) fn read(&mut self, coroutine: u64) -> Result<Coroutines, InterpreterError> {
         let mut found = Coroutines::default();
         let mut object = coroutine & !TAG;
         // Each can be behind a wrapper.
@@ -139,7 +139,7 @@ impl CoroutineReader<'_> {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn object(&mut self, object: u64) -> Result<(Kind, u64), CPythonError> {
+    pub(super) fn object(&mut self, object: u64) -> Result<(Kind, u64), InterpreterError> {
         let at = self.awaits.object_size;
         let head = self.reads.read(self.memory, "what is awaited", object, at + 8)?;
         let fields = Struct::new(head);
@@ -148,9 +148,9 @@ impl CoroutineReader<'_> {
     }
 
     /// Appends a coroutine's frame. Answers what the coroutine awaits, 0 for nothing.
-    fn frame(&mut self, object: u64, into: &mut Vec<PyFrame>) -> Result<u64, CPythonError> {
+    fn frame(&mut self, object: u64, into: &mut Vec<PyFrame>) -> Result<u64, InterpreterError> {
         let Self { memory, layout, awaits, codes, reads, .. } = self;
-        let wrong = |reason| Err(CPythonError::malformed(WHAT, object, reason));
+        let wrong = |reason| Err(InterpreterError::malformed(WHAT, object, reason));
         let start = awaits.state.min(awaits.frame);
         let end = awaits.frame + layout.frame.span().max(awaits.stack_pointer + 8);
         let bytes = reads.read(*memory, WHAT, object.wrapping_add(start as u64), end - start)?;

@@ -5,7 +5,7 @@
 //! its struct; every offset has to lie within, which a table of another order does not survive.
 
 use super::super::{ProcessMemory, Struct};
-use super::CPythonError;
+use super::InterpreterError;
 use super::layout::{
     AwaitLayout, CodeLayout, FrameLayout, FrameStyle, Instructions, InterpreterLayout, Layout,
     LineStyle, ObjectLayout, TextLayout, ThreadLayout,
@@ -150,9 +150,9 @@ pub(super) const HEAD: usize = 3;
 pub(super) fn read(
     memory: &dyn ProcessMemory,
     runtime: u64,
-) -> Result<Option<Layout>, CPythonError> {
+) -> Result<Option<Layout>, InterpreterError> {
     let mut head = [0; HEAD * 8];
-    memory.read(runtime, &mut head).map_err(CPythonError::memory("`_PyRuntime`", runtime))?;
+    memory.read(runtime, &mut head).map_err(InterpreterError::memory("`_PyRuntime`", runtime))?;
     if !head.starts_with(COOKIE) {
         return Ok(None);
     }
@@ -162,14 +162,14 @@ pub(super) fn read(
     let groups = match (major, minor) {
         (3, 13) => V3_13,
         (3, 14) => V3_14,
-        _ => return Err(CPythonError::UnsupportedVersion(major, minor)),
+        _ => return Err(super::layout::unsupported((major, minor))),
     };
     let words = HEAD + groups.iter().map(|(_, fields)| 1 + fields.len()).sum::<usize>();
     let mut bytes = vec![0; words * 8];
-    memory.read(runtime, &mut bytes).map_err(CPythonError::memory(WHAT, runtime))?;
+    memory.read(runtime, &mut bytes).map_err(InterpreterError::memory(WHAT, runtime))?;
     let table = Table { groups, words: Struct::new(&bytes), free_threaded: fields.word(16) != 0 };
     let layout = table.check().and_then(|()| table.layout((major, minor)));
-    layout.map(Some).map_err(|reason| CPythonError::malformed(WHAT, runtime, reason))
+    layout.map(Some).map_err(|reason| InterpreterError::malformed(WHAT, runtime, reason))
 }
 
 struct Table<'b> {

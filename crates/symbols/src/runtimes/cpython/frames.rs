@@ -11,7 +11,7 @@
 //! coroutines are inside of their objects.
 
 use super::super::{Circle, Pages, ProcessMemory, Struct};
-use super::CPythonError;
+use super::InterpreterError;
 use super::layout::{FrameStyle, Layout};
 
 /// Frames of one thread that are followed. Python's own limit is 1000; programs that raise it use
@@ -89,7 +89,7 @@ impl Chain {
         pages: &mut Pages,
         layout: &Layout,
         head: u64,
-    ) -> Result<Walk, CPythonError> {
+    ) -> Result<Walk, InterpreterError> {
         self.frames.clear();
         self.addresses.clear();
         self.has_ended = false;
@@ -100,11 +100,11 @@ impl Chain {
             if address == 0 {
                 return Ok(Walk::Complete);
             }
-            let wrong = |reason| Err(CPythonError::malformed(WHAT, address, reason));
+            let wrong = |reason| Err(InterpreterError::malformed(WHAT, address, reason));
             if address & TAG != 0 {
                 return wrong("its address is odd");
             }
-            let failed = CPythonError::memory(WHAT, address);
+            let failed = InterpreterError::memory(WHAT, address);
             pages.read(memory, address, &mut self.bytes).map_err(failed)?;
             let fields = Struct::new(&self.bytes);
             push(layout, &fields, &mut self.frames);
@@ -177,7 +177,7 @@ fn runs(
     layout: &Layout,
     address: u64,
     fields: &Struct<'_>,
-) -> Result<bool, CPythonError> {
+) -> Result<bool, InterpreterError> {
     let (owner, before) = match layout.frame.style {
         FrameStyle::Objects { state, running, .. } => {
             return Ok(running.contains(&fields.byte(state)));
@@ -190,6 +190,6 @@ fn runs(
         return Ok(true);
     }
     let (at, mut state) = (address.wrapping_sub(before as u64), [0; 1]);
-    pages.read(memory, at, &mut state).map_err(CPythonError::memory("a generator", at))?;
+    pages.read(memory, at, &mut state).map_err(InterpreterError::memory("a generator", at))?;
     Ok(state == [GENERATOR_RUNS])
 }

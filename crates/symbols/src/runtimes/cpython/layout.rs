@@ -6,7 +6,12 @@
 //! [`debug_offsets`](super::debug_offsets). Builds with `--with-pydebug` or `Py_TRACE_REFS` have
 //! another layout; they fail the checks of [`CPython::find`](super::CPython::find).
 
-use super::CPythonError;
+use super::{InterpreterError, NAME};
+
+/// The error of a release that has none of these layouts.
+pub(super) fn unsupported(version: (u8, u8)) -> InterpreterError {
+    InterpreterError::UnsupportedVersion { runtime: NAME, version, known: "3.8 to 3.14" }
+}
 
 /// Offsets in bytes, each from the start of the struct that it is named after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,14 +168,14 @@ pub(super) struct TextLayout {
 
 impl Layout {
     /// The layout of a release that does not state it itself.
-    pub(super) fn of_release(version: (u8, u8)) -> Result<Self, CPythonError> {
+    pub(super) fn of_release(version: (u8, u8)) -> Result<Self, InterpreterError> {
         match version {
             (3, 8) => Ok(V3_8),
             (3, 9) => Ok(V3_9),
             (3, 10) => Ok(V3_10),
             (3, 11) => Ok(V3_11),
             (3, 12) => Ok(V3_12),
-            (major, minor) => Err(CPythonError::UnsupportedVersion(major, minor)),
+            _ => Err(unsupported(version)),
         }
     }
 }

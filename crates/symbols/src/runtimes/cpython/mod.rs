@@ -17,7 +17,6 @@ mod asyncio;
 mod code;
 mod coroutines;
 mod debug_offsets;
-mod error;
 mod frames;
 mod layout;
 mod lines;
@@ -30,10 +29,9 @@ mod text;
 mod threads;
 
 pub use code::{CodeId, PyCode};
-pub use error::CPythonError;
 pub use program::{CPythonProgram, find_asyncio, find_cpython};
 
-use super::{MemoryPiece, Pages, ProcessMemory, Struct};
+use super::{InterpreterError, MemoryPiece, Pages, ProcessMemory, Struct};
 use asyncio::AsyncioLayout;
 use code::{CodeObject, Codes, Position};
 use coroutines::{CoroutineReader, Kinds};
@@ -43,6 +41,9 @@ use reads::Reads;
 use rustc_hash::FxHashMap;
 use tasks::{LoopThread, TaskReader};
 use threads::{ThreadState, Threads};
+
+/// What errors call the language.
+const NAME: &str = "Python";
 
 /// Frames of all threads together that one look reads. A process that lies could have them without
 /// end.
@@ -106,7 +107,7 @@ pub struct ThreadFrames {
     /// The outermost first.
     pub frames: Vec<PyFrame>,
     /// How far they can be relied on, or why there are none.
-    pub look: Result<PyLook, CPythonError>,
+    pub look: Result<PyLook, InterpreterError>,
 }
 
 /// Buffers that are used again by each look.
@@ -129,16 +130,16 @@ impl CPython {
     /// file). `version` is needed up to 3.12 only: from 3.13 on the process says it.
     ///
     /// # Errors
-    /// When the interpreter has not started yet ([`CPythonError::NotRunning`]), its release is
+    /// When the interpreter has not started yet ([`InterpreterError::NotRunning`]), its release is
     /// unknown, or its structs are not those of the release.
     pub fn find(
         memory: &dyn ProcessMemory,
         runtime: u64,
         version: Option<(u8, u8)>,
-    ) -> Result<Self, CPythonError> {
+    ) -> Result<Self, InterpreterError> {
         let layout = match debug_offsets::read(memory, runtime)? {
             Some(layout) => layout,
-            None => Layout::of_release(version.ok_or(CPythonError::UnknownVersion)?)?,
+            None => Layout::of_release(version.ok_or(InterpreterError::UnknownVersion(NAME))?)?,
         };
         let threads = Threads::scan(memory, &layout, runtime)?;
         let (codes, scratch) = (Codes::default(), Scratch::default());
@@ -161,7 +162,7 @@ impl CPython {
         &mut self,
         memory: &dyn ProcessMemory,
         table: u64,
-    ) -> Result<(), CPythonError> {
+    ) -> Result<(), InterpreterError> {
         if let Some(awaits) = &self.layout.awaits {
             self.asyncio = Some(AsyncioLayout::read(memory, awaits, table)?);
         }
@@ -190,7 +191,7 @@ impl CPython {
         memory: &dyn ProcessMemory,
         tid: u32,
         frames: &mut Vec<PyFrame>,
-    ) -> Result<(), CPythonError> {
+    ) -> Result<(), InterpreterError> {
         frames.clear();
         if let Some(known) = self.awaits.get(&tid).filter(|known| known.reads.is_same(memory)) {
             frames.extend_from_slice(&known.frames);
@@ -213,7 +214,7 @@ impl CPython {
         let found = TaskReader { asyncio, coroutines }.read(&place)?;
         if !reads.is_same(memory) {
             let reason = "they changed while they were read";
-            return Err(CPythonError::malformed("the tasks of a loop", place.thread, reason));
+            return Err(InterpreterError::malformed("the tasks of a loop", place.thread, reason));
         }
         frames.extend_from_slice(&found);
         let states = self.threads.states();
@@ -227,7 +228,7 @@ impl CPython {
         &mut self,
         memory: &dyn ProcessMemory,
         tid: u32,
-    ) -> Result<Option<LoopThread>, CPythonError> {
+    ) -> Result<Option<LoopThread>, InterpreterError> {
         if self.asyncio.is_none() {
             return Ok(None);
         }
@@ -261,7 +262,7 @@ impl CPython {
         &mut self,
         memory: &dyn ProcessMemory,
         threads: &mut Vec<ThreadFrames>,
-    ) -> Result<(), CPythonError> {
+    ) -> Result<(), InterpreterError> {
         self.threads = Threads::scan(memory, &self.layout, self.runtime)?;
         let mut tids: Vec<u32> = self.threads.states().iter().map(|state| state.tid).collect();
         tids.dedup();
@@ -269,7 +270,7 @@ impl CPython {
         for tid in tids {
             let mut frames = Vec::new();
             if count > MOST_FRAMES_OF_ALL {
-                let error = CPythonError::malformed("the program", 0, "it has too many frames");
+                let error = InterpreterError::malformed("the program", 0, "it has too many frames");
                 threads.push(ThreadFrames { tid, frames, look: Err(error) });
                 continue;
             }
@@ -298,7 +299,7 @@ impl CPython {
         memory: &dyn ProcessMemory,
         tid: u32,
         frames: &mut Vec<PyFrame>,
-    ) -> Result<Option<PyLook>, CPythonError> {
+    ) -> Result<Option<PyLook>, InterpreterError> {
         let look = self.look_at_current(memory, tid, frames);
         if !matches!(look, Ok(Some(_))) {
             frames.clear();
@@ -311,7 +312,7 @@ impl CPython {
         memory: &dyn ProcessMemory,
         tid: u32,
         frames: &mut Vec<PyFrame>,
-    ) -> Result<Option<PyLook>, CPythonError> {
+    ) -> Result<Option<PyLook>, InterpreterError> {
         if let Some(look) = self.look_at_known(memory, tid, frames)? {
             return Ok(Some(look));
         }
@@ -328,7 +329,7 @@ impl CPython {
         memory: &dyn ProcessMemory,
         tid: u32,
         frames: &mut Vec<PyFrame>,
-    ) -> Result<Option<PyLook>, CPythonError> {
+    ) -> Result<Option<PyLook>, InterpreterError> {
         frames.clear();
         let mut all: Option<PyLook> = None;
         for state in self.threads.of(tid) {
@@ -366,7 +367,7 @@ impl OneLook<'_> {
         &mut self,
         state: &mut ThreadState,
         frames: &mut Vec<PyFrame>,
-    ) -> Result<Option<PyLook>, CPythonError> {
+    ) -> Result<Option<PyLook>, InterpreterError> {
         let Some(anchor) = self.anchor(state)? else { return Ok(None) };
         let Scratch { pages, chain, .. } = &mut *self.scratch;
         let walk = chain.walk(self.memory, pages, self.layout, anchor.head)?;
@@ -379,7 +380,7 @@ impl OneLook<'_> {
     }
 
     /// Reads where the frames begin.
-    fn anchor(&mut self, state: &mut ThreadState) -> Result<Option<Anchor>, CPythonError> {
+    fn anchor(&mut self, state: &mut ThreadState) -> Result<Option<Anchor>, InterpreterError> {
         let head = self.read_thread(state);
         let fields = Struct::new(&self.scratch.thread);
         let mut anchor = Anchor::new(self.layout, state, &fields);
@@ -418,7 +419,7 @@ impl OneLook<'_> {
 
     /// Reads all code objects of the frames, and then again all that led to them, at once. Answers
     /// whether the thread ran on meanwhile; `None` where it ended.
-    fn read_codes(&mut self, anchor: &Anchor) -> Result<Option<bool>, CPythonError> {
+    fn read_codes(&mut self, anchor: &Anchor) -> Result<Option<bool>, InterpreterError> {
         let span = self.layout.code.span();
         let Scratch { pages, chain, addresses, objects, codes, thread, thread_again } =
             &mut *self.scratch;
@@ -459,13 +460,13 @@ impl OneLook<'_> {
     }
 
     /// Which of the code objects cannot be read.
-    fn unreadable_code(&mut self) -> CPythonError {
+    fn unreadable_code(&mut self) -> InterpreterError {
         let mut bytes = vec![0; self.layout.code.span()];
         let failed = self.scratch.addresses.iter().find_map(|address| {
             let read = self.memory.read(*address, &mut bytes);
-            read.err().map(CPythonError::memory("a code object", *address))
+            read.err().map(InterpreterError::memory("a code object", *address))
         });
-        let ended = || CPythonError::malformed("a thread", 0, "it ended while it was read");
+        let ended = || InterpreterError::malformed("a thread", 0, "it ended while it was read");
         failed.unwrap_or_else(ended)
     }
 

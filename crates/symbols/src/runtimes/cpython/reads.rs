@@ -4,7 +4,7 @@
 //! bytes that stayed the same while others were read belong to one moment.
 
 use super::super::{MemoryPiece, ProcessMemory};
-use super::CPythonError;
+use super::InterpreterError;
 
 /// Reads that are kept. The tasks and coroutines of the largest chains that are followed take some
 /// thousand.
@@ -32,16 +32,16 @@ impl Reads {
         what: &'static str,
         address: u64,
         length: usize,
-    ) -> Result<&[u8], CPythonError> {
+    ) -> Result<&[u8], InterpreterError> {
         if self.places.len() >= MOST_READS || length > LARGEST_READ {
-            return Err(CPythonError::malformed(what, address, "there is too much of it"));
+            return Err(InterpreterError::malformed(what, address, "there is too much of it"));
         }
         let start = self.bytes.len();
         self.bytes.resize(start + length, 0);
         let (_, into) = self.bytes.split_at_mut(start);
         if let Err(reason) = memory.read(address, into) {
             self.bytes.truncate(start);
-            return Err(CPythonError::Memory { what, address, reason });
+            return Err(InterpreterError::Memory { what, address, reason });
         }
         self.places.push((address, length));
         Ok(self.bytes.get(start..).unwrap_or_default())
@@ -56,7 +56,7 @@ impl Reads {
         memory: &dyn ProcessMemory,
         what: &'static str,
         address: u64,
-    ) -> Result<u64, CPythonError> {
+    ) -> Result<u64, InterpreterError> {
         let bytes = self.read(memory, what, address, size_of::<u64>())?;
         Ok(super::Struct::new(bytes).word(0))
     }

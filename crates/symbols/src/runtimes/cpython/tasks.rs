@@ -18,7 +18,7 @@ use super::super::Struct;
 use super::asyncio::AsyncioLayout;
 use super::coroutines::{CoroutineReader, Kind, MOST_FRAMES};
 use super::frames::TAG;
-use super::{CPythonError, PyFrame};
+use super::{InterpreterError, PyFrame};
 
 /// Tasks of one loop that are read.
 const MOST_TASKS: usize = 64;
@@ -91,7 +91,7 @@ impl TaskReader<'_> {
     ///
     /// # Errors
     /// When tasks cannot be read, or change meanwhile.
-    pub(super) fn read(&mut self, place: &LoopThread) -> Result<Vec<PyFrame>, CPythonError> {
+    pub(super) fn read(&mut self, place: &LoopThread) -> Result<Vec<PyFrame>, InterpreterError> {
         let at = |offset: u64| place.thread.wrapping_add(offset);
         let event_loop = self.word("the running loop", at(self.asyncio.running_loop))?;
         if event_loop == 0 || self.word("the running task", at(self.asyncio.running_task))? != 0 {
@@ -104,7 +104,7 @@ impl TaskReader<'_> {
         self.common(&tasks, &roots, &mut known)
     }
 
-    fn word(&mut self, what: &'static str, address: u64) -> Result<u64, CPythonError> {
+    fn word(&mut self, what: &'static str, address: u64) -> Result<u64, InterpreterError> {
         self.coroutines.reads.word(self.coroutines.memory, what, address)
     }
 
@@ -113,7 +113,7 @@ impl TaskReader<'_> {
         &mut self,
         place: &LoopThread,
         event_loop: u64,
-    ) -> Result<Option<Vec<Task>>, CPythonError> {
+    ) -> Result<Option<Vec<Task>>, InterpreterError> {
         if place.makers.len() > MOST_LISTS {
             return Ok(None);
         }
@@ -138,7 +138,11 @@ impl TaskReader<'_> {
     }
 
     /// A task where it belongs to the loop, and the next in its list.
-    fn task(&mut self, address: u64, event_loop: u64) -> Result<(u64, Option<Task>), CPythonError> {
+    fn task(
+        &mut self,
+        address: u64,
+        event_loop: u64,
+    ) -> Result<(u64, Option<Task>), InterpreterError> {
         let asyncio = self.asyncio;
         let fields = self.object(address, asyncio.task_span())?;
         let fields = Struct::new(&fields);
@@ -147,7 +151,7 @@ impl TaskReader<'_> {
             return Ok((next, None));
         }
         if fields.byte(asyncio.is_task) != 1 {
-            return Err(CPythonError::malformed(WHAT, address, "it is a future"));
+            return Err(InterpreterError::malformed(WHAT, address, "it is a future"));
         }
         let awaiters = self.awaiters(&fields)?;
         let coroutine = fields.word(asyncio.coroutine);
@@ -155,13 +159,13 @@ impl TaskReader<'_> {
         Ok((next, Some(Task { address, coroutine, awaiters, callbacks })))
     }
 
-    fn object(&mut self, address: u64, span: usize) -> Result<Vec<u8>, CPythonError> {
+    fn object(&mut self, address: u64, span: usize) -> Result<Vec<u8>, InterpreterError> {
         let CoroutineReader { memory, reads, .. } = &mut self.coroutines;
         reads.read(*memory, WHAT, address, span).map(<[u8]>::to_vec)
     }
 
     /// What awaits a task, or a future that awaits it, and so on.
-    fn awaiters(&mut self, task: &Struct<'_>) -> Result<Awaiters, CPythonError> {
+    fn awaiters(&mut self, task: &Struct<'_>) -> Result<Awaiters, InterpreterError> {
         let asyncio = self.asyncio;
         let of = |fields: &Struct<'_>| {
             let by = fields.word(asyncio.awaited_by) & !TAG;
@@ -175,7 +179,7 @@ impl TaskReader<'_> {
                     continue;
                 }
                 if found.tasks.len() + found.futures.len() >= MOST_AWAITERS {
-                    return Err(CPythonError::malformed(WHAT, object, "too much awaits it"));
+                    return Err(InterpreterError::malformed(WHAT, object, "too much awaits it"));
                 }
                 let fields = self.object(object, asyncio.future_span())?;
                 let fields = Struct::new(&fields);
@@ -191,14 +195,14 @@ impl TaskReader<'_> {
     }
 
     /// The objects in a set.
-    fn items(&mut self, set: u64) -> Result<Vec<u64>, CPythonError> {
+    fn items(&mut self, set: u64) -> Result<Vec<u64>, InterpreterError> {
         const WHAT: &str = "a set of tasks";
         let CoroutineReader { memory, layout, awaits, reads, .. } = &mut self.coroutines;
         let field = |at: usize| set.wrapping_add(at as u64);
         let table = reads.word(*memory, WHAT, field(awaits.set_table))?;
         let places = reads.word(*memory, WHAT, field(awaits.set_mask))?.saturating_add(1);
         if places > MOST_PLACES {
-            return Err(CPythonError::malformed(WHAT, set, "it is too large"));
+            return Err(InterpreterError::malformed(WHAT, set, "it is too large"));
         }
         // Each place has an object and its hash.
         let length = usize::try_from(places).unwrap_or_default() * 16;
@@ -223,7 +227,7 @@ impl TaskReader<'_> {
         tasks: &[Task],
         chosen: &[usize],
         known: &mut [Option<Vec<PyFrame>>],
-    ) -> Result<Vec<PyFrame>, CPythonError> {
+    ) -> Result<Vec<PyFrame>, InterpreterError> {
         let mut common: Option<Vec<PyFrame>> = None;
         for index in chosen {
             let chain = self.chain(tasks, *index, known)?;
@@ -245,7 +249,7 @@ impl TaskReader<'_> {
         tasks: &[Task],
         index: usize,
         known: &mut [Option<Vec<PyFrame>>],
-    ) -> Result<Vec<PyFrame>, CPythonError> {
+    ) -> Result<Vec<PyFrame>, InterpreterError> {
         let (Some(task), Some(place)) = (tasks.get(index), known.get_mut(index)) else {
             return Ok(Vec::new());
         };
@@ -275,7 +279,7 @@ impl TaskReader<'_> {
         tasks: &[Task],
         chosen: &[usize],
         future: u64,
-    ) -> Result<Vec<usize>, CPythonError> {
+    ) -> Result<Vec<usize>, InterpreterError> {
         let mut completing = Vec::new();
         for index in chosen.iter().copied().filter(|_| future != 0) {
             let Some(task) = tasks.get(index) else { continue };
@@ -293,7 +297,7 @@ impl TaskReader<'_> {
         callbacks: Callbacks,
         future: u64,
         depth: u32,
-    ) -> Result<bool, CPythonError> {
+    ) -> Result<bool, InterpreterError> {
         for callback in self.callbacks(callbacks)? {
             for object in self.closure(callback)? {
                 if object == future {
@@ -312,7 +316,7 @@ impl TaskReader<'_> {
         Ok(false)
     }
 
-    fn callbacks(&mut self, callbacks: Callbacks) -> Result<Vec<u64>, CPythonError> {
+    fn callbacks(&mut self, callbacks: Callbacks) -> Result<Vec<u64>, InterpreterError> {
         const WHAT: &str = "callbacks of a task";
         let mut all = vec![callbacks.first];
         if callbacks.others != 0 {
@@ -331,7 +335,7 @@ impl TaskReader<'_> {
     }
 
     /// What the variables of a function's closure are; none for other objects.
-    fn closure(&mut self, function: u64) -> Result<Vec<u64>, CPythonError> {
+    fn closure(&mut self, function: u64) -> Result<Vec<u64>, InterpreterError> {
         const WHAT: &str = "a closure";
         if self.coroutines.object(function)?.0 != Kind::Function {
             return Ok(Vec::new());
@@ -357,10 +361,10 @@ impl TaskReader<'_> {
         what: &'static str,
         address: u64,
         count: u64,
-    ) -> Result<Vec<u64>, CPythonError> {
+    ) -> Result<Vec<u64>, InterpreterError> {
         let count = usize::try_from(count).ok().filter(|count| *count <= MOST_CALLBACKS);
-        let count =
-            count.ok_or_else(|| CPythonError::malformed(what, address, "there are too many"))?;
+        let count = count
+            .ok_or_else(|| InterpreterError::malformed(what, address, "there are too many"))?;
         let CoroutineReader { memory, reads, .. } = &mut self.coroutines;
         let bytes = reads.read(*memory, what, address, count * 8)?;
         Ok(bytes.chunks_exact(8).map(|word| Struct::new(word).word(0) & !TAG).collect())

@@ -171,7 +171,7 @@ impl Fake {
         self.put_bytes(address + 78, &[owner]);
     }
 
-    fn find(&self) -> Result<CPython, CPythonError> {
+    fn find(&self) -> Result<CPython, InterpreterError> {
         CPython::find(self, RUNTIME, None)
     }
 
@@ -329,7 +329,7 @@ fn chains_without_an_end_are_errors() {
     fake.put(THREAD + 8, THREAD);
     assert!(matches!(
         fake.find(),
-        Err(CPythonError::Malformed { what: "the list of threads", .. })
+        Err(InterpreterError::Malformed { what: "the list of threads", .. })
     ));
     let mut fake = Fake::new(false);
     fake.put(INTERPRETER + 16, INTERPRETER);
@@ -350,17 +350,17 @@ fn what_is_no_code_object_is_an_error() {
 fn other_tables_and_releases_are_refused() {
     let mut fake = Fake::new(false);
     fake.put(RUNTIME + 8, 0x030f_00f0);
-    assert_eq!(fake.find().err(), Some(CPythonError::UnsupportedVersion(3, 15)));
+    assert_eq!(fake.find().err(), Some(layout::unsupported((3, 15))));
     // The words of 3.14 are in another order than those of 3.13.
     fake.put(RUNTIME + 8, 0x030d_00f0);
     assert!(fake.find().is_err());
     fake.put(RUNTIME, 0);
-    assert_eq!(fake.find().err(), Some(CPythonError::UnknownVersion));
+    assert_eq!(fake.find().err(), Some(InterpreterError::UnknownVersion(NAME)));
     let old = CPython::find(&fake, RUNTIME, Some((3, 7)));
-    assert_eq!(old.err(), Some(CPythonError::UnsupportedVersion(3, 7)));
+    assert_eq!(old.err(), Some(layout::unsupported((3, 7))));
     let none = Fake { bytes: vec![0; SIZE], read_bytes: Cell::new(0) };
     let early = CPython::find(&none, RUNTIME, Some((3, 11)));
-    assert_eq!(early.err(), Some(CPythonError::NotRunning));
+    assert_eq!(early.err(), Some(InterpreterError::NotRunning(NAME)));
 }
 
 #[test]

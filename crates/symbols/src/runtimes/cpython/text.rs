@@ -4,7 +4,7 @@
 //! the largest needs (PEP 393). Plain ASCII has a smaller struct than the others.
 
 use super::super::{ProcessMemory, Struct};
-use super::CPythonError;
+use super::InterpreterError;
 use super::layout::TextLayout;
 
 /// Characters of a text that are kept. Paths have at most 4096 bytes; names of that length are made
@@ -18,18 +18,18 @@ pub(super) fn read(
     layout: &TextLayout,
     what: &'static str,
     address: u64,
-) -> Result<String, CPythonError> {
+) -> Result<String, InterpreterError> {
     let mut head = vec![0; layout.state.max(layout.length) + 8];
-    memory.read(address, &mut head).map_err(CPythonError::memory(what, address))?;
+    memory.read(address, &mut head).map_err(InterpreterError::memory(what, address))?;
     let fields = Struct::new(&head);
     let Some(kind) = Kind::from_state(fields.half(layout.state)) else {
-        return Err(CPythonError::malformed(what, address, "it is not a text"));
+        return Err(InterpreterError::malformed(what, address, "it is not a text"));
     };
     let length = fields.word(layout.length).min(MOST_CHARACTERS);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default() * kind.width];
     let start = if kind.ascii { layout.ascii } else { layout.compact };
     let start = address.wrapping_add(start as u64);
-    memory.read(start, &mut bytes).map_err(CPythonError::memory(what, start))?;
+    memory.read(start, &mut bytes).map_err(InterpreterError::memory(what, start))?;
     Ok(kind.decode(&bytes))
 }
 

@@ -1,7 +1,7 @@
 //! Thread states: which threads run Python, and where each has its frames.
 
 use super::super::{MemoryPiece, ProcessMemory, Struct, tid};
-use super::CPythonError;
+use super::InterpreterError;
 use super::code::word;
 use super::layout::Layout;
 
@@ -58,12 +58,12 @@ impl Threads {
         memory: &dyn ProcessMemory,
         layout: &Layout,
         runtime: u64,
-    ) -> Result<Self, CPythonError> {
+    ) -> Result<Self, InterpreterError> {
         let mut threads = Self::default();
         let head = runtime.wrapping_add(layout.runtime_interpreters as u64);
         let mut interpreter = threads.mark(memory, "the list of interpreters", head)?;
         if interpreter == 0 {
-            return Err(CPythonError::NotRunning);
+            return Err(InterpreterError::NotRunning(super::NAME));
         }
         for _ in 0..MOST_INTERPRETERS {
             if interpreter == 0 {
@@ -74,7 +74,7 @@ impl Threads {
             let next = interpreter.wrapping_add(layout.interpreter.next as u64);
             interpreter = word(memory, "an interpreter", next)?;
         }
-        Err(CPythonError::malformed("the list of interpreters", head, "it does not end"))
+        Err(InterpreterError::malformed("the list of interpreters", head, "it does not end"))
     }
 
     fn scan_interpreter(
@@ -82,22 +82,24 @@ impl Threads {
         memory: &dyn ProcessMemory,
         layout: &Layout,
         interpreter: u64,
-    ) -> Result<(), CPythonError> {
+    ) -> Result<(), InterpreterError> {
         let head = interpreter.wrapping_add(layout.interpreter.threads as u64);
         let mut address = self.mark(memory, "the list of threads", head)?;
         let mut bytes = vec![0; layout.thread.span()];
         let mut is_head = true;
         while address != 0 {
-            memory.read(address, &mut bytes).map_err(CPythonError::memory("a thread", address))?;
+            memory
+                .read(address, &mut bytes)
+                .map_err(InterpreterError::memory("a thread", address))?;
             let fields = Struct::new(&bytes);
             if fields.word(layout.thread.interpreter) != interpreter {
                 let reason = "it belongs to another interpreter";
-                return Err(CPythonError::malformed("a thread", address, reason));
+                return Err(InterpreterError::malformed("a thread", address, reason));
             }
             self.add(memory, layout, address, &fields, is_head);
             is_head = false;
             if self.states.len() + self.marks.len() > MOST_THREADS {
-                return Err(CPythonError::malformed(
+                return Err(InterpreterError::malformed(
                     "the list of threads",
                     head,
                     "it does not end",
@@ -143,7 +145,7 @@ impl Threads {
         memory: &dyn ProcessMemory,
         what: &'static str,
         address: u64,
-    ) -> Result<u64, CPythonError> {
+    ) -> Result<u64, InterpreterError> {
         let value = word(memory, what, address)?;
         self.marks.push(Mark { address, value, mask: u64::MAX });
         Ok(value)

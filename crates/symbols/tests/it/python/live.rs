@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-use culprit_symbols::runtimes::cpython::{CPython, CPythonError, find_asyncio, find_cpython};
+use culprit_symbols::runtimes::InterpreterError;
+use culprit_symbols::runtimes::cpython::{CPython, find_asyncio, find_cpython};
 use culprit_symbols::runtimes::{MemoryPiece, ProcessMemory, Unreadable};
 use culprit_symbols::{FileOffset, ModuleImage};
 
@@ -85,7 +86,7 @@ fn executable_mapping(line: &str) -> Option<(u64, u64, &str)> {
 }
 
 /// The interpreter of a process.
-pub(crate) fn interpreter(pid: u32) -> Result<CPython, CPythonError> {
-    let (runtime, version) = runtime(pid).ok_or(CPythonError::NotRunning)?;
+pub(crate) fn interpreter(pid: u32) -> Result<CPython, InterpreterError> {
+    let (runtime, version) = runtime(pid).ok_or(InterpreterError::NotRunning("Python"))?;
     CPython::find(&LiveMemory(pid), runtime, version)
 }
