@@ -216,8 +216,6 @@ pub(crate) struct EventSpec {
 pub(crate) struct Features {
     /// Count lost records per event (`PERF_FORMAT_LOST`, Linux 6.0).
     pub(crate) lost_count: bool,
-    /// Build ids in mapping records (Linux 5.12).
-    pub(crate) build_id: bool,
 }
 
 /// What is the same for every event of an attachment.
@@ -324,17 +322,19 @@ impl EventSpec {
         attr.clockid = libc::CLOCK_MONOTONIC;
         attr.set_watermark(1);
         attr.wakeup_watermark = options.watermark;
-        self.side_band(&mut attr, options.features);
+        self.side_band(&mut attr);
         attr
     }
 
     /// Asks for the records that are not samples.
-    fn side_band(&self, attr: &mut perf_event_attr, features: Features) {
+    fn side_band(&self, attr: &mut perf_event_attr) {
         match self.role {
+            // Not with build ids (`build_id`): the kernel sets the record's flag for them once and hands the same
+            // record to every other listener (perf_event_mmap_output, kernel/events/core.c). A perf that did not ask
+            // takes device and inode for a build id then, and ends with "stack smashing detected" (perf 6.1).
             Role::Maps => {
                 attr.set_mmap(1);
                 attr.set_mmap2(1);
-                attr.set_build_id(u64::from(features.build_id));
             }
             Role::DataMaps => attr.set_mmap_data(1),
             Role::Accounting => {

@@ -88,6 +88,16 @@ pub(crate) struct Sample<'a> {
     pub(crate) stack: &'a [u8],
 }
 
+/// What tells mapped files apart. The same file has other numbers in another container's overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct MappedFile {
+    /// Major number in the lower half, minor number in the upper half.
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// Tells files apart that had the same inode one after the other; zero where the file system has none.
+    pub(crate) generation: u64,
+}
+
 /// A new mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Map<'a> {
@@ -99,8 +109,8 @@ pub(crate) struct Map<'a> {
     pub(crate) length: u64,
     /// Offset of the first byte in the file, in bytes.
     pub(crate) offset: u64,
-    /// Build id that the kernel read; empty when it gave device and inode instead.
-    pub(crate) build_id: &'a [u8],
+    /// The file; none for what is no file, and for mappings that are older than the recording.
+    pub(crate) file: Option<MappedFile>,
     /// Path as seen from the process's root, or `[vdso]`, `//anon`, ...
     pub(crate) path: &'a [u8],
 }
@@ -246,7 +256,7 @@ pub(crate) fn decode<'a>(
             exec: flag(sys::PERF_RECORD_MISC_COMM_EXEC),
             name: until_nul(bytemuck::cast_slice(&body[1..])),
         },
-        sys::PERF_RECORD_MMAP2 => Body::Map(map(body, flag(sys::PERF_RECORD_MISC_MMAP_BUILD_ID))?),
+        sys::PERF_RECORD_MMAP2 => Body::Map(map(body)?),
         sys::PERF_RECORD_MMAP => Body::DataMap(data_map(body)?),
         sys::PERF_RECORD_LOST => Body::Lost(*body.get(1).ok_or(Malformed)?),
         sys::PERF_RECORD_THROTTLE => Body::Throttle,
@@ -309,24 +319,21 @@ fn stack_part<'a>(words: &mut &'a [u64]) -> Result<&'a [u8], Malformed> {
     bytemuck::cast_slice(data).get(..used.min(size)).ok_or(Malformed)
 }
 
-fn map(body: &[u64], has_build_id: bool) -> Result<Map<'_>, Malformed> {
-    let [who, address, length, offset, first, second, third, _protection, path @ ..] = body else {
+/// `{u32 pid, tid; u64 address, length, offset; u32 major, minor; u64 inode, generation; u32 protection, flags;
+/// char path[]}`. The flag of a build id in place of the file (`PERF_RECORD_MISC_MMAP_BUILD_ID`) is not looked
+/// at: we never ask for one, and the kernel leaves the flag of another listener set (`attr.rs`).
+fn map(body: &[u64]) -> Result<Map<'_>, Malformed> {
+    let [who, address, length, offset, device, inode, generation, _protection, path @ ..] = body
+    else {
         return Err(Malformed);
     };
-    let identity: &[u8] = bytemuck::cast_slice(&body[4..7]);
-    let build_id = if has_build_id {
-        // {u8 size; u8 reserved[3]; u8 build_id[20]}
-        identity.get(4..4 + usize::from(identity[0])).ok_or(Malformed)?
-    } else {
-        let _device_inode_generation = (first, second, third);
-        &[]
-    };
+    let file = MappedFile { device: *device, inode: *inode, generation: *generation };
     Ok(Map {
         task: task(*who),
         address: *address,
         length: *length,
         offset: *offset,
-        build_id,
+        file: (file.inode != 0).then_some(file),
         path: until_nul(bytemuck::cast_slice(path)),
     })
 }
@@ -339,7 +346,7 @@ fn data_map(body: &[u64]) -> Result<Map<'_>, Malformed> {
         address: *address,
         length: *length,
         offset: *offset,
-        build_id: &[],
+        file: None,
         path: until_nul(bytemuck::cast_slice(path)),
     })
 }

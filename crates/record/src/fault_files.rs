@@ -82,7 +82,7 @@ mod tests {
 
     fn map(pid: i32, address: u64, length: u64, path: &str) -> Map<'_> {
         let task = Task { pid, tid: pid };
-        Map { task, address, length, offset: 0, build_id: &[], path: path.as_bytes() }
+        Map { task, address, length, offset: 0, file: None, path: path.as_bytes() }
     }
 
     fn file(files: &FaultFiles, pid: i32, address: u64) -> Option<String> {

@@ -3,17 +3,18 @@
 //! A container's program is reachable only through a process that lives in it, and a short process
 //! may be gone within microseconds of its mapping. So the reader thread opens each new file at
 //! once, through the process's own root with RESOLVE_IN_ROOT, and hands the descriptor on; it is
-//! read later. A file is opened once per build id, not once per process.
+//! read later. A file is opened once, not once per process.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use culprit_model::Pid;
 use culprit_place::procfs;
 use rustc_hash::FxHashSet;
 
+use crate::decode::MappedFile;
 use crate::modules::MEMORY_FILE;
 
 /// A mapped file, opened or not.
@@ -23,8 +24,8 @@ pub(crate) struct OpenedFile {
     pub(crate) pid: i32,
     /// Path as that process's root sees it.
     pub(crate) path: String,
-    /// Build id that the kernel read from the mapped file itself; empty when unknown.
-    pub(crate) build_id: Vec<u8>,
+    /// What the kernel mapped; none when unknown.
+    pub(crate) mapped: Option<MappedFile>,
     /// The file, or why it could not be opened.
     pub(crate) file: Result<File, culprit_place::Error>,
 }
@@ -32,7 +33,7 @@ pub(crate) struct OpenedFile {
 /// Remembers what has been opened.
 #[derive(Debug, Default)]
 pub(crate) struct FileOpener {
-    by_build_id: FxHashSet<Box<[u8]>>,
+    by_file: FxHashSet<(MappedFile, Box<[u8]>)>,
     by_process: FxHashSet<(i32, Box<[u8]>)>,
     roots: Vec<Root>,
 }
@@ -67,38 +68,45 @@ impl FileOpener {
     }
 
     /// A process mapped a file: opens it unless that has been done. None for what is no file.
-    pub(crate) fn see(&mut self, pid: i32, build_id: &[u8], path: &[u8]) -> Option<OpenedFile> {
+    pub(crate) fn see(
+        &mut self,
+        pid: i32,
+        mapped: Option<MappedFile>,
+        path: &[u8],
+    ) -> Option<OpenedFile> {
         if !path.starts_with(b"/") || path.starts_with(b"//anon") {
             return None;
         }
-        let new = if build_id.is_empty() {
-            self.by_process.insert((pid, path.into()))
-        } else {
-            self.by_build_id.insert(build_id.into())
+        let new = match mapped {
+            Some(file) => self.by_file.insert((file, path.into())),
+            None => self.by_process.insert((pid, path.into())),
         };
         if !new {
             return None;
         }
+        let bytes = path;
         let path = String::from_utf8_lossy(path).into_owned();
         if path.starts_with(MEMORY_FILE) {
             // Code that a program generates lies in such files, too; then there is no program in it.
             let file = Ok(program_in_memory(pid, &path)?);
-            return Some(OpenedFile { pid, path, build_id: build_id.to_vec(), file });
+            return Some(OpenedFile { pid, path, mapped, file });
         }
-        let file = self.open(pid, build_id, Path::new(&path));
-        if file.is_err() && !build_id.is_empty() {
+        let file = self.open(pid, mapped, Path::new(&path));
+        if file.is_err()
+            && let Some(mapped) = mapped
+        {
             // Another process may map it while it lives.
-            self.by_build_id.remove(build_id);
+            self.by_file.remove(&(mapped, bytes.into()));
         }
-        Some(OpenedFile { pid, path, build_id: build_id.to_vec(), file })
+        Some(OpenedFile { pid, path, mapped, file })
     }
 
-    /// Tries the process itself, then the roots that are kept: the build id tells later whether it
-    /// is the same file, so without one only the process's own root will do.
+    /// Tries the process itself, then the roots that are kept. In those, only a file with the inode that was
+    /// mapped will do.
     fn open(
         &mut self,
         pid: i32,
-        build_id: &[u8],
+        mapped: Option<MappedFile>,
         path: &Path,
     ) -> Result<File, culprit_place::Error> {
         let own = root_of(pid).and_then(|root| {
@@ -106,11 +114,11 @@ impl FileOpener {
             self.keep(root);
             file
         });
-        if own.is_ok() || build_id.is_empty() {
-            return own;
-        }
-        let kept = self.roots.iter().map(|root| procfs::open_in_root(&root.fd, path));
-        kept.filter_map(Result::ok).next().ok_or(()).or(own)
+        let Some(mapped) = mapped.filter(|_| own.is_err()) else { return own };
+        let kept = self.roots.iter().filter_map(|root| procfs::open_in_root(&root.fd, path).ok());
+        // Not the device: what the kernel gives for files of an overlay is not what fstat gives, before Linux 6.17.
+        let is_it = |file: &File| file.metadata().is_ok_and(|found| found.ino() == mapped.inode);
+        { kept }.find(is_it).ok_or(()).or(own)
     }
 }
 
@@ -139,7 +147,7 @@ fn root_of(pid: i32) -> Result<OwnedFd, culprit_place::Error> {
 
 /// Opens a file that a process which lives has mapped. None for what is no file.
 pub(crate) fn open_now(pid: i32, path: &str) -> Option<OpenedFile> {
-    FileOpener::default().see(pid, &[], path.as_bytes())
+    FileOpener::default().see(pid, None, path.as_bytes())
 }
 
 #[cfg(test)]
@@ -151,12 +159,16 @@ mod tests {
         let ours = i32::try_from(std::process::id()).expect("a number");
         let mut opener = FileOpener::keeping_roots_of(&[ours]);
         let program = std::env::current_exe().expect("a path");
+        let inode = std::fs::metadata(&program).expect("it runs").ino();
         let program = program.to_str().expect("UTF-8").as_bytes();
+        let mapped = |inode| Some(MappedFile { device: 1, inode, generation: 2 });
         // No process has this number.
-        let found = opener.see(i32::MAX, &[1, 2], program).expect("a path");
-        assert!(found.file.is_ok(), "the build id decides later");
-        // Without one nothing tells whether it is the same file.
-        let unknown = opener.see(i32::MAX, &[], program).expect("a path");
+        let found = opener.see(i32::MAX, mapped(inode), program).expect("a path");
+        assert!(found.file.is_ok());
+        let other = opener.see(i32::MAX, mapped(inode + 1), program).expect("a path");
+        assert!(other.file.is_err(), "another file has this path now");
+        // Nothing tells whether it is the same file.
+        let unknown = opener.see(i32::MAX, None, program).expect("a path");
         assert!(unknown.file.is_err());
     }
 
@@ -178,8 +190,8 @@ mod tests {
         #[expect(clippy::disallowed_methods, reason = "a program of no path")]
         let mut child = std::process::Command::new(path).arg("600").spawn().expect("it runs");
         let pid = i32::try_from(child.id()).expect("a number");
-        let seen = FileOpener::default().see(pid, &[], b"/memfd:copied (deleted)");
-        let other = FileOpener::default().see(pid, &[], b"/memfd:doublemapper (deleted)");
+        let seen = FileOpener::default().see(pid, None, b"/memfd:copied (deleted)");
+        let other = FileOpener::default().see(pid, None, b"/memfd:doublemapper (deleted)");
         child.kill().expect("it lives");
         child.wait().expect("it ends");
         let opened = seen.expect("it is a program").file.expect("it can be read");

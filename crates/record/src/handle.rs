@@ -336,7 +336,7 @@ impl Handler {
 
     fn map(&mut self, map: &Map<'_>, time: Time) {
         let path = String::from_utf8_lossy(map.path);
-        let module = self.modules.mapped(map.task.pid, map.build_id, &path, &mut self.ledger);
+        let module = self.modules.mapped(map.task.pid, map.file, &path, &mut self.ledger);
         let code = MappedCode {
             start: map.address,
             end: map.address.saturating_add(map.length),

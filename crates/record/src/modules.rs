@@ -1,4 +1,4 @@
-//! The files that code comes from: one row and one parsed image per build id.
+//! The files that code comes from: one row and one parsed image per build id, however many files have it.
 //!
 //! Descriptors arrive from the reader thread, already opened through their process's root; here
 //! they are parsed, at once, so that nothing depends on the process any more. Generated code has
@@ -15,6 +15,7 @@ use culprit_symbols::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::decode::MappedFile;
 use crate::dotnet::{Assemblies, MethodPlace};
 use crate::files::OpenedFile;
 use crate::ledger::Ledger;
@@ -56,8 +57,10 @@ pub(crate) struct Modules {
 /// What tells modules apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
-    BuildId(Box<[u8]>),
-    /// Without build ids: a path in one process.
+    /// A file that was mapped while we recorded. Its path belongs to the key: in subvolumes of btrfs, different
+    /// files have the same numbers.
+    File(MappedFile, Box<str>),
+    /// A path in one process, where the kernel gave no file.
     Path(i32, Box<str>),
     /// `[kernel]`, `[vdso]`, kernel modules.
     Name(Box<str>),
@@ -98,7 +101,7 @@ impl Modules {
     /// Takes files over from the reader; they are parsed when their mapping is handled.
     pub(crate) fn deliver(&mut self, opened: Vec<OpenedFile>) {
         for file in opened {
-            let key = key_of(file.pid, &file.build_id, &file.path);
+            let key = key_of(file.pid, file.mapped, &file.path);
             self.files.insert(key, file.file.map_err(|error| error.to_string()));
         }
     }
@@ -107,7 +110,7 @@ impl Modules {
     pub(crate) fn mapped(
         &mut self,
         pid: i32,
-        build_id: &[u8],
+        file: Option<MappedFile>,
         path: &str,
         ledger: &mut Ledger,
     ) -> ModuleId {
@@ -117,13 +120,13 @@ impl Modules {
         if path == STEPPING || path == TRAMPOLINE {
             return self.kernel(Some("uprobes"));
         }
-        let key = key_of(pid, build_id, path);
+        let key = key_of(pid, file, path);
         let is_program = || self.by_key.contains_key(&key) || self.files.contains_key(&key);
         if is_generated(path) && !(path.starts_with(MEMORY_FILE) && is_program()) {
             return self.generated_code(pid);
         }
         if is_jitdump(path) {
-            self.attach_dump(pid, build_id, path);
+            self.attach_dump(pid, &key);
         }
         let known = self.by_key.get(&key).copied();
         if let Some(known) = known
@@ -131,14 +134,14 @@ impl Modules {
         {
             return known;
         }
-        let image = self.load(pid, &key, build_id, path);
+        let image = self.load(pid, &key, path);
         match &image {
             Ok(_) => ledger.recover(LossKind::ModulesUnreadable, path),
             Err(why) => ledger.once(LossKind::ModulesUnreadable, path, why),
         }
         let image = image.ok();
         let same = image.as_ref().and_then(|image| self.by_image.get(image.key())).copied();
-        let id = known.or(same).unwrap_or_else(|| self.push(file_row(path, build_id), None));
+        let id = known.or(same).unwrap_or_else(|| self.push(file_row(path), None));
         self.by_key.insert(key, id);
         if let Some(image) = image {
             self.attach_image(id, image);
@@ -333,9 +336,9 @@ impl Modules {
     }
 
     /// A runtime mapped its dump as a mark for us: it describes the process's generated code.
-    fn attach_dump(&mut self, pid: i32, build_id: &[u8], path: &str) {
+    fn attach_dump(&mut self, pid: i32, key: &Key) {
         let module = self.generated_code(pid);
-        let file = self.files.get(&key_of(pid, build_id, path));
+        let file = self.files.get(key);
         if let Some(Ok(file)) = file
             && let Ok(file) = file.try_clone()
         {
@@ -344,31 +347,24 @@ impl Modules {
     }
 
     /// Parses the file that was delivered for a module.
-    fn load(
-        &mut self,
-        pid: i32,
-        key: &Key,
-        build_id: &[u8],
-        path: &str,
-    ) -> Result<Arc<ModuleImage>, String> {
+    fn load(&mut self, pid: i32, key: &Key, path: &str) -> Result<Arc<ModuleImage>, String> {
         let file = match self.files.remove(key) {
             Some(opened) => opened?,
             None => return Err("the process ended before Culprit could open the file".to_owned()),
         };
-        let expected = BuildId::new(build_id);
         let root = procfs::root_of(kernel_pid(pid)).ok();
         let mut debug_file = |wanted: &Path| match &root {
             Some(root) => procfs::open_in_root(root, wanted).ok(),
             // The process is gone. Ours may be the same file system; the build id decides.
             None => File::open(wanted).ok(),
         };
-        let opened = self.cache.open(file, path, expected.as_ref(), &mut debug_file);
+        let opened = self.cache.open(file, path, None, &mut debug_file);
         opened.map_err(|error| error.to_string())
     }
 
     fn attach_image(&mut self, id: ModuleId, image: Arc<ModuleImage>) {
         let row = &mut self.rows[id.index()];
-        row.build_id = image.build_id().map(text_of).or(row.build_id.take());
+        row.build_id = image.build_id().map(text_of);
         row.symbols = image.has_symbols();
         if image.is_managed() {
             // As the runtime names it in code that it compiles itself.
@@ -420,18 +416,18 @@ fn read_bounded(mut file: File) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn file_row(path: &str, build_id: &[u8]) -> Module {
+fn file_row(path: &str) -> Module {
     Module {
         name: base_name(path).into(),
         path: path.into(),
-        build_id: (!build_id.is_empty()).then(|| hex(build_id).into()),
+        build_id: None,
         symbols: false,
         lines: false,
     }
 }
 
-fn key_of(pid: i32, build_id: &[u8], path: &str) -> Key {
-    if build_id.is_empty() { Key::Path(pid, path.into()) } else { Key::BuildId(build_id.into()) }
+fn key_of(pid: i32, file: Option<MappedFile>, path: &str) -> Key {
+    file.map_or_else(|| Key::Path(pid, path.into()), |file| Key::File(file, path.into()))
 }
 
 /// Executable memory that no file stands behind: made by a JIT compiler or a trampoline.
@@ -496,13 +492,30 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_one_row_per_build_id_whatever_its_path() {
+    fn a_file_is_one_row_for_all_processes() {
         let (mut modules, mut ledger) = (Modules::default(), Ledger::default());
-        let first = modules.mapped(1, &[1, 2], "/a/libx.so", &mut ledger);
-        assert_eq!(modules.mapped(2, &[1, 2], "/b/libx.so", &mut ledger), first);
-        assert_ne!(modules.mapped(1, &[3], "/a/libx.so", &mut ledger), first);
+        let file = |generation| Some(MappedFile { device: 1, inode: 2, generation });
+        let first = modules.mapped(1, file(3), "/a/libx.so", &mut ledger);
+        assert_eq!(modules.mapped(2, file(3), "/a/libx.so", &mut ledger), first);
+        assert_ne!(modules.mapped(2, file(4), "/a/libx.so", &mut ledger), first);
         assert_eq!(modules.rows()[0].name.as_str(), "libx.so");
-        assert_eq!(modules.rows()[0].build_id.as_deref(), Some("0102"));
+    }
+
+    #[test]
+    fn a_file_and_its_copy_are_one_row() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let copy = folder.path().join("copy");
+        let program = std::env::current_exe().expect("a path");
+        std::fs::copy(&program, &copy).expect("room for a copy");
+        let (mut modules, mut ledger) = (Modules::default(), Ledger::default());
+        let mut module_of = |inode, path: &Path| {
+            let mapped = Some(MappedFile { device: 1, inode, generation: 0 });
+            let file = Ok(File::open(path).expect("it is there"));
+            let path = path.to_str().expect("UTF-8").to_owned();
+            modules.deliver(vec![OpenedFile { pid: 1, path: path.clone(), mapped, file }]);
+            modules.mapped(1, mapped, &path, &mut ledger)
+        };
+        assert_eq!(module_of(1, &program), module_of(2, &copy));
     }
 
     #[test]

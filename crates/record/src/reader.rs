@@ -218,7 +218,7 @@ impl<S: EventSource> Reader<S> {
         for chunk in &self.pending[first..] {
             each_map(chunk, &self.shapes, |map, at| {
                 let (opener, opened, pid) = (&mut self.opener, &mut self.opened, map.task.pid);
-                opened.files.extend(opener.files.see(pid, map.build_id, map.path));
+                opened.files.extend(opener.files.see(pid, map.file, map.path));
                 opened.folders.extend(opener.folders.see(pid, map.path));
                 // Who is told may have ended; then nothing is placed or read any more.
                 if let Some(prober) = &self.prober {

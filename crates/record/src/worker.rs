@@ -292,7 +292,7 @@ impl Worker {
                 address: map.range.start,
                 length: map.range.end.saturating_sub(map.range.start),
                 offset: map.offset,
-                build_id: &[],
+                file: None,
                 path: map.path.as_bytes(),
             };
             if !map.execute {

@@ -118,3 +118,27 @@ fn a_process_that_has_ended_cannot_be_recorded() {
     assert!(stderr(&output).contains(&pid), "{}", stderr(&output));
     assert!(!lab.path("x.culprit").exists());
 }
+
+/// Linux hands a record of a mapping to all who listen, with marks that one of them asked for. perf ends
+/// with a crash then.
+#[test]
+fn perf_works_in_a_program_that_is_recorded() {
+    if !all_rights() {
+        return skip("perf in a recorded program", "recording needs root");
+    }
+    let lab = Lab::new();
+    let perf = ["perf", "record", "-q", "-o", "perf.data", "-e", "cpu-clock", "--", "true"];
+    #[expect(clippy::disallowed_methods, reason = "no place is needed to see whether perf works")]
+    let mut alone = std::process::Command::new(perf[0]);
+    if !alone
+        .args(&perf[1..])
+        .current_dir(lab.path(""))
+        .output()
+        .is_ok_and(|ran| ran.status.success())
+    {
+        return skip("perf in a recorded program", "a perf that can record");
+    }
+    let record = ["record", "-o", "x.culprit", "--quiet", "--"];
+    let ran = lab.culprit().args([&record[..], &perf].concat()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}

@@ -20,11 +20,16 @@ struct Pipe {
 impl Pipe {
     /// A pipe with one event: the CPU clock each millisecond.
     fn new(little: bool) -> Self {
+        Self::with_flags(little, 0)
+    }
+
+    /// The same with bits of the attributes' flags, as a machine of little end has them.
+    fn with_flags(little: bool, flags: u64) -> Self {
         let magic = u64::from_le_bytes(*b"PERFILE2");
         let mut pipe = Self { little, bytes: Vec::new() };
         pipe.bytes = pipe.longs(&[magic, 16]);
         let mut attr = [pipe.int(1), pipe.int(64)].concat();
-        attr.extend(pipe.longs(&[0, 1_000_000, SAMPLE_TYPE, 0, 0, 0, 0]));
+        attr.extend(pipe.longs(&[0, 1_000_000, SAMPLE_TYPE, 0, flags, 0, 0]));
         pipe.record(64, 0, &attr);
         pipe
     }
@@ -159,4 +164,23 @@ fn a_file_of_records_without_end_is_read_up_to_where_it_is_cut() {
             count(&read.recording, LossKind::FileDamaged, "the rest of the records is unreadable");
         assert_eq!(cut, u64::from(!(whole - end).is_multiple_of(64)), "{end}");
     }
+}
+
+/// The kernel leaves the flag of a build id set for listeners who did not ask for one.
+#[test]
+fn mappings_have_a_build_id_only_where_the_event_asked_for_it() {
+    let build_id_of = |flags| {
+        let mut pipe = Pipe::with_flags(true, flags);
+        let mut body = [pipe.int(7), pipe.int(7), pipe.longs(&[0x1000, 0x1000, 0])].concat();
+        body.extend(pipe.longs(&[20 | 0xabab << 32, 0xabab, 0xabab]));
+        body.extend([pipe.int(5), pipe.int(0)].concat());
+        body.extend(b"/bin/none-such\0\0");
+        pipe.record(10, 2 | 1 << 14, &body);
+        pipe.sample(2, 100, &[0x1010]);
+        let modules = pipe.read().modules;
+        let module = modules.into_iter().find(|module| module.name.as_str() == "none-such");
+        module.expect("it is mapped").build_id.is_some()
+    };
+    assert!(build_id_of(1 << 34));
+    assert!(!build_id_of(0));
 }

@@ -141,10 +141,7 @@ fn probe_features(cpu: u32) -> Features {
         attr.config = u64::from(sys::PERF_COUNT_SW_DUMMY);
         open_event(&mut attr, Scope::Thread(0), cpu).is_ok()
     };
-    Features {
-        lost_count: works(Features { lost_count: true, build_id: false }),
-        build_id: works(Features { lost_count: false, build_id: true }),
-    }
+    Features { lost_count: works(Features { lost_count: true }) }
 }
 
 /// The inode of the pid namespace that everything starts in (PROC_PID_INIT_INO,

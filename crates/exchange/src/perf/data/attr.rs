@@ -51,6 +51,7 @@ const FREQ: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
+const BUILD_ID: u64 = 1 << 34;
 
 /// A branch stack begins with the index of the newest entry.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
@@ -113,6 +114,11 @@ impl Attr {
     /// Switches are recorded (`--switch-events`).
     pub(super) fn switches(&self) -> bool {
         self.flags & CONTEXT_SWITCH != 0
+    }
+
+    /// Mappings carry the build id of the file in place of its numbers (`--buildid-mmap`).
+    pub(super) fn build_ids(&self) -> bool {
+        self.flags & BUILD_ID != 0
     }
 
     /// The clock that was chosen (`--clockid`), by its number in time.h.

@@ -186,6 +186,15 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// A record's flags. Where no event asked for build ids, the flag for one in a mapping is that of another
+    /// listener: the kernel leaves it set (`perf_event_mmap_output`). perf's own records belong to no event, so all
+    /// are asked.
+    fn flags(&self, record: Record) -> u16 {
+        let asked = || self.events.all.iter().any(|event| event.attr.build_ids());
+        let foreign = record.kind == kernel_kind::MMAP2 && !asked();
+        if foreign { record.misc & !misc::MMAP_BUILD_ID } else { record.misc }
+    }
+
     /// A record of the kernel that is no sample.
     fn kernels(&mut self, record: Record, body: &[u8]) {
         let event = self.events.of_other(body, self.little) as usize;
@@ -215,7 +224,7 @@ impl<'a> Collector<'a> {
             kernel_kind::MMAP | kernel_kind::MMAP2
                 if (misc::GUEST_KERNEL..=misc::GUEST_USER)
                     .contains(&(record.misc & misc::CPU_MODE)) => {}
-            other => match Other::read(other, record.misc, own, self.little) {
+            other => match Other::read(other, self.flags(record), own, self.little) {
                 Some(Some(other)) => self.queue.push_other(end.time, other),
                 Some(None) => {}
                 None => self.tally.malformed += u64::from(is_read(other)),

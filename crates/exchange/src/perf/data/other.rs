@@ -33,7 +33,7 @@ pub(super) mod misc {
     pub(super) const COMM_EXEC: u16 = 1 << 13;
     pub(super) const SWITCH_OUT: u16 = 1 << 13;
     pub(super) const SWITCH_PREEMPT: u16 = 1 << 14;
-    pub(super) const MMAP_BUILD_ID: u16 = 1 << 14;
+    pub(crate) const MMAP_BUILD_ID: u16 = 1 << 14;
     pub(crate) const LOST_TO_BPF: u16 = 1 << 15;
 }
 
