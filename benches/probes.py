@@ -4,23 +4,23 @@ All arms run interleaved, in an order that rotates every round. A ratio is Culpr
 peer's of the same round; all figures are medians over the rounds, with the lowest and highest.
 
 - disk: against fio, on the very same file, which is written anew for every workload and round. The
-  load is done by the worker that `culprit bench disk` starts in a place, because fio could not be told
-  the file of a whole `bench`. The cache drops the file before each arm that reads around it. CPU time
+  load is done by the worker that `culprit bench disk` starts in a place, because fio cannot use the file
+  of a whole `bench`. The cache drops the file before each arm that reads around it. CPU time
   is that of the thread that does the load, in the measured time only, of both. At a depth fio runs
-  twice: as it is, where it takes one answer at a time and lets the others lie, which makes them older,
-  and told to take all there are, as Culprit does. fio tells a request's latency twice: `clat` begins
-  when a call is made, for io_uring when it has returned, `lat` already when the request is prepared.
+  twice: with its default, where it takes one answer at a time and leaves the others, which ages them,
+  and set to take all answers, as Culprit does. fio reports a request's latency twice: `clat` begins
+  when a call is made, for io_uring when it has returned, `lat` when the request is prepared.
   Culprit's begins just before the call: between the two. In the cache a request takes a microsecond, and
   what a tool does between two requests drives the kernel's code and data out of the CPU's caches: there fio
-  runs a second time, told to measure nothing but `clat`, and beside both are some lines of C that read at
-  random between two looks at the clock.
-- syscall: getppid against `perf bench syscall basic`. Culprit tells CPU time, perf wall time; perf's
+  runs a second time, set to measure only `clat`. Beside both, some lines of C read at random between two
+  readings of the clock.
+- syscall: getppid against `perf bench syscall basic`. Culprit reports CPU time, perf wall time; perf's
   CPU time is its process's, less that of a run with one call.
 - net: both clients talk to Culprit's server. Round trips of a byte against some lines of C; requests
   for a page, a connection each and 8 at once, against wrk. Rates can be compared, latencies cannot:
   wrk's begin when the connection stands. Both have one thread that waits for all of them.
-- cmd: against hyperfine, without a shell. `CPU told` is what the tool says that the command used, the
-  mean; `CPU used` is that of the whole tool with its children, its own start included, by the number of
+- cmd: against hyperfine, without a shell. `CPU reported` is the mean CPU time of the command as the tool
+  reports it; `CPU used` is that of the whole tool with its children, its own start included, by the number of
   runs.
 
 usage: probes.py CULPRIT [--rounds N] [--only disk,net,syscall,cmd]
@@ -270,22 +270,22 @@ def disk_round(worker, spec, case, round_, reads, folder, table):
     file = f"{worker.folder}/file"
     worker.ask("disk-write", {"spec": spec, "files": 1})
 
-    def keep(arm, told):
+    def keep(arm, figures):
         for what in ("clat", "lat"):
-            if what in told:
-                table.add(case, f"p50 us ({what})", arm, told[what] / 1e3)
-        table.add(case, "requests/s", arm, told["rate"])
-        table.add(case, "CPU us each", arm, told["cpu"] / 1e3)
+            if what in figures:
+                table.add(case, f"p50 us ({what})", arm, figures[what] / 1e3)
+        table.add(case, "requests/s", arm, figures["rate"])
+        table.add(case, "CPU us each", arm, figures["cpu"] / 1e3)
 
     def ours():
         drop(file, spec)
-        told = worker.ask("disk", {"spec": spec, "file": file, "write": False, "round": round_ + 1})
-        keep(OURS, ours_told(told))
+        figures = worker.ask("disk", {"spec": spec, "file": file, "write": False, "round": round_ + 1})
+        keep(OURS, our_figures(figures))
 
     def fio(arm, *more):
         drop(file, spec)
         words = ["fio", f"--filename={file}", *FIO.split(), *DISK[case][1].split(), *more]
-        keep(arm, fio_told(run(words, folder)[0]))
+        keep(arm, fio_figures(run(words, folder)[0]))
 
     def bare():
         said, _ = run([reads, file, str(spec["block"])], folder)
@@ -307,15 +307,15 @@ def drop(file, spec):
             os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def ours_told(told):
+def our_figures(figures):
     counts = {}
-    for seen in (told["reads"], told["writes"]):
+    for seen in (figures["reads"], figures["writes"]):
         for at, count in enumerate(seen["counts"]):
             counts[at] = counts.get(at, 0) + count
     total = sum(counts.values())
     p50 = quantile(counts, total / 2)
-    return {"clat": p50, "lat": p50, "rate": total / told["measured_ns"] * 1e9,
-            "cpu": told["used"]["cpu_ns"] / total}
+    return {"clat": p50, "lat": p50, "rate": total / figures["measured_ns"] * 1e9,
+            "cpu": figures["used"]["cpu_ns"] / total}
 
 
 def quantile(counts, rank):
@@ -329,7 +329,7 @@ def quantile(counts, rank):
     raise RuntimeError("no requests")
 
 
-def fio_told(said):
+def fio_figures(said):
     job = json.loads(said[said.index("{"):])["jobs"][0]
     seen = max(job["read"], job["write"], key=lambda one: one["total_ios"])
     cpu_ms = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"]
@@ -346,8 +346,8 @@ def syscall(options, folder, table):
     def ours():
         words = ["bench", "syscall", "--json", "--quiet", "--rounds", "1", "--warmup", "0", "--place", "host",
                  "--no-control"]
-        told = json.loads(run([options.culprit, *words], folder)[0])
-        table.add("getppid", "ns", OURS, told["places"][0]["runs"][0]["getppid_ns"])
+        figures = json.loads(run([options.culprit, *words], folder)[0])
+        table.add("getppid", "ns", OURS, figures["places"][0]["runs"][0]["getppid_ns"])
 
     def perf():
         words = ["perf", "bench", "syscall", "basic", "-l"]
@@ -375,13 +375,13 @@ def net(options, folder, table):
         def ours():
             talk = {"to": f"127.0.0.1:{port}", "datagrams": False, "trips": TRIPS, "connects": 1, "duration_ns": 10 ** 9, "rate": 1,
                     "seed": 1, "published": None}
-            told = talker.ask("net-talk", talk)
+            figures = talker.ask("net-talk", talk)
             if client:
-                trips = told["trips"]
+                trips = figures["trips"]
                 counts = dict(enumerate(trips["counts"]))
                 table.add("round trip", "p50 us", OURS, quantile(counts, trips["count"] / 2) / 1e3)
             if wrk:
-                table.add(f"pages, {CLIENTS} clients", "requests/s", OURS, told["http_per_s"])
+                table.add(f"pages, {CLIENTS} clients", "requests/s", OURS, figures["http_per_s"])
 
         def trips():
             said, _ = run([client, str(port), str(TRIPS)], folder)
@@ -415,26 +415,26 @@ def cmd(options, folder, table):
 
 
 def cmd_round(options, name, command, runs, round_, folder, table):
-    def keep(arm, median, mean, told, used):
+    def keep(arm, median, mean, reported, used):
         table.add(name, "median us", arm, median * 1e6)
         table.add(name, "mean us", arm, mean * 1e6)
-        table.add(name, "CPU told, us", arm, told * 1e6)
+        table.add(name, "CPU reported, us", arm, reported * 1e6)
         table.add(name, "CPU used, us a run", arm, used / runs * 1e6)
 
     def ours():
         words = ["bench", "cmd", "-N", "--json", "--quiet", "--rounds", str(runs), "--warmup", "0", "--place", "host",
                  "--no-control", command]
         said, cpu = run([options.culprit, *words], folder)
-        told = json.loads(said)["places"][0]
-        theirs = statistics.mean(run["cpu_ns"] for run in told["runs"]) / 1e9
-        keep(OURS, told["median_ns"] / 1e9, told["mean_ns"] / 1e9, theirs, cpu)
+        figures = json.loads(said)["places"][0]
+        theirs = statistics.mean(run["cpu_ns"] for run in figures["runs"]) / 1e9
+        keep(OURS, figures["median_ns"] / 1e9, figures["mean_ns"] / 1e9, theirs, cpu)
 
     def hyperfine():
         words = ["hyperfine", "-N", "--runs", str(runs), "--warmup", "0", "--style", "none", "--export-json", "h.json",
                  command]
         _, cpu = run(words, folder)
-        told = json.loads(pathlib.Path(f"{folder}/h.json").read_text())["results"][0]
-        keep("hyperfine", told["median"], told["mean"], told["user"] + told["system"], cpu)
+        figures = json.loads(pathlib.Path(f"{folder}/h.json").read_text())["results"][0]
+        keep("hyperfine", figures["median"], figures["mean"], figures["user"] + figures["system"], cpu)
 
     take_turns({OURS: ours, "hyperfine": hyperfine}, round_)
 

@@ -2,7 +2,7 @@
 
 `same`: the host against itself, by several probes. Every judged comparison that says slower or faster
 is a false alarm. `planted`: a program that works for a given CPU time against the same with more of it;
-found is a verdict of slower, and the ratio's error is told.
+a verdict of slower is a success, and the error of its ratio is printed.
 
 usage: same.py CULPRIT [--sessions N] [--planted N]
 """
@@ -46,10 +46,10 @@ def same(culprit, sessions, folder):
     for number in range(sessions):
         probe = PROBES[number % len(PROBES)]
         # Two spellings of one folder, so that there are two places to compare.
-        told = bench(culprit, [*probe, "--place", f"host:{folder}", "--place", f"host:{folder}/.", "--budget", "20s"], folder)
-        judged = {metric["id"] for metric in told["metrics"] if metric["judged"]}
-        rows = [row for row in told["compare"] if row["metric"] in judged and row["b"] != told["compare"][0]["a"]]
-        candidates = {arm["arm"] for arm in told["places"] if arm["role"] == "candidate"}
+        result = bench(culprit, [*probe, "--place", f"host:{folder}", "--place", f"host:{folder}/.", "--budget", "20s"], folder)
+        judged = {metric["id"] for metric in result["metrics"] if metric["judged"]}
+        rows = [row for row in result["compare"] if row["metric"] in judged and row["b"] != result["compare"][0]["a"]]
+        candidates = {arm["arm"] for arm in result["places"] if arm["role"] == "candidate"}
         said = [row["verdict"] for row in rows if row["b"] in candidates]
         verdicts.update(said)
         wrong = [row for row in rows if row["b"] in candidates and row["verdict"] in ("slower", "faster")]
@@ -69,11 +69,11 @@ def planted(culprit, sessions, folder):
         said, errors = collections.Counter(), []
         for _ in range(sessions):
             commands = [f"{program} {loops}", f"{program} {int(loops * factor)}"]
-            told = bench(culprit, ["cmd", "-N", "--budget", "20s", *commands], folder)
-            row = next(row for row in told["compare"] if row["metric"] == told["headline"] and row["b"] != row["a"])
+            result = bench(culprit, ["cmd", "-N", "--budget", "20s", *commands], folder)
+            row = next(row for row in result["compare"] if row["metric"] == result["headline"] and row["b"] != row["a"])
             said[row["verdict"]] += 1
             errors.append(row["ratio"] / factor)
-        print(f"planted x{factor}: {dict(said)} of {sessions}; ratio told / planted {statistics.median(errors):.3f}")
+        print(f"planted x{factor}: {dict(said)} of {sessions}; ratio measured / planted {statistics.median(errors):.3f}")
 
 
 def main():

@@ -11,7 +11,7 @@ pub(crate) struct RuntimeArgs {
     #[arg(
         long,
         env = variables::NO_RUNTIME_HELP,
-        long_help = "Do not set the variables by which Node.js, Java and .NET name their functions\n\nWithout them, the code that these runtimes generate has no function names. By default, Culprit adds options to NODE_OPTIONS and JAVA_TOOL_OPTIONS, and sets DOTNET_PerfMapEnabled, for each recorded command. Your own values stay. Culprit never sets them for runs that are timed and not recorded."
+        long_help = "Do not set the variables by which Node.js, Java and .NET name their functions\n\nBy default, Culprit adds options to NODE_OPTIONS and JAVA_TOOL_OPTIONS, and sets DOTNET_PerfMapEnabled, for each recorded command. Your own values stay. Culprit never sets them for runs that are timed and not recorded.\n\nWithout them, JavaScript and .NET functions have no names, and the lines of Java methods are less exact. Running .NET processes are not asked for their names either."
     )]
     no_runtime_help: bool,
 }

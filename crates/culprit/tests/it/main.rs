@@ -14,6 +14,7 @@ mod activities;
 mod allocations;
 mod bad_input;
 mod bench;
+mod browser;
 mod casebook;
 mod causes;
 mod compare;

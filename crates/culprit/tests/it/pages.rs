@@ -2,7 +2,11 @@
 
 use culprit_model::notation::parse;
 
-use crate::support::{Lab, all_rights, program, skip, stderr, stdout};
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::corpus::pack;
+use crate::support::{Lab, all_rights, number, skip, stderr};
 
 const HOSTILE: &str = "</script><img onerror=alert(1)>";
 
@@ -58,34 +62,23 @@ fn a_page_that_cannot_be_written_is_a_refusal_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(lab.path(".")).unwrap().count(), 1);
 }
 
-/// What a browser makes of a page: the document after its scripts ran. None without a browser;
-/// fails when the page's scripts complain.
-fn browse(lab: &Lab, file: &str) -> Option<String> {
-    let mut version = program("chromium");
-    if !version.arg("--version").output().is_ok_and(|output| output.status.success()) {
+/// A page in a browser; none without one. Its scripts did not complain when it was opened.
+fn browse(lab: &Lab, file: &str) -> Option<Browser> {
+    let Some(mut browser) = Browser::start(lab) else {
+        skip("browser", "chromium is not installed");
         return None;
-    }
-    let page = format!("file://{}", lab.path(file).display());
-    let output = program("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000"])
-        .args(["--enable-logging=stderr", "--dump-dom", &page])
-        .env("HOME", lab.path("."))
-        .output()
-        .unwrap();
-    let said = stderr(&output);
-    assert!(!said.contains("CONSOLE"), "{said}");
-    Some(stdout(&output))
+    };
+    browser.open(&lab.path(file));
+    browser.assert_no_complaint();
+    Some(browser)
 }
 
 #[test]
 fn a_browser_runs_the_page_without_an_error() {
     let lab = lab("app");
     write(&lab, "report", "r.html");
-    let Some(dom) = browse(&lab, "r.html") else {
-        return skip("browser", "chromium is not installed");
-    };
-    // Scripts ran to their end: what they unhide last is shown, and the graph says its total.
-    assert!(dom.contains("100 ms, 100 %"), "{dom}");
+    let Some(mut browser) = browse(&lab, "r.html") else { return };
+    assert_eq!(browser.text("#flame-status"), "100 ms, 100 %");
 }
 
 #[test]
@@ -94,12 +87,11 @@ fn a_browser_runs_the_page_of_an_import_too() {
     std::fs::write(lab.path("a.folded"), "main;serve;parse 34\nmain;idle 6\n").unwrap();
     lab.json(&["import", "a.folded"]);
     lab.culprit().args(["report", "a.culprit", "-o", "page.html"]).output().unwrap();
-    let Some(document) = browse(&lab, "page.html") else {
-        return skip("browser, import", "chromium is not installed");
-    };
+    let Some(mut browser) = browse(&lab, "page.html") else { return };
     // Scripts show what needs them as their last step.
-    assert!(document.contains("id=\"theme\" class=\"needs-script\">"), "{document}");
-    assert!(!document.contains("id=\"flame\"") && document.contains("parse"), "{document}");
+    assert_eq!(browser.value("document.querySelector('#theme').hidden"), false);
+    assert_eq!(browser.value("document.querySelector('#flame') === null"), true);
+    assert!(browser.text("#functions").contains("parse"));
 }
 
 #[test]
@@ -115,13 +107,163 @@ fn a_browser_runs_the_page_of_a_comparison_too() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    let Some(dom) = browse(&lab, "w/report.html") else {
-        return skip("browser, comparison", "chromium is not installed");
-    };
-    for part in ["id=\"compare\"", "id=\"findings\"", "id=\"strips\"", "id=\"flame\""] {
-        assert!(dom.contains(part), "{part}: {dom}");
+    let Some(mut browser) = browse(&lab, "w/report.html") else { return };
+    for part in ["#compare", "#findings", "#strips", "#flame"] {
+        assert_eq!(browser.value(&format!("document.querySelector('{part}') !== null")), true);
     }
-    // The list of recordings is filled by a script: one of each place.
-    assert!(dom.contains("<option value=\"1\""), "{dom}");
-    assert!(dom.contains("100 %"), "{dom}");
+    // The list of recordings is filled by a script: one of each place. Its tables follow it.
+    let shown =
+        "[...document.querySelectorAll('#functions [data-view]')].map((part) => part.hidden)";
+    for (chosen, hidden) in [("1", json!([true, false])), ("0", json!([false, true]))] {
+        browser.choose("#view", chosen);
+        assert_eq!(browser.value(shown), hidden);
+        assert!(browser.text("#flame-status").contains("100 %"));
+    }
+    browser.assert_no_complaint();
+}
+
+/// A kept recording of a program with many threads, as a page.
+fn kept(lab: &Lab, more: &[&str]) -> Option<Browser> {
+    let (pack, name) = ("guilty-java.tar.zst", "guilty/locks.java");
+    let mut files = pack::read(&pack::corpus().join(pack));
+    files.retain(|file, _| file == name);
+    pack::unpack(&files, &lab.path("."));
+    let report = [&["report", name, "-o", "page.html"], more].concat();
+    let output = lab.culprit().args(&report).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    browse(lab, "page.html")
+}
+
+/// What is drawn, as an image. Fails where nothing is drawn.
+fn picture(browser: &mut Browser, canvas: &str) -> String {
+    let images = browser.value(&format!(
+        "(({{ width, height }}) => [document.querySelector('{canvas}'), \
+         Object.assign(document.createElement('canvas'), {{ width, height }})] \
+         .map((each) => each.toDataURL()))(document.querySelector('{canvas}'))"
+    ));
+    assert!(images[0] != images[1], "{canvas} is empty");
+    images[0].as_str().unwrap().to_owned()
+}
+
+const FLAME: &str = "#flame canvas";
+const STRIPS: &str = "#strips canvas";
+/// The middle of the row below the root of a flame graph, and of the first strip.
+const SECOND_ROW: f64 = 28.0;
+const FIRST_STRIP: f64 = 33.0;
+
+#[test]
+fn a_page_begins_with_the_run_time_and_folds_idle_threads() {
+    let lab = Lab::new();
+    let Some(mut browser) = kept(&lab, &[]) else { return };
+    assert_eq!(browser.value("document.querySelector('#metric').value"), "table");
+    let (table, graph) = (browser.text("#functions .more"), browser.text("#flame-of"));
+    assert!(table.contains("run time") && table == graph, "{table} {graph}");
+    assert!(browser.text("#threads").contains("idle threads are not listed"));
+    let rows = browser.value("document.querySelector('#threads table').tBodies[0].rows.length");
+    let strips = browser
+        .value("JSON.parse(document.querySelector('#data').textContent).views[0].threads.length");
+    assert!(number(&rows) < number(&strips), "{rows} of {strips}");
+}
+
+#[test]
+fn a_page_shows_the_programs_own_code_with_its_preset() {
+    let lab = Lab::new();
+    let Some(mut browser) = kept(&lab, &["--preset", "my-app", "--own", "Main.enter"]) else {
+        return;
+    };
+    let functions = browser.text("#functions");
+    assert!(functions.contains("Main.enter") && functions.contains("OTHER"), "{functions}");
+    assert!(!functions.contains("Interpreter"), "{functions}");
+    browser.write("#search", "OTHER");
+    assert!(browser.text("#flame-status").contains("% match"));
+    browser.assert_no_complaint();
+}
+
+#[test]
+fn the_flame_graph_of_a_page_follows_its_controls() {
+    let lab = Lab::new();
+    let Some(mut browser) = kept(&lab, &[]) else { return };
+    let first = picture(&mut browser, FLAME);
+    for (metric, title) in [
+        ("wall", "wall time"),
+        ("cpu", "CPU time"),
+        ("blocked", "blocked time"),
+        ("runnable", "time ready without a CPU"),
+    ] {
+        browser.choose("#metric", metric);
+        let of = browser.text("#flame-of");
+        assert!(of.contains(&format!("{title} of 23 threads")), "{of}");
+        picture(&mut browser, FLAME);
+    }
+    browser.choose("#metric", "table");
+    for (control, value) in [("#apart", "name"), ("#apart", "none"), ("#colour", "module")] {
+        let before = picture(&mut browser, FLAME);
+        browser.choose(control, value);
+        assert!(picture(&mut browser, FLAME) != before, "{control} {value}");
+    }
+    browser.choose("#colour", "cause");
+    browser.choose("#apart", "id");
+    assert!(picture(&mut browser, FLAME) == first);
+    browser.write("#search", "Main.enter");
+    assert!(browser.text("#flame-status").contains("% match \u{201c}main.enter\u{201d}"));
+    assert!(picture(&mut browser, FLAME) != first);
+    browser.assert_no_complaint();
+}
+
+#[test]
+fn the_flame_graph_of_a_page_zooms_by_mouse_and_keyboard() {
+    let lab = Lab::new();
+    let Some(mut browser) = kept(&lab, &[]) else { return };
+    let whole = browser.text("#flame-status");
+    browser.hover(FLAME, 0.5, SECOND_ROW);
+    assert!(browser.text("#tip").starts_with("Process java"));
+    browser.click_at(FLAME, 0.5, SECOND_ROW);
+    assert!(browser.text("#flame-status").starts_with("Process java"));
+    browser.press(FLAME, "ArrowDown");
+    assert!(browser.text("#flame-status").starts_with("Thread java"));
+    browser.press(FLAME, "ArrowUp");
+    assert!(browser.text("#flame-status").starts_with("Process java"));
+    browser.press(FLAME, "Escape");
+    assert_eq!(browser.text("#flame-status"), whole);
+    browser.press(FLAME, "ArrowDown");
+    browser.click("#reset");
+    assert_eq!(browser.text("#flame-status"), whole);
+    browser.assert_no_complaint();
+}
+
+#[test]
+fn a_range_of_the_strips_is_what_the_flame_graph_shows() {
+    let lab = Lab::new();
+    let Some(mut browser) = kept(&lab, &[]) else { return };
+    let (whole, strips) = (browser.text("#flame-of"), picture(&mut browser, STRIPS));
+    browser.drag(STRIPS, (0.5, 0.7), FIRST_STRIP);
+    assert!(browser.text("#flame-of").contains("; from "));
+    assert!(picture(&mut browser, STRIPS) != strips);
+    browser.click("#whole");
+    assert_eq!(browser.text("#flame-of"), whole);
+    // A click on the name of a thread shows it in the flame graph.
+    browser.click_at(STRIPS, 0.02, FIRST_STRIP);
+    assert!(browser.text("#flame-status").starts_with("Thread java"));
+    browser.assert_no_complaint();
+}
+
+#[test]
+fn tables_of_a_page_sort_and_its_theme_changes() {
+    let lab = Lab::new();
+    let Some(mut browser) = kept(&lab, &[]) else { return };
+    let own = "[...document.querySelectorAll('#functions td:nth-child(2)')].map((cell) => Number(cell.dataset.sort))";
+    let heading = "#functions th:nth-child(2) button";
+    for order in ["b - a", "a - b"] {
+        browser.click(heading);
+        let sorted = format!(
+            "{own}.every((value, at, all) => at === 0 || ((a, b) => {order})(all[at - 1], value) <= 0)"
+        );
+        assert_eq!(browser.value(&sorted), true, "{order}");
+    }
+    let theme = "document.documentElement.dataset.theme ?? ''";
+    let before = browser.value(theme);
+    browser.click("#theme");
+    assert_ne!(browser.value(theme), before);
+    picture(&mut browser, FLAME);
+    browser.assert_no_complaint();
 }

@@ -18,7 +18,7 @@ use culprit_place::procfs;
 use serde::Deserialize;
 
 use crate::support::{
-    Lab, all_rights, engine_answers, fixtures, program, skip, stderr, wait_until,
+    Image, Lab, all_rights, engine_answers, fixtures, program, skip, stderr, wait_until,
 };
 
 /// Shares that must be in stacks with the function: of time on the CPU, and of blocked time.
@@ -64,10 +64,11 @@ struct Installed {
     command: Vec<String>,
 }
 
+/// Where scripts keep what they fetch.
 fn cache() -> PathBuf {
     let folder = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let folder = folder.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
-    folder.unwrap_or_default().join("culprit/runtimes")
+    folder.unwrap_or_default().join("culprit")
 }
 
 fn answers(command: &str, argument: &str) -> bool {
@@ -78,6 +79,7 @@ fn answers(command: &str, argument: &str) -> bool {
 /// The runtimes of this machine and of the cache.
 fn installed(lab: &Lab) -> Vec<Installed> {
     let source = |path: &str| fixtures().join("runtimes").join(path).display().to_string();
+    let runtimes = cache().join("runtimes");
     let mut all = Vec::new();
     let mut add = |name: &str, language, command: Vec<String>| {
         if answers(&command[0], if language == "dotnet" { "--list-runtimes" } else { "--version" })
@@ -92,15 +94,16 @@ fn installed(lab: &Lab) -> Vec<Installed> {
     };
     add("CPython", "python", vec!["python3".to_owned(), source("python/work.py")]);
     add("Ruby", "ruby", vec!["ruby".to_owned(), source("ruby/work.rb")]);
+    add("PHP", "php", vec!["php".to_owned(), source("php/work.php")]);
     add("Node.js", "node", vec!["node".to_owned(), source("node/work.js")]);
     for version in ["18", "22", "24"] {
-        let node = cache().join(format!("node-{version}/bin/node")).display().to_string();
+        let node = runtimes.join(format!("node-{version}/bin/node")).display().to_string();
         add(&format!("Node.js {version}"), "node", vec![node, source("node/work.js")]);
     }
     for version in ["3.1", "8"] {
-        let dotnet = cache().join(format!("dotnet-{version}/dotnet")).display().to_string();
+        let dotnet = runtimes.join(format!("dotnet-{version}/dotnet")).display().to_string();
         let work =
-            cache().join(format!("programs/dotnet-{version}/Work.dll")).display().to_string();
+            runtimes.join(format!("programs/dotnet-{version}/Work.dll")).display().to_string();
         add(&format!(".NET {version}"), "dotnet", vec![dotnet, work]);
     }
     let classes = lab.path("classes").display().to_string();
@@ -260,7 +263,14 @@ fn time_of_running_processes_is_in_their_own_functions() {
     measured.judge("running processes");
 }
 
-/// What to run in the images of `scripts/test-images`; Java needs a compiler, which is the machine's.
+/// The image of a release of Debian; none where `scripts/test-images` did not make its root folder.
+fn debian(release: &str) -> Option<Image> {
+    let tar = cache().join(format!("images/debian-{release}.tar"));
+    let name = format!("culprit-test-debian-{release}-{}:1", std::process::id());
+    tar.exists().then(|| Image::import(&tar, name))
+}
+
+/// What to run in the images of [`debian`]; Java needs a compiler, which is the machine's.
 fn in_containers(lab: &Lab) -> Vec<(&'static str, &'static str, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let classes = lab.path("classes");
@@ -271,6 +281,7 @@ fn in_containers(lab: &Lab) -> Vec<(&'static str, &'static str, Vec<String>)> {
     let mut found = vec![
         ("CPython", "python", words(&["python3", "/work/python/work.py"])),
         ("Ruby", "ruby", words(&["ruby", "/work/ruby/work.rb"])),
+        ("PHP", "php", words(&["php", "/work/php/work.php"])),
         ("Node.js", "node", words(&["node", "/work/node/work.js"])),
     ];
     if compiler.status().is_ok_and(|status| status.success()) {
@@ -288,12 +299,10 @@ fn time_in_containers_is_in_the_programs_own_functions() {
     }
     let (lab, expected, mut measured) = (Lab::new(), expected(), Measured::default());
     for release in ["13", "11"] {
-        let image = format!("culprit-test-debian:{release}");
-        let known = program("docker").args(["image", "inspect", &image]).output();
-        if !known.is_ok_and(|output| output.status.success()) {
-            skip(TEST, &format!("there is no image {image}: scripts/test-images makes it"));
+        let Some(image) = debian(release) else {
+            skip(TEST, &format!("Debian {release} is missing: scripts/test-images makes it"));
             continue;
-        }
+        };
         for (name, language, command) in in_containers(&lab) {
             // Debian 11 has a Node.js that is older than the options.
             if (release, language) == ("11", "node") {
@@ -301,7 +310,8 @@ fn time_in_containers_is_in_the_programs_own_functions() {
             }
             let (work, classes) = (fixtures().join("runtimes"), lab.path("classes"));
             let place = format!(
-                "docker:{image},volume={}:/work:ro,volume={}:/classes:ro",
+                "docker:{},volume={}:/work:ro,volume={}:/classes:ro",
+                image.0,
                 work.display(),
                 classes.display()
             );

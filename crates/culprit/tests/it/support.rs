@@ -92,12 +92,12 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").canonicalize().expect("fixtures/")
 }
 
-/// An image that holds nothing but the program, of one test's own, because tests run side by side
-/// and each removes its image when it is dropped.
+/// An image of one test's own, because tests run side by side. It is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Image(pub(crate) String);
 
 impl Image {
+    /// An image that holds nothing but one program.
     pub(crate) fn make(lab: &Lab, test: &str) -> Self {
         let name = format!("culprit-test-{test}-{}:1", std::process::id());
         let named = build("named/named.c", &["-static"]);
@@ -105,8 +105,13 @@ impl Image {
         let packed =
             program("tar").arg("-cf").arg(&tar).arg("-C").arg(folder).arg("named").status();
         assert!(packed.expect("tar").success());
+        Self::import(&tar, name)
+    }
+
+    /// An image whose root folder is in a tar file.
+    pub(crate) fn import(tar: &Path, name: String) -> Self {
         let imported =
-            program("docker").arg("import").arg(&tar).arg(&name).stdout(Stdio::null()).status();
+            program("docker").arg("import").arg(tar).arg(&name).stdout(Stdio::null()).status();
         assert!(imported.expect("docker import").success());
         Self(name)
     }

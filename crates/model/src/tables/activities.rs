@@ -99,7 +99,7 @@ table! {
         kind: EdgeKind,
         /// The activity's kind.
         name: Text,
-        /// The value that distinguishes it from others of its name; none where the thread is enough.
+        /// The value that distinguishes it from others of its name; none if the thread is enough.
         key: Option<Text>,
         /// What recorded it.
         source: ActivitySource,

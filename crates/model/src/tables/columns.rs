@@ -101,7 +101,7 @@ pub struct IntervalColumns {
     pub duration: Vec<Nanos>,
     /// Why it passed.
     pub cause: Vec<Cause>,
-    /// Where the thread was; none where that was lost.
+    /// Where the thread was; none if that was lost.
     pub stack: OptionalColumn<StackId>,
 }
 
@@ -171,7 +171,7 @@ pub struct CostColumns {
     pub time: Vec<Time>,
     /// How long it went on; 0 for what happened at one instant or where the file does not say.
     pub duration: Vec<Nanos>,
-    /// At which stack; none where that was lost.
+    /// At which stack; none if that was lost.
     pub stack: OptionalColumn<StackId>,
     /// What the value counts.
     pub metric: Vec<Metric>,

@@ -12,14 +12,14 @@ table! {
     /// stack that are close in time may be one row, which then covers them all. Ordered by thread,
     /// rows of none first, then by time.
     Cost in "costs" {
-        /// Which thread; none where process and thread, if the file knows them, are frames of the
+        /// Which thread; none if process and thread, if the file knows them, are frames of the
         /// stack like others.
         thread: Option<ThreadId>,
         /// When, or from when; 0 where the file does not say.
         time: Time,
         /// How long it went on; 0 for what happened at one instant or where the file does not say.
         duration: Nanos,
-        /// At which stack; none where that was lost.
+        /// At which stack; none if that was lost.
         stack: Option<StackId>,
         /// What the value counts.
         metric: Metric,

@@ -43,7 +43,7 @@ table! {
         duration: Nanos,
         /// Why it passed.
         cause: Cause,
-        /// Where the thread was; none where that was lost. A runnable interval after a wait has
+        /// Where the thread was; none if that was lost. A runnable interval after a wait has
         /// the stack of the wait.
         stack: Option<StackId>,
         /// How the stack is known.

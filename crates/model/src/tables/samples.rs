@@ -26,7 +26,7 @@ table! {
         kind: SampleKind,
         /// On which CPU; 2^32 - 1 where an imported file does not say.
         cpu: u32,
-        /// What it executed; none where the stack was lost.
+        /// What it executed; none if the stack was lost.
         stack: Option<StackId>,
     }
 }

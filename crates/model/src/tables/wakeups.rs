@@ -47,7 +47,7 @@ table! {
         source: WakeSource,
         /// The thread that did it; none for interrupts, whose interrupted task has no part in it.
         waker: Option<ThreadId>,
-        /// Where the waker was; none where wakeups are recorded without stacks.
+        /// Where the waker was; none if wakeups are recorded without stacks.
         waker_stack: Option<StackId>,
     }
 }

@@ -1,7 +1,7 @@
 -- A function's own time by cause.
 --
 -- recording text: The recording.
--- name text: `module!function`; none where the stack was lost.
+-- name text: `module!function`; none if the stack was lost.
 -- cause text: Why the time passed.
 -- self bigint (ns): How long.
 -- intervals bigint: Number of intervals.

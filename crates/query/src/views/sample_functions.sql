@@ -1,7 +1,7 @@
 -- Clock samples of a function, as a sampling profiler counts them.
 --
 -- recording text: The recording.
--- name text: `module!function`; none where the stack was lost.
+-- name text: `module!function`; none if the stack was lost.
 -- self bigint: Samples in which it was the leaf.
 -- cpu_user bigint: Of these, in user code.
 -- cpu_kernel bigint: Of these, in the kernel.

@@ -10,7 +10,7 @@
 -- thread_name text: The thread's name.
 -- tid uint32 (kernel tid): Its kernel number.
 -- cause text: Why it passed.
--- stack uint32 (row of stacks): Where the thread was; none where that was lost.
+-- stack uint32 (row of stacks): Where the thread was; none if that was lost.
 -- name text: The stack's leaf, `module!function`.
 -- cpu uint32: The CPU that it ran on or left.
 -- waker_name text: The thread that ended the wait.

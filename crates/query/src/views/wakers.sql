@@ -12,7 +12,7 @@
 -- waker_name text: Its name.
 -- waker_tid uint32 (kernel tid): Its kernel number.
 -- waker_process text: Its process's name.
--- waker_at text: Where it was, `module!function`; none where wakeups have no stacks.
+-- waker_at text: Where it was, `module!function`; none if wakeups have no stacks.
 WITH steps AS (
   SELECT
     recording,

@@ -1,0 +1,141 @@
+"""A program of several functions with different shares of CPU time and three kinds of waits.
+
+Prints as JSON what each function took, measured by the program itself: `cpu` and `wall` in ns. The functions
+take turns in small parts, so that each runs during the whole run.
+
+usage: functions.py SECONDS
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+
+WORD = re.compile(r"(\w+)@(\w+)\.org")
+TEXT = "some words and name@example.org and more of it " * 60
+TAKEN = {}
+
+
+def measured(function):
+    """The function, with what it takes added to TAKEN."""
+
+    name = function.__name__
+
+    def measure(*arguments):
+        cpu, wall = time.thread_time_ns(), time.monotonic_ns()
+        function(*arguments)
+        taken = TAKEN.setdefault(name, {"cpu": 0, "wall": 0})
+        taken["cpu"] += time.thread_time_ns() - cpu
+        taken["wall"] += time.monotonic_ns() - wall
+
+    return measure
+
+
+def add_up(count):
+    total = 0
+    for value in range(count):
+        total += value * value % 7
+    return total
+
+
+def price(count):
+    return add_up(count) + 1
+
+
+@measured
+def invoice():
+    """Three deep: the time is in `add_up`."""
+    for _ in range(4):
+        price(9000)
+
+
+@measured
+def tally():
+    counts = {}
+    for value in range(9000):
+        key = value % 97
+        counts[key] = counts.get(key, 0) + 1
+
+
+@measured
+def find_addresses():
+    """A C function: the time is in `re`."""
+    for _ in range(40):
+        WORD.findall(TEXT)
+
+
+@measured
+def check_sums():
+    """A C function that releases the lock of the interpreter."""
+    hashlib.sha256(b"x" * 400_000).digest()
+
+
+@measured
+def sort_rows():
+    sorted(((value * 7919) % 5003 for value in range(4000)), reverse=True)
+
+
+@measured
+def nap():
+    time.sleep(0.002)
+
+
+@measured
+def enter(lock):
+    with lock:
+        pass
+
+
+@measured
+def save(file):
+    file.write(b"x" * 65536)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def hold(lock, wanted, held):
+    """Another thread has the lock for a while each time."""
+    while wanted.acquire() and not DONE.is_set():
+        with lock:
+            held.release()
+            time.sleep(0.002)
+
+
+DONE = threading.Event()
+
+
+def wait_for_lock(lock, wanted, held):
+    wanted.release()
+    held.acquire()
+    enter(lock)
+
+
+def work(end, file):
+    lock, wanted, held = threading.Lock(), threading.Semaphore(0), threading.Semaphore(0)
+    other = threading.Thread(target=hold, args=(lock, wanted, held))
+    other.start()
+    while time.monotonic() < end:
+        invoice()
+        tally()
+        find_addresses()
+        check_sums()
+        sort_rows()
+        nap()
+        wait_for_lock(lock, wanted, held)
+        save(file)
+    DONE.set()
+    wanted.release()
+    other.join()
+
+
+def main():
+    with tempfile.TemporaryFile(dir="/var/tmp") as file:
+        work(time.monotonic() + float(sys.argv[1]), file)
+    print(json.dumps(TAKEN))
+
+
+main()

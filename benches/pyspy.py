@@ -1,0 +1,160 @@
+"""Whether Python functions have the same shares of CPU time as in py-spy, and what waits py-spy leaves out.
+
+The same program (functions.py) runs under `py-spy record` and under `culprit record`, in turn. A stack counts for
+the innermost function of the program (own) and for each one on it (total); C functions and the standard library
+count for their callers. The program also measures itself with the clock of its thread.
+
+py-spy is on the path, or scripts/test-runtimes has fetched it.
+
+usage: pyspy.py CULPRIT [--rounds N] [--seconds S] [--rate HZ]
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = pathlib.Path(__file__).parent / "functions.py"
+# Both write frames of the program with this and the function's name.
+PYSPY_FRAME = re.compile(r"^(\S+) \((?:.*/)?functions\.py:\d+\)$")
+CULPRIT_FRAME = re.compile(r"^functions\.py!(\S+)$")
+# Everything that is compared runs below it; what is not is the start and the end of the interpreter.
+BELOW = "work"
+WAITS = {"nap": "sleep", "enter": "lock", "save": "disk"}
+# Shares below this are left out of the table.
+LEAST = 0.005
+
+
+def find_pyspy():
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    cached = pathlib.Path(cache) / "culprit/runtimes/py-spy/py-spy"
+    return shutil.which("py-spy") or (str(cached) if cached.exists() else None)
+
+
+class Stacks:
+    """Sums over stacks, by function of the program."""
+
+    def __init__(self):
+        self.own, self.total, self.all = collections.Counter(), collections.Counter(), 0
+
+    def add(self, collapsed, frame):
+        """Adds lines of `frame;frame;... weight`, the outermost frame first."""
+        for line in collapsed.splitlines():
+            stack, _, weight = line.rpartition(" ")
+            matches = (frame.match(name) for name in stack.split(";"))
+            # From Python 3.11 on, functions have a name with their class or outer function.
+            names = [match.group(1).rsplit(".", 1)[-1] for match in matches if match]
+            if BELOW not in names:
+                continue
+            names = names[names.index(BELOW) + 1 :] or [BELOW]
+            self.all += int(weight)
+            self.own[names[-1]] += int(weight)
+            self.total.update({name: int(weight) for name in set(names)})
+
+    def shares(self, sums):
+        return {name: value / self.all for name, value in sums.items()}
+
+
+def run(argv):
+    """What the program measured."""
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
+
+
+def export(culprit, recording, metric):
+    argv = [culprit, "export", recording, "--to", "collapsed", "--metric", metric]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+def measure(options, pyspy, folder):
+    program = [sys.executable, str(PROGRAM), str(options.seconds)]
+    raw, recording = f"{folder}/stacks.txt", f"{folder}/x.culprit"
+    arms = {
+        "py-spy": [pyspy, "record", "-f", "raw", "-r", str(options.rate), "-o", raw, "--", *program],
+        "culprit": [options.culprit, "record", "--quiet", "--force", "-o", recording, "--", *program],
+    }
+    cpu = {name: Stacks() for name in arms}
+    blocked = Stacks()
+    took = {name: collections.defaultdict(collections.Counter) for name in arms}
+    for turn in range(options.rounds):
+        for name in sorted(arms, reverse=turn % 2 == 1):
+            for function, times in run(arms[name]).items():
+                took[name][function].update(times)
+            if name == "py-spy":
+                cpu[name].add(pathlib.Path(raw).read_text(), PYSPY_FRAME)
+            else:
+                cpu[name].add(export(options.culprit, recording, "cpu"), CULPRIT_FRAME)
+                blocked.add(export(options.culprit, recording, "blocked"), CULPRIT_FRAME)
+    return cpu, blocked, took
+
+
+def compare(title, shares):
+    """Prints shares of both beside each other; returns the largest difference."""
+    worst = 0
+    names = sorted(set().union(*shares.values()), key=lambda name: -shares["culprit"].get(name, 0))
+    print(f"  {title:<22}{'py-spy':>9}{'culprit':>9}{'difference':>12}")
+    for name in names:
+        spy, ours = (shares[arm].get(name, 0) for arm in ("py-spy", "culprit"))
+        worst = max(worst, abs(ours - spy))
+        if max(spy, ours) >= LEAST:
+            print(f"  {name:<22}{100 * spy:7.1f} %{100 * ours:7.1f} %{100 * (ours - spy):+9.1f}")
+    return worst
+
+
+def compare_itself(cpu, took):
+    """How far each is from the program's own clocks, in points, at most."""
+    for name, stacks in cpu.items():
+        whole = sum(times["cpu"] for times in took[name].values())
+        part = sum(stacks.total[function] for function in took[name])
+        off = {
+            function: abs(times["cpu"] / whole - stacks.total[function] / part)
+            for function, times in took[name].items()
+        }
+        worst = max(off, key=off.get)
+        print(f"  {name}: at most {100 * off[worst]:.1f} points from the program's own clocks ({worst})")
+
+
+def waits(blocked, cpu, took):
+    spy = cpu["py-spy"]
+    for function, kind in WAITS.items():
+        times = took["culprit"][function]
+        true = times["wall"] - times["cpu"]
+        print(
+            f"  {function:<8}{kind:<7}culprit {blocked.total[function] / 1e6:7.0f} ms of {true / 1e6:.0f} ms that it was"
+            f" not on a CPU; py-spy: {100 * spy.total[function] / spy.all:.1f} % of its samples"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("culprit")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=8)
+    parser.add_argument("--rate", type=int, default=200)
+    options = parser.parse_args()
+    options.culprit = str(pathlib.Path(options.culprit).resolve())
+    pyspy = find_pyspy()
+    if not pyspy:
+        print("skipped: py-spy is missing: scripts/test-runtimes fetches it", file=sys.stderr)
+        return
+    with tempfile.TemporaryDirectory(prefix="culprit-bench-", dir="/var/tmp") as folder:
+        cpu, blocked, took = measure(options, pyspy, folder)
+    version = subprocess.run([pyspy, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    load = os.getloadavg()[0]
+    print(f"Python functions, {version} at {options.rate} Hz, {options.rounds} interleaved rounds, load {load:.1f}")
+    worst = compare("own share of CPU time", {name: stacks.shares(stacks.own) for name, stacks in cpu.items()})
+    worst = max(worst, compare("total share", {name: stacks.shares(stacks.total) for name, stacks in cpu.items()}))
+    print(f"  largest difference: {100 * worst:.1f} points")
+    compare_itself(cpu, took)
+    print("waits: py-spy leaves threads out that are not on a CPU")
+    waits(blocked, cpu, took)
+
+
+if __name__ == "__main__":
+    main()
