@@ -423,15 +423,16 @@ impl Worker {
                 };
                 rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
             }
-            Polled::Interpreted { task, took, frames } => {
+            Polled::Interpreted { task, took, frames, ran_on } => {
                 let Some(thread) = tracker.recorded_last(task.tid) else {
                     self.unplaced.push(reading);
                     return;
                 };
                 let stack =
                     self.resolver.interpreted_stack(thread, frames, &mut self.handler.modules);
-                let took = Nanos(*took);
-                rows.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
+                let (took, ran_on) = (Nanos(*took), Some(*ran_on));
+                let row = InterpreterStack { time, took, thread, stack, ran_on };
+                rows.interpreter_stacks.push(row);
             }
             Polled::Managed { .. } => {}
             Polled::Unread { pid, why } => {

@@ -21,6 +21,9 @@
 //! together    main < run < main < work < LOOP < call < LOOP < sum
 //! ```
 //!
+//! Of a thread that ran on while it was read, only the outermost functions are known. They serve where
+//! nothing better does.
+//!
 //! How many took functions that were not read at their own time, and how many found none, are losses.
 //! What is awaited is taken only where it is exact.
 
@@ -132,7 +135,8 @@ impl Life<'_> {
         let end = self.reads.partition_point(|read| read.time <= to);
         let reads = self.reads.get(..end).unwrap_or_default().iter().rev();
         let reads = reads.take_while(|read| read.time >= from);
-        let mut whole = reads.filter(|read| read.time + read.took <= to).map(|read| read.stack);
+        let whole = reads.filter(|read| read.time + read.took <= to && read.ran_on != Some(true));
+        let mut whole = whole.map(|read| read.stack);
         let last = whole.next()?;
         let Self { recording, joiner, .. } = self;
         let mut awaits = |stack: StackId| joiner.called(recording, stack) != Some(stack);
@@ -162,17 +166,25 @@ impl Life<'_> {
             let read = read?;
             let distance = time.since(read.time) + read.time.since(time);
             let stack = read.stack.and_then(|stack| self.joiner.called(self.recording, stack));
-            Some((distance, stack)).filter(|(distance, _)| *distance <= NEAR_BOTH)
+            let ran_on = read.ran_on == Some(true);
+            Some((distance, stack, ran_on)).filter(|(distance, ..)| *distance <= NEAR_BOTH)
         });
-        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), |(distance, _)| distance));
-        let both = near[0].zip(near[1]).map(|((_, a), (_, b))| (a, b));
+        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), |(distance, ..)| distance));
+        let both = near[0].zip(near[1]).map(|((_, a, _), (_, b, _))| (a, b));
         let limit = if both.is_some_and(|(a, b)| a == b) { NEAR_BOTH } else { NEAR };
         let Self { recording, joiner, .. } = self;
-        let mut close = near.into_iter().flatten().filter(|(distance, _)| *distance <= limit);
-        let fitting = close.find_map(|(_, stack)| joiner.join(recording, native, stack?));
-        fitting.or_else(|| {
+        let close =
+            |limit| near.into_iter().flatten().filter(move |(distance, ..)| *distance <= limit);
+        let mut whole = close(limit).filter(|(.., ran_on)| !ran_on);
+        let fitting = whole.find_map(|(_, stack, _)| joiner.join(recording, native, stack?));
+        let common = fitting.or_else(|| {
             let (near, far) = both?;
             joiner.join_common(recording, native, (near?, far?))
+        });
+        common.or_else(|| {
+            let mut outermost = close(NEAR).filter(|(.., ran_on)| *ran_on);
+            outermost
+                .find_map(|(_, stack, _)| joiner.join_common(recording, native, (stack?, stack?)))
         })
     }
 }
@@ -211,7 +223,16 @@ mod tests {
         let stack = (!names.is_empty()).then(|| stack(recording, names));
         let (time, took) = (Time(time * 1_000_000), Nanos(took * 1_000_000));
         let thread = ThreadId(0);
-        recording.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
+        let ran_on = None;
+        recording.interpreter_stacks.push(InterpreterStack { time, took, thread, stack, ran_on });
+    }
+
+    /// As `read`, of a thread that ran on meanwhile.
+    fn read_outermost(recording: &mut Recording, when: (u64, u64), names: &str) {
+        read(recording, when, names);
+        if let Some(read) = recording.interpreter_stacks.last_mut() {
+            read.ran_on = Some(true);
+        }
     }
 
     fn names(recording: &Recording, stack: Option<StackId>) -> String {
@@ -341,6 +362,27 @@ mod tests {
         let after = "loop;a.py!main:1;a.py!work:8;a.py!first:2";
         let (said, guessed) = between(NATIVE, before, after);
         assert_eq!((said.as_str(), guessed), ("_start run main work loop call loop sleep", 1));
+    }
+
+    #[test]
+    fn of_a_thread_that_ran_on_the_outermost_functions_are_shown() {
+        let outermost = |native: &str, at: u64, others: &[(u64, &str)]| {
+            let drawing = format!("stack b blocked.sleep {native}\napp(1)/main(1) UUUUbbbbUUUU");
+            let mut recording = parse_raw(&drawing).expect("a drawing");
+            read_outermost(&mut recording, (at, 0), "loop;a.py!main;a.py!work");
+            others.iter().for_each(|(at, names)| read(&mut recording, (*at, 0), names));
+            merge(&mut recording);
+            let wait = recording.switches.iter().find(|s| s.kind == SwitchKind::Out);
+            names(&recording, wait.expect("a wait").stack)
+        };
+        assert_eq!(outermost(NATIVE, 3, &[]), "_start run main work loop call loop sleep");
+        // They are not all, also where the number of loops would fit.
+        assert_eq!(outermost("_start;loop;sleep", 3, &[]), "_start main work loop sleep");
+        // Nor are they exact.
+        assert_eq!(outermost("_start;loop;sleep", 5, &[]), "_start main work loop sleep");
+        // What was read whole and fits says more.
+        assert_eq!(outermost(NATIVE, 3, &[(9, READ)]), JOINED);
+        assert_eq!(outermost(NATIVE, 60, &[]), "_start run loop call loop sleep", "it is far away");
     }
 
     #[test]
