@@ -92,6 +92,7 @@ fn installed(lab: &Lab) -> Vec<Installed> {
     };
     add("CPython", "python", vec!["python3".to_owned(), source("python/work.py")]);
     add("Ruby", "ruby", vec!["ruby".to_owned(), source("ruby/work.rb")]);
+    add("PHP", "php", vec!["php".to_owned(), source("php/work.php")]);
     add("Node.js", "node", vec!["node".to_owned(), source("node/work.js")]);
     for version in ["18", "22", "24"] {
         let node = cache().join(format!("node-{version}/bin/node")).display().to_string();
