@@ -30,11 +30,12 @@ use crate::resolve::Resolver;
 use crate::sampled::SampledBlocks;
 use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
 use crate::space::{MappedCode, SpaceId, Spaces};
-use crate::stacks::{RawStack, RawStacks, Variant, join, split};
+use crate::stacks::{RawStack, RawStacks, Reach, Unwound, Variant, join, split};
 use crate::switching::PointFields;
 use crate::tables::{RawFault, RawSample, Rows};
 use crate::tracefs::Field;
 use crate::tracker::Tracker;
+use crate::waiting::Dumped;
 use crate::wakers::WokenBy;
 
 /// What the handler has to know about the recording.
@@ -94,7 +95,9 @@ pub(crate) struct Handler {
     /// Processes that have connected to somewhere.
     pub(crate) connected: FxHashSet<ProcessId>,
     unwinder: Unwinder,
-    pub(crate) unwound: Vec<CodeAddress>,
+    unwound: Vec<CodeAddress>,
+    /// Threads whose wait began with a stack that was deeper than its copy, since they were last looked at.
+    pub(crate) cut_waits: Vec<ThreadId>,
     pub(crate) interrupts: FxHashMap<RawStack, WokenBy>,
     /// When a record that may have told a wakeup was last found to be lost.
     pub(crate) wakers_lost: Time,
@@ -128,6 +131,7 @@ impl Handler {
             connected: FxHashSet::default(),
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
+            cut_waits: Vec::new(),
             interrupts: FxHashMap::default(),
             fault_files: FaultFiles::default(),
         }
@@ -194,10 +198,12 @@ impl Handler {
             Role::SwitchStack => self.leaving(sample, time),
             Role::SwitchDump => {
                 let thread = self.seen(sample.task, time);
-                if self.unwind(sample, SWITCH_REGISTERS, thread, time) {
-                    let chain = self.user_chain(sample.task.pid, thread);
-                    self.tracker.state(thread).dumped = Some(chain);
-                }
+                let registers = registers(sample, SWITCH_REGISTERS);
+                let unwound = self.dumped_frames((sample, SWITCH_REGISTERS), thread, time);
+                let task = sample.task;
+                let dumped = registers.zip(unwound);
+                let dumped = dumped.map(|(registers, unwound)| Dumped { task, registers, unwound });
+                self.tracker.state(thread).dumped = dumped;
             }
             Role::Clock => self.clock(sample, cpu, time),
             Role::MajorFault => self.fault(sample, FaultKind::Major, time),
@@ -239,8 +245,7 @@ impl Handler {
         self.rows.samples.push(RawSample { time, thread, kind, cpu, stack });
     }
 
-    /// The stack of a sample: user frames from its dump where that reaches the root or at least
-    /// further than frame pointers do.
+    /// The stack of a sample: user frames from its dump and, where that ends early, from frame pointers.
     fn full_stack(
         &mut self,
         sample: &Sample<'_>,
@@ -250,9 +255,9 @@ impl Handler {
         let space = self.tracker.space(thread);
         let (kernel, user) = split(sample.chain);
         if !sample.registers.is_empty() && !sample.stack.is_empty() {
-            let complete = self.unwind(sample, UNWIND_REGISTERS, thread, time);
-            if complete || self.unwound.len() > user.len() {
-                let chain = join(kernel, &self.user_chain(sample.task.pid, thread));
+            let dumped = self.dumped_frames((sample, UNWIND_REGISTERS), thread, time);
+            if let Some(user) = dumped.and_then(|dumped| dumped.with(user)) {
+                let chain = join(kernel, &user.chain);
                 return Some(self.raw.intern(space, Variant::default(), &chain));
             }
         }
@@ -260,34 +265,45 @@ impl Handler {
         (!empty).then(|| self.raw.intern(space, Variant::default(), sample.chain))
     }
 
-    /// Unwinds the sample's dump into `unwound`; true when it reached the thread's root.
-    pub(crate) fn unwind(
+    /// The user frames of the sample's dump; none where it has no registers.
+    pub(crate) fn dumped_frames(
         &mut self,
-        sample: &Sample<'_>,
-        mask: u64,
+        (sample, mask): (&Sample<'_>, u64),
         thread: ThreadId,
         time: Time,
-    ) -> bool {
-        self.unwound.clear();
-        let Some(arch) = Arch::NATIVE else { return false };
-        let registers = Registers::from_perf(arch, mask, sample.registers);
-        let (Some(registers), Some(base)) = (registers, stack_pointer(mask, sample.registers))
-        else {
-            return false;
-        };
-        let space = self.spaces.unwind(self.tracker.space(thread));
+    ) -> Option<Unwound> {
+        let registers = registers(sample, mask)?;
+        let base = stack_pointer(mask, sample.registers)?;
         let dump = StackDump { base: Avma(base), bytes: sample.stack };
-        let walk = match self.managed.frames(sample.task.pid) {
+        let outcome = self.unwind((sample.task.pid, thread), registers, dump);
+        if let Outcome::Truncated(reason) = outcome {
+            self.ledger.at(LossKind::StacksTruncated, &why_cut(reason), 1, time);
+        }
+        let reach = match outcome {
+            Outcome::Complete => Reach::Root,
+            Outcome::Truncated(Truncation::StackEnd { .. }) => Reach::CopyEnd,
+            Outcome::Truncated(_) => Reach::Lost,
+        };
+        Some(Unwound { chain: self.user_chain(sample.task.pid, thread), reach })
+    }
+
+    /// Unwinds a copied stack into `unwound`.
+    pub(crate) fn unwind(
+        &mut self,
+        (pid, thread): (i32, ThreadId),
+        registers: Registers,
+        dump: StackDump<'_>,
+    ) -> Outcome {
+        self.unwound.clear();
+        let space = self.spaces.unwind(self.tracker.space(thread));
+        let walk = match self.managed.frames(pid) {
             None => self.unwinder.unwind(space, registers, dump, &mut self.unwound),
             Some(frames) => {
                 let code = (space, frames);
                 self.unwinder.unwind_generated(code, registers, dump, &mut self.unwound)
             }
         };
-        if let Outcome::Truncated(reason) = walk.outcome {
-            self.ledger.at(LossKind::StacksTruncated, &why_cut(reason), 1, time);
-        }
-        walk.outcome == Outcome::Complete
+        walk.outcome
     }
 
     /// The words of a chain for what was unwound last.
@@ -345,6 +361,11 @@ impl Handler {
         };
         self.tracker.map(map.task, (code, &path), time, &mut self.spaces, &self.modules);
     }
+}
+
+/// What a sample has of the registers that were asked for.
+fn registers(sample: &Sample<'_>, mask: u64) -> Option<Registers> {
+    Registers::from_perf(Arch::NATIVE?, mask, sample.registers)
 }
 
 /// Whether a record names a thread: not the idle loop, not one that is past its exit.

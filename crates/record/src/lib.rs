@@ -92,6 +92,7 @@ mod tracefs;
 mod tracker;
 mod unnamed;
 mod unsampled;
+mod waiting;
 mod wakers;
 mod weighed;
 mod worker;

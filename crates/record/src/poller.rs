@@ -66,6 +66,8 @@ pub(crate) enum Polled {
         took: u64,
         /// The outermost first.
         frames: Arc<[Interpreted]>,
+        /// The thread ran on meanwhile: they are the outermost, and what they call is not known.
+        ran_on: bool,
     },
     /// What code a process's runtime has made.
     Managed {

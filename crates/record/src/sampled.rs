@@ -166,12 +166,10 @@ impl Handler {
         let space = self.tracker.space(thread);
         let by_pointers = probed_chain(sample, Moment::Entry)?;
         let has_dump = sample.stack.len() > crate::probes::STACK_TOP as usize;
-        let is_complete = has_dump && self.unwind(sample, UNWIND_REGISTERS, thread, time);
-        let is_longer = has_dump && self.unwound.len() > by_pointers.len();
-        let chain = match is_complete || is_longer {
-            true => self.user_chain(sample.task.pid, thread),
-            false => by_pointers,
-        };
+        let dump = has_dump.then_some((sample, UNWIND_REGISTERS));
+        let dumped = dump.and_then(|dump| self.dumped_frames(dump, thread, time));
+        let chain = dumped.and_then(|dumped| dumped.with(&by_pointers));
+        let chain = chain.map_or(by_pointers, |unwound| unwound.chain);
         let inner = self.frames_of_library(space, &chain);
         let callers = chain.get(inner..).unwrap_or_default();
         let chain: Vec<u64> = function.into_iter().chain(callers.iter().copied()).collect();

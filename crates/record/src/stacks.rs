@@ -6,6 +6,14 @@
 //! chain loses a caller, and two callers then look alike; where the stack pointer stood tells them
 //! apart. When a dump of the same switch is unwound by DWARF, the variant learns its true user
 //! frames, for all its other samples too. Two dumps that disagree teach nothing.
+//!
+//! A dump that is smaller than the stack has its innermost frames only. Frame pointers may lead further:
+//!
+//! ```text
+//! dump             read < uv_fs_read < Read < Call |
+//! frame pointers   read <              Read < Call < load < main
+//! together         read < uv_fs_read < Read < Call < load < main
+//! ```
 
 use culprit_model::StackId;
 use hashbrown::HashTable;
@@ -29,13 +37,82 @@ const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
 /// the key included, this is the bulk of the recorder's bounded memory.
 const MOST_VARIANTS: usize = 400_000;
 
+/// How far a walk over a copied stack got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To the thread's root.
+    Root,
+    /// To the end of what was copied.
+    CopyEnd,
+    /// To a frame that tells nothing of its caller.
+    Lost,
+}
+
+/// User frames that were unwound, innermost first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unwound {
+    pub(crate) chain: Vec<u64>,
+    pub(crate) reach: Reach,
+}
+
+impl Unwound {
+    /// What these frames and those by frame pointers tell together; none where frame pointers alone tell as
+    /// much.
+    pub(crate) fn with(mut self, by_pointers: &[u64]) -> Option<Self> {
+        if self.reach == Reach::Root {
+            return Some(self);
+        }
+        match above(&self.chain, by_pointers) {
+            Some(above) => self.chain.extend_from_slice(above),
+            None if self.chain.len() > by_pointers.len() => {}
+            None => return None,
+        }
+        Some(self)
+    }
+}
+
+/// What frame pointers found above the last frame of a walk that ended early; none where they did not come
+/// by it. A function that calls itself stands in both as often.
+fn above<'a>(cut: &[u64], by_pointers: &'a [u64]) -> Option<&'a [u64]> {
+    let last = cut.last()?;
+    let times = cut.iter().filter(|word| *word == last).count();
+    let mut met = by_pointers.iter().enumerate().filter(|(_, word)| *word == last);
+    let (at, _) = met.nth(times - 1)?;
+    by_pointers.get(at + 1..)
+}
+
 /// What is known of the true user frames.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Learned {
     #[default]
     Nothing,
-    Chain(Box<[u64]>),
+    Chain {
+        user: Box<[u64]>,
+        /// They reach the thread's root.
+        whole: bool,
+    },
     Contradiction,
+}
+
+impl Learned {
+    /// What is known with another dump.
+    fn merge(self, unwound: &Unwound) -> Self {
+        let Unwound { chain, reach } = unwound;
+        let is_whole = *reach == Reach::Root;
+        let new = || Self::Chain { user: chain.as_slice().into(), whole: is_whole };
+        let Self::Chain { user, whole } = self else {
+            return if self == Self::Nothing { new() } else { Self::Contradiction };
+        };
+        // One of two was copied before the runtime's frames were known, or ended early.
+        let ranks = [(has_sites(&user), has_sites(chain)), (whole, is_whole)];
+        let longer = (!whole && user.starts_with(chain), !whole && chain.starts_with(&user));
+        match ranks.into_iter().chain([longer]).find(|(known, new)| known != new) {
+            Some((true, _)) => Self::Chain { user, whole },
+            Some((false, _)) => new(),
+            None if *user == **chain => Self::Chain { user, whole },
+            None => Self::Contradiction,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -99,6 +176,11 @@ impl RawStacks {
         RawStack(at)
     }
 
+    /// What a dump tells of the user frames of a stack; none where frame pointers tell as much.
+    pub(crate) fn told(&self, stack: RawStack, dumped: Unwound) -> Option<Unwound> {
+        dumped.with(split(self.chain(stack)).1)
+    }
+
     /// The stack with the kernel's frames of `stack` and these user frames.
     pub(crate) fn exact(&mut self, stack: RawStack, user: &[u64]) -> RawStack {
         let space = self.space(stack);
@@ -106,19 +188,16 @@ impl RawStacks {
         self.intern(space, Variant::default(), &chain)
     }
 
-    /// A dump taken together with this stack was unwound to the user frames `user`.
-    pub(crate) fn learn(&mut self, stack: RawStack, user: &[u64]) {
+    /// A dump taken together with this stack was unwound to these user frames.
+    pub(crate) fn learn(&mut self, stack: RawStack, unwound: &Unwound) {
         let entry = &mut self.entries[stack.0 as usize];
-        entry.learned = match std::mem::take(&mut entry.learned) {
-            Learned::Nothing => Learned::Chain(user.into()),
-            Learned::Chain(known) if *known == *user => Learned::Chain(known),
-            // One of the two was copied before the runtime's frames were known.
-            Learned::Chain(known) if has_sites(&known) && !has_sites(user) => Learned::Chain(known),
-            Learned::Chain(known) if !has_sites(&known) && has_sites(user) => {
-                Learned::Chain(user.into())
-            }
-            _ => Learned::Contradiction,
-        };
+        entry.learned = std::mem::take(&mut entry.learned).merge(unwound);
+    }
+
+    /// Whether another dump could tell more of the user frames of a stack.
+    pub(crate) fn is_open(&self, stack: RawStack) -> bool {
+        let learned = &self.entries[stack.0 as usize].learned;
+        !matches!(learned, Learned::Chain { whole: true, .. } | Learned::Contradiction)
     }
 
     /// The space that a stack's addresses belong to.
@@ -133,7 +212,9 @@ impl RawStacks {
 
     /// A stack's addresses with the user frames that a dump taught; none when nothing was learnt.
     pub(crate) fn repaired(&self, stack: RawStack) -> Option<Vec<u64>> {
-        let Learned::Chain(user) = &self.entries[stack.0 as usize].learned else { return None };
+        let Learned::Chain { user, .. } = &self.entries[stack.0 as usize].learned else {
+            return None;
+        };
         let (kernel, known) = split(self.chain(stack));
         if known == &**user {
             return None;
@@ -247,8 +328,8 @@ mod tests {
         let mut stacks = RawStacks::default();
         let stack = stacks.intern(SPACE, at(100), &CHAIN);
         assert_eq!(stacks.repaired(stack), None);
-        stacks.learn(stack, &[10, 20, 30]);
-        stacks.learn(stack, &[10, 20, 30]);
+        stacks.learn(stack, &whole(&[10, 20, 30]));
+        stacks.learn(stack, &whole(&[10, 20, 30]));
         let expected = vec![CONTEXT_KERNEL, 900, CONTEXT_USER, 10, 20, 30];
         assert_eq!(stacks.repaired(stack), Some(expected));
     }
@@ -257,10 +338,46 @@ mod tests {
     fn dumps_that_disagree_teach_nothing() {
         let mut stacks = RawStacks::default();
         let stack = stacks.intern(SPACE, at(100), &CHAIN);
-        stacks.learn(stack, &[10, 20, 30]);
-        stacks.learn(stack, &[10, 21, 30]);
-        stacks.learn(stack, &[10, 20, 30]);
+        stacks.learn(stack, &whole(&[10, 20, 30]));
+        stacks.learn(stack, &whole(&[10, 21, 30]));
+        stacks.learn(stack, &whole(&[10, 20, 30]));
         assert_eq!(stacks.repaired(stack), None);
+    }
+
+    fn whole(chain: &[u64]) -> Unwound {
+        Unwound { chain: chain.to_vec(), reach: Reach::Root }
+    }
+
+    fn cut(chain: &[u64]) -> Unwound {
+        Unwound { reach: Reach::CopyEnd, ..whole(chain) }
+    }
+
+    #[test]
+    fn a_dump_that_ends_early_goes_on_by_frame_pointers() {
+        // Where both pass the last frame.
+        assert_eq!(cut(&[10, 20, 30]).with(&[10, 30, 40, 50]), Some(cut(&[10, 20, 30, 40, 50])));
+        // A function that calls itself.
+        assert_eq!(
+            cut(&[10, 20, 30, 30]).with(&[10, 30, 30, 30]),
+            Some(cut(&[10, 20, 30, 30, 30]))
+        );
+        // Where they do not meet, the longer one is right, and frame pointers are known already.
+        assert_eq!(cut(&[10, 20, 30]).with(&[10, 77]), Some(cut(&[10, 20, 30])));
+        assert_eq!(cut(&[10, 20]).with(&[10, 30, 40]), None);
+        assert_eq!(whole(&[10, 20]).with(&[10, 30, 40]), Some(whole(&[10, 20])));
+    }
+
+    #[test]
+    fn of_two_dumps_the_one_that_reaches_further_teaches() {
+        let (short, long, root) = (cut(&[10, 20]), cut(&[10, 20, 30]), whole(&[10, 20, 31]));
+        for [first, second] in [[&short, &long], [&long, &root]] {
+            for order in [[first, second], [second, first]] {
+                let mut stacks = RawStacks::default();
+                let stack = stacks.intern(SPACE, at(100), &CHAIN);
+                order.map(|unwound| stacks.learn(stack, unwound));
+                assert_eq!(stacks.repaired(stack), Some(join(&CHAIN[..2], &second.chain)));
+            }
+        }
     }
 
     #[test]

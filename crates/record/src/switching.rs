@@ -176,9 +176,13 @@ impl Handler {
         state.switched = time;
         state.leaving = None;
         state.dumped = None;
+        let cut_wait = state.cut_wait.take();
         state.waits = false;
         let asleep = state.asleep.take();
         self.accounts.came(thread, time);
+        if let Some(wait) = cut_wait {
+            self.cut_wait_ended(wait, time);
+        }
         if let Some((left, stack)) = asleep {
             self.rows.was_asleep(thread, left, stack);
         }
@@ -214,9 +218,11 @@ impl Handler {
         state.asleep = None;
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
         let (usual, first) = state.usual(letter.unwrap_or(if ready { 'R' } else { 'S' }), sampled);
+        let dumped = sampled.zip(dumped);
+        let told = dumped.and_then(|(sampled, dumped)| self.unwound_wait(thread, sampled, dumped));
         // Two calls that look alike by their addresses may be of different methods of an interpreter.
-        let exact = dumped.as_ref().filter(|user| ManagedCode::has_sites(user)).zip(sampled);
-        let exact = exact.map(|(user, sampled)| self.raw.exact(sampled, user));
+        let exact = told.as_ref().filter(|user| ManagedCode::has_sites(&user.chain)).zip(sampled);
+        let exact = exact.map(|(user, sampled)| self.raw.exact(sampled, &user.chain));
         let stack = exact.or(if self.thinned { usual } else { sampled });
         self.accounts.left(thread, time, ready);
         if let Some(woken) = woken {
@@ -224,7 +230,7 @@ impl Handler {
         }
         let kind = if ready { SwitchKind::Preempted } else { SwitchKind::Out };
         let row = RawSwitch { time, thread, kind, cpu, stack, state: letter };
-        match (sampled, dumped) {
+        match (sampled, told) {
             (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
             (None, _) if self.context.switch_stacks => self.without_stack(&row),
             _ => {}

@@ -17,6 +17,7 @@ use crate::modules::{Modules, base_name, kernel_pid};
 use crate::probed::LastAllocation;
 use crate::space::{KERNEL, MappedCode, SpaceId, Spaces};
 use crate::stacks::RawStack;
+use crate::waiting::{CutWait, Dumped};
 
 /// How long after its exit record a thread may still be named by others. The work between takes
 /// microseconds, but a machine with more work than CPUs can hold it back; numbers come round again
@@ -39,8 +40,10 @@ pub(crate) struct ThreadState {
     pub(crate) usual: Vec<(char, RawStack)>,
     /// How many of its switches so far have no stack although it may still be lent one.
     pub(crate) bare: usize,
-    /// User frames of a dump that was taken for the same switch.
-    pub(crate) dumped: Option<Vec<u64>>,
+    /// What a dump tells that was taken for the same switch.
+    pub(crate) dumped: Option<Dumped>,
+    /// It waits, and its stack is deeper than the copy of it.
+    pub(crate) cut_wait: Option<CutWait>,
     /// Its last switch.
     pub(crate) switched: Time,
     /// The CPU that it came to by that switch; none when it left one.
@@ -341,6 +344,12 @@ impl Tracker {
             Some((ThreadId::from_index(at), cpu, stack))
         });
         asleep.collect()
+    }
+
+    /// Threads that wait with a stack deeper than its copy.
+    pub(crate) fn take_cut_waits(&mut self) -> impl Iterator<Item = CutWait> + use<> {
+        let waits = self.states.iter_mut().filter_map(|state| state.cut_wait.take());
+        waits.collect::<Vec<_>>().into_iter()
     }
 
     /// Every process so far.

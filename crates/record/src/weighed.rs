@@ -44,9 +44,9 @@ impl Handler {
         thread: ThreadId,
         time: Time,
     ) {
-        if self.unwind(sample, mask, thread, time) {
-            let chain = self.user_chain(sample.task.pid, thread);
-            self.raw.learn(stack, &chain);
+        let dumped = self.dumped_frames((sample, mask), thread, time);
+        if let Some(unwound) = dumped.and_then(|dumped| self.raw.told(stack, dumped)) {
+            self.raw.learn(stack, &unwound);
         }
     }
 

@@ -223,6 +223,7 @@ impl Worker {
         self.handler.thinned = batch.thinned || self.thinned;
         self.thinned = batch.thinned;
         self.release(batch.horizon);
+        self.handler.read_cut_waits(monotonic_ns());
         self.wires.budget.give_back(bytes);
         for pid in self.handler.tracker.take_met() {
             let maps = culprit_place::procfs::maps(crate::modules::kernel_pid(pid));
@@ -234,6 +235,7 @@ impl Worker {
         self.judge_slowdown(batch.began);
         if batch.last {
             self.handler.end_sampling();
+            self.handler.end_cut_waits();
             for (cpu, half) in self.handler.instants.rest() {
                 self.handler.halves(cpu, [Some(half)]);
             }
@@ -421,15 +423,16 @@ impl Worker {
                 };
                 rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
             }
-            Polled::Interpreted { task, took, frames } => {
+            Polled::Interpreted { task, took, frames, ran_on } => {
                 let Some(thread) = tracker.recorded_last(task.tid) else {
                     self.unplaced.push(reading);
                     return;
                 };
                 let stack =
                     self.resolver.interpreted_stack(thread, frames, &mut self.handler.modules);
-                let took = Nanos(*took);
-                rows.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
+                let (took, ran_on) = (Nanos(*took), Some(*ran_on));
+                let row = InterpreterStack { time, took, thread, stack, ran_on };
+                rows.interpreter_stacks.push(row);
             }
             Polled::Managed { .. } => {}
             Polled::Unread { pid, why } => {

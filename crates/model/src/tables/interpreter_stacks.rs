@@ -25,5 +25,8 @@ table! {
         thread: ThreadId,
         /// The frames; none while the thread ran nothing interpreted.
         stack: Option<StackId>,
+        /// True where the thread ran on while it was read: the frames are the outermost, which stayed. What
+        /// they call is not known. None, in older recordings, is false.
+        ran_on: Option<bool>,
     }
 }

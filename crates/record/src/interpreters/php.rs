@@ -65,7 +65,7 @@ impl Look for PhpProcess {
             return Ok(Seen::Nothing);
         }
         match self.php.look(memory, frames) {
-            Ok(look) => Ok(if look.changed { Seen::RanOn } else { Seen::Whole }),
+            Ok(look) => Ok(Seen::of_look(look, frames)),
             Err(error) => Seen::of_error(&error),
         }
     }

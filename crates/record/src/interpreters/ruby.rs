@@ -58,7 +58,7 @@ impl Look for RubyProcess {
     ) -> Result<Seen, Unreadable> {
         match self.ruby.look_at(memory, thread, frames) {
             Ok(None) => Ok(Seen::Nothing),
-            Ok(Some(look)) => Ok(if look.changed { Seen::RanOn } else { Seen::Whole }),
+            Ok(Some(look)) => Ok(Seen::of_look(look, frames)),
             Err(error) => Seen::of_error(&error),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use culprit_place::procfs;
-use culprit_symbols::runtimes::{InterpreterError, Unreadable};
+use culprit_symbols::runtimes::{InterpreterError, Look as Looked, Unreadable};
 use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
@@ -63,6 +63,8 @@ pub(super) enum Seen {
     Nothing,
     /// The thread ran on meanwhile, so its frames may be of two moments.
     RanOn,
+    /// The thread ran on meanwhile, and these are its outermost frames, which stayed.
+    Outermost,
     /// All of its frames, as they were at one moment.
     Whole,
 }
@@ -90,12 +92,23 @@ struct Thread<F> {
     due: u64,
     pause: u64,
     frames: Vec<F>,
+    /// They are the outermost only.
+    ran_on: bool,
     /// What it awaits.
     awaited: Vec<Interpreted>,
     told: Arc<[Interpreted]>,
 }
 
 impl Seen {
+    /// What a look has seen of a thread with these frames.
+    pub(super) fn of_look<F>(look: Looked, frames: &[F]) -> Self {
+        match look.changed {
+            false => Self::Whole,
+            true if frames.is_empty() => Self::RanOn,
+            true => Self::Outermost,
+        }
+    }
+
     /// What a failed look has seen: what makes no sense was read while the thread ran.
     ///
     /// # Errors
@@ -146,30 +159,33 @@ impl<L: Look> Watched<L> {
         let own = thread.own;
         let mut frames = std::mem::take(&mut self.scratch);
         let seen = self.look.look(&self.memory, own, &mut frames)?;
-        let whole = seen == Seen::Whole;
-        let known = self.threads.get(&tid).filter(|known| known.frames == frames);
+        let (whole, ran_on) = (seen == Seen::Whole, seen == Seen::Outermost);
+        let is_read = whole || ran_on;
+        let known = self.threads.get(&tid);
+        let known = known.filter(|known| known.frames == frames && known.ran_on == ran_on);
         let awaited = match known {
             Some(_) if whole => self.look.awaited(&self.memory, tid, own)?,
             _ => Vec::new(),
         };
         let at = monotonic_ns();
-        let same = known.is_some_and(|known| !whole || known.awaited == awaited);
-        let told = if whole && !same { Some(self.told(&frames, &awaited)) } else { None };
+        let same = known.is_some_and(|known| !is_read || known.awaited == awaited);
+        let told = if is_read && !same { Some(self.told(&frames, &awaited)) } else { None };
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(None) };
         let calm = same || seen == Seen::Nothing;
         thread.pause = if calm { (2 * thread.pause).min(LONGEST) } else { SHORTEST };
         thread.due = at + thread.pause;
         if let Some(told) = told {
-            (thread.told, thread.awaited) = (told, awaited);
+            (thread.told, thread.awaited, thread.ran_on) = (told, awaited, ran_on);
             std::mem::swap(&mut thread.frames, &mut frames);
         }
         let what = Polled::Interpreted {
             task: Task { pid: self.memory.pid, tid },
             took: at.saturating_sub(began),
             frames: Arc::clone(&thread.told),
+            ran_on,
         };
         self.scratch = frames;
-        Ok(whole.then_some(Reading { at: began, what }))
+        Ok(is_read.then_some(Reading { at: began, what }))
     }
 
     fn thread(&mut self, tid: i32) -> Option<&Thread<L::Frame>> {
@@ -182,6 +198,7 @@ impl<L: Look> Watched<L> {
                     due: 0,
                     pause: SHORTEST,
                     frames: Vec::new(),
+                    ran_on: false,
                     awaited: Vec::new(),
                     told: Arc::new([]),
                 }))

@@ -1,6 +1,6 @@
 //! Stacks of programs built as they come: without frame pointers, with libraries.
 
-use culprit_model::{Recording, Rung, SampleKind, StackId, SwitchKind};
+use culprit_model::{Recording, Rung, SampleKind, StackId, Switch, SwitchKind};
 use culprit_record::Stacks;
 
 use crate::support::{compiled, names, record, stands_on, thread};
@@ -45,6 +45,39 @@ fn a_program_without_frame_pointers_has_its_callers_at_waits() {
 fn a_program_without_frame_pointers_has_its_callers_at_99_percent_of_waits() {
     let Some((sleeps, whole)) = sleeps_and_whole_ones("omitted-all") else { return };
     assert!(sleeps >= 90 && whole * 100 >= sleeps * 99, "{whole} of {sleeps}");
+}
+
+/// The stacks of a program's sleeps below a function with very many variables, innermost first; none where
+/// that cannot be recorded.
+fn roomy_sleeps(test: &str, arguments: &[&str]) -> Option<Vec<Vec<String>>> {
+    let program = compiled("tests/it/programs/roomy.c", test, &["-fomit-frame-pointer"]);
+    let command: Vec<&str> = [&*program].into_iter().chain(arguments.iter().copied()).collect();
+    let recording = record(test, &command, |_| {}).recording;
+    if !stands_on(test, &recording, Rung::KernelStacks) {
+        return None;
+    }
+    let main = thread(&recording, test);
+    let out = |row: &&Switch| row.thread == main && row.kind == SwitchKind::Out;
+    let stacks = recording.switches.iter().filter(out).filter_map(|row| row.stack);
+    let stacks = stacks.map(|stack| names(&recording, stack));
+    Some(stacks.filter(|stack| stack.iter().any(|name| name.contains("nanosleep"))).collect())
+}
+
+#[test]
+fn a_stack_that_is_deeper_than_its_copy_has_its_innermost_functions() {
+    let Some(sleeps) = roomy_sleeps("roomy1", &[]) else { return };
+    let known = |stack: &Vec<String>| stack.iter().any(|name| name == "roomy1!roomy");
+    assert!(sleeps.iter().any(known), "{sleeps:?}");
+}
+
+#[test]
+fn a_wait_with_a_deeper_stack_is_read_to_its_root() {
+    let Some(sleeps) = roomy_sleeps("roomy2", &["long"]) else { return };
+    let known = |stack: &Vec<String>| {
+        let own = stack.iter().filter_map(|name| name.strip_prefix("roomy2!"));
+        own.eq(["pause_here", "roomy", "outer", "main", "_start"])
+    };
+    assert!(sleeps.last().is_some_and(known), "{sleeps:?}");
 }
 
 /// Samples of user code in the function that computes; none where that cannot be recorded.

@@ -174,7 +174,8 @@ impl Registers {
         self.set(self.arch.stack_pointer(), frame);
     }
 
-    pub(super) fn stack_pointer(&self) -> Option<u64> {
+    /// Where the frame's stack begins, if it is known.
+    pub fn stack_pointer(&self) -> Option<u64> {
         self.get(self.arch.stack_pointer())
     }
 

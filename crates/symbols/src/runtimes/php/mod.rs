@@ -12,6 +12,9 @@
 //!
 //! A call from C to PHP runs `execute_ex`; the frame that it begins with is marked
 //! (`ZEND_CALL_TOP`). Frames behind it, up to the next mark, are run by the same call.
+//!
+//! The frames are followed twice. Of a program that runs on meanwhile, the outermost frames are known: those
+//! that did not change.
 
 mod layout;
 mod program;
@@ -35,6 +38,8 @@ pub const LOOP: &str = "execute_ex";
 const MOST_FRAMES: usize = 1 << 14;
 /// Bytes of a name or a path that are kept. Paths have at most 4096.
 const MOST_CHARACTERS: u64 = 4096;
+/// So often the frames of a thread that runs on are followed, until the outermost of them stay.
+const MOST_ATTEMPTS: usize = 3;
 const FRAME: &str = "a frame";
 
 /// The interpreter of one process, and all that is known of its functions.
@@ -103,7 +108,7 @@ impl Php {
     }
 
     /// Replaces `frames` by those of the process's first thread, the outermost first. There are none
-    /// between requests.
+    /// between requests. Where the thread ran on meanwhile, they are the outermost that stayed.
     ///
     /// # Errors
     /// When the frames cannot be read; `frames` is empty then.
@@ -125,23 +130,46 @@ impl Php {
         memory: &dyn ProcessMemory,
         frames: &mut Vec<InterpretedFrame>,
     ) -> Result<Look, InterpreterError> {
-        let head_at = self.executor.wrapping_add(self.layout.current_frame);
-        let head = word(memory, "the current frame", head_at)?;
-        let truncated = self.walk(memory, head)?;
-        let known = self.read_functions(memory)?;
-        let mut lines = vec![[0; 4]; self.frames.len()];
-        let mut head_again = [0; 8];
-        let mut pieces = vec![MemoryPiece { address: head_at, into: &mut head_again }];
-        for ((frame, line), (_, identity)) in self.frames.iter().zip(&mut lines).zip(&known) {
+        let truncated = self.walk(memory)?;
+        let mut changed = false;
+        for _ in 0..MOST_ATTEMPTS {
+            let before = std::mem::take(&mut self.frames);
+            let known = self.read_functions(memory, &before);
+            self.walk(memory)?;
+            let stayed = outermost_same(&before, &self.frames);
+            changed |= stayed < self.frames.len();
+            if stayed == before.len() {
+                self.emit(memory, (&before, &known?), frames)?;
+                break;
+            }
+            changed = true;
+            // What was read of the others may be of no function at all.
+            self.frames.drain(..self.frames.len() - stayed);
+        }
+        if changed && truncated {
+            // The outermost are others then.
+            frames.clear();
+        }
+        Ok(Look { changed, truncated })
+    }
+
+    /// Appends frames with their lines, the outermost first.
+    fn emit(
+        &self,
+        memory: &dyn ProcessMemory,
+        (raw, known): (&[RawFrame], &[(FunctionId, Identity)]),
+        frames: &mut Vec<InterpretedFrame>,
+    ) -> Result<(), InterpreterError> {
+        let mut lines = vec![[0; 4]; raw.len()];
+        let mut pieces = Vec::with_capacity(raw.len());
+        for ((frame, line), (_, identity)) in raw.iter().zip(&mut lines).zip(known) {
             if identity.is_user() {
                 let address = frame.instruction.wrapping_add(self.layout.instruction_line);
                 pieces.push(MemoryPiece { address, into: line });
             }
         }
-        pieces.extend(self.pages.again());
-        memory.read_pieces(&mut pieces).map_err(InterpreterError::memory("lines", head))?;
-        let changed = u64::from_ne_bytes(head_again) != head || !self.is_same();
-        for ((frame, line), (id, identity)) in self.frames.iter().zip(&lines).zip(&known).rev() {
+        memory.read_pieces(&mut pieces).map_err(InterpreterError::memory("lines", 0))?;
+        for ((frame, line), (id, identity)) in raw.iter().zip(&lines).zip(known).rev() {
             if frame.is_entry && identity.is_user() {
                 frames.push(InterpretedFrame::Entry);
             }
@@ -152,11 +180,13 @@ impl Php {
             });
             frames.push(InterpretedFrame::Function { function: *id, line });
         }
-        Ok(Look { changed, truncated })
+        Ok(())
     }
 
     /// Follows the frames from the innermost on. Answers whether there are more than are followed.
-    fn walk(&mut self, memory: &dyn ProcessMemory, head: u64) -> Result<bool, InterpreterError> {
+    fn walk(&mut self, memory: &dyn ProcessMemory) -> Result<bool, InterpreterError> {
+        let head_at = self.executor.wrapping_add(self.layout.current_frame);
+        let head = word(memory, "the current frame", head_at)?;
         self.frames.clear();
         self.pages.clear();
         let (mut address, mut circle) = (head, Circle::new(head));
@@ -195,8 +225,9 @@ impl Php {
     fn read_functions(
         &mut self,
         memory: &dyn ProcessMemory,
+        frames: &[RawFrame],
     ) -> Result<Vec<(FunctionId, Identity)>, InterpreterError> {
-        let mut addresses: Vec<u64> = self.frames.iter().map(|frame| frame.function).collect();
+        let mut addresses: Vec<u64> = frames.iter().map(|frame| frame.function).collect();
         addresses.sort_unstable();
         addresses.dedup();
         let span = self.layout.function_span();
@@ -219,7 +250,7 @@ impl Php {
             let index = addresses.binary_search(&frame.function).ok()?;
             known.get(index).copied()
         };
-        Ok(self.frames.iter().filter_map(of).collect())
+        Ok(frames.iter().filter_map(of).collect())
     }
 
     fn load(
@@ -245,19 +276,16 @@ impl Php {
         let function = InterpretedFunction { name, file };
         self.functions.keep((address, identity), function, ((), 0))
     }
+}
 
-    /// Whether the frames were the same when their pages were read again.
-    fn is_same(&self) -> bool {
-        let same = |frame: &RawFrame, at: usize| {
-            self.pages.is_same(frame.address.wrapping_add(at as u64), size_of::<u64>())
-        };
-        let stands = |frame: &RawFrame| {
-            same(frame, EXECUTE_DATA.function) && same(frame, EXECUTE_DATA.previous)
-        };
-        let callers = self.frames.iter().skip(1);
-        self.frames.iter().all(stands)
-            && callers.clone().all(|frame| same(frame, EXECUTE_DATA.instruction))
-    }
+/// How many of the outermost frames are the same in both, the innermost of which are the first. The
+/// innermost that is the same may have run on within itself: the frames that it calls are others then.
+fn outermost_same(before: &[RawFrame], again: &[RawFrame]) -> usize {
+    let same = |(a, b): &(&RawFrame, &RawFrame)| (a.address, a.function) == (b.address, b.function);
+    let pairs = || before.iter().rev().zip(again.iter().rev());
+    let stayed = pairs().take_while(same).count();
+    let ran_on = pairs().position(|(a, b)| a.instruction != b.instruction);
+    ran_on.map_or(stayed, |ran_on| stayed.min(ran_on + 1))
 }
 
 /// A pointer.

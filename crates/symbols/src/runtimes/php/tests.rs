@@ -123,20 +123,45 @@ fn a_call_or_return_meanwhile_is_seen() {
     let fake = process();
     let mut php = find(&fake);
     assert_eq!(stack(&fake, &mut php), WHOLE);
-    let cases = [(HEAD, at(2)), (at(1), OPLINES + 64), (at(2) + 24, WORK), (at(3) + 48, at(1))];
-    for (address, word) in cases {
+    let (main, work) = ("| {main}@/app/a.php:12", "Orders::work@/app/a.php:7");
+    let cases = [
+        // The innermost returned.
+        (HEAD, at(2), format!("{main} {work} array_map@C:0 changed")),
+        (at(1), OPLINES + 64, format!("{main} Orders::work@/app/a.php:0 changed")),
+        (at(2) + 24, WORK, format!("{main} {work} changed")),
+        (at(3) + 48, at(1), format!("{main} {work} changed")),
+    ];
+    for (address, word, expected) in cases {
         let fake = process();
-        fake.change_before(usize::MAX, HEAD, at(3));
-        stack(&fake, &mut php);
-        // The last reads are those that look again: the head first.
+        // The first reads are the head, the frames' page, and four functions.
         fake.change_before(6, address, word);
-        let said = stack(&fake, &mut php);
-        assert!(said.ends_with("changed"), "{address:#x}: {said} {}", fake.reads());
+        assert_eq!(stack(&fake, &mut php), expected, "{address:#x}");
     }
     // The innermost runs on within itself.
     let fake = process();
     fake.change_before(6, at(3), OPLINES);
     assert_eq!(stack(&fake, &mut php), WHOLE);
+}
+
+#[test]
+fn a_program_that_calls_meanwhile_has_all_frames_but_the_new_ones() {
+    let fake = process();
+    fake.put(HEAD, at(1));
+    let mut php = find(&fake);
+    stack(&fake, &mut php);
+    fake.change_before(4, HEAD, at(3));
+    let expected = "| {main}@/app/a.php:12 Orders::work@/app/a.php:7 changed";
+    assert_eq!(stack(&fake, &mut php), expected);
+}
+
+#[test]
+fn frames_that_were_read_in_the_middle_of_a_call_are_left_out() {
+    let fake = process();
+    let mut php = find(&fake);
+    fake.put(at(3) + 24, 8);
+    fake.change_before(2, HEAD, at(2));
+    let said = stack(&fake, &mut php);
+    assert!(said.ends_with("array_map@C:0 changed"), "{said}");
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //!
 //! A look at a thread costs six reads: the thread, its context, all of its control frames, which lie
 //! one behind the other, their flags, the functions and their bodies, to see that they are the known
-//! ones, and then the frames again. A blocked thread's frames do not change, so they are exact.
+//! ones, and then the frames again. A blocked thread's frames do not change, so they are exact. Of a thread
+//! that runs on meanwhile, the outermost frames are known: those that did not change.
 //!
 //! A call from C to Ruby runs `rb_vm_exec`, and in it `vm_exec_core`, the interpreter's loop; the
 //! frame that it begins with is marked (`VM_FRAME_FLAG_FINISH`). Frames behind it, up to the next
@@ -39,6 +40,8 @@ use super::{
 
 /// Frames of one thread that are read. Ruby's own limit is some ten thousand.
 const MOST_FRAMES: usize = 1 << 14;
+/// So often the frames of a thread that runs on are read, until the outermost of them stay.
+const MOST_ATTEMPTS: usize = 3;
 /// Words of a function's instructions, and entries of its lines. The largest of Ruby's own library
 /// has some 10,000.
 const MOST_INSTRUCTIONS: usize = 1 << 20;
@@ -96,6 +99,15 @@ struct Anchor {
     truncated: bool,
 }
 
+/// What stayed while a thread was read.
+#[derive(Clone, Copy, Debug)]
+struct Stayed {
+    /// So many of the outermost frames.
+    frames: usize,
+    /// Which frame is the innermost.
+    innermost: bool,
+}
+
 impl Ruby {
     /// Finds the interpreter of a process.
     ///
@@ -131,7 +143,7 @@ impl Ruby {
     }
 
     /// Replaces `frames` by those of one thread, the outermost first; `None` where the thread runs no
-    /// Ruby. `tid` is the kernel's number of the thread as the process itself sees it.
+    /// Ruby. Of a thread that ran on meanwhile, they are the outermost that stayed. `tid` is the kernel's number of the thread as the process itself sees it.
     ///
     /// # Errors
     /// When the frames cannot be read; `frames` is empty then.
@@ -174,11 +186,42 @@ impl Ruby {
     ) -> Result<Option<Look>, InterpreterError> {
         let Some(thread) = self.threads.of(tid).first().copied() else { return Ok(None) };
         let Some(anchor) = self.anchor(memory, thread)? else { return Ok(None) };
-        self.read_environments(memory)?;
-        self.read_iseqs(memory)?;
-        let Some(changed) = self.read_again(memory, &anchor)? else { return Ok(None) };
-        self.emit(memory, frames);
+        let Some(changed) = self.read_functions(memory, anchor)? else { return Ok(None) };
+        // The outermost are others then.
+        if !(changed && anchor.truncated) {
+            self.emit(memory, frames);
+        }
         Ok(Some(Look { changed, truncated: anchor.truncated }))
+    }
+
+    /// Reads what the frames run, and then the frames again, until both are of one moment. Frames that
+    /// change meanwhile are left out, with those that they call. Answers whether the thread ran on; `None`
+    /// where it ended.
+    fn read_functions(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        mut anchor: Anchor,
+    ) -> Result<Option<bool>, InterpreterError> {
+        let mut changed = false;
+        for _ in 0..MOST_ATTEMPTS {
+            let functions = self.read_environments(memory).and_then(|()| self.read_iseqs(memory));
+            let Some(stayed) = self.read_again(memory, &anchor)? else { return Ok(None) };
+            changed |= !stayed.innermost;
+            let frames = self.frame_count();
+            if stayed.frames == frames {
+                return functions.map(|()| Some(changed));
+            }
+            changed = true;
+            // What was read of the others may be of no function at all.
+            let left_out = (frames - stayed.frames) * self.layout.frame;
+            let Scratch { frames, frames_again, .. } = &mut self.scratch;
+            std::mem::swap(frames, frames_again);
+            frames.drain(..left_out);
+            anchor.frame = anchor.frame.wrapping_add(left_out as u64);
+        }
+        self.scratch.frames.clear();
+        self.scratch.environments.clear();
+        Ok(Some(true))
     }
 
     /// Reads the thread, its context and all control frames.
@@ -358,13 +401,12 @@ impl Ruby {
         })
     }
 
-    /// Reads again all that led to the frames, and the frames. Answers whether the thread ran on
-    /// meanwhile; `None` where it ended.
+    /// Reads again all that led to the frames, and the frames. `None` where the thread ended.
     fn read_again(
         &mut self,
         memory: &dyn ProcessMemory,
         anchor: &Anchor,
-    ) -> Result<Option<bool>, InterpreterError> {
+    ) -> Result<Option<Stayed>, InterpreterError> {
         let Scratch { frames, frames_again, .. } = &mut self.scratch;
         frames_again.resize(frames.len(), 0);
         let (mut frame, mut tid, mut context) = ([0; 8], [0; 4], [0; 8]);
@@ -381,18 +423,40 @@ impl Ruby {
         if u32::from_ne_bytes(tid) != anchor.thread.tid {
             return Ok(None);
         }
+        if u64::from_ne_bytes(context) != anchor.context {
+            // Another fiber.
+            return Ok(Some(Stayed { frames: 0, innermost: false }));
+        }
+        let innermost = u64::from_ne_bytes(frame);
+        // Frames below it have returned.
+        let returned = innermost.saturating_sub(anchor.frame) / self.layout.frame as u64;
+        let returned = usize::try_from(returned).unwrap_or(usize::MAX);
+        let frames = self.outermost_same().min(self.frame_count().saturating_sub(returned));
+        Ok(Some(Stayed { frames, innermost: innermost == anchor.frame }))
+    }
+
+    fn frame_count(&self) -> usize {
+        self.scratch.frames.len() / self.layout.frame
+    }
+
+    /// How many of the outermost frames were the same when they were read again. The innermost of them may
+    /// have run on within itself: the frames that it calls are others then.
+    fn outermost_same(&self) -> usize {
+        let Scratch { frames, frames_again, .. } = &self.scratch;
         let before = frames.chunks_exact(self.layout.frame).map(Struct::new);
         let again = frames_again.chunks_exact(self.layout.frame).map(Struct::new);
-        let mut both = (0..).zip(before.zip(again));
-        let stands = both.all(|(depth, (before, again))| {
+        let mut stayed = 0;
+        for (before, again) in before.zip(again).rev() {
             let same = |at| before.word(at) == again.word(at);
-            // The innermost may run on within itself.
-            same(FRAME.iseq) && same(FRAME.environment) && (depth == 0 || same(FRAME.instruction))
-        });
-        let same = stands
-            && u64::from_ne_bytes(frame) == anchor.frame
-            && u64::from_ne_bytes(context) == anchor.context;
-        Ok(Some(!same))
+            if !same(FRAME.iseq) || !same(FRAME.environment) {
+                break;
+            }
+            stayed += 1;
+            if !same(FRAME.instruction) {
+                break;
+            }
+        }
+        stayed
     }
 
     /// Appends the frames, the outermost first.

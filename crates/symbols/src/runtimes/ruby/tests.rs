@@ -242,25 +242,38 @@ fn a_call_or_return_meanwhile_is_seen() {
     // The last reads: frames, innermost frame, context, number of the thread, and of the method
     // its entry and the number of its name.
     let again = reads - 6;
+    let main = "| <main>@/app/a.rb:2";
     let cases = [
-        (CONTEXTS + 16, frame_at(1)),
-        (MAIN + 48, CONTEXTS + 0x100),
-        (frame_at(2), ISEQS + 0x1a0 + 24),
-        (frame_at(0) + 16, ISEQS),
-        (frame_at(1) + 32, 8),
+        // The innermost returned.
+        (CONTEXTS + 16, frame_at(1), &*format!("{main} each@C:0 changed")),
+        // It called something.
+        (CONTEXTS + 16, frame_at(0) - 56, &*format!("{WHOLE} changed")),
+        (MAIN + 48, CONTEXTS + 0x100, "changed"),
+        (frame_at(2), ISEQS + 0x1a0 + 24, "| <main>@/app/a.rb:1 changed"),
+        (frame_at(0) + 16, ISEQS, &*format!("{main} each@C:0 changed")),
+        (frame_at(1) + 32, 8, &*format!("{main} changed")),
     ];
-    for (address, word) in cases {
+    for (address, word, expected) in cases {
         let (fake, mut ruby) = (process(), find(&process(), true));
         stack(&fake, &mut ruby, MAIN_TID);
         fake.change_before(again, address, word);
-        let said = stack(&fake, &mut ruby, MAIN_TID);
-        assert!(said.ends_with("changed"), "{address:#x}: {said}");
+        assert_eq!(stack(&fake, &mut ruby, MAIN_TID), expected, "{address:#x}");
     }
     // The innermost runs on within itself.
     let (fake, mut ruby) = (process(), find(&process(), true));
     stack(&fake, &mut ruby, MAIN_TID);
     fake.change_before(again, frame_at(0), ISEQS + 0x200 + 0x1a0 + 8);
     assert_eq!(stack(&fake, &mut ruby, MAIN_TID), WHOLE);
+}
+
+#[test]
+fn frames_that_were_read_in_the_middle_of_a_call_are_left_out() {
+    // Of which nothing can be made, and which are gone a moment later.
+    let (fake, mut ruby) = (process(), find(&process(), true));
+    assert_eq!(stack(&fake, &mut ruby, MAIN_TID), WHOLE);
+    fake.put(frame_at(0) + 16, ISEQS + 8);
+    fake.change_before(3, CONTEXTS + 16, frame_at(1));
+    assert_eq!(stack(&fake, &mut ruby, MAIN_TID), "| <main>@/app/a.rb:2 each@C:0 changed");
 }
 
 #[test]

@@ -10,26 +10,37 @@
 //!
 //! A thread that is off the CPU does not change its frames: what was read while it was there is exact.
 //! A sample on the CPU, and a wait during which nothing was read, take what was read nearest in time,
-//! if it fits: a native stack that reaches its thread's start has as many loops as were read. How many
-//! were taken so, and how many found none, are losses. What is awaited is taken only where it is exact.
+//! if it fits: a native stack that reaches its thread's start has as many loops as were read. Where
+//! neither reading fits, the outermost functions that both of them have ran at that moment, too. The loop
+//! that runs the innermost of these stays: what else it runs is not known.
+//!
+//! ```text
+//! native      main < run < LOOP < call < LOOP < sum < [sample]
+//! before      LOOP < main < work
+//! after       LOOP < main < work < parse < LOOP < next < LOOP < value
+//! together    main < run < main < work < LOOP < call < LOOP < sum
+//! ```
+//!
+//! Of a thread that ran on while it was read, only the outermost functions are known. They serve where
+//! nothing better does.
+//!
+//! How many took functions that were not read at their own time, and how many found none, are losses.
+//! What is awaited is taken only where it is exact.
+
+mod joiner;
 
 use culprit_model::{
-    FrameId, InterpreterStack, Loss, LossKind, Nanos, Recording, Stack, StackId, SwitchKind, Text,
-    ThreadId, Time,
+    InterpreterStack, Loss, LossKind, Nanos, Recording, StackId, SwitchKind, Text, ThreadId, Time,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::evidence::ByThread;
+use joiner::Joiner;
 
 /// What was read longer ago, or later, than this says nothing about a moment.
 const NEAR: Nanos = Nanos(20_000_000);
 
 /// What was read before and after a moment, and was the same, says something about it up to this.
 const NEAR_BOTH: Nanos = Nanos(100_000_000);
-
-/// Functions in which threads start. A stack that ends in one of them is whole.
-const STARTS: [&str; 7] =
-    ["_start", "start_thread", "clone", "clone3", "__clone", "__clone3", "__libc_start_main"];
 
 /// Puts interpreted functions into the stacks of switches and samples, and takes what was read out of
 /// the recording. Linear in switches, samples and what was read, times a logarithm for each; each pair
@@ -101,10 +112,9 @@ impl Life<'_> {
             let from = switch.time;
             let next = switches.get(place + 1).map(|at| self.recording.switches[*at as usize].time);
             let to = next.unwrap_or(end).max(from);
-            let stack = match self.during(from, to) {
-                Some(read) => self.joiner.join(self.recording, native, read),
-                None => self.nearest(native, from),
-            };
+            let exact = self.during(from, to);
+            let exact = exact.and_then(|read| self.joiner.join(self.recording, native, read));
+            let stack = exact.or_else(|| self.nearest(native, from));
             self.recording.switches[*at as usize].stack = Some(stack.unwrap_or(native));
         }
     }
@@ -125,7 +135,8 @@ impl Life<'_> {
         let end = self.reads.partition_point(|read| read.time <= to);
         let reads = self.reads.get(..end).unwrap_or_default().iter().rev();
         let reads = reads.take_while(|read| read.time >= from);
-        let mut whole = reads.filter(|read| read.time + read.took <= to).map(|read| read.stack);
+        let whole = reads.filter(|read| read.time + read.took <= to && read.ran_on != Some(true));
+        let mut whole = whole.map(|read| read.stack);
         let last = whole.next()?;
         let Self { recording, joiner, .. } = self;
         let mut awaits = |stack: StackId| joiner.called(recording, stack) != Some(stack);
@@ -133,159 +144,48 @@ impl Life<'_> {
         awaited.or(last)
     }
 
-    /// The native stack with what was read nearest in time and fits.
+    /// The native stack with what was read nearest in time.
     fn nearest(&mut self, native: StackId, time: Time) -> Option<StackId> {
         if !self.joiner.interprets(self.recording, native) {
             return None;
         }
+        let joined = self.near(native, time);
+        match joined {
+            Some(_) => self.tally.guessed += 1,
+            None => self.tally.missing += 1,
+        }
+        joined
+    }
+
+    /// The native stack with what was read nearest in time and fits, or with what was read before and
+    /// after alike.
+    fn near(&mut self, native: StackId, time: Time) -> Option<StackId> {
         let after = self.reads.partition_point(|read| read.time < time);
         let before = after.checked_sub(1).and_then(|at| self.reads.get(at));
         let mut near = [before, self.reads.get(after)].map(|read| {
             let read = read?;
             let distance = time.since(read.time) + read.time.since(time);
-            Some((distance, read.stack.and_then(|stack| self.joiner.called(self.recording, stack))))
+            let stack = read.stack.and_then(|stack| self.joiner.called(self.recording, stack));
+            let ran_on = read.ran_on == Some(true);
+            Some((distance, stack, ran_on)).filter(|(distance, ..)| *distance <= NEAR_BOTH)
         });
-        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), |(distance, _)| distance));
-        let same = near[0].zip(near[1]).is_some_and(|((_, a), (_, b))| a == b);
-        let limit = if same { NEAR_BOTH } else { NEAR };
-        for (_, stack) in near.into_iter().flatten().filter(|(distance, _)| *distance <= limit) {
-            let Some(stack) = stack else { continue };
-            if let Some(joined) = self.joiner.join(self.recording, native, stack) {
-                self.tally.guessed += 1;
-                return Some(joined);
-            }
-        }
-        self.tally.missing += 1;
-        None
-    }
-}
-
-/// What one stack looks like to the interpreter.
-#[derive(Debug, Clone, Copy, Default)]
-struct Shape {
-    /// Loops in it.
-    loops: u32,
-    /// Whether it reaches the function in which its thread started.
-    whole: bool,
-}
-
-/// Puts stacks together, each pair once.
-struct Joiner {
-    /// Whether a frame is an interpreter's loop, one entry a frame.
-    is_loop: Vec<bool>,
-    is_start: Vec<bool>,
-    shapes: FxHashMap<StackId, Shape>,
-    nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
-    joined: FxHashMap<(StackId, StackId), Option<StackId>>,
-    called: FxHashMap<StackId, Option<StackId>>,
-}
-
-impl Joiner {
-    fn of(recording: &Recording, reads: &[InterpreterStack]) -> Self {
-        let stacks: FxHashSet<StackId> = reads.iter().filter_map(|read| read.stack).collect();
-        let frames = stacks.iter().flat_map(|stack| recording.stack(*stack));
-        let frames = frames.map(|frame| recording.frame(frame));
-        let loops = frames.filter(|frame| frame.file.is_none() && frame.module.is_none());
-        let names: FxHashSet<&Text> = loops.map(|frame| &frame.function).collect();
-        let is_loop = recording.frames.iter().map(|frame| names.contains(&frame.function));
-        let is_start = recording.frames.iter().map(|f| STARTS.contains(&f.function.as_str()));
-        Self {
-            is_loop: is_loop.collect(),
-            is_start: is_start.collect(),
-            shapes: FxHashMap::default(),
-            nodes: FxHashMap::default(),
-            joined: FxHashMap::default(),
-            called: FxHashMap::default(),
-        }
-    }
-
-    /// What was read without what is awaited.
-    fn called(&mut self, recording: &Recording, read: StackId) -> Option<StackId> {
-        *self.called.entry(read).or_insert_with(|| {
-            let (mut called, mut at) = (Some(read), Some(read));
-            while let Some(node) = at.map(|at| &recording.stacks[at.index()]) {
-                let frame = recording.frame(node.frame);
-                if frame.file.is_none() && frame.module.is_some() {
-                    called = node.parent;
-                }
-                at = node.parent;
-            }
-            called
+        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), |(distance, ..)| distance));
+        let both = near[0].zip(near[1]).map(|((_, a, _), (_, b, _))| (a, b));
+        let limit = if both.is_some_and(|(a, b)| a == b) { NEAR_BOTH } else { NEAR };
+        let Self { recording, joiner, .. } = self;
+        let close =
+            |limit| near.into_iter().flatten().filter(move |(distance, ..)| *distance <= limit);
+        let mut whole = close(limit).filter(|(.., ran_on)| !ran_on);
+        let fitting = whole.find_map(|(_, stack, _)| joiner.join(recording, native, stack?));
+        let common = fitting.or_else(|| {
+            let (near, far) = both?;
+            joiner.join_common(recording, native, (near?, far?))
+        });
+        common.or_else(|| {
+            let mut outermost = close(NEAR).filter(|(.., ran_on)| *ran_on);
+            outermost
+                .find_map(|(_, stack, _)| joiner.join_common(recording, native, (stack?, stack?)))
         })
-    }
-
-    /// Whether a native stack runs interpreted functions, as far as it can be seen: one that does not
-    /// reach its thread's start may lack the loop.
-    fn interprets(&mut self, recording: &Recording, native: StackId) -> bool {
-        let shape = self.shape(recording, native);
-        shape.loops > 0 || !shape.whole
-    }
-
-    fn shape(&mut self, recording: &Recording, stack: StackId) -> Shape {
-        if let Some(known) = self.shapes.get(&stack) {
-            return *known;
-        }
-        let mut shape = Shape::default();
-        for frame in recording.stack(stack) {
-            shape.loops += u32::from(self.is_loop[frame.index()]);
-            // The last one is the outermost.
-            shape.whole = self.is_start[frame.index()];
-        }
-        self.shapes.insert(stack, shape);
-        shape
-    }
-
-    /// The native stack with interpreted functions in place of its loops; none where the two do not
-    /// fit.
-    fn join(
-        &mut self,
-        recording: &mut Recording,
-        native: StackId,
-        read: StackId,
-    ) -> Option<StackId> {
-        if let Some(known) = self.joined.get(&(native, read)) {
-            return *known;
-        }
-        let (shape, wanted) = (self.shape(recording, native), self.shape(recording, read).loops);
-        let fits = shape.loops == wanted || (shape.loops < wanted && !shape.whole);
-        let path = fits.then(|| self.path(recording, native, read));
-        let joined = path.and_then(|path| self.stack_of(recording, &path));
-        self.joined.insert((native, read), joined);
-        joined
-    }
-
-    /// The frames of both, root first. Loops are counted from the leaf: where the native stack lacks
-    /// its outer part, so does nothing of what was read.
-    fn path(&self, recording: &Recording, native: StackId, read: StackId) -> Vec<FrameId> {
-        let mut native: Vec<FrameId> = recording.stack(native).collect();
-        let mut read: Vec<FrameId> = recording.stack(read).collect();
-        native.reverse();
-        read.reverse();
-        let is_loop = |frame: &FrameId| self.is_loop[frame.index()];
-        let mut pieces: Vec<&[FrameId]> = read.split(is_loop).collect();
-        // What stands before the first loop is nothing.
-        let mut pieces = pieces.drain(1..);
-        let surplus = pieces.len().saturating_sub(native.iter().filter(|f| is_loop(f)).count());
-        let mut path: Vec<FrameId> = pieces.by_ref().take(surplus).flatten().copied().collect();
-        for frame in native {
-            match is_loop(&frame) {
-                true => path.extend(pieces.next().unwrap_or_default()),
-                false => path.push(frame),
-            }
-        }
-        path
-    }
-
-    fn stack_of(&mut self, recording: &mut Recording, path: &[FrameId]) -> Option<StackId> {
-        let mut parent = None;
-        for frame in path {
-            let node = self.nodes.entry((parent, *frame)).or_insert_with(|| {
-                recording.stacks.push(Stack { parent, frame: *frame });
-                StackId::from_index(recording.stacks.len() - 1)
-            });
-            parent = Some(*node);
-        }
-        parent
     }
 }
 
@@ -293,16 +193,24 @@ impl Joiner {
 mod tests {
     use super::*;
     use culprit_model::notation::parse_raw;
-    use culprit_model::{Frame, ModuleId};
+    use culprit_model::{Frame, FrameId, ModuleId, Stack};
 
-    /// A stack of the recording by the names of its frames, root first; `f.py!g` is an interpreted
-    /// function.
+    /// A stack of the recording by the names of its frames, root first; `f.py!g:3` is an interpreted
+    /// function at its line 3.
     fn stack(recording: &mut Recording, names: &str) -> StackId {
         let mut parent = None;
         for name in names.split(';') {
+            let (name, line) = name.split_once(':').unwrap_or((name, ""));
             let (file, function) = name.split_once('!').unzip();
             let mut frame = Frame::new(None, function.unwrap_or(name), None);
             frame.file = file.map(Text::from);
+            frame.line = line.parse().ok();
+            if let Some(known) = recording.frames.iter().position(|known| *known == frame) {
+                let frame = FrameId::from_index(known);
+                recording.stacks.push(Stack { parent, frame });
+                parent = Some(StackId::from_index(recording.stacks.len() - 1));
+                continue;
+            }
             recording.frames.push(frame);
             let frame = FrameId::from_index(recording.frames.len() - 1);
             recording.stacks.push(Stack { parent, frame });
@@ -315,7 +223,16 @@ mod tests {
         let stack = (!names.is_empty()).then(|| stack(recording, names));
         let (time, took) = (Time(time * 1_000_000), Nanos(took * 1_000_000));
         let thread = ThreadId(0);
-        recording.interpreter_stacks.push(InterpreterStack { time, took, thread, stack });
+        let ran_on = None;
+        recording.interpreter_stacks.push(InterpreterStack { time, took, thread, stack, ran_on });
+    }
+
+    /// As `read`, of a thread that ran on meanwhile.
+    fn read_outermost(recording: &mut Recording, when: (u64, u64), names: &str) {
+        read(recording, when, names);
+        if let Some(read) = recording.interpreter_stacks.last_mut() {
+            read.ran_on = Some(true);
+        }
     }
 
     fn names(recording: &Recording, stack: Option<StackId>) -> String {
@@ -411,6 +328,77 @@ mod tests {
         assert_eq!(said, "main work call pause sleep");
         let (_, said) = waiting("sleep", &[((5, 1), READ)]);
         assert_eq!(said, "main work pause sleep");
+    }
+
+    /// Read 1 ms before and 1 ms after `native` blocks.
+    fn between(native: &str, before: &str, after: &str) -> (String, u64) {
+        let (recording, said) = waiting(native, &[((3, 0), before), ((9, 0), after)]);
+        (said, lost(&recording, LossKind::InterpreterFramesGuessed))
+    }
+
+    #[test]
+    fn where_neither_reading_fits_the_outermost_functions_that_both_have_are_shown() {
+        let before = "loop;a.py!main;a.py!work";
+        let after = "loop;a.py!main;a.py!work;a.py!parse;loop;a.py!next;loop;a.py!value";
+        let (said, guessed) = between(NATIVE, before, after);
+        assert_eq!((said.as_str(), guessed), ("_start run main work loop call loop sleep", 1));
+        // Both were in a function that the native stack does not run.
+        let inner = "loop;a.py!main;a.py!work;loop;a.py!next";
+        assert_eq!(between("_start;loop;sum", inner, inner).0, "_start main work sum");
+        // A loop of which nothing is known stays, and all behind it.
+        let (before, after) = ("loop;a.py!main;loop;a.py!f", "loop;a.py!main;loop;a.py!g");
+        let said = between("_start;loop;a;loop;b;loop;c", before, after).0;
+        assert_eq!(said, "_start main a loop b loop c");
+        // The functions come first where the native stack lacks its outer part.
+        assert_eq!(
+            between("loop;b;loop;c", "loop;a.py!main", "loop;a.py!main").0,
+            "main loop b loop c"
+        );
+    }
+
+    #[test]
+    fn a_function_that_ran_on_to_another_line_is_the_same_and_the_last() {
+        let before = "loop;a.py!main:1;a.py!work:7;a.py!first:2";
+        let after = "loop;a.py!main:1;a.py!work:8;a.py!first:2";
+        let (said, guessed) = between(NATIVE, before, after);
+        assert_eq!((said.as_str(), guessed), ("_start run main work loop call loop sleep", 1));
+    }
+
+    #[test]
+    fn of_a_thread_that_ran_on_the_outermost_functions_are_shown() {
+        let outermost = |native: &str, at: u64, others: &[(u64, &str)]| {
+            let drawing = format!("stack b blocked.sleep {native}\napp(1)/main(1) UUUUbbbbUUUU");
+            let mut recording = parse_raw(&drawing).expect("a drawing");
+            read_outermost(&mut recording, (at, 0), "loop;a.py!main;a.py!work");
+            others.iter().for_each(|(at, names)| read(&mut recording, (*at, 0), names));
+            merge(&mut recording);
+            let wait = recording.switches.iter().find(|s| s.kind == SwitchKind::Out);
+            names(&recording, wait.expect("a wait").stack)
+        };
+        assert_eq!(outermost(NATIVE, 3, &[]), "_start run main work loop call loop sleep");
+        // They are not all, also where the number of loops would fit.
+        assert_eq!(outermost("_start;loop;sleep", 3, &[]), "_start main work loop sleep");
+        // Nor are they exact.
+        assert_eq!(outermost("_start;loop;sleep", 5, &[]), "_start main work loop sleep");
+        // What was read whole and fits says more.
+        assert_eq!(outermost(NATIVE, 3, &[(9, READ)]), JOINED);
+        assert_eq!(outermost(NATIVE, 60, &[]), "_start run loop call loop sleep", "it is far away");
+    }
+
+    #[test]
+    fn readings_that_have_no_function_in_common_say_nothing() {
+        let before = "loop;a.py!first";
+        for after in ["loop;a.py!second", ""] {
+            let (recording, said) = waiting(NATIVE, &[((3, 0), before), ((9, 0), after)]);
+            assert_eq!(said, "_start run loop call loop sleep", "{after}");
+            assert_eq!(lost(&recording, LossKind::InterpreterFramesMissing), 1);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_loop_that_the_compiler_split_off_is_the_loop() {
+        let (_, said) = waiting("_start;run;loop.cold;call;loop;sleep", &[((5, 1), READ)]);
+        assert_eq!(said, JOINED);
     }
 
     #[test]

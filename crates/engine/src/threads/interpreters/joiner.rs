@@ -1,0 +1,219 @@
+//! Puts native and interpreted stacks together, each pair once.
+
+use culprit_model::{Frame, FrameId, InterpreterStack, Recording, Stack, StackId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::causes::source_name;
+
+/// Functions in which threads start. A stack that ends in one of them is whole.
+const STARTS: [&str; 7] =
+    ["_start", "start_thread", "clone", "clone3", "__clone", "__clone3", "__libc_start_main"];
+
+/// What one stack looks like to the interpreter.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shape {
+    /// Loops in it.
+    loops: u32,
+    /// Whether it reaches the function in which its thread started.
+    whole: bool,
+}
+
+/// Puts stacks together.
+pub(super) struct Joiner {
+    /// Whether a frame is an interpreter's loop, one entry a frame.
+    pub(super) is_loop: Vec<bool>,
+    is_start: Vec<bool>,
+    shapes: FxHashMap<StackId, Shape>,
+    nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
+    joined: FxHashMap<(StackId, StackId), Option<StackId>>,
+    /// Native stacks with the outermost functions of what was read.
+    outermost: FxHashMap<(StackId, StackId), Option<StackId>>,
+    called: FxHashMap<StackId, Option<StackId>>,
+}
+
+impl Joiner {
+    pub(super) fn of(recording: &Recording, reads: &[InterpreterStack]) -> Self {
+        let stacks: FxHashSet<StackId> = reads.iter().filter_map(|read| read.stack).collect();
+        let frames = stacks.iter().flat_map(|stack| recording.stack(*stack));
+        let frames = frames.map(|frame| recording.frame(frame));
+        let loops = frames.filter(|frame| frame.file.is_none() && frame.module.is_none());
+        let names: FxHashSet<&str> = loops.map(|frame| frame.function.as_str()).collect();
+        // The compiler may have split the loop: `loop.cold`.
+        let is_loop = |frame: &Frame| names.contains(source_name(&frame.function));
+        let is_loop = recording.frames.iter().map(is_loop);
+        let is_start = recording.frames.iter().map(|f| STARTS.contains(&f.function.as_str()));
+        Self {
+            is_loop: is_loop.collect(),
+            is_start: is_start.collect(),
+            shapes: FxHashMap::default(),
+            nodes: FxHashMap::default(),
+            joined: FxHashMap::default(),
+            outermost: FxHashMap::default(),
+            called: FxHashMap::default(),
+        }
+    }
+
+    /// What was read without what is awaited.
+    pub(super) fn called(&mut self, recording: &Recording, read: StackId) -> Option<StackId> {
+        *self.called.entry(read).or_insert_with(|| {
+            let (mut called, mut at) = (Some(read), Some(read));
+            while let Some(node) = at.map(|at| &recording.stacks[at.index()]) {
+                let frame = recording.frame(node.frame);
+                if frame.file.is_none() && frame.module.is_some() {
+                    called = node.parent;
+                }
+                at = node.parent;
+            }
+            called
+        })
+    }
+
+    /// Whether a native stack runs interpreted functions, as far as it can be seen: one that does not
+    /// reach its thread's start may lack the loop.
+    pub(super) fn interprets(&mut self, recording: &Recording, native: StackId) -> bool {
+        let shape = self.shape(recording, native);
+        shape.loops > 0 || !shape.whole
+    }
+
+    fn shape(&mut self, recording: &Recording, stack: StackId) -> Shape {
+        if let Some(known) = self.shapes.get(&stack) {
+            return *known;
+        }
+        let mut shape = Shape::default();
+        for frame in recording.stack(stack) {
+            shape.loops += u32::from(self.is_loop[frame.index()]);
+            // The last one is the outermost.
+            shape.whole = self.is_start[frame.index()];
+        }
+        self.shapes.insert(stack, shape);
+        shape
+    }
+
+    /// The native stack with interpreted functions in place of its loops; none where the two do not
+    /// fit.
+    pub(super) fn join(
+        &mut self,
+        recording: &mut Recording,
+        native: StackId,
+        read: StackId,
+    ) -> Option<StackId> {
+        if let Some(known) = self.joined.get(&(native, read)) {
+            return *known;
+        }
+        let (shape, wanted) = (self.shape(recording, native), self.shape(recording, read).loops);
+        let fits = shape.loops == wanted || (shape.loops < wanted && !shape.whole);
+        let path = fits.then(|| self.path(recording, native, read));
+        let joined = path.and_then(|path| self.stack_of(recording, &path));
+        self.joined.insert((native, read), joined);
+        joined
+    }
+
+    /// The native stack with the outermost functions that two readings have; none where they have none.
+    pub(super) fn join_common(
+        &mut self,
+        recording: &mut Recording,
+        native: StackId,
+        (near, far): (StackId, StackId),
+    ) -> Option<StackId> {
+        let common = self.common(recording, near, far)?;
+        if let Some(known) = self.outermost.get(&(native, common)) {
+            return *known;
+        }
+        let shape = self.shape(recording, native);
+        let path = self.outermost_path(recording, (native, shape.whole), common);
+        let joined = self.stack_of(recording, &path);
+        self.outermost.insert((native, common), joined);
+        joined
+    }
+
+    /// The part of `near` that `far` begins with, too: the outermost functions, and the loops that run
+    /// them. The last one may be at another line there: it is the same call, and has run on.
+    fn common(&self, recording: &Recording, near: StackId, far: StackId) -> Option<StackId> {
+        let (near, far) = (nodes(recording, near), nodes(recording, far));
+        let frame = |node: &StackId| recording.stacks[node.index()].frame;
+        let same = |(a, b): &(&StackId, &StackId)| frame(a) == frame(b);
+        let equal = near.iter().zip(&far).take_while(same).count();
+        let function = |node: &StackId| {
+            let Frame { function, file, .. } = recording.frame(frame(node));
+            (function, file)
+        };
+        let runs_on = near.get(equal).zip(far.get(equal));
+        let runs_on = runs_on.filter(|(a, b)| function(a) == function(b));
+        let shared = equal + usize::from(runs_on.is_some());
+        let shared = near.get(..shared).unwrap_or_default();
+        let has_function = shared.iter().any(|node| !self.is_loop[frame(node).index()]);
+        shared.last().copied().filter(|_| has_function)
+    }
+
+    /// The frames of both, root first. Loops are counted from the root. Where the native stack lacks its
+    /// outer part, which of its loops are whose is not known.
+    fn outermost_path(
+        &self,
+        recording: &Recording,
+        (native, is_whole): (StackId, bool),
+        common: StackId,
+    ) -> Vec<FrameId> {
+        let (native, common) = (root_first(recording, native), root_first(recording, common));
+        let is_loop = |frame: &FrameId| self.is_loop[frame.index()];
+        if !is_whole {
+            let functions = common.into_iter().filter(|frame| !is_loop(frame));
+            return functions.chain(native).collect();
+        }
+        // What stands before the first loop is nothing.
+        let mut pieces = common.split(is_loop).skip(1).peekable();
+        let mut path = Vec::new();
+        for frame in native {
+            let piece = if is_loop(&frame) { pieces.next() } else { None };
+            path.extend(piece.unwrap_or_default());
+            if piece.is_none() || pieces.peek().is_none() {
+                path.push(frame);
+            }
+        }
+        path
+    }
+
+    /// The frames of both, root first. Loops are counted from the leaf: where the native stack lacks
+    /// its outer part, so does nothing of what was read.
+    fn path(&self, recording: &Recording, native: StackId, read: StackId) -> Vec<FrameId> {
+        let (native, read) = (root_first(recording, native), root_first(recording, read));
+        let is_loop = |frame: &FrameId| self.is_loop[frame.index()];
+        let mut pieces: Vec<&[FrameId]> = read.split(is_loop).collect();
+        // What stands before the first loop is nothing.
+        let mut pieces = pieces.drain(1..);
+        let surplus = pieces.len().saturating_sub(native.iter().filter(|f| is_loop(f)).count());
+        let mut path: Vec<FrameId> = pieces.by_ref().take(surplus).flatten().copied().collect();
+        for frame in native {
+            match is_loop(&frame) {
+                true => path.extend(pieces.next().unwrap_or_default()),
+                false => path.push(frame),
+            }
+        }
+        path
+    }
+
+    fn stack_of(&mut self, recording: &mut Recording, path: &[FrameId]) -> Option<StackId> {
+        let mut parent = None;
+        for frame in path {
+            let node = self.nodes.entry((parent, *frame)).or_insert_with(|| {
+                recording.stacks.push(Stack { parent, frame: *frame });
+                StackId::from_index(recording.stacks.len() - 1)
+            });
+            parent = Some(*node);
+        }
+        parent
+    }
+}
+
+/// A stack's frames, root first.
+fn root_first(recording: &Recording, stack: StackId) -> Vec<FrameId> {
+    let nodes = nodes(recording, stack);
+    nodes.iter().map(|node| recording.stacks[node.index()].frame).collect()
+}
+
+/// A stack and all that it is based on, root first.
+fn nodes(recording: &Recording, stack: StackId) -> Vec<StackId> {
+    let parent = |node: &StackId| recording.stacks[node.index()].parent;
+    let mut nodes: Vec<StackId> = std::iter::successors(Some(stack), parent).collect();
+    nodes.reverse();
+    nodes
+}
