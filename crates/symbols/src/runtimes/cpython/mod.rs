@@ -31,7 +31,7 @@ mod threads;
 pub use code::{CodeId, PyCode};
 pub use program::{CPythonProgram, find_asyncio, find_cpython};
 
-use super::{InterpreterError, MemoryPiece, Pages, ProcessMemory, Struct};
+use super::{InterpreterError, ListedThreads, MemoryPiece, Pages, ProcessMemory, Struct, look_at};
 use asyncio::AsyncioLayout;
 use code::{CodeObject, Codes, Position};
 use coroutines::{CoroutineReader, Kinds};
@@ -274,7 +274,7 @@ impl CPython {
                 threads.push(ThreadFrames { tid, frames, look: Err(error) });
                 continue;
             }
-            let look = match self.look_at_known(memory, tid, &mut frames) {
+            let look = match self.look_at_listed(memory, tid, &mut frames) {
                 // It ended meanwhile.
                 Ok(None) => continue,
                 Ok(Some(look)) => Ok(look),
@@ -300,37 +300,33 @@ impl CPython {
         tid: u32,
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, InterpreterError> {
-        let look = self.look_at_current(memory, tid, frames);
-        if !matches!(look, Ok(Some(_))) {
-            frames.clear();
-        }
-        look
+        look_at(self, memory, tid, frames)
     }
 
-    fn look_at_current(
-        &mut self,
-        memory: &dyn ProcessMemory,
-        tid: u32,
-        frames: &mut Vec<PyFrame>,
-    ) -> Result<Option<PyLook>, InterpreterError> {
-        if let Some(look) = self.look_at_known(memory, tid, frames)? {
-            return Ok(Some(look));
-        }
-        if self.threads.of(tid).is_empty() && self.threads.is_current(memory) {
-            return Ok(None);
-        }
+impl ListedThreads for CPython {
+    type Frame = PyFrame;
+    type Look = PyLook;
+
+    fn has_thread(&mut self, tid: u32) -> bool {
+        !self.threads.of(tid).is_empty()
+    }
+
+    fn is_list_current(&self, memory: &dyn ProcessMemory) -> bool {
+        self.threads.is_current(memory)
+    }
+
+    fn list_threads(&mut self, memory: &dyn ProcessMemory) -> Result<(), InterpreterError> {
         self.threads = Threads::scan(memory, &self.layout, self.runtime)?;
-        self.look_at_known(memory, tid, frames)
+        Ok(())
     }
 
     /// The frames in all thread states of a thread; `None` where there is no such state any more.
-    fn look_at_known(
+    fn look_at_listed(
         &mut self,
         memory: &dyn ProcessMemory,
         tid: u32,
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, InterpreterError> {
-        frames.clear();
         let mut all: Option<PyLook> = None;
         for state in self.threads.of(tid) {
             let mut one = OneLook {
