@@ -1,14 +1,15 @@
 //! What an event loop of `asyncio` that waits is awaited for: the frames of its tasks.
 //!
 //! ```text
-//! lists of tasks -> tasks of the loop -> the one that none awaits -> its coroutines -> ...
+//! tasks of the loop -> the one that none awaits -> its coroutines -> ...
 //!                                                   ... -> the one task that it awaits -> ...
 //! ```
 //!
-//! Python writes down which task awaits a task, and does so for some time longer: a task group has
-//! that from its tasks' start on, whatever else its maker awaits meanwhile. So a task counts as awaited
-//! while the future that its awaiter awaits is the task itself, or one that a callback of the task
-//! completes (`gather`, `wait`, `shield`): the callback has it in its closure.
+//! Python 3.14 has lists of tasks (`task_lists`), and writes down which task awaits a task. It does so for
+//! some time longer: a task group has that from its tasks' start on, whatever else its maker awaits
+//! meanwhile. So a task counts as awaited while the future that its awaiter awaits is the task itself, or
+//! one that a callback of the task completes (`gather`, `wait`, `shield`): the callback has it in its
+//! closure. For Python 3.12 and 3.13 that is all that says so (`task_set`).
 //!
 //! Where there are several tasks that none awaits, or one awaits several, the frames that all their
 //! chains begin with are taken, and the chain ends where they differ. Nothing is guessed: tasks that
