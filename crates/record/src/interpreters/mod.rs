@@ -7,7 +7,9 @@
 //!
 //! A thread that is off the CPU does not change its frames, so what is read during a wait is exact; the
 //! engine finds out which readings were. A thread whose frames stay the same is read less and less
-//! often. Reading takes at most a fiftieth of a CPU.
+//! often. After each round comes a pause that is fifty times as long as the CPU time that the round took,
+//! so reading takes at most 2 % of one CPU. Finding interpreters may take 100 ms of CPU time more than
+//! that, once in a recording.
 
 mod jvm;
 mod memory;

@@ -5,6 +5,7 @@
 //! `__GI___libc_read`) and everything inlined by DWARF. DWARF also names the outermost function where it
 //! has a mangled name (linkers give one address several of those), and where a symbol only adds a
 //! compiler's clone suffix (`work.cold`, `work.constprop.0`), so that one source function is one row.
+//! A stripped file has no `work.cold`: such a part is named after the function that jumps to it.
 
 use std::sync::{Arc, PoisonError};
 
@@ -60,7 +61,8 @@ pub struct SymbolStack {
     /// At least one frame: inlined functions innermost first, then the function that really is there.
     pub frames: Vec<SymbolFrame>,
     /// Extent of the outermost function, from its symbol or, without one, from its unwind row: equal for
-    /// all addresses of one unnamed function.
+    /// all addresses of one unnamed function. Of a part that lies elsewhere than its function, that of
+    /// the part.
     pub function: Option<FunctionRange>,
     /// Where the outermost frame's name comes from.
     pub source: NameSource,
@@ -73,7 +75,13 @@ impl ModuleImage {
     /// Never fails: without any information the answer is one frame without a name. The first call for a
     /// compilation unit parses it; later ones cost about a microsecond.
     pub fn symbolize(&self, address: Svma) -> SymbolStack {
-        let hit = self.symbol(address);
+        let own = self.symbol(address);
+        let range = |hit: &SymbolHit<'_>| FunctionRange {
+            start: Svma(hit.range.start),
+            end: Svma(hit.range.end),
+        };
+        let function = own.as_ref().map(range).or_else(|| self.unnamed_function(address));
+        let hit = own.or_else(|| self.symbol_of_part(address));
         let mut resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let mut frames = resolver.frames(address);
         let debug_name = frames.last().and_then(|outer| outer.mangled.clone());
@@ -92,13 +100,7 @@ impl ModuleImage {
                 (outer.file, outer.line) = (Some(place.file), Some(place.line));
             }
         }
-        let function =
-            hit.map(|hit| FunctionRange { start: Svma(hit.range.start), end: Svma(hit.range.end) });
-        SymbolStack {
-            frames,
-            function: function.or_else(|| self.unnamed_function(address)),
-            source,
-        }
+        SymbolStack { frames, function, source }
     }
 
     /// The symbol at an address: the first table that is sure, else the first that guesses, unless an
@@ -109,6 +111,12 @@ impl ModuleImage {
             let entry = self.unwind_tables().function(address.0);
             hits().find(|hit| entry.as_ref().is_none_or(|entry| entry.start <= hit.range.start))
         })
+    }
+
+    /// The symbol of the function that an address is a part of, where the part has none of its own.
+    fn symbol_of_part(&self, address: Svma) -> Option<SymbolHit<'_>> {
+        let start = self.function_of_part(address)?;
+        self.symbol(start).filter(|hit| hit.exact && hit.range.start == start.0)
     }
 
     fn unnamed_function(&self, address: Svma) -> Option<FunctionRange> {

@@ -64,7 +64,15 @@ impl HeaderTable {
                 high = middle;
             }
         }
-        let row = low.checked_sub(1)?;
+        self.entry_of(low.checked_sub(1)?)
+    }
+
+    /// Positions in `.eh_frame` of all entries, by the address of their code.
+    pub(super) fn entries(&self) -> impl Iterator<Item = usize> {
+        (0..self.rows.len() / ROW).filter_map(|row| self.entry_of(row))
+    }
+
+    fn entry_of(&self, row: usize) -> Option<usize> {
         let distance = i64::from(self.number(row * ROW + 4)?);
         let entry = self.address.checked_add_signed(distance)?;
         usize::try_from(entry.checked_sub(self.entries)?).ok()

@@ -19,6 +19,7 @@
 mod expression;
 mod generated;
 mod index;
+mod parts;
 mod registers;
 mod row;
 mod space;
@@ -28,5 +29,5 @@ mod unwinder;
 pub use generated::{GeneratedCode, InterpretedFrame};
 pub use registers::{Arch, Registers};
 pub use space::UnwindSpace;
-pub(crate) use tables::UnwindTables;
+pub(crate) use tables::{SplitPart, UnwindTables};
 pub use unwinder::{Outcome, StackDump, Truncation, Unwinder, Unwound};

@@ -4,6 +4,8 @@
 //! (`.debug_frame`, some static programs) gets one by a walk over its entries when the file is opened.
 //! Files without section headers are found through PT_GNU_EH_FRAME. Source: LSB 5.0 core, chapter 10.6.
 
+use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gimli::{
@@ -13,6 +15,7 @@ use gimli::{
 use object::elf;
 
 use super::index::{HeaderTable, entries_address};
+use super::parts::begins_within_a_function;
 use super::registers::Arch;
 use super::row::Row;
 use crate::Error;
@@ -36,6 +39,8 @@ struct FrameSection {
     bases: BaseAddresses,
     endian: RunTimeEndian,
     index: Index,
+    /// Positions of all entries, in order; made at the first question.
+    order: OnceLock<Vec<usize>>,
     debug: bool,
 }
 
@@ -52,6 +57,13 @@ struct Entry {
     start: u64,
     end: u64,
     offset: usize,
+}
+
+/// A part of a function that lies elsewhere, and what its unwind entries say where the function is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SplitPart {
+    pub(crate) part: Range<u64>,
+    pub(crate) function: Range<u64>,
 }
 
 /// Why there is no row for an address.
@@ -92,8 +104,14 @@ impl UnwindTables {
     }
 
     /// Extent of the function around an address, as its unwind entry states it.
-    pub(crate) fn function(&self, address: u64) -> Option<std::ops::Range<u64>> {
+    pub(crate) fn function(&self, address: u64) -> Option<Range<u64>> {
         self.sections.iter().find_map(|section| section.extent(address))
+    }
+
+    /// The part of a function around an address, if its unwind entry looks like one. The first question
+    /// sorts the entries.
+    pub(crate) fn split_part(&self, address: u64) -> Option<SplitPart> {
+        self.sections.iter().find_map(|section| section.split_part(address))
     }
 
     pub(super) fn row(
@@ -178,7 +196,7 @@ impl FrameSection {
         let (at, entries) = (address(&bases.eh_frame_hdr), address(&bases.eh_frame));
         let table = HeaderTable::parse(header, at, entries, endian);
         let index = table.map_or_else(|| Index::Walked(Vec::new()), Index::Header);
-        let mut section = Self { bytes, bases, endian, index, debug };
+        let mut section = Self { bytes, bases, endian, index, order: OnceLock::new(), debug };
         if matches!(section.index, Index::Walked(_)) {
             let mut entries = if debug {
                 walk(&section.debug(), &section.bases)
@@ -196,7 +214,8 @@ impl FrameSection {
             Index::Header(table) => table.memory_bytes(),
             Index::Walked(entries) => entries.capacity() * size_of::<Entry>(),
         };
-        self.bytes.capacity() + index
+        let order = self.order.get().map_or(0, Vec::capacity);
+        self.bytes.capacity() + index + order * size_of::<usize>()
     }
 
     fn eh(&self) -> EhFrame<Slice<'_>> {
@@ -223,7 +242,7 @@ impl FrameSection {
         }
     }
 
-    fn extent(&self, address: u64) -> Option<std::ops::Range<u64>> {
+    fn extent(&self, address: u64) -> Option<Range<u64>> {
         let offset = self.entry_offset(address)?;
         let entry = if self.debug {
             entry_at(&self.debug(), &self.bases, offset)
@@ -231,7 +250,28 @@ impl FrameSection {
             entry_at(&self.eh(), &self.bases, offset)
         };
         let entry = entry.ok().filter(|entry| entry.contains(address))?;
-        Some(entry.initial_address()..entry.end_address())
+        Some(extent_of(&entry))
+    }
+
+    fn split_part(&self, address: u64) -> Option<SplitPart> {
+        let offset = self.entry_offset(address)?;
+        let order = self.order.get_or_init(|| self.offsets());
+        let before = order.get(..order.partition_point(|entry| *entry < offset))?;
+        if self.debug {
+            split_part_in(&self.debug(), &self.bases, (offset, before), address)
+        } else {
+            split_part_in(&self.eh(), &self.bases, (offset, before), address)
+        }
+    }
+
+    /// Positions of all entries, in order.
+    fn offsets(&self) -> Vec<usize> {
+        let mut offsets: Vec<usize> = match &self.index {
+            Index::Header(table) => table.entries().collect(),
+            Index::Walked(entries) => entries.iter().map(|entry| entry.offset).collect(),
+        };
+        offsets.sort_unstable();
+        offsets
     }
 
     fn row(&self, address: u64, context: &mut UnwindContext<usize>) -> Result<Row, NoRow> {
@@ -273,6 +313,35 @@ where
     S::Offset: From<usize>,
 {
     section.fde_from_offset(bases, offset.into(), S::cie_from_offset).map_err(|_| NoRow::Malformed)
+}
+
+fn extent_of(entry: &FrameDescriptionEntry<Slice<'_>>) -> Range<u64> {
+    entry.initial_address()..entry.end_address()
+}
+
+/// The part whose entry is at `offset`; `before` are the entries before it.
+fn split_part_in<'a, S>(
+    section: &S,
+    bases: &BaseAddresses,
+    (offset, before): (usize, &[usize]),
+    address: u64,
+) -> Option<SplitPart>
+where
+    S: UnwindSection<Slice<'a>>,
+    S::Offset: From<usize>,
+{
+    let is_part = |entry: &_| begins_within_a_function(section, bases, entry);
+    let part = entry_at(section, bases, offset).ok()?;
+    if !part.contains(address) || !is_part(&part) {
+        return None;
+    }
+    for offset in before.iter().rev() {
+        let entry = entry_at(section, bases, *offset).ok()?;
+        if !is_part(&entry) {
+            return Some(SplitPart { part: extent_of(&part), function: extent_of(&entry) });
+        }
+    }
+    None
 }
 
 fn row_in<'a, S>(

@@ -6,6 +6,7 @@ mod debug_files;
 mod hostile;
 mod jit;
 mod jvm;
+mod parts;
 mod programs;
 mod python;
 mod recorded;

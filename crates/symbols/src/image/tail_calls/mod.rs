@@ -33,6 +33,7 @@ use self::search::Search;
 use super::instruction::MOST_CODE;
 use super::{ModuleImage, SymbolFrame};
 use crate::Svma;
+use crate::unwind::SplitPart;
 
 /// Jumps out of one function that are looked at. The most in a Rust program of 7,000 functions were seven;
 /// a function with very many is generated or hostile.
@@ -180,16 +181,33 @@ impl ModuleImage {
     }
 
     fn decode(&self, start: u64, end: u64) -> Jumps {
+        let few = self.decode_all(start, end).filter(|jumps| jumps.out.len() <= MOST_JUMPS);
+        few.unwrap_or_else(|| Jumps { unread: true, ..Jumps::default() })
+    }
+
+    fn decode_all(&self, start: u64, end: u64) -> Option<Jumps> {
         let size = end.saturating_sub(start);
         let bytes = (size < MOST_CODE).then(|| self.code_bytes(start, size)).flatten();
-        let whole = bytes.filter(|bytes| bytes.len() as u64 == size);
-        let jumps = whole.and_then(|bytes| match self.elf.machine {
+        let bytes = bytes.filter(|bytes| bytes.len() as u64 == size)?;
+        match self.elf.machine {
             machine if machine == elf::EM_X86_64.0 => Some(jumps::jumps_x86(&bytes, start)),
             machine if machine == elf::EM_AARCH64.0 => Some(jumps::jumps_aarch64(&bytes, start)),
             _ => None,
+        }
+    }
+
+    /// Where the function begins that an address without a symbol is a part of: code that the compiler
+    /// moved away from the function, and that the function jumps to. The first question about a part
+    /// decodes the function.
+    pub(super) fn function_of_part(&self, address: Svma) -> Option<Svma> {
+        let SplitPart { part, function } = self.unwind_tables().split_part(address.0)?;
+        let mut known = self.jumps.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let jumps_there = known.entry(part.start).or_insert_with(|| {
+            let jumps = self.decode_all(function.start, function.end).unwrap_or_default();
+            let into = |jump: &Jump| matches!(jump.to, Target::Address(to) if part.contains(&to));
+            jumps.out.iter().any(into)
         });
-        let few = jumps.filter(|jumps| jumps.out.len() <= MOST_JUMPS);
-        few.unwrap_or_else(|| Jumps { unread: true, ..Jumps::default() })
+        jumps_there.then_some(Svma(function.start))
     }
 }
 
@@ -200,6 +218,8 @@ pub(super) struct KnownJumps {
     pieces: Mutex<FxHashMap<u64, Arc<Jumps>>>,
     /// By the start of the function, whether debug information lists its tail calls.
     listed: Mutex<FxHashMap<u64, bool>>,
+    /// By the start of a part that was moved away from its function, whether that jumps to it.
+    parts: Mutex<FxHashMap<u64, bool>>,
     linkage: OnceLock<Linkage>,
 }
 

@@ -6,6 +6,7 @@
 use super::super::{ProcessMemory, Struct};
 use super::InterpreterError;
 use super::layout::AwaitLayout;
+use super::tasks::Callbacks;
 
 const WHAT: &str = "the table of offsets of `_asyncio`";
 /// Tasks are smaller: they have 200 bytes in 3.14.
@@ -20,11 +21,9 @@ const GROUPS: [(usize, usize, u64); 3] =
 /// Where event loops and their tasks are. Offsets in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AsyncioLayout {
-    /// Of `TaskObj`, which begins as futures do: `task_loop`, `task_callback0`, `task_callbacks`,
-    /// `task_awaited_by`, and two bytes.
-    pub(super) event_loop: usize,
-    pub(super) callback: usize,
-    pub(super) callbacks: usize,
+    /// Bytes of a future's first fields, which the table does not have.
+    future_start: usize,
+    /// Of `TaskObj`, which begins as futures do: `task_awaited_by`, and two bytes.
     pub(super) awaited_by: usize,
     pub(super) is_task: usize,
     pub(super) awaited_by_is_set: usize,
@@ -63,10 +62,7 @@ impl AsyncioLayout {
         }
         let offset = |at| usize::try_from(word(at)).unwrap_or_default();
         Ok(Self {
-            // The table does not have these: they are the first fields, behind that of any object.
-            event_loop: awaits.object_size,
-            callback: awaits.object_size + 8,
-            callbacks: awaits.object_size + 24,
+            future_start: Callbacks::span(awaits),
             awaited_by: offset(2),
             is_task: offset(3),
             awaited_by_is_set: offset(4),
@@ -82,7 +78,7 @@ impl AsyncioLayout {
     /// Bytes of a future up to the last of its fields.
     pub(super) fn future_span(&self) -> usize {
         let bytes = self.is_task.max(self.awaited_by_is_set) + 1;
-        bytes.max(self.awaited_by.max(self.callbacks) + 8)
+        bytes.max(self.awaited_by + 8).max(self.future_start)
     }
 
     /// Bytes of a task up to the last of its fields.

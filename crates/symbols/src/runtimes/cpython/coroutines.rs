@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A coroutine that awaits keeps what it awaits on top of its stack, and has its frame within
-//! itself. Source: `Objects/genobject.c` and `Modules/_asynciomodule.c` of 3.14.
+//! itself. Source: `Objects/genobject.c` and `Modules/_asynciomodule.c` of 3.12 to 3.14.
 
 use rustc_hash::FxHashMap;
 
@@ -22,9 +22,12 @@ pub(super) const MOST_FRAMES: usize = 256;
 const WHAT: &str = "a coroutine";
 /// Types that are remembered.
 const MOST_TYPES: usize = 256;
-/// `FRAME_SUSPENDED_YIELD_FROM`, and the first state of a frame that does not wait: `FRAME_EXECUTING`.
+/// `FRAME_SUSPENDED_YIELD_FROM`, in 3.12 `FRAME_SUSPENDED`; and the first state of a frame that does not wait: `FRAME_EXECUTING`.
 const AWAITS: i8 = -1;
 const EXECUTING: i8 = 0;
+/// What `RESUME` says in its lowest bits of why the coroutine waits.
+const RESUME_REASON: u8 = 3;
+const AFTER_YIELD_FROM: u8 = 2;
 
 /// What an object is that a coroutine awaits, or that leads from one task to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,16 @@ pub(super) enum Kind {
     Wrapper,
     FutureIterator,
     Future,
+    Task,
     Function,
+    /// A function of an object.
+    Method,
+    TaskGroup,
+    WeakReference,
+    WeakSet,
+    Set,
+    /// `None`.
+    Nothing,
     Other,
 }
 
@@ -66,7 +78,7 @@ impl Kinds {
 
 /// What objects of a type are, by the address of its name.
 fn kind_of(memory: &dyn ProcessMemory, name: u64) -> Kind {
-    const NAMES: [(&str, Kind); 11] = [
+    const NAMES: [(&str, Kind); 18] = [
         ("coroutine\0", Kind::Coroutine),
         ("generator\0", Kind::Coroutine),
         ("async_generator\0", Kind::Coroutine),
@@ -78,6 +90,13 @@ fn kind_of(memory: &dyn ProcessMemory, name: u64) -> Kind {
         ("_asyncio.Future\0", Kind::Future),
         ("_GatheringFuture\0", Kind::Future),
         ("function\0", Kind::Function),
+        ("_asyncio.Task\0", Kind::Task),
+        ("method\0", Kind::Method),
+        ("TaskGroup\0", Kind::TaskGroup),
+        ("weakref.ReferenceType\0", Kind::WeakReference),
+        ("WeakSet\0", Kind::WeakSet),
+        ("set\0", Kind::Set),
+        ("NoneType\0", Kind::Nothing),
     ];
     let mut bytes = [0; 24];
     let is = |text: &str, bytes: &mut [u8; 24]| {
@@ -123,13 +142,13 @@ impl CoroutineReader<'_> {
             }
             let (kind, first) = self.object(object)?;
             match kind {
-                Kind::Coroutine => object = self.frame(object, &mut found.frames)?,
+                Kind::Coroutine => object = self.frame(object, &mut found)?,
                 Kind::Wrapper => object = first,
                 Kind::FutureIterator => {
                     found.future = first;
                     break;
                 }
-                Kind::Future | Kind::Function | Kind::Other => break,
+                _ => break,
             }
         }
         Ok(found)
@@ -147,16 +166,27 @@ impl CoroutineReader<'_> {
         Ok((self.kinds.get(self.memory, self.layout, kind)?, first))
     }
 
+    /// Whether a coroutine has run to its end.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(super) fn has_ended(&mut self, coroutine: u64) -> Result<bool, InterpreterError> {
+        let at = coroutine.wrapping_add(self.awaits.state as u64);
+        let state = self.reads.read(self.memory, WHAT, at, 1)?;
+        Ok(Struct::new(state).byte(0).cast_signed() > EXECUTING)
+    }
+
     /// Appends a coroutine's frame. Answers what the coroutine awaits, 0 for nothing.
-    fn frame(&mut self, object: u64, into: &mut Vec<PyFrame>) -> Result<u64, InterpreterError> {
+    fn frame(&mut self, object: u64, found: &mut Coroutines) -> Result<u64, InterpreterError> {
         let Self { memory, layout, awaits, codes, reads, .. } = self;
         let wrong = |reason| Err(InterpreterError::malformed(WHAT, object, reason));
         let start = awaits.state.min(awaits.frame);
-        let end = awaits.frame + layout.frame.span().max(awaits.stack_pointer + 8);
+        let end = awaits.frame + layout.frame.span().max(awaits.stack.end());
         let bytes = reads.read(*memory, WHAT, object.wrapping_add(start as u64), end - start)?;
         let state = Struct::new(bytes).byte(awaits.state - start).cast_signed();
         let fields = Struct::new(bytes.get(awaits.frame - start..).unwrap_or_default());
-        let stack = fields.word(awaits.stack_pointer);
+        let frame = object.wrapping_add(awaits.frame as u64);
+        let top = awaits.stack.top(frame, &fields);
         let mut raw = Vec::new();
         frames::push(layout, &fields, &mut raw);
         let [RawFrame::Code { code, instruction, generator: true, copy }] = *raw else {
@@ -171,11 +201,15 @@ impl CoroutineReader<'_> {
         if position == Position::Elsewhere {
             return wrong("its instruction is not one of its function");
         }
-        into.push(PyFrame::Code { code: function.id, line: codes.line(function.id, position) });
-        if state != AWAITS {
-            return Ok(0);
+        let line = codes.line(function.id, position);
+        found.frames.push(PyFrame::Code { code: function.id, line });
+        let (Some(top), AWAITS) = (top, state) else { return Ok(0) };
+        if !awaits.state_tells {
+            let next = reads.read(*memory, "an instruction", instruction.wrapping_add(2), 2)?;
+            if Struct::new(next).byte(1) & RESUME_REASON < AFTER_YIELD_FROM {
+                return Ok(0);
+            }
         }
-        let top = (stack & !TAG).wrapping_sub(size_of::<u64>() as u64);
         Ok(reads.word(*memory, "the stack of a coroutine", top)? & !TAG)
     }
 }

@@ -7,8 +7,8 @@
 use super::super::{ProcessMemory, Struct};
 use super::InterpreterError;
 use super::layout::{
-    AwaitLayout, CodeLayout, FrameLayout, FrameStyle, Instructions, InterpreterLayout, Layout,
-    LineStyle, ObjectLayout, TextLayout, ThreadLayout,
+    Attributes, AwaitLayout, CodeLayout, FrameLayout, FrameStyle, Instructions, InterpreterLayout,
+    Layout, LineStyle, ObjectLayout, StackTop, TaskPlace, TextLayout, ThreadLayout, V3_12_AWAITS,
 };
 
 /// The letters at the start.
@@ -22,7 +22,7 @@ const LARGEST_SPAN: usize = 4096;
 /// A group of words: the struct, and its fields behind its size.
 pub(super) type Group = (&'static str, &'static [&'static str]);
 
-const V3_13: &[Group] = &[
+pub(super) const V3_13: &[Group] = &[
     ("runtime", &["finalizing", "interpreters_head"]),
     (
         "interpreter",
@@ -264,26 +264,41 @@ impl Table<'_> {
                 type_name: self.near("type", "tp_name")?,
             },
             text: self.text()?,
-            awaits: (version >= (3, 14)).then(|| self.awaits()).transpose()?,
+            awaits: self.awaits(version)?,
         })
     }
 
-    fn awaits(&self) -> Result<AwaitLayout, &'static str> {
+    /// None for 3.13 without a GIL: nothing states where it has the set of tasks.
+    fn awaits(&self, version: (u8, u8)) -> Result<Option<AwaitLayout>, &'static str> {
         let size = self.word("object", None).and_then(|size| usize::try_from(size).ok());
         let object_size =
             size.filter(|size| *size < LARGEST_SPAN).ok_or("an object is too large")?;
-        Ok(AwaitLayout {
+        let containers = AwaitLayout {
             object_size,
-            frame: self.near("generator", "gi_iframe")?,
-            state: self.near("generator", "gi_frame_state")?,
-            stack_pointer: self.near("frame", "stackpointer")?,
-            set_table: self.near("set", "table")?,
-            set_mask: self.near("set", "mask")?,
             list_size: self.near("list", "ob_size")?,
             list_items: self.near("list", "ob_item")?,
             tuple_size: self.near("tuple", "ob_size")?,
             tuple_items: self.near("tuple", "ob_item")?,
-        })
+            // 3.13 does not state the others, and has them where 3.12 has them.
+            state_tells: true,
+            tasks: TaskPlace::Set(Attributes::Inline),
+            ..V3_12_AWAITS
+        };
+        if version == (3, 13) {
+            let variables = self.near("frame", "localsplus")?;
+            let count = variables.checked_sub(8).ok_or("an offset is too small")?;
+            let stack = StackTop::Count { count, variables };
+            return Ok((!self.free_threaded).then_some(AwaitLayout { stack, ..containers }));
+        }
+        Ok(Some(AwaitLayout {
+            frame: self.near("generator", "gi_iframe")?,
+            state: self.near("generator", "gi_frame_state")?,
+            stack: StackTop::Pointer(self.near("frame", "stackpointer")?),
+            tasks: TaskPlace::Lists,
+            set_table: self.near("set", "table")?,
+            set_mask: self.near("set", "mask")?,
+            ..containers
+        }))
     }
 
     /// How many bytes before its frame a generator has its state. 3.13 does not state it.

@@ -6,6 +6,8 @@
 //! [`debug_offsets`](super::debug_offsets). Builds with `--with-pydebug` or `Py_TRACE_REFS` have
 //! another layout; they fail the checks of [`CPython::find`](super::CPython::find).
 
+use super::super::Struct;
+use super::frames::TAG;
 use super::{InterpreterError, NAME};
 
 /// The error of a release that has none of these layouts.
@@ -26,7 +28,7 @@ pub(super) struct Layout {
     pub(super) code: CodeLayout,
     pub(super) object: ObjectLayout,
     pub(super) text: TextLayout,
-    /// What leads from a coroutine to what it awaits, from 3.14 on.
+    /// What leads from a coroutine to what it awaits, from 3.12 on.
     pub(super) awaits: Option<AwaitLayout>,
 }
 
@@ -144,8 +146,13 @@ pub(super) struct AwaitLayout {
     /// `gi_iframe` and `gi_frame_state`.
     pub(super) frame: usize,
     pub(super) state: usize,
-    /// `stackpointer` of a frame: below it is what a coroutine awaits.
-    pub(super) stack_pointer: usize,
+    /// On top of the stack of a frame is what its coroutine awaits.
+    pub(super) stack: StackTop,
+    /// Whether the state tells a coroutine that awaits from a generator that has yielded. In 3.12 the
+    /// next instruction does.
+    pub(super) state_tells: bool,
+    /// Where the tasks are.
+    pub(super) tasks: TaskPlace,
     pub(super) set_table: usize,
     pub(super) set_mask: usize,
     /// `ob_item` of a list is a pointer, of a tuple the first item.
@@ -153,6 +160,56 @@ pub(super) struct AwaitLayout {
     pub(super) list_items: usize,
     pub(super) tuple_size: usize,
     pub(super) tuple_items: usize,
+}
+
+/// How a frame says where its stack ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StackTop {
+    /// 3.14: `stackpointer`.
+    Pointer(usize),
+    /// 3.12 and 3.13: `stacktop`, the number of words from `localsplus` on.
+    Count { count: usize, variables: usize },
+}
+
+impl StackTop {
+    /// Bytes of a frame up to the end of what says so.
+    pub(super) fn end(self) -> usize {
+        match self {
+            Self::Pointer(at) => at + WORD,
+            Self::Count { variables, .. } => variables,
+        }
+    }
+
+    /// Address of the topmost word of a frame's stack; `fields` are the frame's.
+    pub(super) fn top(self, frame: u64, fields: &Struct<'_>) -> Option<u64> {
+        let end = match self {
+            // Two bits of the pointer are flags.
+            Self::Pointer(at) => fields.word(at) & !TAG,
+            Self::Count { count, variables } => {
+                let count = u64::try_from(fields.int(count)).ok().filter(|count| *count > 0)?;
+                frame.wrapping_add(variables as u64 + count * WORD as u64)
+            }
+        };
+        Some(end.wrapping_sub(WORD as u64))
+    }
+}
+
+/// Where an interpreter has the tasks of `asyncio`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskPlace {
+    /// 3.14: in lists, which the table of the module `_asyncio` leads to.
+    Lists,
+    /// 3.12 and 3.13: in a `WeakSet`, which the module's state has.
+    Set(Attributes),
+}
+
+/// Where an object of a class in Python has its attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attributes {
+    /// 3.12: a pointer before the object leads there.
+    Apart,
+    /// 3.13: behind the object.
+    Inline,
 }
 
 /// `PyASCIIObject` and `PyCompactUnicodeObject`.
@@ -323,5 +380,21 @@ const V3_12: Layout = Layout {
     },
     // `wstr` and its length are gone.
     text: TextLayout { ascii: 40, compact: 56, ..V3_8.text },
+    awaits: Some(V3_12_AWAITS),
     ..V3_11
+};
+
+pub(super) const V3_12_AWAITS: AwaitLayout = AwaitLayout {
+    object_size: 16,
+    frame: 72,
+    state: 67,
+    stack: StackTop::Count { count: 64, variables: 72 },
+    state_tells: false,
+    tasks: TaskPlace::Set(Attributes::Apart),
+    set_table: 40,
+    set_mask: 32,
+    list_size: 16,
+    list_items: 24,
+    tuple_size: 16,
+    tuple_items: 24,
 };

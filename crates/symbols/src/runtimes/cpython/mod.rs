@@ -22,6 +22,8 @@ mod layout;
 mod lines;
 mod program;
 mod reads;
+mod task_lists;
+mod task_set;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -31,12 +33,12 @@ mod threads;
 pub use code::{CodeId, PyCode};
 pub use program::{CPythonProgram, find_asyncio, find_cpython};
 
-use super::{InterpreterError, MemoryPiece, Pages, ProcessMemory, Struct};
+use super::{InterpreterError, ListedThreads, MemoryPiece, Pages, ProcessMemory, Struct, look_at};
 use asyncio::AsyncioLayout;
 use code::{CodeObject, Codes, Position};
 use coroutines::{CoroutineReader, Kinds};
 use frames::{Chain, RawFrame, Walk};
-use layout::Layout;
+use layout::{Layout, TaskPlace};
 use reads::Reads;
 use rustc_hash::FxHashMap;
 use tasks::{LoopThread, TaskReader};
@@ -147,7 +149,7 @@ impl CPython {
         Ok(Self { layout, runtime, codes, threads, scratch, asyncio: None, kinds, awaits })
     }
 
-    /// Whether tasks of `asyncio` can be read in this release, once
+    /// Whether tasks of `asyncio` can be read in this release; in 3.14 once
     /// [`set_asyncio`](Self::set_asyncio) knows where the module is.
     pub fn has_readable_tasks(&self) -> bool {
         self.layout.awaits.is_some()
@@ -177,7 +179,8 @@ impl CPython {
     ///
     /// - where no loop runs, or a task runs on it;
     /// - where several tasks have nothing in common, or are too many;
-    /// - before [`set_asyncio`](Self::set_asyncio).
+    /// - in 3.14 before [`set_asyncio`](Self::set_asyncio);
+    /// - in 3.12 and 3.13 for loops that do not run until a task is done (`run_forever`).
     ///
     /// The frames are of one moment of a thread that waits during the whole call. Of one that waits
     /// in a callback, and not for the next event, they are the same: the caller has to know that.
@@ -199,9 +202,7 @@ impl CPython {
         }
         self.awaits.remove(&tid);
         let Some(place) = self.loop_thread(memory, tid)? else { return Ok(()) };
-        let (Some(asyncio), Some(awaits)) = (&self.asyncio, &self.layout.awaits) else {
-            return Ok(());
-        };
+        let Some(awaits) = &self.layout.awaits else { return Ok(()) };
         let mut reads = Reads::default();
         let coroutines = CoroutineReader {
             memory,
@@ -211,7 +212,13 @@ impl CPython {
             kinds: &mut self.kinds,
             reads: &mut reads,
         };
-        let found = TaskReader { asyncio, coroutines }.read(&place)?;
+        let mut reader = TaskReader { coroutines };
+        let tasks = match (awaits.tasks, &self.asyncio) {
+            (TaskPlace::Lists, Some(asyncio)) => reader.listed(asyncio, &place)?,
+            (TaskPlace::Lists, None) => None,
+            (TaskPlace::Set(attributes), _) => reader.in_set(attributes, &place)?,
+        };
+        let found = reader.chains(&tasks.unwrap_or_default())?;
         if !reads.is_same(memory) {
             let reason = "they changed while they were read";
             return Err(InterpreterError::malformed("the tasks of a loop", place.thread, reason));
@@ -229,7 +236,8 @@ impl CPython {
         memory: &dyn ProcessMemory,
         tid: u32,
     ) -> Result<Option<LoopThread>, InterpreterError> {
-        if self.asyncio.is_none() {
+        let place = self.layout.awaits.map(|awaits| awaits.tasks);
+        if place.is_none() || (place == Some(TaskPlace::Lists) && self.asyncio.is_none()) {
             return Ok(None);
         }
         if !self.threads.is_current(memory) {
@@ -274,7 +282,7 @@ impl CPython {
                 threads.push(ThreadFrames { tid, frames, look: Err(error) });
                 continue;
             }
-            let look = match self.look_at_known(memory, tid, &mut frames) {
+            let look = match self.look_at_listed(memory, tid, &mut frames) {
                 // It ended meanwhile.
                 Ok(None) => continue,
                 Ok(Some(look)) => Ok(look),
@@ -300,37 +308,34 @@ impl CPython {
         tid: u32,
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, InterpreterError> {
-        let look = self.look_at_current(memory, tid, frames);
-        if !matches!(look, Ok(Some(_))) {
-            frames.clear();
-        }
-        look
+        look_at(self, memory, tid, frames)
+    }
+}
+
+impl ListedThreads for CPython {
+    type Frame = PyFrame;
+    type Look = PyLook;
+
+    fn has_thread(&mut self, tid: u32) -> bool {
+        !self.threads.of(tid).is_empty()
     }
 
-    fn look_at_current(
-        &mut self,
-        memory: &dyn ProcessMemory,
-        tid: u32,
-        frames: &mut Vec<PyFrame>,
-    ) -> Result<Option<PyLook>, InterpreterError> {
-        if let Some(look) = self.look_at_known(memory, tid, frames)? {
-            return Ok(Some(look));
-        }
-        if self.threads.of(tid).is_empty() && self.threads.is_current(memory) {
-            return Ok(None);
-        }
+    fn is_list_current(&self, memory: &dyn ProcessMemory) -> bool {
+        self.threads.is_current(memory)
+    }
+
+    fn list_threads(&mut self, memory: &dyn ProcessMemory) -> Result<(), InterpreterError> {
         self.threads = Threads::scan(memory, &self.layout, self.runtime)?;
-        self.look_at_known(memory, tid, frames)
+        Ok(())
     }
 
     /// The frames in all thread states of a thread; `None` where there is no such state any more.
-    fn look_at_known(
+    fn look_at_listed(
         &mut self,
         memory: &dyn ProcessMemory,
         tid: u32,
         frames: &mut Vec<PyFrame>,
     ) -> Result<Option<PyLook>, InterpreterError> {
-        frames.clear();
         let mut all: Option<PyLook> = None;
         for state in self.threads.of(tid) {
             let mut one = OneLook {

@@ -1,10 +1,11 @@
 //! A made-up process of Python 3.14, and what happens when it lies.
 
+mod task_set;
 mod tasks;
 
 use std::cell::Cell;
 
-use super::debug_offsets::{Group, HEAD, V3_14};
+use super::debug_offsets::{Group, HEAD, V3_13, V3_14};
 use super::*;
 use crate::runtimes::Unreadable;
 
@@ -71,6 +72,7 @@ fn offset(group: &str, field: &str) -> u64 {
         ("bytes", "ob_sval") | ("unicode", "state") => 32,
         ("unicode", "asciiobject_size") => 40,
         ("frame", "stackpointer") => 64,
+        ("frame", "localsplus") => 80,
         ("tuple", "ob_size") | ("list", "ob_size") => 16,
         ("tuple", "ob_item") | ("list", "ob_item") => 24,
         ("set", "table") => 32,

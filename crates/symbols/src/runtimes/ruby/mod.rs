@@ -34,8 +34,8 @@ use threads::{CONTEXT_SPAN, RubyThread, Threads};
 
 use super::functions::Functions;
 use super::{
-    FunctionId, InterpretedFrame, InterpretedFunction, InterpreterError, Look, MemoryPiece,
-    ProcessMemory, Struct,
+    FunctionId, InterpretedFrame, InterpretedFunction, InterpreterError, ListedThreads, Look,
+    MemoryPiece, ProcessMemory, Struct, look_at,
 };
 
 /// Frames of one thread that are read. Ruby's own limit is some ten thousand.
@@ -153,45 +153,7 @@ impl Ruby {
         tid: u32,
         frames: &mut Vec<InterpretedFrame>,
     ) -> Result<Option<Look>, InterpreterError> {
-        frames.clear();
-        let look = self.look_at_current(memory, tid, frames);
-        if !matches!(look, Ok(Some(_))) {
-            frames.clear();
-        }
-        look
-    }
-
-    fn look_at_current(
-        &mut self,
-        memory: &dyn ProcessMemory,
-        tid: u32,
-        frames: &mut Vec<InterpretedFrame>,
-    ) -> Result<Option<Look>, InterpreterError> {
-        if let Some(look) = self.look_at_known(memory, tid, frames)? {
-            return Ok(Some(look));
-        }
-        if self.threads.of(tid).is_empty() && self.threads.is_current(memory) {
-            return Ok(None);
-        }
-        self.threads = Threads::scan(memory, &self.layout, self.vm_at)?;
-        self.look_at_known(memory, tid, frames)
-    }
-
-    /// The frames of a thread; `None` where the program has no such thread any more.
-    fn look_at_known(
-        &mut self,
-        memory: &dyn ProcessMemory,
-        tid: u32,
-        frames: &mut Vec<InterpretedFrame>,
-    ) -> Result<Option<Look>, InterpreterError> {
-        let Some(thread) = self.threads.of(tid).first().copied() else { return Ok(None) };
-        let Some(anchor) = self.anchor(memory, thread)? else { return Ok(None) };
-        let Some(changed) = self.read_functions(memory, anchor)? else { return Ok(None) };
-        // The outermost are others then.
-        if !(changed && anchor.truncated) {
-            self.emit(memory, frames);
-        }
-        Ok(Some(Look { changed, truncated: anchor.truncated }))
+        look_at(self, memory, tid, frames)
     }
 
     /// Reads what the frames run, and then the frames again, until both are of one moment. Frames that
@@ -496,6 +458,40 @@ impl Ruby {
         let lines = self.functions.lines(function);
         let line = position.and_then(|position| lines?.line(position));
         Some(InterpretedFrame::Function { function, line })
+    }
+}
+
+impl ListedThreads for Ruby {
+    type Frame = InterpretedFrame;
+    type Look = Look;
+
+    fn has_thread(&mut self, tid: u32) -> bool {
+        !self.threads.of(tid).is_empty()
+    }
+
+    fn is_list_current(&self, memory: &dyn ProcessMemory) -> bool {
+        self.threads.is_current(memory)
+    }
+
+    fn list_threads(&mut self, memory: &dyn ProcessMemory) -> Result<(), InterpreterError> {
+        self.threads = Threads::scan(memory, &self.layout, self.vm_at)?;
+        Ok(())
+    }
+
+    fn look_at_listed(
+        &mut self,
+        memory: &dyn ProcessMemory,
+        tid: u32,
+        frames: &mut Vec<InterpretedFrame>,
+    ) -> Result<Option<Look>, InterpreterError> {
+        let Some(thread) = self.threads.of(tid).first().copied() else { return Ok(None) };
+        let Some(anchor) = self.anchor(memory, thread)? else { return Ok(None) };
+        let Some(changed) = self.read_functions(memory, anchor)? else { return Ok(None) };
+        // The outermost are others then.
+        if !(changed && anchor.truncated) {
+            self.emit(memory, frames);
+        }
+        Ok(Some(Look { changed, truncated: anchor.truncated }))
     }
 }
 

@@ -36,6 +36,8 @@ async def generated():
 
 
 async def awaited():
+    # Tasks that are done do not count.
+    await asyncio.gather(*[asyncio.sleep(0) for _ in range(3)])
     await asyncio.create_task(answer())
 
 

@@ -344,8 +344,12 @@ fn event_loops_show_what_they_await() {
             continue;
         }
         tried = true;
-        let table = live::asyncio(program.pid()).expect("the module is found");
-        python.set_asyncio(&memory, table).expect("its table");
+        // From 3.14 on the module has a table.
+        let table = live::asyncio(program.pid());
+        assert_eq!(table.is_some(), python.version() >= (3, 14));
+        if let Some(table) = table {
+            python.set_asyncio(&memory, table).expect("its table");
+        }
         for line in lines {
             let (tid, way) = line.split_once(' ').expect("a thread and its way");
             let tid = tid.parse().expect("a number");
@@ -365,6 +369,6 @@ fn event_loops_show_what_they_await() {
         }
     }
     if !tried {
-        skip(TEST, "no python3.14 or later");
+        skip(TEST, "no python3.12 or later");
     }
 }
