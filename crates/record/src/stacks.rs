@@ -4,8 +4,9 @@
 //! addresses and everything later works on the unique ones. A stack found by frame pointers is one
 //! *variant* per thread and stack pointer: in glibc's wrappers (built without frame pointers) the
 //! chain loses a caller, and two callers then look alike; where the stack pointer stood tells them
-//! apart. When a dump of the same switch is unwound by DWARF, the variant learns its true user
-//! frames, for all its other samples too. Two dumps that disagree teach nothing.
+//! apart. When a dump of the same switch is unwound by DWARF, the switch has the stack with these true
+//! user frames, and the variant learns them for its samples without a dump. Two dumps that disagree
+//! teach nothing.
 //!
 //! A dump that is smaller than the stack has its innermost frames only. Frame pointers may lead further:
 //!
@@ -374,7 +375,7 @@ mod tests {
             for order in [[first, second], [second, first]] {
                 let mut stacks = RawStacks::default();
                 let stack = stacks.intern(SPACE, at(100), &CHAIN);
-                order.map(|unwound| stacks.learn(stack, unwound));
+                order.iter().for_each(|unwound| stacks.learn(stack, unwound));
                 assert_eq!(stacks.repaired(stack), Some(join(&CHAIN[..2], &second.chain)));
             }
         }

@@ -7,7 +7,6 @@ use crate::decode::{Sample, Task};
 use crate::handle::{Handler, real};
 use crate::instants::{Came, Half, Queued, Switched, Woken, letter};
 use crate::ladder::WakerPoints;
-use crate::managed::ManagedCode;
 use crate::resolve::Resolver;
 use crate::space::KERNEL;
 use crate::stacks::Variant;
@@ -218,11 +217,7 @@ impl Handler {
         state.asleep = None;
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
         let (usual, first) = state.usual(letter.unwrap_or(if ready { 'R' } else { 'S' }), sampled);
-        let dumped = sampled.zip(dumped);
-        let told = dumped.and_then(|(sampled, dumped)| self.unwound_wait(thread, sampled, dumped));
-        // Two calls that look alike by their addresses may be of different methods of an interpreter.
-        let exact = told.as_ref().filter(|user| ManagedCode::has_sites(&user.chain)).zip(sampled);
-        let exact = exact.map(|(user, sampled)| self.raw.exact(sampled, &user.chain));
+        let exact = sampled.zip(dumped).and_then(|both| self.told_by_dump(thread, both));
         let stack = exact.or(if self.thinned { usual } else { sampled });
         self.accounts.left(thread, time, ready);
         if let Some(woken) = woken {
@@ -230,10 +225,8 @@ impl Handler {
         }
         let kind = if ready { SwitchKind::Preempted } else { SwitchKind::Out };
         let row = RawSwitch { time, thread, kind, cpu, stack, state: letter };
-        match (sampled, told) {
-            (Some(sampled), Some(user)) => self.raw.learn(sampled, &user),
-            (None, _) if self.context.switch_stacks => self.without_stack(&row),
-            _ => {}
+        if sampled.is_none() && self.context.switch_stacks {
+            self.without_stack(&row);
         }
         if first {
             self.lend(&row);

@@ -37,29 +37,33 @@ pub(crate) struct Dumped {
 /// A wait whose stack is deeper than its copy.
 #[derive(Debug, Clone)]
 pub(crate) struct CutWait {
-    /// What the wait's stack is to be.
-    stack: RawStack,
+    /// The stack that was sampled, and the one that has what the copy tells.
+    stacks: [RawStack; 2],
     dumped: Dumped,
     /// All frames, and when they were read.
     whole: Option<(Time, Unwound)>,
 }
 
 impl Handler {
-    /// What is known of the user frames with which a thread leaves a CPU. Where there is more, it is read
-    /// if the thread waits for long enough.
-    pub(crate) fn unwound_wait(
+    /// Takes in a dump that was taken for the switch of a sampled stack. Answers the stack that has its
+    /// frames: two calls that look alike by their addresses may be of different functions. Where there is
+    /// more than was copied, it is read if the thread waits for long enough.
+    pub(crate) fn told_by_dump(
         &mut self,
         thread: ThreadId,
-        stack: RawStack,
-        dumped: Dumped,
-    ) -> Option<Unwound> {
+        (sampled, dumped): (RawStack, Dumped),
+    ) -> Option<RawStack> {
+        let exact = self.raw.told(sampled, dumped.unwound.clone()).map(|user| {
+            self.raw.learn(sampled, &user);
+            self.raw.exact(sampled, &user.chain)
+        });
+        let stack = exact.unwrap_or(sampled);
         let state = self.tracker.state(thread);
-        let unwound = dumped.unwound.clone();
-        if unwound.reach == Reach::CopyEnd && state.waits && self.raw.is_open(stack) {
-            state.cut_wait = Some(CutWait { stack, dumped, whole: None });
+        if dumped.unwound.reach == Reach::CopyEnd && state.waits && self.raw.is_open(stack) {
+            state.cut_wait = Some(CutWait { stacks: [sampled, stack], dumped, whole: None });
             self.cut_waits.push(thread);
         }
-        self.raw.told(stack, unwound)
+        exact
     }
 
     /// Reads the stacks of threads that still wait, as far as the records up to now say.
@@ -96,7 +100,9 @@ impl Handler {
         if let Some((at, whole)) = wait.whole
             && at < time
         {
-            self.raw.learn(wait.stack, &whole);
+            for stack in wait.stacks {
+                self.raw.learn(stack, &whole);
+            }
         }
     }
 
@@ -126,7 +132,59 @@ fn read_stack(pid: i32, base: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use culprit_symbols::Arch;
+
     use super::*;
+    use crate::handle::Context;
+    use crate::stacks::{Variant, join, split};
+
+    const TASK: Task = Task { pid: 10, tid: 10 };
+
+    /// A thread that is about to wait, and the stack that frame pointers give of it.
+    fn waiting() -> (Handler, ThreadId, RawStack) {
+        let mut handler = Handler::new(Context::default());
+        handler.switch_in(TASK, 1, Time(10));
+        let thread = handler.tracker.recorded(TASK.tid).unwrap();
+        handler.tracker.state(thread).waits = true;
+        let space = handler.tracker.space(thread);
+        let sampled = handler.raw.intern(space, Variant::default(), &join(&[], &[10, 77]));
+        (handler, thread, sampled)
+    }
+
+    fn dumped(chain: &[u64], reach: Reach) -> Dumped {
+        let registers = Registers::new(Arch::X86_64, 10, 0x1000, 0);
+        Dumped { task: TASK, registers, unwound: Unwound { chain: chain.to_vec(), reach } }
+    }
+
+    #[test]
+    fn each_switch_has_the_frames_of_its_own_dump() {
+        let (mut handler, thread, sampled) = waiting();
+        let mut told = |chain: &[u64]| {
+            let dumped = dumped(chain, Reach::Root);
+            let stack = handler.told_by_dump(thread, (sampled, dumped)).unwrap();
+            split(handler.raw.chain(stack)).1.to_vec()
+        };
+        assert_eq!(told(&[10, 20]), [10, 20]);
+        assert_eq!(told(&[10, 21]), [10, 21]);
+        assert_eq!(handler.raw.repaired(sampled), None, "one without a dump may be either");
+    }
+
+    #[test]
+    fn what_is_read_of_a_wait_teaches_unless_the_thread_had_gone_on() {
+        for (comes, learnt) in [(60, true), (50, false), (40, false)] {
+            let (mut handler, thread, sampled) = waiting();
+            let dumped = dumped(&[10, 20, 25], Reach::CopyEnd);
+            let stack = handler.told_by_dump(thread, (sampled, dumped)).unwrap();
+            assert_eq!(handler.cut_waits, [thread]);
+            let wait = handler.tracker.state(thread).cut_wait.as_mut().unwrap();
+            let chain = vec![10, 20, 25, 30];
+            wait.whole = Some((Time(50), Unwound { chain: chain.clone(), reach: Reach::Root }));
+            handler.switch_in(TASK, 1, Time(comes));
+            let whole = learnt.then(|| join(&[], &chain));
+            assert_eq!(handler.raw.repaired(stack), whole, "{comes}");
+            assert_eq!(handler.raw.is_open(stack), !learnt);
+        }
+    }
 
     #[test]
     fn a_stack_is_read_up_to_what_is_not_mapped() {

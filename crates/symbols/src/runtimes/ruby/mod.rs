@@ -143,8 +143,8 @@ impl Ruby {
     }
 
     /// Replaces `frames` by those of one thread, the outermost first; `None` where the thread runs no
-    /// Ruby. Of a thread that ran on meanwhile, they are the outermost that stayed. `tid` is the kernel's number
-    /// of the thread as the process itself sees it.
+    /// Ruby. Of a thread that ran on meanwhile, they are the outermost that stayed. `tid` is the kernel's
+    /// number of the thread as the process itself sees it.
     ///
     /// # Errors
     /// When the frames cannot be read; `frames` is empty then.
