@@ -11,7 +11,7 @@ use std::sync::Arc;
 use culprit_model::{LossKind, Module, ModuleId, Pid, Runtime, Text};
 use culprit_place::procfs;
 use culprit_symbols::{
-    BuildId, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map,
+    BuildId, FileOffset, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map,
 };
 use rustc_hash::FxHashMap;
 
@@ -49,6 +49,8 @@ pub(crate) struct Modules {
     folders: FxHashMap<i32, NameFolder>,
     ended_early: FxHashMap<i32, &'static Runtime>,
     assemblies: Assemblies,
+    /// .NET programs with their assemblies in their own file, by process.
+    programs: FxHashMap<i32, ModuleId>,
     /// Modules of precompiled assemblies, by the assembly's name.
     precompiled: FxHashMap<Text, ModuleId>,
 }
@@ -67,6 +69,8 @@ enum Key {
     Generated(i32),
     /// Generated code of a part that the runtime names: a source file, an assembly.
     Part(Box<str>),
+    /// An assembly in the file of a program, by where it begins.
+    Bundled(ModuleId, FileOffset),
 }
 
 /// Where a process's runtime tells what it generated.
@@ -103,14 +107,41 @@ impl Modules {
         }
     }
 
-    /// The module of a mapping.
+    /// The module of a mapping that begins at an offset of its file.
     pub(crate) fn mapped(
         &mut self,
         pid: i32,
         build_id: &[u8],
-        path: &str,
+        (path, offset): (&str, FileOffset),
         ledger: &mut Ledger,
     ) -> ModuleId {
+        let file = self.file(pid, build_id, path, ledger);
+        self.bundled(pid, file, (path, offset)).unwrap_or(file)
+    }
+
+    /// The module of a .NET assembly in a program's own file, where the program has mapped one.
+    fn bundled(
+        &mut self,
+        pid: i32,
+        program: ModuleId,
+        (path, offset): (&str, FileOffset),
+    ) -> Option<ModuleId> {
+        let image = self.images.get(program.index())?.clone()?;
+        let assembly = image.bundled(offset)?;
+        self.programs.insert(pid, program);
+        let key = Key::Bundled(program, assembly.offset);
+        if let Some(known) = self.by_key.get(&key) {
+            return Some(*known);
+        }
+        let mut opened = image.open_bundled(assembly).ok()?;
+        opened.attach_debug_files(&mut opener(pid));
+        let id = self.push_as(key, file_row(&format!("{path}/{}", assembly.name), &[]), None);
+        self.attach_image(id, Arc::new(opened));
+        Some(id)
+    }
+
+    /// The module of a file that is mapped.
+    fn file(&mut self, pid: i32, build_id: &[u8], path: &str, ledger: &mut Ledger) -> ModuleId {
         if path == culprit_symbols::VDSO_NAME {
             return self.vdso();
         }
@@ -259,7 +290,10 @@ impl Modules {
             GeneratedSource::Dump(_) => None,
         };
         let folder = of_module.filter_map(process).find_map(|pid| self.folders.get(&pid));
-        folder.map(|folder| self.assemblies.place(folder, assembly, name)).unwrap_or_default()
+        let Some(folder) = folder else { return MethodPlace::default() };
+        let program = self.programs.get(&folder.pid);
+        let program = program.and_then(|program| self.images[program.index()].as_deref());
+        self.assemblies.place(folder, program, (assembly, name))
     }
 
     /// Removes what runtimes have written because of us, since `start` (`CLOCK_REALTIME`, ns).
@@ -356,13 +390,7 @@ impl Modules {
             None => return Err("the process ended before Culprit could open the file".to_owned()),
         };
         let expected = BuildId::new(build_id);
-        let root = procfs::root_of(kernel_pid(pid)).ok();
-        let mut debug_file = |wanted: &Path| match &root {
-            Some(root) => procfs::open_in_root(root, wanted).ok(),
-            // The process is gone. Ours may be the same file system; the build id decides.
-            None => File::open(wanted).ok(),
-        };
-        let opened = self.cache.open(file, path, expected.as_ref(), &mut debug_file);
+        let opened = self.cache.open(file, path, expected.as_ref(), &mut opener(pid));
         opened.map_err(|error| error.to_string())
     }
 
@@ -409,6 +437,16 @@ impl GeneratedSource {
                 parse_jitdump(&read_bounded(file.try_clone().ok()?)?, "jitdump").ok()
             }
         }
+    }
+}
+
+/// Opens debug files as a process sees them.
+fn opener(pid: i32) -> impl FnMut(&Path) -> Option<File> {
+    let root = procfs::root_of(kernel_pid(pid)).ok();
+    move |wanted| match &root {
+        Some(root) => procfs::open_in_root(root, wanted).ok(),
+        // The process is gone. Ours may be the same file system; the file's identity decides.
+        None => File::open(wanted).ok(),
     }
 }
 
@@ -498,9 +536,12 @@ mod tests {
     #[test]
     fn a_module_is_one_row_per_build_id_whatever_its_path() {
         let (mut modules, mut ledger) = (Modules::default(), Ledger::default());
-        let first = modules.mapped(1, &[1, 2], "/a/libx.so", &mut ledger);
-        assert_eq!(modules.mapped(2, &[1, 2], "/b/libx.so", &mut ledger), first);
-        assert_ne!(modules.mapped(1, &[3], "/a/libx.so", &mut ledger), first);
+        let mut mapped = |pid, build_id: &[u8], path| {
+            modules.mapped(pid, build_id, (path, FileOffset(0)), &mut ledger)
+        };
+        let first = mapped(1, &[1, 2], "/a/libx.so");
+        assert_eq!(mapped(2, &[1, 2], "/b/libx.so"), first);
+        assert_ne!(mapped(1, &[3], "/a/libx.so"), first);
         assert_eq!(modules.rows()[0].name.as_str(), "libx.so");
         assert_eq!(modules.rows()[0].build_id.as_deref(), Some("0102"));
     }
