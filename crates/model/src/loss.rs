@@ -189,7 +189,7 @@ impl LossKind {
                 "if this machine's kernel was recorded: run as root, or sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1; if another kernel was recorded: import the file on the machine that runs that kernel"
             }
             Self::AddressesUnknown => {
-                "if a runtime generates the code, let it write a perf map: node --perf-basic-prof; python 3.12 -X perf; java -XX:+UnlockDiagnosticVMOptions -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit; jcmd PID Compiler.perfmap"
+                "if a runtime generates the code, let it write a perf map: `culprit record -- CMD` asks Node.js, the JVM and .NET for it; start other processes with node --perf-basic-prof --interpreted-frames-native-stack or DOTNET_PerfMapEnabled=1; for a running JVM: jcmd PID Compiler.perfmap"
             }
             Self::NamesAmbiguous => {
                 "use jitdump instead of a perf map: it says when each name was valid"

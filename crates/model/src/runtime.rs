@@ -14,7 +14,8 @@ pub struct Runtime {
     pub id: &'static str,
     /// What it is called in sentences.
     pub name: &'static str,
-    /// Base names of the program or library that it is; a `*` at the end stands for any text.
+    /// Base names of the program or library that it is, or of the memory that it maps; a `*` at the end
+    /// stands for any text.
     pub modules: &'static [&'static str],
     /// What it reads from its environment. They belong together: where the user has set one
     /// [`Ask::Value`], none is set.
@@ -93,7 +94,9 @@ pub const RUNTIMES: &[Runtime] = &[
     Runtime {
         id: "dotnet",
         name: ".NET",
-        modules: &["libcoreclr.so"],
+        // The second is the memory that it generates code in, since .NET 7: a program in one file has no
+        // library.
+        modules: &["libcoreclr.so", "doublemapper"],
         variables: &[
             RuntimeVariable { name: "DOTNET_PerfMapEnabled", ask: Ask::Value("1") },
             // What .NET before version 6 reads.
@@ -181,6 +184,7 @@ mod tests {
             ("libnode.so.108", Some("node")),
             ("libjvm.so", Some("jvm")),
             ("libcoreclr.so", Some("dotnet")),
+            ("doublemapper", Some("dotnet")),
             ("nodejs-helper", None),
             ("java", None),
         ] {

@@ -12,7 +12,7 @@
 
 use culprit_model::{FaultKind, LossKind, ProcessId, SampleKind, Text, ThreadId, Time};
 use culprit_symbols::{
-    Arch, Avma, CodeAddress, Outcome, Registers, StackDump, Truncation, Unwinder,
+    Arch, Avma, CodeAddress, FileOffset, Outcome, Registers, StackDump, Truncation, Unwinder,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -352,7 +352,8 @@ impl Handler {
 
     fn map(&mut self, map: &Map<'_>, time: Time) {
         let path = String::from_utf8_lossy(map.path);
-        let module = self.modules.mapped(map.task.pid, map.file, &path, &mut self.ledger);
+        let place = (&*path, FileOffset(map.offset));
+        let module = self.modules.mapped(map.task.pid, map.file, place, &mut self.ledger);
         let code = MappedCode {
             start: map.address,
             end: map.address.saturating_add(map.length),

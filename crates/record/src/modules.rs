@@ -11,7 +11,7 @@ use std::sync::Arc;
 use culprit_model::{LossKind, Module, ModuleId, Pid, Runtime, Text};
 use culprit_place::procfs;
 use culprit_symbols::{
-    BuildId, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map,
+    BuildId, FileOffset, ImageCache, ImageKey, JitCode, ModuleImage, parse_jitdump, parse_perf_map,
 };
 use rustc_hash::FxHashMap;
 
@@ -50,6 +50,8 @@ pub(crate) struct Modules {
     folders: FxHashMap<i32, NameFolder>,
     ended_early: FxHashMap<i32, &'static Runtime>,
     assemblies: Assemblies,
+    /// .NET programs with their assemblies in their own file, by process.
+    programs: FxHashMap<i32, ModuleId>,
     /// Modules of precompiled assemblies, by the assembly's name.
     precompiled: FxHashMap<Text, ModuleId>,
 }
@@ -70,6 +72,8 @@ enum Key {
     Generated(i32),
     /// Generated code of a part that the runtime names: a source file, an assembly.
     Part(Box<str>),
+    /// An assembly in the file of a program, by where it begins.
+    Bundled(ModuleId, FileOffset),
 }
 
 /// Where a process's runtime tells what it generated.
@@ -106,11 +110,44 @@ impl Modules {
         }
     }
 
-    /// The module of a mapping.
+    /// The module of a mapping that begins at an offset of its file.
     pub(crate) fn mapped(
         &mut self,
         pid: i32,
-        file: Option<MappedFile>,
+        mapped: Option<MappedFile>,
+        (path, offset): (&str, FileOffset),
+        ledger: &mut Ledger,
+    ) -> ModuleId {
+        let file = self.file(pid, mapped, path, ledger);
+        self.bundled(pid, file, (path, offset)).unwrap_or(file)
+    }
+
+    /// The module of a .NET assembly in a program's own file, where the program has mapped one.
+    fn bundled(
+        &mut self,
+        pid: i32,
+        program: ModuleId,
+        (path, offset): (&str, FileOffset),
+    ) -> Option<ModuleId> {
+        let image = self.images.get(program.index())?.clone()?;
+        let assembly = image.bundled(offset)?;
+        self.programs.insert(pid, program);
+        let key = Key::Bundled(program, assembly.offset);
+        if let Some(known) = self.by_key.get(&key) {
+            return Some(*known);
+        }
+        let mut opened = image.open_bundled(assembly).ok()?;
+        opened.attach_debug_files(&mut opener(pid));
+        let id = self.push_as(key, file_row(&format!("{path}/{}", assembly.name)), None);
+        self.attach_image(id, Arc::new(opened));
+        Some(id)
+    }
+
+    /// The module of a file that is mapped.
+    fn file(
+        &mut self,
+        pid: i32,
+        mapped: Option<MappedFile>,
         path: &str,
         ledger: &mut Ledger,
     ) -> ModuleId {
@@ -120,7 +157,7 @@ impl Modules {
         if path == STEPPING || path == TRAMPOLINE {
             return self.kernel(Some("uprobes"));
         }
-        let key = key_of(pid, file, path);
+        let key = key_of(pid, mapped, path);
         let is_program = || self.by_key.contains_key(&key) || self.files.contains_key(&key);
         if is_generated(path) && !(path.starts_with(MEMORY_FILE) && is_program()) {
             return self.generated_code(pid);
@@ -262,7 +299,10 @@ impl Modules {
             GeneratedSource::Dump(_) => None,
         };
         let folder = of_module.filter_map(process).find_map(|pid| self.folders.get(&pid));
-        folder.map(|folder| self.assemblies.place(folder, assembly, name)).unwrap_or_default()
+        let Some(folder) = folder else { return MethodPlace::default() };
+        let program = self.programs.get(&folder.pid);
+        let program = program.and_then(|program| self.images[program.index()].as_deref());
+        self.assemblies.place(folder, program, (assembly, name))
     }
 
     /// Removes what runtimes have written because of us, since `start` (`CLOCK_REALTIME`, ns).
@@ -352,13 +392,7 @@ impl Modules {
             Some(opened) => opened?,
             None => return Err("the process ended before Culprit could open the file".to_owned()),
         };
-        let root = procfs::root_of(kernel_pid(pid)).ok();
-        let mut debug_file = |wanted: &Path| match &root {
-            Some(root) => procfs::open_in_root(root, wanted).ok(),
-            // The process is gone. Ours may be the same file system; the build id decides.
-            None => File::open(wanted).ok(),
-        };
-        let opened = self.cache.open(file, path, None, &mut debug_file);
+        let opened = self.cache.open(file, path, None, &mut opener(pid));
         opened.map_err(|error| error.to_string())
     }
 
@@ -405,6 +439,16 @@ impl GeneratedSource {
                 parse_jitdump(&read_bounded(file.try_clone().ok()?)?, "jitdump").ok()
             }
         }
+    }
+}
+
+/// Opens debug files as a process sees them.
+fn opener(pid: i32) -> impl FnMut(&Path) -> Option<File> {
+    let root = procfs::root_of(kernel_pid(pid)).ok();
+    move |wanted| match &root {
+        Some(root) => procfs::open_in_root(root, wanted).ok(),
+        // The process is gone. Ours may be the same file system; the file's identity decides.
+        None => File::open(wanted).ok(),
     }
 }
 
@@ -495,9 +539,11 @@ mod tests {
     fn a_file_is_one_row_for_all_processes() {
         let (mut modules, mut ledger) = (Modules::default(), Ledger::default());
         let file = |generation| Some(MappedFile { device: 1, inode: 2, generation });
-        let first = modules.mapped(1, file(3), "/a/libx.so", &mut ledger);
-        assert_eq!(modules.mapped(2, file(3), "/a/libx.so", &mut ledger), first);
-        assert_ne!(modules.mapped(2, file(4), "/a/libx.so", &mut ledger), first);
+        let mut mapped =
+            |pid, file| modules.mapped(pid, file, ("/a/libx.so", FileOffset(0)), &mut ledger);
+        let first = mapped(1, file(3));
+        assert_eq!(mapped(2, file(3)), first);
+        assert_ne!(mapped(2, file(4)), first);
         assert_eq!(modules.rows()[0].name.as_str(), "libx.so");
     }
 
@@ -513,7 +559,7 @@ mod tests {
             let file = Ok(File::open(path).expect("it is there"));
             let path = path.to_str().expect("UTF-8").to_owned();
             modules.deliver(vec![OpenedFile { pid: 1, path: path.clone(), mapped, file }]);
-            modules.mapped(1, mapped, &path, &mut ledger)
+            modules.mapped(1, mapped, (&path, FileOffset(0)), &mut ledger)
         };
         assert_eq!(module_of(1, &program), module_of(2, &copy));
     }

@@ -183,8 +183,8 @@ impl FolderOpener {
     /// not seen before, or says that a runtime's process has ended.
     pub(crate) fn see(&mut self, pid: i32, path: &[u8]) -> Option<Result<NameFolder, EndedEarly>> {
         let path = String::from_utf8_lossy(path);
-        let runtime = Runtime::of_module(base_name(&path));
-        let generated = runtime.is_none() && crate::modules::is_generated(&path);
+        let generated = crate::modules::is_generated(&path);
+        let runtime = Runtime::of_module(base_name(&path)).filter(|_| !generated);
         let known = self.looked.get(&pid).copied();
         if runtime.is_none() && !(generated && known != Some(true)) {
             return None;

@@ -34,9 +34,10 @@ pub use code_map::CodeMap;
 pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
-    BuildId, CodePlace, FileIdentity, FunctionPlace, FunctionRange, HiddenFunction, ImageCache,
-    ImageKey, Instruction, MethodLines, ModuleImage, NameSource, Problem, StaticProbe, SymbolFrame,
-    SymbolStack, find_functions, find_static_probes, hidden_by_tail_calls, mapping_svma,
+    BuildId, BundledAssembly, CodePlace, FileIdentity, FunctionPlace, FunctionRange,
+    HiddenFunction, ImageCache, ImageKey, Instruction, MethodLines, ModuleImage, NameSource,
+    Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions, find_static_probes,
+    hidden_by_tail_calls, mapping_svma,
 };
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};

@@ -83,9 +83,10 @@ fn text(checks: &[Check], rung: &Rung, facts: Option<&PlaceFacts>, output: &Outp
             State::Degraded => paint.strong(&word),
             State::Missing => paint.bad(&word),
         };
-        text.push_str(&format!("{word} {:<20} {}\n", check.id, check.value));
+        let indent = " ".repeat(31);
+        let value = wrap(&check.value, output.width(), &indent);
+        text.push_str(&format!("{word} {:<20} {}", check.id, value.trim_start()));
         if check.state != State::Fine {
-            let indent = " ".repeat(31);
             text.push_str(&wrap(&format!("without: {}", check.without), output.width(), &indent));
             text.push_str(&format!("{indent}lift:    {}\n", check.lift));
         }

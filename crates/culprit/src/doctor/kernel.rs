@@ -4,7 +4,7 @@ use super::{Check, State, System};
 
 /// Capability numbers, include/uapi/linux/capability.h.
 const IPC_LOCK: u32 = 14;
-const SYS_PTRACE: u32 = 19;
+pub(super) const SYS_PTRACE: u32 = 19;
 const SYS_ADMIN: u32 = 21;
 const SYSLOG: u32 = 34;
 const PERFMON: u32 = 38;

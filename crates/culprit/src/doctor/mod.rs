@@ -7,9 +7,8 @@
 
 mod kernel;
 mod places;
+mod runtimes;
 mod system;
-
-use culprit_model::RUNTIMES;
 
 pub(crate) use system::System;
 
@@ -66,16 +65,6 @@ impl Check {
     }
 }
 
-/// Which language runtimes get function names, and how.
-fn runtimes() -> Check {
-    let names: Vec<&str> = RUNTIMES.iter().map(|runtime| runtime.name).collect();
-    let value = format!(
-        "{}: by variables that `record` sets for a command; CPython, Ruby, PHP: read from outside",
-        names.join(", ")
-    );
-    Check::fine("runtimes", value)
-}
-
 /// Every fact about recording and places, in the order in which they matter.
 pub(crate) fn examine(system: &System) -> Vec<Check> {
     vec![
@@ -95,7 +84,9 @@ pub(crate) fn examine(system: &System) -> Vec<Check> {
         places::overlay(system),
         places::docker(system),
         places::podman(system),
-        runtimes(),
+        runtimes::memory(system),
+        runtimes::commands(),
+        runtimes::running(),
     ]
 }
 

@@ -127,3 +127,16 @@ fn a_machine_without_counters_says_so_and_is_fine() {
     let with = check(&[ROOT, ("sys/bus/event_source/devices/cpu_core/type", "4\n")], without.id);
     assert!(with.value.contains("cpu_core"), "{with:?}");
 }
+
+#[test]
+fn memory_that_yama_protects_keeps_its_names() {
+    let scope = |user, level: &'static str| {
+        check(&[user, ("proc/sys/kernel/yama/ptrace_scope", level)], "runtimes-memory")
+    };
+    assert_eq!(check(&[USER], "runtimes-memory").state, State::Fine, "there is no Yama");
+    assert_eq!(scope(USER, "0\n").state, State::Fine);
+    assert!(scope(USER, "1\n").without.contains("does not start itself"));
+    assert!(!scope(USER, "2\n").without.contains("start"));
+    assert_eq!(scope(ROOT, "2\n").state, State::Fine);
+    assert!(scope(ROOT, "3\n").without.contains("even for root"));
+}

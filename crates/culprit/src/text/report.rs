@@ -204,6 +204,8 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
 }
 
 fn losses_text(digest: &Digest, output: &Output) -> String {
+    /// As wide as a severity in its column.
+    const INDENT: &str = "         ";
     let losses = &digest.losses;
     if losses.is_empty() {
         return "      nothing was lost, cut or guessed\n".to_owned();
@@ -217,10 +219,11 @@ fn losses_text(digest: &Digest, output: &Output) -> String {
         let detail =
             if line.detail.is_empty() { String::new() } else { format!(" ({})", line.detail) };
         let head = format!("{} {}{detail}", line.count, line.id);
-        let room = output.width().saturating_sub(9);
-        text.push_str(&format!("  {word} {}\n", elide(&clean(&head), room)));
+        // The whole reason: what is cut may be the part that helps.
+        let head = wrap(&clean(&head), output.width(), INDENT);
+        text.push_str(&format!("  {word} {}", head.trim_start()));
         if line.severity >= LossSeverity::Notice {
-            text.push_str(&wrap(&line.advice, output.width(), "         "));
+            text.push_str(&wrap(&line.advice, output.width(), INDENT));
         }
     }
     text
@@ -260,4 +263,31 @@ pub(crate) fn summary_text(digest: &Digest, path: &Path, paint: Paint) -> String
     }
     text.push_str(&paint.faint(&format!("  next: culprit report {}", path.display())));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_loss_is_told_to_its_end() {
+        let reason =
+            format!("JVM in process 7: {}the end", "it wrote no map of its methods, ".repeat(9));
+        let mut recording = crate::testing::recording();
+        recording.losses.push(culprit_model::Loss {
+            kind: culprit_model::LossKind::AddressesUnknown,
+            count: 1,
+            from: None,
+            to: None,
+            detail: reason.as_str().into(),
+        });
+        let filter = culprit_model::Filter::default();
+        let digest = crate::load::digest(recording, &filter, false).unwrap();
+        let output = Output::unread(false);
+        let text = losses_text(&digest, &output);
+        assert!(text.lines().all(|line| line.chars().count() <= output.width()), "{text}");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = format!("notice 1 addresses-unknown ({reason})");
+        assert!(words(&text).starts_with(&expected), "{text}");
+    }
 }

@@ -65,7 +65,7 @@ struct Installed {
 }
 
 /// Where scripts keep what they fetch.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let folder = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let folder = folder.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
     folder.unwrap_or_default().join("culprit")
@@ -141,12 +141,20 @@ fn share(recording: &Recording, expected: &Expected) -> Option<Share> {
     Some(Share { cpu: of(Cause::is_cpu), blocked: of(Cause::is_blocked) })
 }
 
+/// Parts that work; all others wait.
+const WORKING: [&str; 3] = ["cpu", "file", "import"];
+
 /// A row of the table, and what is too small in it.
 fn judge(name: &str, part: &str, found: Option<Share>, wrong: &mut Vec<String>) -> String {
     let Some(share) = found else {
         wrong.push(format!("{name} {part}: the function is on no stack"));
         return format!("| {name} | {part} | none | none |");
     };
+    let works = WORKING.contains(&part);
+    let (what, own) = if works { ("CPU", share.cpu) } else { ("blocked", share.blocked) };
+    if own.is_none() {
+        wrong.push(format!("{name} {part}: less than {LEAST} of {what} time has the function"));
+    }
     let bounds = [("CPU", share.cpu, CPU_SHARE), ("blocked", share.blocked, BLOCKED_SHARE)];
     for (what, share, least) in bounds {
         if let Some(share) = share.filter(|share| *share < least) {

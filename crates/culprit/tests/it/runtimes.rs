@@ -2,6 +2,7 @@
 
 use culprit_model::{Frame, Recording};
 
+use crate::runtime_names::cache;
 use crate::support::{Lab, all_rights, program, skip, stderr, stdout};
 
 /// It works for as long as a few hundred samples take, and says what it was given.
@@ -224,4 +225,40 @@ fn a_jvm_that_is_killed_has_names_or_the_recording_says_so() {
             || loss.kind == culprit_model::LossKind::InterpreterFramesMissing
     };
     assert!(named || losses.iter().any(is_told), "{losses:?}");
+}
+
+#[test]
+fn methods_in_a_programs_own_file_have_names_and_nothing_is_left() {
+    const TEST: &str = "names of a .NET program in one file";
+    let program = cache().join("dotnet-single/Sarif.Multitool");
+    if !program.exists() {
+        return skip(TEST, "scripts/test-runtimes fetches it");
+    }
+    let program = program.to_str().expect("UTF-8");
+    let Some(lab) = lab(TEST, program) else { return };
+    let mut culprit = lab.culprit();
+    culprit.args(["record", "-o", "x.culprit", "--", program, "version"]);
+    // Without a library for languages it would end at once.
+    culprit.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    let output = culprit.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let recording = recording(&lab);
+    let library = format!("{program}/System.Private.CoreLib.dll");
+    let precompiled = |frame: &Frame| {
+        let module = frame.module.map(|module| recording.module(module));
+        let of_library = module.is_some_and(|module| module.path.as_str() == library);
+        of_library && frame.function.starts_with("System.")
+    };
+    assert!(recording.frames.iter().any(precompiled), "{:?}", recording.losses);
+    // The runtime compiles this one itself; its line is in the PDB beside the program.
+    let main = |frame: &Frame| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        frame.function.ends_with("Program.Main") && file.ends_with("/Program.cs")
+    };
+    assert!(recording.frames.iter().any(main), "{:?}", recording.losses);
+    let root = recording.process(recording.meta.root_process.expect("the command"));
+    for left in ["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"] {
+        let left = format!("/tmp/{}", left.replace("PID", &root.pid.to_string()));
+        assert!(!std::path::Path::new(&left).exists(), "{left} was made because of us");
+    }
 }

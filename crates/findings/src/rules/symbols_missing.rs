@@ -159,6 +159,8 @@ fn way_out(evidence: &Evidence<'_>, module: &str) -> String {
         unread_python(evidence).to_owned()
     } else if loaded("node") {
         "run node with --perf-basic-prof --interpreted-frames-native-stack".to_owned()
+    } else if loaded("coreclr") {
+        "run .NET with DOTNET_PerfMapEnabled=1".to_owned()
     } else if module == "[jit]" {
         "let the runtime write a perf map".to_owned()
     } else {
@@ -305,6 +307,14 @@ mod tests {
         let found = first(&program(&[(stack, 9)]), super::DOC.id).expect("told");
         assert!(found.title.contains("is in generated code"), "{}", found.title);
         assert!(found.fix[0].contains("UnlockDiagnosticVMOptions"), "{:?}", found.fix);
+    }
+
+    #[test]
+    fn the_variable_that_names_generated_code_of_dotnet_is_named() {
+        let stack = "dotnet!main;libcoreclr.so!RunMain;[jit]!?";
+        let found = first(&program(&[(stack, 9)]), super::DOC.id).expect("told");
+        assert!(found.title.contains("is in generated code"), "{}", found.title);
+        assert!(found.fix[0].contains("DOTNET_PerfMapEnabled=1"), "{:?}", found.fix);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use culprit_symbols::MethodLines;
+use culprit_symbols::{MethodLines, ModuleImage};
 use rustc_hash::FxHashMap;
 
 use crate::modules::base_name;
@@ -39,18 +39,28 @@ pub(crate) struct MethodPlace {
 }
 
 impl Assemblies {
-    /// Where the method of a name is that a process wrote for code of an assembly.
-    pub(crate) fn place(&mut self, folder: &NameFolder, assembly: &str, name: &str) -> MethodPlace {
+    /// Where the method of a name is that a process wrote for code of an assembly. The assembly is a file, or a
+    /// part of the program's own one.
+    pub(crate) fn place(
+        &mut self,
+        folder: &NameFolder,
+        program: Option<&ModuleImage>,
+        (assembly, name): (&str, &str),
+    ) -> MethodPlace {
         let paths = self.paths.entry(folder.pid).or_insert_with(|| {
             folder.assemblies().map(|file| paths_in(&read(file))).unwrap_or_default()
         });
-        let Some(path) = paths.get(assembly) else { return MethodPlace::default() };
+        let path = paths.get(assembly);
         let room = self.lines.len() < MOST_READ;
         let key = (folder.pid, Box::from(assembly));
-        let read = || if room { lines_of(folder, path) } else { MethodLines::default() };
+        let read = || match path {
+            _ if !room => MethodLines::default(),
+            Some(path) => lines_of(folder, path),
+            None => program.map(|image| lines_in(folder, image, assembly)).unwrap_or_default(),
+        };
         let lines = self.lines.entry(key).or_insert_with(read);
         let source = lines.find(name).map(|(file, line)| (file.to_owned(), line));
-        MethodPlace { assembly: Some(path.to_string()), source }
+        MethodPlace { assembly: path.map(ToString::to_string), source }
     }
 }
 
@@ -59,6 +69,12 @@ fn lines_of(folder: &NameFolder, path: &str) -> MethodLines {
     let mut open = |path: &Path| folder.open_path(path);
     let Some(file) = open(Path::new(path)) else { return MethodLines::default() };
     MethodLines::read(file, path, &mut open).unwrap_or_default()
+}
+
+/// The methods of an assembly in the program's own file.
+fn lines_in(folder: &NameFolder, program: &ModuleImage, assembly: &str) -> MethodLines {
+    let mut open = |path: &Path| folder.open_path(path);
+    program.bundled_lines(assembly, &mut open).unwrap_or_default()
 }
 
 fn read(file: File) -> Vec<u8> {

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use culprit_model::Runtime;
 use culprit_place::procfs::Mapping;
 use culprit_symbols::runtimes::jvm::{
-    BlobKind, CodeBlob, JavaFrame, Jvm, JvmError, JvmLayout, JvmProgram, find_jvm,
+    BlobKind, CodeBlob, JavaFrame, Jvm, JvmLayout, JvmProgram, find_jvm,
 };
-use culprit_symbols::runtimes::{ProcessMemory as _, Unreadable};
+use culprit_symbols::runtimes::{InterpreterError, ProcessMemory as _, Unreadable};
 use culprit_symbols::{Avma, CodeAddress, CodeMap, GeneratedCode};
 use rustc_hash::FxHashMap;
 
@@ -115,10 +115,7 @@ pub(super) fn find(
     let parse = |file, path: &str| find_jvm(file, path).ok().flatten();
     let Some(found) = known.programs.of(pid, map, parse) else { return Ok(None) };
     let memory = Memory::open(pid)?;
-    let trouble = |error: JvmError| {
-        let later = error.is_transient() || error.is_final();
-        if later { Trouble::Later } else { Trouble::Never(format!("{}: {error}", map.path)) }
-    };
+    let trouble = |error: InterpreterError| Trouble::of(&error, &map.path);
     let bias = found.address(map, 0);
     let layout = match known.layouts.entry((map.device, map.inode)) {
         Entry::Occupied(known) => Arc::clone(known.get()),
@@ -167,7 +164,9 @@ impl Interpreter for Java {
             readings.push(reading(ManagedNews::Functions(found.functions)));
         }
         match result {
-            Err(JvmError::Memory { reason, .. }) if reason != Unreadable::Unmapped => Err(reason),
+            Err(InterpreterError::Memory { reason, .. }) if reason != Unreadable::Unmapped => {
+                Err(reason)
+            }
             _ => Ok(()),
         }
     }
@@ -189,7 +188,7 @@ impl Interpreter for Java {
 
 impl Java {
     /// Looks at the places that are asked for, as far as there is time.
-    fn look(&mut self, until: u64, found: &mut Found) -> Result<(), JvmError> {
+    fn look(&mut self, until: u64, found: &mut Found) -> Result<(), InterpreterError> {
         while let Some(place) = self.interpreted.pop_front().or_else(|| self.compiled.pop_front()) {
             let frames = match place {
                 ManagedPlace::Interpreted { method, bytecode } => {
@@ -220,7 +219,7 @@ impl Java {
         address: Avma,
         version: u32,
         found: &mut Found,
-    ) -> Result<Vec<JavaFrame>, JvmError> {
+    ) -> Result<Vec<JavaFrame>, InterpreterError> {
         let Some(blob) = self.jvm.blob_at(&self.memory, address)? else { return Ok(Vec::new()) };
         let start = blob.code.start;
         if !self.is_known(&blob) {
@@ -233,7 +232,7 @@ impl Java {
     }
 
     /// Lists the code, as far as that is due and there is time: what is new first.
-    fn list(&mut self, until: u64, found: &mut Found) -> Result<(), JvmError> {
+    fn list(&mut self, until: u64, found: &mut Found) -> Result<(), InterpreterError> {
         let began = monotonic_ns();
         if began >= self.due {
             self.find_new(found)?;
@@ -259,7 +258,7 @@ impl Java {
     }
 
     /// Puts on the list where code is that was not there before.
-    fn find_new(&mut self, found: &mut Found) -> Result<(), JvmError> {
+    fn find_new(&mut self, found: &mut Found) -> Result<(), InterpreterError> {
         let mut now = self.jvm.blocks(&self.memory)?;
         now.sort_unstable();
         let before = std::mem::take(&mut self.known_blocks);
@@ -277,7 +276,7 @@ impl Java {
     }
 
     /// Finds out which methods pieces of code are, as far as there is time.
-    fn name(&mut self, until: u64, found: &mut Found) -> Result<(), JvmError> {
+    fn name(&mut self, until: u64, found: &mut Found) -> Result<(), InterpreterError> {
         while let Some(start) = self.unowned.pop_front() {
             let Some(Known { blob, version }) = self.blobs.get(&start) else { continue };
             let function = match blob.kind {

@@ -388,6 +388,16 @@ mod tests {
     }
 
     #[test]
+    fn only_what_stays_as_it_is_is_told_of_an_interpreter() {
+        let trouble = |reason| {
+            let (what, address) = ("a frame", 8);
+            Trouble::of(&InterpreterError::Memory { what, address, reason }, "/usr/bin/python3")
+        };
+        assert!(matches!(trouble(Unreadable::Ended), Trouble::Later));
+        assert!(matches!(trouble(Unreadable::Denied), Trouble::Never(_)));
+    }
+
+    #[test]
     fn one_that_cannot_be_read_is_looked_at_again_when_it_maps_code() {
         let mut process = Process::Unreadable { due: u64::MAX };
         let mut finder = Finder::default();

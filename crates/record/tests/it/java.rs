@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use culprit_model::{Frame, Loss, LossKind, Recording, Rung, StackId, SwitchKind};
+use culprit_model::{Frame, LossKind, Pid, Recording, Rung, StackId, SwitchKind};
 use culprit_place::{Command, Settings, Stdio};
 use culprit_record::Target;
 use culprit_testkit::{program, thread_status, wait_until};
 
 use crate::attach::attach;
-use crate::support::{folder, record, stands_on, thread};
+use crate::support::{folder, record_until, stands_on, thread};
 
 /// JVMs that are tried besides those of the system: paths of `java` with colons between.
 const MORE: &str = "CULPRIT_TEST_JVMS";
@@ -88,18 +88,25 @@ fn check(recording: &Recording, java: &str) {
     assert!(for_lock.contains(&true), "{java}");
 }
 
+/// Waits until each of the program's threads has done its part, recorded or not, some fifty times.
+fn wait_for_work(pid: Pid) {
+    for name in ["napper", "holder", "waiter"] {
+        let waits = || thread_status(pid.0, name).map_or(0, |(waits, _)| waits);
+        let first = waits();
+        wait_until(&format!("{name} waits"), || waits() > first + 50);
+    }
+}
+
 #[test]
 fn methods_of_a_command_have_file_and_line() {
     with_jvms("methods of a command", |java, classes| {
         let argv = [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+PreserveFramePointer", "-cp"];
-        let argv = [&argv[..], &[classes, "Orders", "4"]].concat();
-        let recording = record("java", &argv, |_| {}).recording;
-        let is_missing = |loss: &Loss| loss.kind == LossKind::InterpreterFramesMissing;
-        if let Some(missing) = recording.losses.iter().find(|loss| is_missing(loss)) {
-            // The machine is so busy that the program ended before all of it was read.
-            eprintln!("skipped: methods of a command: {} {}", missing.count, missing.detail);
-            return;
-        }
+        let argv = [&argv[..], &[classes, "Orders", "1000"]].concat();
+        let recording = record_until("java", &argv, |pid, armed| {
+            wait_for_work(pid);
+            wait_until("its work is sampled", || armed.progress().samples > 200);
+        });
+        let recording = recording.recording;
         if stands_on("methods of a command", &recording, Rung::KernelStacks) {
             check(&recording, java);
         }
@@ -115,12 +122,8 @@ fn methods_of_a_running_jvm_have_file_and_line() {
         let held = place.expect("the host").hold(&command, None).expect("it exists");
         let running = held.start().expect("it starts");
         let pid = running.pid().expect("a process of the host");
-        let waits = || thread_status(pid.0, "napper").map_or(0, |(waits, _)| waits);
-        wait_until("a thread sleeps", || waits() > 30);
-        let recording = attach("running Java", Target::Processes(vec![pid]), || {
-            let first = waits();
-            wait_until("it sleeps on", || waits() > first + 50);
-        });
+        wait_for_work(pid);
+        let recording = attach("running Java", Target::Processes(vec![pid]), || wait_for_work(pid));
         running.signal(culprit_place::Signal(9)).expect("it lives");
         running.wait().expect("it ends");
         let Some(recording) = recording else { return };

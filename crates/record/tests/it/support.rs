@@ -1,14 +1,15 @@
 //! Building programs, recording them, and adding up what came out.
 
 use std::os::unix::process::CommandExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::sync::OnceLock;
 
 use culprit_model::counter_names::STEAL_NS;
-use culprit_model::{LossKind, Nanos, Recording, Rung, SwitchKind, ThreadId, Time};
-use culprit_place::{Cgroup, Command, Position, Settings};
-use culprit_record::{Ending, Finished, Options, StopHandle, Target, Waiting, plan};
+use culprit_model::{LossKind, Nanos, Pid, Recording, Rung, SwitchKind, ThreadId, Time};
+use culprit_place::{Cgroup, Command, Position, Running, Settings, Signal};
+use culprit_record::{Armed, Ending, Finished, Options, StopHandle, Target, Waiting, plan};
 
 /// A folder for this test run's programs and recordings, on a disk. Nothing of a test program runs
 /// after its last test, so a shell waits for its end, however that comes, and removes the folder.
@@ -80,11 +81,62 @@ pub(crate) fn record_in(
 
 /// Records a command in a place with variables added to its environment.
 pub(crate) fn record_with(
-    (place, test): (&str, &str),
+    place_and_test: (&str, &str),
     argv: &[&str],
     variables: &[(&str, &str)],
     change: impl FnOnce(&mut Options),
 ) -> Finished {
+    let Started { armed, running, .. } = start(place_and_test, argv, variables, change);
+    let stop = StopHandle::new();
+    let exit = std::thread::scope(|scope| {
+        scope.spawn(|| armed.run(&stop, &mut |_| {}));
+        let exit = running.wait().expect("it ends");
+        stop.stop();
+        exit
+    });
+    let ending = Ending {
+        root: running.pid(),
+        exit_code: Some(exit.shell_code()),
+        stopped: stop.stopped_at(),
+    };
+    armed.finish(ending).expect("the recording can be read back")
+}
+
+/// Records a command of the host until `until` returns, and ends the command only when it is recorded: what
+/// the recorder still asks of a process at the recording's end, this one lives to answer.
+pub(crate) fn record_until(test: &str, argv: &[&str], until: impl FnOnce(Pid, &Armed)) -> Finished {
+    let Started { armed, running, .. } = start(("host", test), argv, &[], |_| {});
+    let pid = running.pid().expect("a process of the host");
+    let stop = StopHandle::new();
+    let done = std::thread::scope(|scope| {
+        scope.spawn(|| armed.run(&stop, &mut |_| {}));
+        let done = catch_unwind(AssertUnwindSafe(|| until(pid, &armed)));
+        stop.stop();
+        done
+    });
+    let ending = Ending { root: Some(pid), exit_code: None, stopped: stop.stopped_at() };
+    let finished = armed.finish(ending);
+    // Also where the test has failed: the command does not end by itself.
+    running.signal(Signal(9)).expect("it lives");
+    running.wait().expect("it ends");
+    done.unwrap_or_else(|panic| resume_unwind(panic));
+    finished.expect("the recording can be read back")
+}
+
+/// A command that runs and is recorded.
+struct Started {
+    armed: Armed,
+    running: Running,
+    /// Where it runs.
+    _cgroup: Option<Cgroup>,
+}
+
+fn start(
+    (place, test): (&str, &str),
+    argv: &[&str],
+    variables: &[(&str, &str)],
+    change: impl FnOnce(&mut Options),
+) -> Started {
     let mut options = Options::new(Target::Command, output(test));
     options.command = argv.iter().map(|&word| word.to_owned()).collect();
     change(&mut options);
@@ -103,19 +155,7 @@ pub(crate) fn record_with(
     let waiting = Waiting { pid: held.pid(), cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).expect("events can be opened");
     let running = held.start().expect("it starts");
-    let stop = StopHandle::new();
-    let exit = std::thread::scope(|scope| {
-        scope.spawn(|| armed.run(&stop, &mut |_| {}));
-        let exit = running.wait().expect("it ends");
-        stop.stop();
-        exit
-    });
-    let ending = Ending {
-        root: running.pid(),
-        exit_code: Some(exit.shell_code()),
-        stopped: stop.stopped_at(),
-    };
-    armed.finish(ending).expect("the recording can be read back")
+    Started { armed, running, _cgroup: cgroup }
 }
 
 /// Whether the recording stands at least on this rung; says that the test is skipped if not.

@@ -65,7 +65,7 @@ impl Code {
     }
 
     /// The file.
-    pub(super) fn source(&self) -> &Source {
+    pub(super) fn source(&self) -> &Arc<Source> {
         &self.0
     }
 }

@@ -30,7 +30,7 @@ mod usdt;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use cache::ImageCache;
 pub(crate) use dispatch::loop_name;
@@ -38,8 +38,8 @@ pub use elf::BuildId;
 pub(crate) use elf::Elf;
 pub use functions::{FunctionPlace, find_functions};
 pub use instruction::Instruction;
-pub use managed::MethodLines;
-use managed::{Assembly, Methods};
+use managed::{Assembly, Bundle, Methods};
+pub use managed::{BundledAssembly, MethodLines};
 pub use source::FileIdentity;
 pub(crate) use source::Source;
 pub use symbolize::{FunctionRange, NameSource, SymbolFrame, SymbolStack};
@@ -64,6 +64,13 @@ pub enum ImageKey {
         length: u64,
         /// CRC-32 (IEEE) of the content.
         crc: u32,
+    },
+    /// A part of another module's file.
+    Part {
+        /// The other module.
+        of: Box<Self>,
+        /// Where in its file the part begins.
+        offset: FileOffset,
     },
 }
 
@@ -98,6 +105,8 @@ pub struct ModuleImage {
     problems: Vec<Problem>,
     /// Of a .NET assembly.
     methods: Option<Methods>,
+    /// Of a .NET program in one file, as soon as a mapping asks for it.
+    bundle: OnceLock<Bundle>,
 }
 
 /// The module address of the first byte of an executable mapping of a file, from the file's program headers
@@ -139,8 +148,8 @@ impl ModuleImage {
         fallback: ImageKey,
         expected: Option<&BuildId>,
     ) -> Result<Self, Error> {
-        if let Some(assembly) = Assembly::read(&source)? {
-            return Ok(Self::from_assembly(assembly, source, fallback));
+        if let Some(assembly) = Assembly::read(&source, 0)? {
+            return Ok(Self::from_assembly(assembly, Arc::new(source), fallback));
         }
         let (elf, source) = (Arc::new(Elf::parse(&source)?), Arc::new(source));
         let build_id = elf.build_id(&source);
@@ -173,12 +182,13 @@ impl ModuleImage {
             code: instruction::Code::keep(source),
             problems,
             methods: None,
+            bundle: OnceLock::new(),
         })
     }
 
     /// A precompiled .NET assembly: names and code, and stacks by frame pointers.
-    fn from_assembly(assembly: Assembly, source: Source, key: ImageKey) -> Self {
-        let (elf, source) = (Arc::new(assembly.loaded), Arc::new(source));
+    fn from_assembly(assembly: Assembly, source: Arc<Source>, key: ImageKey) -> Self {
+        let elf = Arc::new(assembly.loaded);
         Self {
             path: source.path().to_owned(),
             key,
@@ -192,7 +202,48 @@ impl ModuleImage {
             code: instruction::Code::keep(source),
             problems: Vec::new(),
             methods: Some(assembly.methods),
+            bundle: OnceLock::new(),
         }
+    }
+
+    /// The .NET assembly whose code an executable mapping is of, where this is a program with its assemblies
+    /// in its own file and nothing of the program itself is loaded from there.
+    pub fn bundled(&self, mapping: FileOffset) -> Option<&BundledAssembly> {
+        if self.is_managed() || self.mapping_svma(mapping).is_some() {
+            return None;
+        }
+        self.bundle()?.find(self.code_source()?, mapping)
+    }
+
+    /// Files and lines of the methods of such an assembly, by its name without the ending. `open` opens paths
+    /// as the process that runs the program sees them.
+    pub fn bundled_lines(
+        &self,
+        assembly: &str,
+        open: &mut dyn FnMut(&Path) -> Option<File>,
+    ) -> Option<MethodLines> {
+        let place = self.bundle()?.named(assembly)?.offset;
+        MethodLines::read_at(self.code_source()?, place.0, open).ok()
+    }
+
+    fn bundle(&self) -> Option<&Bundle> {
+        let source = self.code_source()?;
+        Some(self.bundle.get_or_init(|| Bundle::read(&self.elf, source)))
+    }
+
+    /// Reads an assembly out of this program's file. Offsets of mappings are those in this file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no precompiled .NET assembly.
+    pub fn open_bundled(&self, assembly: &BundledAssembly) -> Result<Self, Error> {
+        let refused = || Error::Malformed {
+            path: self.path.clone(),
+            reason: format!("{} in it is no .NET assembly", assembly.name),
+        };
+        let source = self.code.as_ref().ok_or_else(refused)?.source();
+        let found = Assembly::read(source, assembly.offset.0)?.ok_or_else(refused)?;
+        let key = ImageKey::Part { of: Box::new(self.key.clone()), offset: assembly.offset };
+        Ok(Self::from_assembly(found, Arc::clone(source), key))
     }
 
     /// Looks for separate debug files and takes symbols and lines from the first that belongs to this

@@ -42,6 +42,9 @@ pub enum InterpreterError {
     /// The file does not say which release of the language this is.
     #[error("cannot find out which version of {0} this is")]
     UnknownVersion(&'static str),
+    /// The runtime's own description of its structures lacks an entry.
+    #[error("this release does not describe {0}")]
+    Undescribed(&'static str),
     /// The interpreter has not started yet, or has ended. Try again later.
     #[error("the {0} interpreter is not running")]
     NotRunning(&'static str),
@@ -56,14 +59,20 @@ impl InterpreterError {
         Self::Malformed { what, address, reason }
     }
 
-    /// Whether another try, later, can succeed.
+    /// Whether another try, later, can succeed. Where a program has ended, its process may run another one.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Memory { reason, .. } => *reason == Unreadable::Unmapped,
+            Self::Memory { reason, .. } => *reason != Unreadable::Denied,
             Self::Malformed { .. } | Self::NotRunning(_) => true,
             Self::UnsupportedVersion { .. }
             | Self::UnsupportedBuild(_)
-            | Self::UnknownVersion(_) => false,
+            | Self::UnknownVersion(_)
+            | Self::Undescribed(_) => false,
         }
+    }
+
+    /// Whether this program can never be read again: it has ended, or belongs to someone else.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Memory { reason, .. } if *reason != Unreadable::Unmapped)
     }
 }

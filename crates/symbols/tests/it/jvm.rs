@@ -7,10 +7,10 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::Arc;
 
 use culprit_model::parse_generated_name;
-use culprit_symbols::runtimes::ProcessMemory;
 use culprit_symbols::runtimes::jvm::{
-    BlobKind, CodeBlob, JavaFrame, Jvm, JvmError, JvmLayout, JvmProgram, find_jvm,
+    BlobKind, CodeBlob, JavaFrame, Jvm, JvmLayout, JvmProgram, find_jvm,
 };
+use culprit_symbols::runtimes::{InterpreterError, ProcessMemory};
 use culprit_symbols::{Avma, CodeAddress, parse_perf_map};
 use culprit_testkit::{program, skip};
 
@@ -57,7 +57,7 @@ impl Java {
         self.process.id()
     }
 
-    fn jvm(&self) -> Result<Jvm, JvmError> {
+    fn jvm(&self) -> Result<Jvm, InterpreterError> {
         let found = loaded(self.pid(), |file, path| find_jvm(file, path).ok()?);
         let (bias, program) = found.expect("a JVM has libjvm.so");
         open(&LiveMemory(self.pid()), bias, &program)
@@ -106,7 +106,7 @@ fn with_jvms(test: &str, mut check: impl FnMut(&Path, Java)) {
     }
 }
 
-fn open(memory: &LiveMemory, bias: u64, program: &JvmProgram) -> Result<Jvm, JvmError> {
+fn open(memory: &LiveMemory, bias: u64, program: &JvmProgram) -> Result<Jvm, InterpreterError> {
     let layout = JvmLayout::read(memory, bias, program)?;
     Jvm::find(memory, bias, Arc::new(layout))
 }

@@ -42,13 +42,25 @@ impl MethodLines {
         open: &mut dyn FnMut(&Path) -> Option<File>,
     ) -> Result<Self, Error> {
         let (source, _) = Source::from_file(assembly, path)?;
+        Self::read_at(&source, 0, open)
+    }
+
+    /// The same for an assembly that begins at a place of the source.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(in crate::image) fn read_at(
+        source: &Source,
+        base: u64,
+        open: &mut dyn FnMut(&Path) -> Option<File>,
+    ) -> Result<Self, Error> {
         let refused = || source.malformed("not a .NET assembly");
-        let pe = Pe::parse(&source)?.ok_or_else(refused)?;
-        let Some(pdb) = open_pdb(&pe, &source, open) else { return Ok(Self::default()) };
+        let pe = Pe::parse(source, base)?.ok_or_else(refused)?;
+        let Some(pdb) = open_pdb(&pe, source, open) else { return Ok(Self::default()) };
         let cor = pe.directory(COR_HEADER).ok_or_else(refused)?;
-        let cor = pe.read(&source, "COR header", Directory { size: cor.size.min(256), ..cor })?;
+        let cor = pe.read(source, "COR header", Directory { size: cor.size.min(256), ..cor })?;
         let part = Directory::at(&cor, 8).filter(|part| part.size <= LARGEST_PART);
-        let bytes = pe.read(&source, "metadata", part.ok_or_else(refused)?)?;
+        let bytes = pe.read(source, "metadata", part.ok_or_else(refused)?)?;
         let metadata = Metadata::parse(&bytes).ok_or_else(refused)?;
         let mut lines = Self::default();
         for row in 1..=metadata.methods() {

@@ -6,6 +6,7 @@
 //! ready_to_run   functions and the methods that they are
 //!   native       the arrays and tables in which that stands
 //!   signature    instances of generic methods
+//! bundle         assemblies that are a part of another file
 //! metadata       names of types and methods
 //!   tables       where their rows are
 //! ```
@@ -13,6 +14,7 @@
 //! The runtime maps an assembly section by section, so an address is turned into one of the image as
 //! with ELF segments. An image has neither symbols nor DWARF: the names are in .NET's own tables.
 
+mod bundle;
 mod bytes;
 mod lines;
 mod metadata;
@@ -30,6 +32,8 @@ use super::elf::Elf;
 use super::source::Source;
 use super::symtab::{Binding, RawSymbol, SymbolTable};
 use crate::Error;
+pub(super) use bundle::Bundle;
+pub use bundle::BundledAssembly;
 pub use lines::MethodLines;
 use lines::open_pdb;
 use pdb::{Pdb, SourcePlace};
@@ -54,12 +58,13 @@ pub(super) struct Methods {
 }
 
 impl Assembly {
-    /// Reads a file; `None` where it is no PE file.
+    /// Reads a file that begins at a place of the source; `None` where it is no PE file. What is loaded is
+    /// counted from the start of the source.
     ///
     /// # Errors
     /// When it is a damaged one, or one without precompiled .NET code.
-    pub(super) fn read(source: &Source) -> Result<Option<Self>, Error> {
-        let Some(pe) = Pe::parse(source)? else { return Ok(None) };
+    pub(super) fn read(source: &Source, base: u64) -> Result<Option<Self>, Error> {
+        let Some(pe) = Pe::parse(source, base)? else { return Ok(None) };
         let functions = ready_to_run::functions(&pe, source)?
             .ok_or_else(|| source.malformed("a PE file without precompiled .NET code"))?;
         let table = SymbolTable::build(functions.iter().map(symbol).collect());

@@ -76,12 +76,12 @@ impl PdbLink {
 
     /// Where the PDB may be: beside the assembly, then where the compiler wrote it.
     pub(super) fn candidates(&self, assembly: &str) -> Vec<PathBuf> {
-        let beside = Path::new(assembly).with_extension("pdb");
-        let written = PathBuf::from(&self.path);
-        let mut candidates = vec![beside];
-        if written.is_absolute() && !candidates.contains(&written) {
-            candidates.push(written);
-        }
+        let (file, written) = (Path::new(assembly), PathBuf::from(&self.path));
+        // An assembly in a program's own file has another name than that file.
+        let name = self.path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let mut candidates = vec![file.with_extension("pdb"), file.with_file_name(name)];
+        candidates.extend(Some(written).filter(|written| written.is_absolute()));
+        candidates.dedup();
         candidates
     }
 }
@@ -203,5 +203,7 @@ mod tests {
         for path in ["app.pdb", "C:\\build\\app.pdb", "/srv/app.pdb"] {
             assert_eq!(link(path).candidates("/srv/app.dll").len(), 1, "{path}");
         }
+        let in_program = link("C:\\build\\app.pdb").candidates("/srv/shop.v2");
+        assert_eq!(in_program, ["/srv/shop.pdb", "/srv/app.pdb"].map(PathBuf::from));
     }
 }

@@ -6,9 +6,9 @@
 use object::elf;
 
 use super::bytes::{size, u16_at, u32_at};
-use crate::Error;
 use crate::image::elf::{Elf, Segment};
 use crate::image::source::Source;
+use crate::{Error, FileOffset};
 
 /// A section whose header has this bit holds code that is executed.
 const EXECUTABLE: u32 = 0x2000_0000;
@@ -24,6 +24,9 @@ const MACHINES: [(u16, u16); 4] = [
     (0x014c, elf::EM_386.0),
     (0x01c4, elf::EM_ARM.0),
 ];
+
+/// The largest page of the machines that recordings are made on, which is the one that names them.
+pub(super) const PAGE: u64 = if cfg!(target_arch = "x86_64") { 4096 } else { 64 * 1024 };
 
 /// The optional header has 240 bytes; one with more than this is none.
 const LARGEST_OPTIONAL_HEADER: u16 = 1024;
@@ -55,6 +58,8 @@ struct Section {
 /// The headers of one PE file.
 #[derive(Debug)]
 pub(super) struct Pe {
+    /// Where in the source it begins.
+    base: u64,
     /// The machine, as ELF files number it.
     pub(super) machine: u16,
     wide: bool,
@@ -63,13 +68,13 @@ pub(super) struct Pe {
 }
 
 impl Pe {
-    /// Reads the headers; none where the file is of another format.
-    pub(super) fn parse(source: &Source) -> Result<Option<Self>, Error> {
-        let Ok(start) = source.read("DOS header", 0, 64) else { return Ok(None) };
+    /// Reads the headers of a file that begins at a place of the source; none where it is of another format.
+    pub(super) fn parse(source: &Source, base: u64) -> Result<Option<Self>, Error> {
+        let Ok(start) = source.read("DOS header", base, 64) else { return Ok(None) };
         if !start.starts_with(b"MZ") {
             return Ok(None);
         }
-        let at = u64::from(u32_at(&start, 0x3c).unwrap_or(0));
+        let at = base.saturating_add(u32_at(&start, 0x3c).unwrap_or(0).into());
         let header = source.read("PE header", at, 24)?;
         if !header.starts_with(b"PE\0\0") {
             return Err(source.malformed("not a PE file"));
@@ -85,6 +90,7 @@ impl Pe {
         let sections = source.read("PE sections", sections_at, count * 40)?;
         let (sections, _) = sections.as_chunks::<40>();
         Ok(Some(Self {
+            base,
             machine,
             wide,
             sections: sections.iter().filter_map(|raw| section(raw)).collect(),
@@ -107,12 +113,25 @@ impl Pe {
         let inside = |section: &&Section| {
             let within = part.address.checked_sub(section.address)?;
             let left = section.file_size.checked_sub(within)?;
-            (part.size <= left).then(|| u64::from(section.file_offset) + u64::from(within))
+            (part.size <= left).then(|| self.in_source(section).saturating_add(within.into()))
         };
         let offset = self.sections.iter().find_map(|section| inside(&section));
         let offset =
             offset.ok_or_else(|| source.malformed(format!("{what} is not in the file")))?;
         source.read(what, offset, part.size.into())
+    }
+
+    /// Where in the source a section begins.
+    fn in_source(&self, section: &Section) -> u64 {
+        self.base.saturating_add(section.file_offset.into())
+    }
+
+    /// How far behind the start of a mapping its code begins, where it is a mapping of this code: whole pages
+    /// are mapped.
+    pub(super) fn code_behind(&self, mapping: FileOffset) -> Option<u64> {
+        let code = self.sections.iter().filter(|section| section.executable);
+        let behind = code.filter_map(|section| self.in_source(section).checked_sub(mapping.0));
+        behind.filter(|behind| *behind < PAGE).min()
     }
 
     /// What is loaded, in the form that addresses are looked up in. Addresses are relative to the
@@ -121,7 +140,7 @@ impl Pe {
         let segment = |section: &Section| Segment {
             kind: elf::PT_LOAD.0,
             executable: section.executable,
-            offset: section.file_offset.into(),
+            offset: self.in_source(section),
             file_size: section.file_size.into(),
             address: section.address.into(),
         };

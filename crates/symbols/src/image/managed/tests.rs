@@ -162,6 +162,81 @@ fn a_file_without_precompiled_code_is_refused() {
     assert!(error.contains("composite image"), "{error}");
 }
 
+/// Where the assembly begins in a program's file, and the page that its code is mapped from.
+const BUNDLED: u32 = 0x2740;
+const BUNDLED_PAGE: u64 = 0x2000;
+
+/// A program with an assembly in its own file: the host's headers and data, the assembly, the manifest.
+fn program() -> Vec<u8> {
+    const DATA_AT: u32 = 0x100;
+    const MANIFEST: u32 = 0x3740;
+    let mut bytes = vec![0; 0x4000];
+    // ELF for x86-64, with one program header: data.
+    copy(&mut bytes, 0, b"\x7fELF\x02\x01\x01");
+    put(&mut bytes, 16, &[3 | 62 << 16, 1]);
+    put(&mut bytes, 32, &[64]);
+    put(&mut bytes, 52, &[64 | 56 << 16, 1]);
+    put(&mut bytes, 64, &[1, 6, DATA_AT, 0, DATA_AT, 0, DATA_AT, 0, 0x100]);
+    put(&mut bytes, DATA_AT + 0x10, &[MANIFEST]);
+    copy(&mut bytes, DATA_AT + 0x18, &super::bundle::MARK);
+    copy(&mut bytes, BUNDLED, &assembly());
+    let mut manifest = [6_u32, 0, 3].map(u32::to_le_bytes).concat();
+    manifest.extend(b"\x02id");
+    manifest.extend([0; 5 * 8]);
+    let mut file = |place: [u64; 3], kind: u8, name: &str| {
+        manifest.extend(place.map(u64::to_le_bytes).concat());
+        manifest.extend([kind, u8::try_from(name.len()).expect("short")]);
+        manifest.extend(name.as_bytes());
+    };
+    file([0x80, 0x80, 0], 4, "Shop.runtimeconfig.json");
+    file([BUNDLED.into(), 0x900, 0x80], 1, "Packed.dll");
+    file([BUNDLED.into(), 0x1000, 0], 1, "Shop.dll");
+    copy(&mut bytes, MANIFEST, &manifest);
+    bytes
+}
+
+#[test]
+fn an_assembly_in_a_programs_own_file_has_its_names() {
+    let image = ModuleImage::from_bytes(&program(), "shop").expect("a program");
+    assert!(!image.is_managed());
+    for offset in [0, 0x1000, BUNDLED_PAGE + 0x1000, u64::MAX] {
+        assert_eq!(image.bundled(FileOffset(offset)), None, "{offset:#x}");
+    }
+    let page = FileOffset(BUNDLED_PAGE);
+    let found = image.bundled(page).expect("the mapping begins before its code");
+    assert_eq!((&*found.name, found.offset), ("Shop.dll", FileOffset(BUNDLED.into())));
+    let shop = image.open_bundled(found).expect("an assembly");
+    assert!(shop.is_managed() && shop.key() != image.key());
+    let start = Avma(0x7f00_0000_0000);
+    let code = start.0 + u64::from(BUNDLED + CODE_FILE) - BUNDLED_PAGE;
+    let address = shop.svma_in_mapping(Avma(code + 0x40), start, page).expect("it is loaded");
+    assert_eq!(name_at(&shop, address.0), "Shop.Orders.Inner..ctor");
+    let no_pdb = image.bundled_lines("Shop", &mut |_| None);
+    assert!(no_pdb.is_some_and(|lines| lines.is_empty()));
+    assert!(image.bundled_lines("Packed", &mut |_| None).is_none());
+}
+
+#[test]
+fn a_damaged_program_has_no_assemblies_or_others() {
+    let whole = program();
+    let ask = |bytes: &[u8]| {
+        let Ok(image) = ModuleImage::from_bytes(bytes, "hostile") else { return };
+        let found = image.bundled(FileOffset(BUNDLED_PAGE));
+        _ = found.map(|assembly| image.open_bundled(assembly).is_ok());
+    };
+    for length in (0..whole.len()).step_by(7) {
+        ask(&whole[..length]);
+    }
+    let host_and_manifest = (0..0x140).chain(0x3740..0x3800);
+    for at in host_and_manifest.filter(|at| whole[*at] != 0) {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at..at + 8].fill(value);
+            ask(&bytes);
+        }
+    }
+}
+
 /// Whatever is cut or changed, there is an answer, and it comes soon.
 #[test]
 fn damaged_assemblies_have_fewer_names() {

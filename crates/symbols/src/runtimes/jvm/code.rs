@@ -11,8 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::{MemoryPiece, ProcessMemory, Struct};
-use super::error::JvmError;
+use super::super::{InterpreterError, MemoryPiece, ProcessMemory, Struct};
 use super::layout::{BlobLayout, Code, HeapLayout, Layout, Number};
 use super::methods::{read, word};
 use crate::Avma;
@@ -85,26 +84,30 @@ pub(super) fn heaps(
     memory: &dyn ProcessMemory,
     bias: u64,
     layout: &HeapLayout,
-) -> Result<Vec<Heap>, JvmError> {
+) -> Result<Vec<Heap>, InterpreterError> {
     let what = "the list of code heaps";
     let list = word(memory, what, layout.list.0.wrapping_add(bias))?;
     if list == 0 {
-        return Err(JvmError::NotStarted);
+        return Err(InterpreterError::NotRunning(super::NAME));
     }
     let mut length = [0; 4];
     read(memory, what, list.wrapping_add(layout.list_length as u64), &mut length)?;
     let length = Struct::new(&length).half(0);
     if length == 0 {
-        return Err(JvmError::NotStarted);
+        return Err(InterpreterError::NotRunning(super::NAME));
     }
     if length > MOST_HEAPS {
-        return Err(JvmError::malformed(what, list, "it is too long"));
+        return Err(InterpreterError::malformed(what, list, "it is too long"));
     }
     let data = word(memory, what, list.wrapping_add(layout.list_data as u64))?;
     (0..length).map(|at| heap(memory, layout, data.wrapping_add(8 * u64::from(at)))).collect()
 }
 
-fn heap(memory: &dyn ProcessMemory, layout: &HeapLayout, at: u64) -> Result<Heap, JvmError> {
+fn heap(
+    memory: &dyn ProcessMemory,
+    layout: &HeapLayout,
+    at: u64,
+) -> Result<Heap, InterpreterError> {
     let what = "a code heap";
     let address = word(memory, what, at)?;
     let mut bytes = vec![0; layout.heap_size];
@@ -114,7 +117,7 @@ fn heap(memory: &dyn ProcessMemory, layout: &HeapLayout, at: u64) -> Result<Heap
     let segment_bits = fields.half(layout.segment_bits);
     let size = high.checked_sub(low);
     if size.is_none_or(|size| size > MOST_HEAP_BYTES) || !SEGMENT_BITS.contains(&segment_bits) {
-        return Err(JvmError::malformed(what, address, "its bounds are impossible"));
+        return Err(InterpreterError::malformed(what, address, "its bounds are impossible"));
     }
     Ok(Heap { memory: low..high, segments: fields.word(layout.segments_low), segment_bits })
 }
@@ -124,18 +127,18 @@ pub(super) fn interpreter(
     memory: &dyn ProcessMemory,
     bias: u64,
     layout: &super::layout::InterpreterLayout,
-) -> Result<Range<u64>, JvmError> {
+) -> Result<Range<u64>, InterpreterError> {
     let what = "the interpreter";
     let queue = word(memory, what, layout.queue.0.wrapping_add(bias))?;
     if queue == 0 {
-        return Err(JvmError::NotStarted);
+        return Err(InterpreterError::NotRunning(super::NAME));
     }
     let start = word(memory, what, queue.wrapping_add(layout.buffer as u64))?;
     let mut limit = [0; 4];
     read(memory, what, queue.wrapping_add(layout.limit as u64), &mut limit)?;
     let limit = u64::from(Struct::new(&limit).half(0));
     if start == 0 || limit == 0 || limit > MOST_HEAP_BYTES {
-        return Err(JvmError::NotStarted);
+        return Err(InterpreterError::NotRunning(super::NAME));
     }
     Ok(start..start.saturating_add(limit))
 }
@@ -150,7 +153,11 @@ impl Heap {
     }
 
     /// Where the block begins that an address is in; none where nothing is.
-    fn block(&self, memory: &dyn ProcessMemory, address: u64) -> Result<Option<u64>, JvmError> {
+    fn block(
+        &self,
+        memory: &dyn ProcessMemory,
+        address: u64,
+    ) -> Result<Option<u64>, InterpreterError> {
         let Some(distance) = address.checked_sub(self.memory.start) else { return Ok(None) };
         let mut segment = distance >> self.segment_bits;
         for _ in 0..MOST_STEPS {
@@ -165,11 +172,11 @@ impl Heap {
                 }
             }
         }
-        Err(JvmError::malformed("a code heap", address, "a block has no start"))
+        Err(InterpreterError::malformed("a code heap", address, "a block has no start"))
     }
 
     /// Where blocks begin.
-    pub(super) fn blocks(&self, memory: &dyn ProcessMemory) -> Result<Vec<u64>, JvmError> {
+    pub(super) fn blocks(&self, memory: &dyn ProcessMemory) -> Result<Vec<u64>, InterpreterError> {
         let segments = (self.memory.end - self.memory.start) >> self.segment_bits;
         let mut map = vec![0; usize::try_from(segments).unwrap_or_default()];
         read(memory, "a code heap", self.segments, &mut map)?;
@@ -192,7 +199,7 @@ impl Blobs<'_> {
         memory: &dyn ProcessMemory,
         heap: &Heap,
         address: u64,
-    ) -> Result<Option<CodeBlob>, JvmError> {
+    ) -> Result<Option<CodeBlob>, InterpreterError> {
         let Some(block) = heap.block(memory, address)? else { return Ok(None) };
         let mut bytes = vec![0; self.wanted(heap, block)];
         read(memory, "a piece of code", block, &mut bytes)?;
@@ -207,7 +214,7 @@ impl Blobs<'_> {
         heap: &Heap,
         blocks: &[u64],
         names: &mut BlobNames,
-    ) -> Result<Vec<CodeBlob>, JvmError> {
+    ) -> Result<Vec<CodeBlob>, InterpreterError> {
         let mut blobs = Vec::new();
         for blocks in blocks.chunks(TOGETHER) {
             let mut bytes: Vec<Vec<u8>> =
@@ -218,7 +225,7 @@ impl Blobs<'_> {
                 .collect();
             memory
                 .read_pieces(&mut pieces)
-                .map_err(JvmError::memory("the code", heap.memory.start))?;
+                .map_err(InterpreterError::memory("the code", heap.memory.start))?;
             for (block, bytes) in blocks.iter().zip(&bytes) {
                 match self.parse(memory, heap, *block, bytes, Some(names)) {
                     Ok(blob) => blobs.extend(blob),
@@ -243,7 +250,7 @@ impl Blobs<'_> {
         block: u64,
         bytes: &[u8],
         names: Option<&mut BlobNames>,
-    ) -> Result<Option<CodeBlob>, JvmError> {
+    ) -> Result<Option<CodeBlob>, InterpreterError> {
         let (heaps, layout) = (&self.layout.heaps, &self.layout.blobs);
         if Struct::new(bytes).byte(heaps.block_used) == 0 {
             return Ok(None);
@@ -251,7 +258,7 @@ impl Blobs<'_> {
         let start = block.wrapping_add(heaps.block_size as u64);
         let header = bytes.get(heaps.block_size..).unwrap_or_default();
         let fields = Struct::new(header);
-        let malformed = |reason| JvmError::malformed("a piece of code", start, reason);
+        let malformed = |reason| InterpreterError::malformed("a piece of code", start, reason);
         let size = u64::from(fields.half(layout.size));
         let end = start.saturating_add(size);
         if size < layout.blob_size as u64
@@ -313,7 +320,7 @@ impl BlobLayout {
 pub(super) struct BlobNames(rustc_hash::FxHashMap<u64, Arc<str>>);
 
 impl BlobNames {
-    fn get(&mut self, memory: &dyn ProcessMemory, at: u64) -> Result<Arc<str>, JvmError> {
+    fn get(&mut self, memory: &dyn ProcessMemory, at: u64) -> Result<Arc<str>, InterpreterError> {
         if let Some(known) = self.0.get(&at) {
             return Ok(Arc::clone(known));
         }
@@ -327,7 +334,7 @@ impl BlobNames {
 }
 
 /// The text at an address, up to its zero.
-fn text(memory: &dyn ProcessMemory, at: u64) -> Result<String, JvmError> {
+fn text(memory: &dyn ProcessMemory, at: u64) -> Result<String, InterpreterError> {
     const PIECE: usize = 16;
     let mut text = Vec::new();
     while text.len() < LONGEST_NAME {
@@ -336,7 +343,7 @@ fn text(memory: &dyn ProcessMemory, at: u64) -> Result<String, JvmError> {
         let room = PIECE - usize::try_from(place % PIECE as u64).unwrap_or_default();
         let mut bytes = [0; PIECE];
         let bytes = bytes.get_mut(..room).unwrap_or_default();
-        memory.read(place, bytes).map_err(JvmError::memory("the name of code", at))?;
+        memory.read(place, bytes).map_err(InterpreterError::memory("the name of code", at))?;
         let end = bytes.iter().position(|byte| *byte == 0);
         text.extend_from_slice(bytes.get(..end.unwrap_or(room)).unwrap_or_default());
         if end.is_some() {

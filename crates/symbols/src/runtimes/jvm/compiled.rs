@@ -11,9 +11,8 @@
 
 use std::ops::Range;
 
-use super::super::{ProcessMemory, Struct};
+use super::super::{InterpreterError, ProcessMemory, Struct};
 use super::code::CodeBlob;
-use super::error::JvmError;
 use super::layout::DebugLayout;
 use super::methods::{read, word};
 use super::stream::CompressedNumbers;
@@ -52,7 +51,7 @@ pub(super) fn scopes(
     blob: &CodeBlob,
     (address, is_return): (u64, bool),
     excess: u32,
-) -> Result<Vec<Scope>, JvmError> {
+) -> Result<Vec<Scope>, InterpreterError> {
     let pieces = pieces(layout, blob)?;
     let Some(mut at) = place(memory, &pieces.places, blob.code.start, (address, is_return))? else {
         return Ok(Vec::new());
@@ -68,17 +67,17 @@ pub(super) fn scopes(
         let mut numbers = CompressedNumbers::new(&bytes, excess);
         let scope = numbers.number().zip(numbers.number()).zip(numbers.number());
         let Some(((sender, method), bytecode)) = scope else {
-            return Err(JvmError::malformed(what, start, "it is cut off"));
+            return Err(InterpreterError::malformed(what, start, "it is cut off"));
         };
         let method = u64::from(method)
             .checked_sub(1)
             .map(|index| pieces.metadata.start.saturating_add(index.saturating_mul(8)));
         let Some(method) = method.filter(|place| pieces.metadata.contains(place)) else {
-            return Err(JvmError::malformed(what, start, "it has no method"));
+            return Err(InterpreterError::malformed(what, start, "it has no method"));
         };
         // An outer scope was written before those that are inlined in it.
         if sender >= at {
-            return Err(JvmError::malformed(what, start, "its caller comes after it"));
+            return Err(InterpreterError::malformed(what, start, "its caller comes after it"));
         }
         scopes.push(Scope {
             method: word(memory, what, method)?,
@@ -90,7 +89,7 @@ pub(super) fn scopes(
     Ok(scopes)
 }
 
-fn pieces(layout: DebugLayout, blob: &CodeBlob) -> Result<Pieces, JvmError> {
+fn pieces(layout: DebugLayout, blob: &CodeBlob) -> Result<Pieces, InterpreterError> {
     let fields = Struct::new(&blob.header);
     let start = blob.start.0;
     let pieces = match layout {
@@ -133,7 +132,7 @@ fn pieces(layout: DebugLayout, blob: &CodeBlob) -> Result<Pieces, JvmError> {
     if fits {
         Ok(pieces)
     } else {
-        Err(JvmError::malformed("a compiled method", start, "its parts are out of order"))
+        Err(InterpreterError::malformed("a compiled method", start, "its parts are out of order"))
     }
 }
 
@@ -143,7 +142,7 @@ fn place(
     places: &Range<u64>,
     code: u64,
     (address, is_return): (u64, bool),
-) -> Result<Option<u32>, JvmError> {
+) -> Result<Option<u32>, InterpreterError> {
     let length = usize::try_from(places.end - places.start).unwrap_or_default();
     let mut bytes = vec![0; length];
     read(memory, "the places of a compiled method", places.start, &mut bytes)?;

@@ -3,8 +3,7 @@
 //! Releases differ in where a field is, in its type, and in which structure has it. What a release does not
 //! describe is missing here, never guessed.
 
-use super::super::{ProcessMemory, Struct};
-use super::error::JvmError;
+use super::super::{InterpreterError, ProcessMemory, Struct};
 use super::tables::Tables;
 use crate::Svma;
 
@@ -32,10 +31,12 @@ impl Layout {
         memory: &dyn ProcessMemory,
         bias: u64,
         tables: &Tables,
-    ) -> Result<Self, JvmError> {
+    ) -> Result<Self, InterpreterError> {
         let at = tables.address("Abstract_VM_Version._vm_major_version")?.0.wrapping_add(bias);
         let mut bytes = [0; 4];
-        memory.read(at, &mut bytes).map_err(JvmError::memory("the release of the JVM", at))?;
+        memory
+            .read(at, &mut bytes)
+            .map_err(InterpreterError::memory("the release of the JVM", at))?;
         Ok(Self {
             release: Struct::new(&bytes).int(0),
             methods: MethodLayout::new(tables)?,
@@ -81,7 +82,7 @@ pub(super) enum SourceFile {
 }
 
 impl MethodLayout {
-    fn new(tables: &Tables) -> Result<Self, JvmError> {
+    fn new(tables: &Tables) -> Result<Self, InterpreterError> {
         let lines =
             ["ConstMethod::_has_linenumber_table", "ConstMethodFlags::_misc_has_linenumber_table"];
         let has_lines = lines.iter().find_map(|name| tables.constant(name));
@@ -95,7 +96,7 @@ impl MethodLayout {
             words: tables.offset("ConstMethod._constMethod_size")?,
             flags: tables.first_offset(&["ConstMethod._flags", "ConstMethod._flags._flags"])?,
             has_lines: has_lines
-                .ok_or(JvmError::Missing("the flag for methods with line numbers"))?,
+                .ok_or(InterpreterError::Undescribed("the flag for methods with line numbers"))?,
             code_size: tables.offset("ConstMethod._code_size")?,
             name: tables.offset("ConstMethod._name_index")?,
             const_method_size: tables.size("ConstMethod")?,
@@ -129,7 +130,7 @@ pub(super) struct HeapLayout {
 }
 
 impl HeapLayout {
-    fn new(tables: &Tables) -> Result<Self, JvmError> {
+    fn new(tables: &Tables) -> Result<Self, InterpreterError> {
         let memory = tables.offset("CodeHeap._memory")?;
         let low = tables.offset("VirtualSpace._low")?;
         let header = tables.offset("HeapBlock._header")?;
@@ -200,7 +201,7 @@ pub(super) enum DebugLayout {
 }
 
 impl BlobLayout {
-    fn new(tables: &Tables) -> Result<Self, JvmError> {
+    fn new(tables: &Tables) -> Result<Self, InterpreterError> {
         let pointers = || {
             let begin = tables.offset("CodeBlob._code_begin")?;
             Ok(Code::Pointers { begin, end: tables.offset("CodeBlob._code_end")? })
@@ -209,7 +210,7 @@ impl BlobLayout {
             let begin = tables.offset("CodeBlob._code_offset")?;
             Ok(Code::Offsets { begin, end: tables.offset("CodeBlob._data_offset")? })
         };
-        let code = pointers().or_else(|_: JvmError| offsets())?;
+        let code = pointers().or_else(|_: InterpreterError| offsets())?;
         let complete = tables.offset("CodeBlob._frame_complete_offset")?;
         let frame_complete = match code {
             Code::Pointers { .. } => Number::Int(complete),
@@ -231,7 +232,7 @@ impl BlobLayout {
 }
 
 impl DebugLayout {
-    fn inside(tables: &Tables) -> Result<Self, JvmError> {
+    fn inside(tables: &Tables) -> Result<Self, InterpreterError> {
         Ok(Self::Inside {
             metadata: tables.offset("nmethod._metadata_offset")?,
             scopes: tables.offset("CompiledMethod._scopes_data_begin")?,
@@ -240,7 +241,7 @@ impl DebugLayout {
         })
     }
 
-    fn outside(tables: &Tables) -> Result<Self, JvmError> {
+    fn outside(tables: &Tables) -> Result<Self, InterpreterError> {
         Ok(Self::Outside {
             mutable: tables.offset("CodeBlob._mutable_data")?,
             mutable_size: tables.offset("CodeBlob._mutable_data_size")?,
@@ -263,7 +264,7 @@ pub(super) struct InterpreterLayout {
 }
 
 impl InterpreterLayout {
-    fn new(tables: &Tables) -> Result<Self, JvmError> {
+    fn new(tables: &Tables) -> Result<Self, InterpreterError> {
         Ok(Self {
             queue: tables.address("AbstractInterpreter._code")?,
             buffer: tables.offset("StubQueue._stub_buffer")?,

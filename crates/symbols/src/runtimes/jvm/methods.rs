@@ -10,8 +10,7 @@
 
 use std::sync::Arc;
 
-use super::super::{MemoryPiece, ProcessMemory, Struct};
-use super::error::JvmError;
+use super::super::{InterpreterError, MemoryPiece, ProcessMemory, Struct};
 use super::layout::{MethodLayout, SourceFile};
 use super::stream::CompressedNumbers;
 
@@ -69,9 +68,13 @@ pub(super) fn const_method_of(
     memory: &dyn ProcessMemory,
     layout: &MethodLayout,
     method: u64,
-) -> Result<u64, JvmError> {
+) -> Result<u64, InterpreterError> {
     if method == 0 || !method.is_multiple_of(8) {
-        return Err(JvmError::malformed("a method", method, "it is no address of an object"));
+        return Err(InterpreterError::malformed(
+            "a method",
+            method,
+            "it is no address of an object",
+        ));
     }
     word(memory, "a method", method.wrapping_add(layout.const_method as u64))
 }
@@ -81,11 +84,12 @@ impl ConstMethod {
         memory: &dyn ProcessMemory,
         layout: &MethodLayout,
         address: u64,
-    ) -> Result<Self, JvmError> {
+    ) -> Result<Self, InterpreterError> {
         let mut bytes = vec![0; layout.const_method_size];
         read(memory, "a method's description", address, &mut bytes)?;
         let fields = Struct::new(&bytes);
-        let malformed = |reason| JvmError::malformed("a method's description", address, reason);
+        let malformed =
+            |reason| InterpreterError::malformed("a method's description", address, reason);
         let words = fields.half(layout.words);
         if words == 0 || words > MOST_WORDS {
             return Err(malformed("its size is impossible"));
@@ -118,7 +122,7 @@ impl ConstMethod {
         memory: &dyn ProcessMemory,
         layout: &MethodLayout,
         excess: u32,
-    ) -> Result<JavaMethod, JvmError> {
+    ) -> Result<JavaMethod, InterpreterError> {
         let mut pool = vec![0; layout.pool_size];
         read(memory, "a constant pool", self.constants, &mut pool)?;
         let pool = Struct::new(&pool);
@@ -136,7 +140,7 @@ impl ConstMethod {
         let text = |number: u32| {
             if number == 0 || number >= length {
                 let reason = "it has no such entry";
-                return Err(JvmError::malformed("a constant pool", self.constants, reason));
+                return Err(InterpreterError::malformed("a constant pool", self.constants, reason));
             }
             let at = self.constants.wrapping_add(layout.pool_size as u64 + 8 * u64::from(number));
             symbol(memory, layout, word(memory, "a constant", at)?)
@@ -153,7 +157,7 @@ impl ConstMethod {
         &self,
         memory: &dyn ProcessMemory,
         excess: u32,
-    ) -> Result<Box<[(u32, u32)]>, JvmError> {
+    ) -> Result<Box<[(u32, u32)]>, InterpreterError> {
         if !self.has_lines {
             return Ok(Box::default());
         }
@@ -200,22 +204,22 @@ fn symbol(
     memory: &dyn ProcessMemory,
     layout: &MethodLayout,
     address: u64,
-) -> Result<String, JvmError> {
+) -> Result<String, InterpreterError> {
     // The lowest bit of a constant marks classes that are not resolved.
     if address == 0 || address & 1 != 0 {
-        return Err(JvmError::malformed("a name", address, "it is no address of a text"));
+        return Err(InterpreterError::malformed("a name", address, "it is no address of a text"));
     }
     let mut length = [0; 2];
     let at = address.wrapping_add(layout.text_length as u64);
     read(memory, "the length of a name", at, &mut length)?;
     let length = usize::from(u16::from_ne_bytes(length));
     if length == 0 || length > LONGEST_TEXT {
-        return Err(JvmError::malformed("a name", address, "it is empty"));
+        return Err(InterpreterError::malformed("a name", address, "it is empty"));
     }
     let mut text = vec![0; length.min(LONGEST_NAME)];
     read(memory, "a name", address.wrapping_add(layout.text as u64), &mut text)?;
     if text.iter().any(|byte| *byte < b' ') {
-        return Err(JvmError::malformed("a name", address, "it holds control characters"));
+        return Err(InterpreterError::malformed("a name", address, "it holds control characters"));
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
@@ -224,7 +228,7 @@ pub(super) fn word(
     memory: &dyn ProcessMemory,
     what: &'static str,
     address: u64,
-) -> Result<u64, JvmError> {
+) -> Result<u64, InterpreterError> {
     let mut bytes = [0; 8];
     read(memory, what, address, &mut bytes)?;
     Ok(Struct::new(&bytes).word(0))
@@ -235,10 +239,10 @@ pub(super) fn read(
     what: &'static str,
     address: u64,
     into: &mut [u8],
-) -> Result<(), JvmError> {
+) -> Result<(), InterpreterError> {
     memory
         .read_pieces(&mut [MemoryPiece { address, into }])
-        .map_err(JvmError::memory(what, address))
+        .map_err(InterpreterError::memory(what, address))
 }
 
 /// A field of two bytes.

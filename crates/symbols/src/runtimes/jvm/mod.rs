@@ -16,7 +16,6 @@
 
 mod code;
 mod compiled;
-mod error;
 mod layout;
 mod methods;
 mod program;
@@ -28,17 +27,19 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::ProcessMemory;
+use super::{InterpreterError, ProcessMemory};
 use crate::Avma;
 
 pub use code::{BlobKind, CodeBlob};
 use code::{BlobNames, Blobs, Heap};
-pub use error::JvmError;
 use layout::Layout;
 pub use methods::JavaMethod;
 use methods::{ConstMethod, const_method_of};
 pub use program::{JvmProgram, find_jvm};
 use tables::Tables;
+
+/// What the language is called in errors.
+const NAME: &str = "Java";
 
 /// Methods that are kept; a large server has some 100,000.
 const MOST_METHODS: usize = 400_000;
@@ -70,7 +71,7 @@ impl JvmLayout {
         memory: &dyn ProcessMemory,
         bias: u64,
         program: &JvmProgram,
-    ) -> Result<Self, JvmError> {
+    ) -> Result<Self, InterpreterError> {
         let tables = Tables::read(memory, bias, program)?;
         Layout::new(memory, bias, &tables).map(Self)
     }
@@ -94,7 +95,7 @@ impl Jvm {
         memory: &dyn ProcessMemory,
         bias: u64,
         layout: Arc<JvmLayout>,
-    ) -> Result<Self, JvmError> {
+    ) -> Result<Self, InterpreterError> {
         let interpreter = code::interpreter(memory, bias, &layout.0.interpreter)?;
         let heaps = code::heaps(memory, bias, &layout.0.heaps)?;
         let (names, methods) = (BlobNames::default(), FxHashMap::default());
@@ -121,7 +122,7 @@ impl Jvm {
         &mut self,
         memory: &dyn ProcessMemory,
         address: Avma,
-    ) -> Result<Option<CodeBlob>, JvmError> {
+    ) -> Result<Option<CodeBlob>, InterpreterError> {
         if self.heap_of(address).is_none() {
             // A heap has grown.
             self.heaps = code::heaps(memory, self.bias, &self.layout.0.heaps)?;
@@ -139,7 +140,7 @@ impl Jvm {
     ///
     /// # Errors
     /// When memory cannot be read.
-    pub fn blocks(&mut self, memory: &dyn ProcessMemory) -> Result<Vec<Avma>, JvmError> {
+    pub fn blocks(&mut self, memory: &dyn ProcessMemory) -> Result<Vec<Avma>, InterpreterError> {
         self.heaps = code::heaps(memory, self.bias, &self.layout.0.heaps)?;
         let mut blocks = Vec::new();
         for heap in &self.heaps {
@@ -156,7 +157,7 @@ impl Jvm {
         &mut self,
         memory: &dyn ProcessMemory,
         blocks: &[Avma],
-    ) -> Result<Vec<CodeBlob>, JvmError> {
+    ) -> Result<Vec<CodeBlob>, InterpreterError> {
         let reader = Blobs { layout: &self.layout.0, interpreter: &self.interpreter };
         let mut blobs = Vec::new();
         for heap in &self.heaps {
@@ -175,7 +176,7 @@ impl Jvm {
         &mut self,
         memory: &dyn ProcessMemory,
         blob: &CodeBlob,
-    ) -> Result<Option<JavaFrame>, JvmError> {
+    ) -> Result<Option<JavaFrame>, InterpreterError> {
         let BlobKind::Compiled { method, .. } = blob.kind else { return Ok(None) };
         let (_, method) = self.method(memory, method)?;
         Ok(Some(JavaFrame { method, line: None }))
@@ -191,7 +192,7 @@ impl Jvm {
         memory: &dyn ProcessMemory,
         blob: &CodeBlob,
         address: crate::CodeAddress,
-    ) -> Result<Vec<JavaFrame>, JvmError> {
+    ) -> Result<Vec<JavaFrame>, InterpreterError> {
         let BlobKind::Compiled { method, .. } = blob.kind else { return Ok(Vec::new()) };
         let is_return = matches!(address, crate::CodeAddress::ReturnAddress(_));
         let place = (address.address().0, is_return);
@@ -199,7 +200,7 @@ impl Jvm {
             Some(debug) => compiled::scopes(memory, debug, blob, place, self.layout.0.excess()),
             None => Ok(Vec::new()),
         };
-        let frames: Result<Vec<JavaFrame>, JvmError> = scopes.and_then(|scopes| {
+        let frames: Result<Vec<JavaFrame>, InterpreterError> = scopes.and_then(|scopes| {
             scopes.iter().map(|scope| self.frame(memory, scope.method, scope.bytecode)).collect()
         });
         // The outermost scope is the compiled method itself: another one means that it was replaced.
@@ -220,7 +221,7 @@ impl Jvm {
         memory: &dyn ProcessMemory,
         method: u64,
         bytecode: u64,
-    ) -> Result<JavaFrame, JvmError> {
+    ) -> Result<JavaFrame, InterpreterError> {
         let (description, method) = self.method(memory, method)?;
         let line = description.bytecode(bytecode).and_then(|bytecode| method.line(bytecode));
         Ok(JavaFrame { method, line })
@@ -231,7 +232,7 @@ impl Jvm {
         memory: &dyn ProcessMemory,
         method: u64,
         bytecode: Option<u32>,
-    ) -> Result<JavaFrame, JvmError> {
+    ) -> Result<JavaFrame, InterpreterError> {
         let (_, method) = self.method(memory, method)?;
         let line = match bytecode {
             Some(bytecode) => method.line(bytecode),
@@ -244,7 +245,7 @@ impl Jvm {
         &mut self,
         memory: &dyn ProcessMemory,
         method: u64,
-    ) -> Result<(ConstMethod, Arc<JavaMethod>), JvmError> {
+    ) -> Result<(ConstMethod, Arc<JavaMethod>), InterpreterError> {
         let layout = &self.layout.0.methods;
         let description = const_method_of(memory, layout, method)?;
         if let Some((description, known)) = self.methods.get(&(method, description)) {

@@ -10,8 +10,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::{Pages, ProcessMemory, Struct};
-use super::error::JvmError;
+use super::super::{InterpreterError, Pages, ProcessMemory, Struct};
 use super::program::JvmProgram;
 use crate::Svma;
 
@@ -60,7 +59,7 @@ impl Tables {
         memory: &dyn ProcessMemory,
         bias: u64,
         program: &JvmProgram,
-    ) -> Result<Self, JvmError> {
+    ) -> Result<Self, InterpreterError> {
         let mut reader = Reader { memory, pages: Pages::default() };
         let mut values = [0; super::program::COUNT];
         for (value, variable) in values.iter_mut().zip(&program.variables) {
@@ -107,7 +106,7 @@ impl Tables {
         reader: &mut Reader<'_>,
         table: &Table,
         [type_name, field_name, is_static, offset, address]: [u64; 5],
-    ) -> Result<(), JvmError> {
+    ) -> Result<(), InterpreterError> {
         for entry in table.entries() {
             let entry = table.read(reader, entry)?;
             let Some(of) = reader.name(entry.word(type_name))? else { break };
@@ -123,32 +122,32 @@ impl Tables {
     }
 
     /// The offset of a field, from `TYPE.FIELD`.
-    pub(super) fn offset(&self, name: &'static str) -> Result<usize, JvmError> {
+    pub(super) fn offset(&self, name: &'static str) -> Result<usize, InterpreterError> {
         match self.field(name) {
             Some(Field::Offset(offset)) if offset <= MOST_OFFSET => Ok(offset),
-            _ => Err(JvmError::Missing(name)),
+            _ => Err(InterpreterError::Undescribed(name)),
         }
     }
 
     /// The offset of the first of several fields that this release has.
-    pub(super) fn first_offset(&self, names: &[&'static str]) -> Result<usize, JvmError> {
+    pub(super) fn first_offset(&self, names: &[&'static str]) -> Result<usize, InterpreterError> {
         let mut found = names.iter().map(|name| self.offset(name));
         let first = names.first().copied().unwrap_or("a field");
-        found.find(Result::is_ok).unwrap_or(Err(JvmError::Missing(first)))
+        found.find(Result::is_ok).unwrap_or(Err(InterpreterError::Undescribed(first)))
     }
 
     /// The address of a static field, in the module.
-    pub(super) fn address(&self, name: &'static str) -> Result<Svma, JvmError> {
+    pub(super) fn address(&self, name: &'static str) -> Result<Svma, InterpreterError> {
         match self.field(name) {
             Some(Field::Static(address)) => Ok(Svma(address.wrapping_sub(self.bias))),
-            _ => Err(JvmError::Missing(name)),
+            _ => Err(InterpreterError::Undescribed(name)),
         }
     }
 
     /// The size of a type.
-    pub(super) fn size(&self, name: &'static str) -> Result<usize, JvmError> {
+    pub(super) fn size(&self, name: &'static str) -> Result<usize, InterpreterError> {
         let size = self.sizes.get(name).copied().filter(|size| *size <= MOST_OFFSET);
-        size.ok_or(JvmError::Missing(name))
+        size.ok_or(InterpreterError::Undescribed(name))
     }
 
     /// The value of a constant.
@@ -166,25 +165,25 @@ impl Tables {
 const MOST_OFFSET: usize = 4096;
 
 impl Table {
-    fn new(start: u64, stride: u64) -> Result<Self, JvmError> {
+    fn new(start: u64, stride: u64) -> Result<Self, InterpreterError> {
         if start == 0 {
-            return Err(JvmError::NotStarted);
+            return Err(InterpreterError::NotRunning(super::NAME));
         }
         if stride == 0 || stride > LONGEST_ENTRY {
             let reason = "its entries have an impossible size";
-            return Err(JvmError::malformed("a table of the JVM", start, reason));
+            return Err(InterpreterError::malformed("a table of the JVM", start, reason));
         }
         Ok(Self { start, stride })
     }
 
-    fn read(&self, reader: &mut Reader<'_>, entry: u64) -> Result<Entry, JvmError> {
+    fn read(&self, reader: &mut Reader<'_>, entry: u64) -> Result<Entry, InterpreterError> {
         let mut bytes = [0; ENTRY_BYTES];
         let own = usize::try_from(self.stride).unwrap_or_default();
         let into = bytes.get_mut(..own).unwrap_or_default();
         reader
             .pages
             .read(reader.memory, entry, into)
-            .map_err(JvmError::memory("a table of the JVM", entry))?;
+            .map_err(InterpreterError::memory("a table of the JVM", entry))?;
         Ok(Entry(bytes))
     }
 
@@ -195,16 +194,16 @@ impl Table {
 }
 
 impl Reader<'_> {
-    fn word(&mut self, what: &'static str, address: u64) -> Result<u64, JvmError> {
+    fn word(&mut self, what: &'static str, address: u64) -> Result<u64, InterpreterError> {
         let mut bytes = [0; 8];
         self.pages
             .read(self.memory, address, &mut bytes)
-            .map_err(JvmError::memory(what, address))?;
+            .map_err(InterpreterError::memory(what, address))?;
         Ok(Struct::new(&bytes).word(0))
     }
 
     /// The text at an address; `None` for a null pointer.
-    fn name(&mut self, at: u64) -> Result<Option<Box<str>>, JvmError> {
+    fn name(&mut self, at: u64) -> Result<Option<Box<str>>, InterpreterError> {
         if at == 0 {
             return Ok(None);
         }
@@ -217,7 +216,7 @@ impl Reader<'_> {
             let bytes = bytes.get_mut(..room).unwrap_or_default();
             self.pages
                 .read(self.memory, place, bytes)
-                .map_err(JvmError::memory("a name", place))?;
+                .map_err(InterpreterError::memory("a name", place))?;
             let end = bytes.iter().position(|byte| *byte == 0);
             name.extend_from_slice(bytes.get(..end.unwrap_or(room)).unwrap_or_default());
             if end.is_some() {
