@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{LossKind, Metric, ThreadId, Time};
+use culprit_model::{LossKind, Metric, ThreadId, Time, standard_error};
 use rustc_hash::FxHashMap;
 
 use crate::attr::UNWIND_REGISTERS;
@@ -73,7 +73,8 @@ impl Sum {
 
     /// The standard error, in percent of the value.
     fn error_percent(self) -> f64 {
-        if self.value > 0.0 { 100.0 * self.variance.sqrt() / self.value } else { 0.0 }
+        let error = standard_error(self.value, self.variance);
+        if self.value > 0.0 { 100.0 * error / self.value } else { 0.0 }
     }
 }
 

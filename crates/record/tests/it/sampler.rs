@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use culprit_model::{Cost, LossKind, Metric, Recording};
-use culprit_record::{
-    AllocationTrace, Options, SAMPLER_FILE_NAME, SamplerFile, Target, plan, sampler_library,
-};
+use culprit_place::SharedLibrary;
+use culprit_record::{AllocationTrace, Options, SAMPLER_FILE_NAME, Target, plan, sampler_library};
 
 use crate::support::{compiled, folder, lost, names, output, record_with, tool};
 
@@ -20,7 +19,7 @@ fn library(test: &str, mean: u64) -> String {
 }
 
 fn sampled_by(path: &str) -> AllocationTrace {
-    AllocationTrace::Sampled(SamplerFile { file: path.into(), path: path.into() })
+    AllocationTrace::Sampled(SharedLibrary::new(Path::new(path)))
 }
 
 /// Says why nothing can be sampled here; none where it can.
