@@ -79,6 +79,7 @@ mod sampler;
 #[cfg(test)]
 mod saved;
 mod session;
+mod sizes;
 mod sockets;
 mod source;
 mod space;

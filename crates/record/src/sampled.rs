@@ -20,6 +20,7 @@ use crate::handle::Handler;
 use crate::probed::probed_chain;
 use crate::probes::{Hit, Moment};
 use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
+use crate::sizes::BlockSize;
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, Variant, join};
 
@@ -101,8 +102,9 @@ impl Handler {
             SamplerEvent::Sampled => {
                 let arguments = [0, 1, 2, 3].map(|number| hit.argument(number));
                 if let [Some(address), Some(size), Some(mean), Some(followed)] = arguments {
-                    let stack = self.sampled_stack(sample, hit.argument(4), (thread, time));
                     let size = size.min(MOST_SIZE);
+                    let called = (hit.argument(4), size);
+                    let stack = self.sampled_stack(sample, called, (thread, time));
                     let weight = Weight::new(size, mean);
                     let block = Block { time, thread, stack, size, weight };
                     self.block(block, mean, Some((pid, address)).filter(|_| followed != 0));
@@ -156,12 +158,13 @@ impl Handler {
         }
     }
 
-    /// The stack of a sample, which begins with the allocator's function that was called: what that called in
-    /// the library is left out.
+    /// The stack of a sample: the block's size, then the allocator's function that was called. What that
+    /// called in the library is left out. Samples of one class have one stack, which learns their size where
+    /// all have the same.
     fn sampled_stack(
         &mut self,
         sample: &Sample<'_>,
-        function: Option<u64>,
+        (function, size): (Option<u64>, u64),
         (thread, time): (ThreadId, Time),
     ) -> Option<RawStack> {
         let space = self.tracker.space(thread);
@@ -175,8 +178,16 @@ impl Handler {
         };
         let inner = self.frames_of_library(space, &chain);
         let callers = chain.get(inner..).unwrap_or_default();
-        let chain: Vec<u64> = function.into_iter().chain(callers.iter().copied()).collect();
-        Some(self.raw.intern(space, Variant::default(), &join(&[], &chain)))
+        // Behind the first word of a chain stand return addresses, which are looked up one byte before.
+        let function = function.map(|address| address.saturating_add(1));
+        let of_size = |size: BlockSize| -> Vec<u64> {
+            let words = [size.word()].into_iter().chain(function);
+            words.chain(callers.iter().copied()).collect()
+        };
+        let of_class = join(&[], &of_size(BlockSize::class(size)));
+        let stack = self.raw.intern(space, Variant::default(), &of_class);
+        self.raw.learn(stack, &of_size(BlockSize::Exact(size)));
+        Some(stack)
     }
 
     /// How many of the innermost frames are of the file that was probed.

@@ -106,7 +106,8 @@ impl RawStacks {
         self.intern(space, Variant::default(), &chain)
     }
 
-    /// A dump taken together with this stack was unwound to the user frames `user`.
+    /// A sample of this stack has the user frames `user`: a dump was unwound to them, or the block that was
+    /// allocated has the size that is their first word.
     pub(crate) fn learn(&mut self, stack: RawStack, user: &[u64]) {
         let entry = &mut self.entries[stack.0 as usize];
         entry.learned = match std::mem::take(&mut entry.learned) {
