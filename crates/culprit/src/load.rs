@@ -303,7 +303,7 @@ fn shown(
     let basis = basis(&recording, run.as_ref(), &query);
     let errors = variances.map(|variances| variances.errors(&query));
     let basis = match &errors {
-        Some(errors) => basis.with_error(errors.whole()),
+        Some(errors) => basis.with_error(errors.whole(tree.total())),
         None => basis,
     };
     Ok(View { recording, tree, errors, filter, basis, run })

@@ -1,7 +1,7 @@
 //! Small recordings drawn by hand, for the tests of everything that shows them.
 
-use culprit_model::notation::parse;
-use culprit_model::{Guess, Recording, Text};
+use culprit_model::notation::{from_columns, parse};
+use culprit_model::{Cost, Guess, Metric, Nanos, Recording, Text, ThreadId, Time};
 
 use crate::digest::Digest;
 
@@ -48,6 +48,30 @@ pub(crate) fn with_a_guess() -> Recording {
     let mut recording = recording();
     for frame in &mut recording.frames {
         frame.guessed = (frame.function.as_str() == "compute").then_some(Guess::TailCall);
+    }
+    recording
+}
+
+/// [`recording`] with sampled allocations: two blocks of one size, and one whose caller was lost.
+pub(crate) fn allocated() -> Recording {
+    let mut recording = recording();
+    let drawing = "
+        app!parse                   libculprit-alloc.so!malloc
+        libculprit-alloc.so!malloc  [size]!33-64
+        [size]!24
+    ";
+    for (stack, value) in from_columns(&mut recording, drawing).into_iter().zip([48, 50]) {
+        recording.costs.push(Cost {
+            thread: Some(ThreadId(0)),
+            time: Time(0),
+            duration: Nanos(0),
+            stack: Some(stack),
+            metric: Metric::AllocBytes,
+            cause: None,
+            value,
+            count: 1,
+            variance: Some(0),
+        });
     }
     recording
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Evidence as Fact, FrameId, Metric, Text};
+use culprit_model::{Evidence as Fact, FrameId, Metric, Text, standard_error};
 
 use crate::evidence::{Chore, Evidence};
 use crate::rule::{Claim, Threshold, fact};
@@ -52,7 +52,7 @@ impl Estimate {
     }
 
     fn error(self) -> f64 {
-        self.variance.sqrt()
+        standard_error(self.value, self.variance)
     }
 }
 
@@ -122,7 +122,9 @@ fn sampled(
 
 #[cfg(test)]
 mod tests {
-    use culprit_model::{Cost, Nanos, Recording, StackId, ThreadId, Time};
+    use culprit_model::{
+        Cost, Frame, Module, ModuleId, Nanos, Recording, Stack, StackId, ThreadId, Time,
+    };
 
     use super::*;
     use crate::scene::{beside, first};
@@ -136,7 +138,8 @@ mod tests {
             recording.frame_name(recording.stacks[stack.index()].frame).ends_with("!malloc")
         };
         let stacks = (0..recording.stacks.len()).map(StackId::from_index);
-        let stack = stacks.into_iter().find(ends_in_malloc);
+        let parent = stacks.into_iter().find(ends_in_malloc);
+        let stack = Some(size_below(&mut recording, parent));
         for (metric, size) in [(Metric::Allocs, 1), (Metric::AllocBytes, 64)] {
             recording.costs.push(Cost {
                 thread: Some(ThreadId(0)),
@@ -151,6 +154,18 @@ mod tests {
             });
         }
         recording
+    }
+
+    /// The innermost frame of a sampled allocation is the block's size.
+    fn size_below(recording: &mut Recording, parent: Option<StackId>) -> StackId {
+        let module = ModuleId::from_index(recording.modules.len());
+        let (name, path): (Text, Text) = ("[size]".into(), "[size]".into());
+        let (build_id, symbols, lines) = (None, true, false);
+        recording.modules.push(Module { name, path, build_id, symbols, lines });
+        let frame = FrameId::from_index(recording.frames.len());
+        recording.frames.push(Frame::new(Some(module), "64 B", None));
+        recording.stacks.push(Stack { parent, frame });
+        StackId::from_index(recording.stacks.len() - 1)
     }
 
     fn told(recording: &Recording) -> (f64, Vec<(String, f64)>) {
@@ -169,7 +184,8 @@ mod tests {
             facts.iter().any(|(known, number)| known == what && (number - value).abs() < 1e-6)
         };
         assert!(has("allocations, estimated from samples", 1e6), "{facts:?}");
-        assert!(has("standard error of that number", 1e4), "{facts:?}");
+        // 10,000 of the samples, and the weight of one more: 100.
+        assert!(has("standard error of that number", 1e4_f64.hypot(100.0)), "{facts:?}");
         assert!(has("memory that they asked for, estimated", 64e6), "{facts:?}");
         assert!(
             facts

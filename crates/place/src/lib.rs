@@ -37,13 +37,13 @@ pub use cgroup::{
 };
 pub use command::{Command, Exit, Group, Signal, Stdio};
 pub use culprit_model::{Pid, Tid};
-pub use engine::{ImageExport, RunningContainer, export_image, running_container};
+pub use engine::{ImageExport, LIBRARY, RunningContainer, export_image, running_container};
 pub use error::{Error, Result};
 pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 pub use held::{Held, Running, Usage};
 pub use mounts::{Mount, mount_of, mounts};
 pub use owner::{fresh_name, maker_lives};
-pub use place::{Place, Settings, open};
+pub use place::{Place, Settings, SharedLibrary, open};
 pub use replace::replace_with;
 pub use spawn::Stage;
 pub use spec::{

@@ -14,6 +14,23 @@ use crate::host::Host;
 use crate::sandbox::Sandbox;
 use crate::spec::PlaceSpec;
 
+/// A library that commands of a place can load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedLibrary {
+    /// The file that they load, as this machine names it.
+    pub file: PathBuf,
+    /// The same as they name it.
+    pub path: PathBuf,
+}
+
+impl SharedLibrary {
+    /// A file of this machine that has the same name there.
+    #[must_use]
+    pub fn new(file: &Path) -> Self {
+        Self { file: file.to_owned(), path: file.to_owned() }
+    }
+}
+
 /// Somewhere commands run.
 ///
 /// ```no_run
@@ -83,13 +100,13 @@ pub trait Place: fmt::Debug + Send + Sync {
         Err(Error::Unsupported { place: self.spec().to_string(), what })
     }
 
-    /// Makes a file of this machine readable for the commands of the place that are held after this, and returns
-    /// its path there. It must exist as long as the place.
+    /// Makes a library of this machine readable for the commands of the place that are held after this. It must
+    /// exist as long as the place.
     ///
     /// # Errors
     /// When the place has no room for it, or its path is not text.
-    fn share_file(&self, file: &Path) -> Result<PathBuf> {
-        Ok(file.to_owned())
+    fn share_library(&self, file: &Path) -> Result<SharedLibrary> {
+        Ok(SharedLibrary::new(file))
     }
 
     /// The folders of this machine in which the files of the place's image lie; empty for a place without

@@ -3,7 +3,7 @@
 //!
 //! | wanted | source | each event costs the program |
 //! |---|---|---|
-//! | allocations | a preloaded library that samples them (`sampler`) | 2 ns, and 10 us for a sample |
+//! | allocations | a preloaded library that samples them (`sampler`) | 1 ns, and 10 us for a sample |
 //! | every allocation | probes in allocators (`probes`) | a trap, some microseconds |
 //! | activities | probes in functions and at static probes (`probes`) | the same, at each end |
 //! | requests | tracepoints of sockets (`sockets`) | some half a microsecond, two to four events a request |
@@ -16,13 +16,13 @@
 //! no such call. Source: include/trace/events/syscalls.h.
 
 use culprit_model::Metric;
+use culprit_place::SharedLibrary;
 use perf_event_open_sys::bindings as sys;
 
 use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, Watch};
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
 use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, as_admin, refusal as probe_refusal};
-use crate::sampler::SamplerFile;
 use crate::sockets::{DoorPoint, SocketActivity, SocketPoints, refusal as socket_refusal};
 use crate::sys::{Scope, open_event};
 use crate::tracefs::{Field, Tracefs};
@@ -47,7 +47,7 @@ pub struct Extras {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllocationTrace {
     /// Some of them, by a library that the command preloads.
-    Sampled(SamplerFile),
+    Sampled(SharedLibrary),
     /// Each one, by probes in allocators, which costs the program microseconds each.
     Every,
 }
@@ -122,7 +122,7 @@ impl Extras {
     }
 
     /// The library that samples allocations, where one does.
-    pub(crate) fn sampler(&self) -> Option<&SamplerFile> {
+    pub(crate) fn sampler(&self) -> Option<&SharedLibrary> {
         match &self.allocations {
             Some(AllocationTrace::Sampled(library)) => Some(library),
             Some(AllocationTrace::Every) | None => None,

@@ -89,7 +89,7 @@ pub(crate) struct Handler {
     pub(crate) hits_lost: u64,
     /// What sampled allocations have become.
     pub(crate) sampled: SampledBlocks,
-    /// How much of its time each CPU spends on probes of every allocation.
+    /// How much of the program's CPU time goes to probes of every allocation.
     pub(crate) slowdown: Slowdown,
     pub(crate) connections: Connections,
     /// Processes that have connected to somewhere.

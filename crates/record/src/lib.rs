@@ -79,6 +79,7 @@ mod sampler;
 #[cfg(test)]
 mod saved;
 mod session;
+mod sizes;
 mod sockets;
 mod source;
 mod space;
@@ -105,7 +106,7 @@ pub use finish::{Ending, Finished};
 pub use pace::DEFAULT_STACK_RATE;
 pub use plan::{HelpedRuntime, Options, Plan, Target, plan};
 pub use probes::{ActivityEnds, ActivityProbe, Function, probe_cost};
-pub use sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, SamplerFile, sampler_library};
+pub use sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, sampler_library};
 pub use session::{Armed, Progress, StopHandle, Waiting};
 pub use sockets::{SocketActivity, SocketSide};
 pub use sys::HugePages;

@@ -29,7 +29,8 @@ pub(crate) const MEMORY_FILE: &str = "/memfd:";
 const STEPPING: &str = "[uprobes]";
 
 /// The same for probes on five-byte nops, which become calls into it (Linux 6.18, `create_uprobe_trampoline`).
-const TRAMPOLINE: &str = "[uprobes-trampoline]";
+/// Records of mappings have the first 15 characters of such a name (`perf_event_mmap_event`).
+const TRAMPOLINE: &str = "[uprobes-trampo";
 
 /// Name of the module of generated code.
 const JIT: &str = "[jit]";
@@ -154,7 +155,7 @@ impl Modules {
         if path == culprit_symbols::VDSO_NAME {
             return self.vdso();
         }
-        if path == STEPPING || path == TRAMPOLINE {
+        if path == STEPPING || path.starts_with(TRAMPOLINE) {
             return self.kernel(Some("uprobes"));
         }
         let key = key_of(pid, mapped, path);
@@ -533,6 +534,15 @@ mod tests {
             assert!(!is_generated(path), "{path}");
         }
         assert!(is_jitdump("/tmp/jit-12.dump"));
+    }
+
+    #[test]
+    fn what_the_kernel_maps_for_probes_is_no_file() {
+        let (mut modules, mut ledger) = (Modules::default(), Ledger::default());
+        let names = ["[uprobes]", "[uprobes-trampoline]", "[uprobes-trampo"];
+        let ids = names.map(|name| modules.mapped(1, None, (name, FileOffset(0)), &mut ledger));
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+        assert!(ledger.rows().is_empty(), "nothing was unreadable");
     }
 
     #[test]

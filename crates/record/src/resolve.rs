@@ -26,6 +26,7 @@ use crate::interpreters::Interpreted;
 use crate::ledger::Ledger;
 use crate::managed::{ManagedCode, ManagedPlace};
 use crate::modules::Modules;
+use crate::sizes::BlockSize;
 use crate::space::{SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, is_marker, split};
 
@@ -76,6 +77,8 @@ enum Spot {
     BuiltIn(Text, &'static str),
     /// An event loop waits for what follows.
     Awaits(&'static str),
+    /// The size of an allocated block, as the word of a chain that it is.
+    Size(u64),
     /// A place in code that only its process names, and whether the thread ran there.
     Managed(i32, ManagedPlace, bool),
     /// A line of a function of a runtime: module, name, file, line, and whether it was inlined.
@@ -361,6 +364,11 @@ impl Resolver {
             let runs = matches!(address, CodeAddress::InstructionPointer(_));
             return (self.managed_frame((pid, place), runs, code), None);
         }
+        if let CodeAddress::InstructionPointer(word) = address
+            && let Some(size) = BlockSize::of_word(word.0)
+        {
+            return (self.size_frame(size, code), None);
+        }
         let lookup = address.lookup();
         let Some(map) = code.spaces.find(space, lookup.0).copied() else {
             return (self.nowhere(), None);
@@ -390,6 +398,17 @@ impl Resolver {
             self.known.insert(spot.clone(), frames.into());
         }
         (self.known.get(&spot).map_or(&[], |frames| frames), here)
+    }
+
+    /// The frame of an allocated block's size.
+    fn size_frame(&mut self, size: BlockSize, code: &mut Code<'_>) -> &[FrameId] {
+        let spot = Spot::Size(size.word());
+        if !self.known.contains_key(&spot) {
+            let (module, name) = (code.modules.in_brackets("size"), self.text(&size.label()));
+            let frame = self.push_frame(Frame::new(Some(module), name, None));
+            self.known.insert(spot.clone(), Box::new([frame]));
+        }
+        self.known.get(&spot).map_or(&[], |frames| frames)
     }
 
     /// The frames of an address, outermost first; what its instructions do is asked of leaves only.

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{LossKind, Metric, ThreadId, Time};
+use culprit_model::{LossKind, Metric, ThreadId, Time, standard_error};
 use rustc_hash::FxHashMap;
 
 use crate::attr::UNWIND_REGISTERS;
@@ -20,8 +20,9 @@ use crate::handle::Handler;
 use crate::probed::probed_chain;
 use crate::probes::{Hit, Moment};
 use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
+use crate::sizes::BlockSize;
 use crate::space::SpaceId;
-use crate::stacks::{RawStack, Variant, join};
+use crate::stacks::{RawStack, Reach, Unwound, Variant, join};
 
 /// Live samples that are kept at most: each library has room for 65,536.
 const MOST_LIVE: usize = 1 << 20;
@@ -73,7 +74,8 @@ impl Sum {
 
     /// The standard error, in percent of the value.
     fn error_percent(self) -> f64 {
-        if self.value > 0.0 { 100.0 * self.variance.sqrt() / self.value } else { 0.0 }
+        let error = standard_error(self.value, self.variance);
+        if self.value > 0.0 { 100.0 * error / self.value } else { 0.0 }
     }
 }
 
@@ -100,8 +102,9 @@ impl Handler {
             SamplerEvent::Sampled => {
                 let arguments = [0, 1, 2, 3].map(|number| hit.argument(number));
                 if let [Some(address), Some(size), Some(mean), Some(followed)] = arguments {
-                    let stack = self.sampled_stack(sample, hit.argument(4), (thread, time));
                     let size = size.min(MOST_SIZE);
+                    let called = (hit.argument(4), size);
+                    let stack = self.sampled_stack(sample, called, (thread, time));
                     let weight = Weight::new(size, mean);
                     let block = Block { time, thread, stack, size, weight };
                     self.block(block, mean, Some((pid, address)).filter(|_| followed != 0));
@@ -155,12 +158,13 @@ impl Handler {
         }
     }
 
-    /// The stack of a sample, which begins with the allocator's function that was called: what that called in
-    /// the library is left out.
+    /// The stack of a sample: the block's size, then the allocator's function that was called. What that
+    /// called in the library is left out. Samples of one class have one stack, which learns their size where
+    /// all have the same.
     fn sampled_stack(
         &mut self,
         sample: &Sample<'_>,
-        function: Option<u64>,
+        (function, size): (Option<u64>, u64),
         (thread, time): (ThreadId, Time),
     ) -> Option<RawStack> {
         let space = self.tracker.space(thread);
@@ -172,8 +176,17 @@ impl Handler {
         let chain = chain.map_or(by_pointers, |unwound| unwound.chain);
         let inner = self.frames_of_library(space, &chain);
         let callers = chain.get(inner..).unwrap_or_default();
-        let chain: Vec<u64> = function.into_iter().chain(callers.iter().copied()).collect();
-        Some(self.raw.intern(space, Variant::default(), &join(&[], &chain)))
+        // Behind the first word of a chain stand return addresses, which are looked up one byte before.
+        let function = function.map(|address| address.saturating_add(1));
+        let of_size = |size: BlockSize| -> Vec<u64> {
+            let words = [size.word()].into_iter().chain(function);
+            words.chain(callers.iter().copied()).collect()
+        };
+        let of_class = join(&[], &of_size(BlockSize::class(size)));
+        let stack = self.raw.intern(space, Variant::default(), &of_class);
+        let exact = Unwound { chain: of_size(BlockSize::Exact(size)), reach: Reach::Root };
+        self.raw.learn(stack, &exact);
+        Some(stack)
     }
 
     /// How many of the innermost frames are of the file that was probed.

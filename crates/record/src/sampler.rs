@@ -13,8 +13,6 @@
 //! Which allocations are sampled, `shim/allocations.c` says. Its arguments are numbers of another process:
 //! any of them may be wrong.
 
-use std::path::PathBuf;
-
 use culprit_symbols::FunctionPlace;
 
 use crate::probes::{Moment, Purpose, Site};
@@ -34,21 +32,12 @@ const MOST_MEAN: u64 = 1 << 40;
 /// A larger block is no block: sums over what a program claims must stay within what they are kept in.
 pub(crate) const MOST_SIZE: u64 = 1 << 40;
 
-/// What the library's file is called.
-pub const SAMPLER_FILE_NAME: &str = "libculprit-alloc.so";
+/// What the library's file is called, in every place.
+pub const SAMPLER_FILE_NAME: &str = culprit_place::LIBRARY;
 
 /// Mean number of allocated bytes between two samples, where nobody asks for another: a program that
-/// allocates 300 MB a second has 600 samples a second, which cost it half a percent.
+/// allocates 300 MB a second has some 600 samples a second, which cost it below a percent.
 pub const DEFAULT_SAMPLING_BYTES: u64 = 512 << 10;
-
-/// Where the library lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SamplerFile {
-    /// On this machine.
-    pub file: PathBuf,
-    /// As the command's root names it.
-    pub path: PathBuf,
-}
 
 /// The library, for a file that a command preloads. `mean` is the mean number of allocated bytes between
 /// two samples.
@@ -125,6 +114,8 @@ impl Weight {
 
 #[cfg(test)]
 mod tests {
+    use culprit_model::standard_error;
+
     use super::*;
 
     #[test]
@@ -173,6 +164,51 @@ mod tests {
             sums[3] += weight.variance * size * size;
         }
         sums
+    }
+
+    /// Of estimates by at least one sample, the shares that are within one and two standard errors of the
+    /// truth: for number and for bytes.
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    fn coverage(sizes: &[u64]) -> [[f64; 2]; 2] {
+        let truth = [sizes.len() as f64, sizes.iter().sum::<u64>() as f64];
+        let (mut random, mut within, mut rounds) = (Random(20_261_127), [[0.0; 2]; 2], 0.0);
+        for _ in 0..2000 {
+            let [count, bytes, of_count, of_bytes] =
+                sampled(sizes.iter().copied(), 8192, &mut random);
+            if count == 0.0 {
+                continue;
+            }
+            rounds += 1.0;
+            for (at, (value, variance)) in
+                [(count, of_count), (bytes, of_bytes)].into_iter().enumerate()
+            {
+                let errors = (value - truth[at]).abs() / standard_error(value, variance);
+                within[at][0] += f64::from(u8::from(errors <= 1.0));
+                within[at][1] += f64::from(u8::from(errors <= 2.0));
+            }
+        }
+        within.map(|shares| shares.map(|share| share / rounds))
+    }
+
+    /// A block of 16 bytes is sampled with probability 0.0039, one of 2048 with 0.22.
+    #[test]
+    fn errors_cover_the_truth_as_often_as_they_say_also_where_samples_are_few() {
+        let small = |blocks: usize| vec![16_u64; blocks];
+        let beside_large = |blocks: usize| {
+            (0..blocks).flat_map(|at| if at % 8 == 0 { vec![16, 2048] } else { vec![16] }).collect()
+        };
+        let sites: [(&str, Vec<u64>); 5] = [
+            ("5 samples of small blocks", small(1280)),
+            ("7 samples of small blocks", small(1715)),
+            ("25 samples of small blocks", small(6400)),
+            ("3 samples of small blocks, 24 of large ones", beside_large(850)),
+            ("7 samples of small blocks, 48 of large ones", beside_large(1715)),
+        ];
+        for (site, sizes) in sites {
+            for [one, two] in coverage(&sizes) {
+                assert!(one > 0.62 && two > 0.91, "{site}: {one} within one, {two} within two");
+            }
+        }
     }
 
     #[test]

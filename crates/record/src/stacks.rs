@@ -189,7 +189,8 @@ impl RawStacks {
         self.intern(space, Variant::default(), &chain)
     }
 
-    /// A dump taken together with this stack was unwound to these user frames.
+    /// A sample of this stack has these user frames: a dump was unwound to them, or the block that was
+    /// allocated has the size that is their first word.
     pub(crate) fn learn(&mut self, stack: RawStack, unwound: &Unwound) {
         let entry = &mut self.entries[stack.0 as usize];
         entry.learned = std::mem::take(&mut entry.learned).merge(unwound);

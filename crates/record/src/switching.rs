@@ -120,6 +120,7 @@ impl Handler {
         if !real(task) {
             return;
         }
+        self.slowdown.came(cpu, time);
         let came = self.instants.came(cpu, task.tid, time);
         self.halves(cpu, came.before);
         let thread = self.seen(task, time);
@@ -131,6 +132,7 @@ impl Handler {
 
     /// A switch record off a CPU.
     pub(crate) fn switch_out(&mut self, task: Task, preempted: bool, cpu: u32, time: Time) {
+        self.slowdown.left(cpu, time);
         // A thread that is past its exit has no number any more; its exit record has told its end.
         if !real(task) {
             return;

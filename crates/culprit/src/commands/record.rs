@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use culprit_model::{Pid, Recording};
-use culprit_place::{Cgroup, Command, PlaceSpec, Stdio};
-use culprit_record::{ActivityProbe, AllocationTrace, Extras, SamplerFile, SocketActivity, Target};
+use culprit_place::{Cgroup, Command, PlaceSpec, SharedLibrary, Stdio};
+use culprit_record::{ActivityProbe, AllocationTrace, Extras, SocketActivity, Target};
 use serde::Serialize;
 
 use crate::args::{ActivityArg, Allocations, RecordArgs};
@@ -106,8 +106,7 @@ fn sampler(
 
 fn trace(sampler: Option<&SamplerFolder>) -> AllocationTrace {
     sampler.map_or(AllocationTrace::Every, |folder| {
-        let file = folder.file();
-        AllocationTrace::Sampled(SamplerFile { path: file.clone(), file })
+        AllocationTrace::Sampled(SharedLibrary::new(&folder.file()))
     })
 }
 
@@ -116,7 +115,7 @@ fn warning() -> Option<String> {
     let cost = culprit_record::probe_cost()?;
     Some(format!(
         "every allocation takes up to {cost} longer now, in all processes that use the same libraries; \
-         recording of allocations stops if a program runs more than 20 times slower"
+         recording of allocations stops if a program runs more than 10 times slower"
     ))
 }
 

@@ -6,7 +6,7 @@ use culprit_engine::calls::{CallTree, NameId, Neighbour, NodeId};
 use serde::Serialize;
 
 use super::SCHEMA;
-use crate::views::{Beside, Function, StandardErrors, functions, share};
+use crate::views::{Beside, Function, functions, share};
 
 /// Functions by time.
 #[derive(Debug, Serialize)]
@@ -58,7 +58,7 @@ impl TopDocument {
             metric: tree.metric().to_string(),
             unit: tree.metric().unit(),
             total: tree.total(),
-            total_error: beside.errors.map(StandardErrors::whole),
+            total_error: beside.errors.map(|errors| errors.whole(tree.total())),
             rows_left_out: all - rows.len(),
             rows: top_rows(tree, beside, rows),
         }
@@ -73,8 +73,8 @@ fn top_rows(tree: &CallTree, beside: Beside<'_>, rows: Vec<Function>) -> Vec<Top
     let made = rows.into_iter().zip(whens);
     made.map(|(row, when)| TopRow {
         cpi: beside.cpi.and_then(|cpi| cpi.own(&row.name)),
-        inc_error: beside.errors.and_then(|errors| errors.total(&row.name)),
-        own_error: beside.errors.and_then(|errors| errors.own(&row.name)),
+        inc_error: beside.errors.and_then(|errors| errors.total(&row.name, row.total)),
+        own_error: beside.errors.and_then(|errors| errors.own(&row.name, row.own)),
         ..TopRow::new(when.text(full), row)
     })
     .collect()

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use culprit_place::{Command, Place};
-use culprit_record::{AllocationTrace, Extras, SAMPLER_FILE_NAME, SamplerFile, sampler_library};
+use culprit_record::{AllocationTrace, Extras, SAMPLER_FILE_NAME, sampler_library};
 
 use crate::failure::{Context as _, Failure};
 use crate::places;
@@ -67,8 +67,8 @@ impl Drop for SamplerFolder {
     }
 }
 
-/// Lets the command of a place load the library, where one samples: notes the library's path in the place,
-/// and returns the variable that the command needs.
+/// Lets the command of a place load the library, where one samples: notes the library's two names, and returns
+/// the variable that the command needs.
 ///
 /// # Errors
 /// When the place cannot take the file.
@@ -77,13 +77,13 @@ pub(crate) fn preload(
     command: &Command,
     extras: &mut Extras,
 ) -> Result<Option<(OsString, OsString)>, Failure> {
-    let Some(AllocationTrace::Sampled(SamplerFile { file, path })) = &mut extras.allocations else {
+    let Some(AllocationTrace::Sampled(library)) = &mut extras.allocations else {
         return Ok(None);
     };
-    *path = place.share_file(file).map_err(|error| places::failure(&error))?;
+    *library = place.share_library(&library.file).map_err(|error| places::failure(&error))?;
     let inherited = place.environment().map_err(|error| places::failure(&error))?;
     let set = inherited.iter().chain(&command.env).rev().find(|(name, _)| name == PRELOAD);
-    let value = value(set.map(|(_, value)| value.as_os_str()), path);
+    let value = value(set.map(|(_, value)| value.as_os_str()), &library.path);
     Ok(Some((PRELOAD.into(), value)))
 }
 

@@ -5,16 +5,16 @@
 //!
 //! ```text
 //! rows     value 9362   variance 87 M     value 9362   variance 87 M
-//! sum      value 18,724 variance 174 M    standard error 13,191: 70 %
+//! sum      value 18,724 variance 174 M    standard error 16,156: 86 % (as of three samples)
 //! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use culprit_engine::calls::{CallTree, Index, Query};
-use culprit_model::{CostColumns, IntervalColumns, Metric, Recording, Root};
+use culprit_model::{CostColumns, IntervalColumns, Metric, Recording, Root, standard_error};
 
-use super::functions;
+use super::{Function, functions};
 
 /// The variances of a metric's rows.
 #[derive(Debug)]
@@ -27,8 +27,9 @@ pub(crate) struct Variances {
 /// Standard errors of the values of a tree.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct StandardErrors {
+    /// The variance of the sum of all values.
     whole: f64,
-    /// By function: of the own value, of the total.
+    /// By function: the variances of the own value and of the total.
     by_name: BTreeMap<String, (f64, f64)>,
 }
 
@@ -68,33 +69,38 @@ impl Variances {
     /// The standard errors of what a query keeps.
     pub(crate) fn errors(&self, query: &Query) -> StandardErrors {
         let tree: CallTree = self.index.tree(query);
-        let error = |variance: u64| self.error(variance);
-        let by_name = functions(&tree).into_iter();
-        let by_name = by_name.map(|row| (row.name, (error(row.own), error(row.total)))).collect();
-        StandardErrors { whole: error(tree.total()), by_name }
+        let rows = functions(&tree).into_iter();
+        let variances = |row: &Function| (self.unshifted(row.own), self.unshifted(row.total));
+        let by_name = rows.map(|row| (row.name.clone(), variances(&row))).collect();
+        StandardErrors { whole: self.unshifted(tree.total()), by_name }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a figure of two digits")]
-    fn error(&self, variance: u64) -> f64 {
-        (variance as f64 * 2_f64.powi(self.shift.cast_signed())).sqrt()
+    fn unshifted(&self, variance: u64) -> f64 {
+        variance as f64 * 2_f64.powi(self.shift.cast_signed())
     }
 }
 
 impl StandardErrors {
     /// Of the sum of all values.
-    pub(crate) fn whole(&self) -> f64 {
-        self.whole
+    pub(crate) fn whole(&self, value: u64) -> f64 {
+        error(value, self.whole)
     }
 
     /// Of a function's own value.
-    pub(crate) fn own(&self, name: &str) -> Option<f64> {
-        self.by_name.get(name).map(|(own, _)| *own)
+    pub(crate) fn own(&self, name: &str, value: u64) -> Option<f64> {
+        self.by_name.get(name).map(|(own, _)| error(value, *own))
     }
 
     /// Of a function's total.
-    pub(crate) fn total(&self, name: &str) -> Option<f64> {
-        self.by_name.get(name).map(|(_, total)| *total)
+    pub(crate) fn total(&self, name: &str, value: u64) -> Option<f64> {
+        self.by_name.get(name).map(|(_, total)| error(value, *total))
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure of two digits")]
+fn error(value: u64, variance: f64) -> f64 {
+    standard_error(value as f64, variance)
 }
 
 #[cfg(test)]
@@ -126,16 +132,18 @@ mod tests {
         let costs = CostColumns::of(&recording.costs);
         let of = |metric| Variances::of(&recording, &costs, (metric, filter.root));
         let errors = of(Metric::Allocs).unwrap().errors(&query);
-        assert!((errors.whole() - 50.0).abs() < 1e-9, "{errors:?}");
+        let near = |error: f64, square: f64| (error * error - square).abs() < 1e-6;
+        assert!(near(errors.whole(300), 2500.0 + (2500.0_f64 / 300.0).powi(2)), "{errors:?}");
         let leaf = recording.frame_name(recording.stacks[stack.index()].frame);
-        assert_eq!(errors.own(&leaf), Some(30.0), "{errors:?}");
-        assert_eq!((errors.total(&leaf), errors.own("nobody")), (Some(30.0), None));
+        let (own, total) = (errors.own(&leaf, 200).unwrap(), errors.total(&leaf, 200).unwrap());
+        assert!(near(own, 900.0 + 4.5_f64.powi(2)) && near(total, own * own), "{errors:?}");
+        assert_eq!(errors.own("nobody", 200), None);
         assert!(of(Metric::IoBytes).is_none());
         // Sums beyond 64 bits.
         recording.costs = vec![row(Some(u64::MAX), Some(stack)); 5];
         let costs = CostColumns::of(&recording.costs);
         let large = Variances::of(&recording, &costs, (Metric::Allocs, filter.root)).unwrap();
-        let error = large.errors(&query).whole();
-        assert!((error / (5.0 * 2_f64.powi(64)).sqrt() - 1.0).abs() < 1e-6, "{error}");
+        let variance = large.errors(&query).whole;
+        assert!((variance / (5.0 * 2_f64.powi(64)) - 1.0).abs() < 1e-6, "{variance}");
     }
 }

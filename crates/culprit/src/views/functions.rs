@@ -96,10 +96,11 @@ fn is_kernel(name: &str) -> bool {
     module.starts_with('[') && name.contains('!') && !USERS.contains(&module)
 }
 
-/// Whether a function is of the library that samples allocations: it stands for the allocator's, and what was
-/// allocated there is its caller's own.
-fn is_sampler(name: &str) -> bool {
-    name.strip_prefix(SAMPLER_FILE_NAME).is_some_and(|rest| rest.starts_with('!'))
+/// Whether a frame is of an allocation: a block's size, or a function of the library that samples, which stands
+/// for the allocator's. What was allocated is its caller's own.
+fn is_allocation(name: &str) -> bool {
+    name.split_once('!')
+        .is_some_and(|(module, _)| module == SAMPLER_FILE_NAME || module == "[size]")
 }
 
 /// One row a name in the tree: functions by falling own value, then by falling total.
@@ -145,6 +146,7 @@ struct Role {
     kind: Kind,
     cause: Option<Cause>,
     kernel: bool,
+    allocation: bool,
 }
 
 /// Values that are names' own, by number of name.
@@ -163,7 +165,8 @@ fn roles(tree: &CallTree) -> Vec<Role> {
     let names = tree.names();
     let role = |name| {
         let text = names.text(name);
-        Role { kind: Kind::of(text), cause: Cause::from_word(text), kernel: is_kernel(text) }
+        let (kind, cause) = (Kind::of(text), Cause::from_word(text));
+        Role { kind, cause, kernel: is_kernel(text), allocation: is_allocation(text) }
     };
     names.ids().map(role).collect()
 }
@@ -203,7 +206,6 @@ pub(crate) fn own_code_times(
 impl Own {
     fn of(tree: &CallTree) -> Self {
         let roles = roles(tree);
-        let is_function = |name: NameId| roles[name.index()].kind == Kind::Function;
         let mut own = Self {
             place: vec![None; roles.len()],
             sums: Vec::new(),
@@ -212,10 +214,8 @@ impl Own {
         for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
             let node = tree.node(at);
             let Some(cause) = cause else {
-                let parent = node.parent.map(|parent| tree.node(parent).name);
-                let is_allocator = is_sampler(tree.names().text(node.name));
-                let caller = parent.filter(|name| is_allocator && is_function(*name));
-                own.uncaused[caller.unwrap_or(node.name).index()] += value;
+                let name = tree.node(allocating(tree, &roles, at)).name;
+                own.uncaused[name.index()] += value;
                 continue;
             };
             let holder = match (roles[node.name.index()].cause, node.parent) {
@@ -242,6 +242,14 @@ impl Own {
         let causes = sums.into_iter().flat_map(|sums| Cause::ALL.iter().zip(sums));
         causes.filter(|(_, value)| **value > 0).map(|(cause, value)| (*cause, *value)).collect()
     }
+}
+
+/// The node whose own an amount at `at` is: of an allocation, the function that called the allocator.
+fn allocating(tree: &CallTree, roles: &[Role], at: NodeId) -> NodeId {
+    let role = |node: &NodeId| roles[tree.node(*node).name.index()];
+    let mut up = std::iter::successors(Some(at), |node| tree.node(*node).parent);
+    let caller = up.find(|node| !role(node).allocation);
+    caller.filter(|node| role(node).kind == Kind::Function).unwrap_or(at)
 }
 
 /// The node whose own time a cause below `at` is.
@@ -308,8 +316,8 @@ pub(crate) fn top_text(
         ];
         cells.splice(4..4, cpi.map(ratio));
         if let Some(errors) = errors {
-            cells.insert(4, error_text(errors.total(&row.name), row.total));
-            cells.insert(2, error_text(errors.own(&row.name), row.own));
+            cells.insert(4, error_text(errors.total(&row.name, row.total), row.total));
+            cells.insert(2, error_text(errors.own(&row.name, row.own), row.own));
         }
         table.row(cells);
     }
@@ -374,7 +382,7 @@ mod tests {
     use crate::testing;
     use culprit_engine::calls::Patterns;
     use culprit_engine::own::OwnCode;
-    use culprit_model::Filter;
+    use culprit_model::{Filter, Metric};
 
     #[test]
     fn own_times_of_functions_add_up_to_the_whole() {
@@ -411,6 +419,20 @@ mod tests {
         assert_eq!(own("libc.so.6!read"), 3);
         assert_eq!(own("[overlay]!ovl_read_iter"), 0);
         assert_eq!(own("[kernel]!copy_page"), 7);
+    }
+
+    #[test]
+    fn what_is_allocated_is_the_own_of_who_called_the_allocator() {
+        let recording = testing::allocated();
+        let filter = Filter { metric: Metric::AllocBytes, ..Filter::default() };
+        let tree = crate::load::tree(&recording, &filter).unwrap();
+        let rows = functions(&tree);
+        let row = |name: &str| rows.iter().find(|row| row.name == name).unwrap();
+        assert_eq!((row("app!parse").own, row("[size]!24").own), (48, 0));
+        assert_eq!((row("[size]!24").total, row("libculprit-alloc.so!malloc").own), (48, 0));
+        // The caller was lost.
+        assert_eq!(row("[size]!33-64").own, 50);
+        assert_eq!(rows.iter().map(|row| row.own).sum::<u64>(), tree.total());
     }
 
     #[test]

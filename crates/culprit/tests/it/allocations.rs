@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::support::{Lab, all_rights, build, skip, stderr, stdout};
+use crate::support::{
+    Image, Lab, all_rights, build, engine_answers, fixtures, program, skip, stderr, stdout,
+};
 
 const KEEPS: &str = "../crates/record/tests/it/programs/keeps.c";
 
@@ -49,6 +51,62 @@ fn sampled_allocations_are_their_callers_own_with_an_error() {
         text.starts_with("allocs of 1 thread, about ") && text.contains("standard error"),
         "{text}"
     );
+}
+
+/// An image with the program, its C library, and something that waits; none where it cannot be built.
+fn image_with(lab: &Lab, compiler: &str) -> Option<Image> {
+    let script = "set -e; root=$1; mkdir -p $root/tmp
+        $2 -O2 -g -fno-omit-frame-pointer -o $root/keeps $3
+        if [ $2 = cc ]; then libraries=$(ldd $root/keeps | grep -o '/[^ ]*')
+        else libraries=$(ls /lib/ld-musl-*); fi
+        cp --parents -L $libraries $root; cp $(command -v busybox) $root/busybox
+        ! file $root/busybox | grep -q dynamically";
+    let root = lab.path(compiler);
+    let mut made = program("sh");
+    made.args(["-ec", script, "sh"]).arg(&root).arg(compiler).arg(fixtures().join(KEEPS));
+    let made = made.output().expect("a shell");
+    if !made.status.success() {
+        skip(&format!("sampled-container-{compiler}"), &stderr(&made));
+        return None;
+    }
+    Some(Image::import(lab, &format!("alloc-{compiler}"), (&root, ".")))
+}
+
+/// The allocations of the program were sampled: its own, and those that were kept.
+fn is_sampled(lab: &Lab, place: &str) {
+    let top = |metric: &str| lab.json(&["top", "x.culprit", "--metric", metric]);
+    assert_eq!(own(&top("allocs"), "keeps!dropped"), (10, 0.0), "{place}");
+    assert_eq!(own(&top("live-bytes"), "keeps!kept"), (9 * 500, 0.0), "{place}");
+    let report = lab.json(&["report", "x.culprit"]);
+    let losses = report["losses"].as_array().expect("losses").iter();
+    let missing: Vec<_> = losses.filter(|loss| loss["id"] == "allocations-missing").collect();
+    assert!(missing.is_empty(), "{place}: {missing:?}");
+}
+
+#[test]
+fn allocations_in_containers_are_sampled_with_either_c_library() {
+    if !all_rights() || !engine_answers() {
+        return skip("sampled-container", "root and a container engine");
+    }
+    let lab = Lab::new();
+    for compiler in ["cc", "musl-gcc"] {
+        let Some(image) = image_with(&lab, compiler) else { continue };
+        let place = format!("docker:{}", image.0);
+        record(&lab, &["--alloc=1", "--place", &place], "/keeps");
+        is_sampled(&lab, &place);
+        let name = format!("culprit-test-alloc-{}", std::process::id());
+        let docker = |arguments: &[&str]| {
+            let output = program("docker").args(arguments).output().expect("docker");
+            assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+            stdout(&output)
+        };
+        docker(&["run", "-d", "--net=none", "--name", &name, &image.0, "/busybox", "sleep", "600"]);
+        record(&lab, &["--alloc=1", "--place", &format!("container:{name}")], "/keeps");
+        let changed = docker(&["diff", &name]);
+        docker(&["rm", "-f", &name]);
+        is_sampled(&lab, "container:");
+        assert!(!changed.contains("culprit"), "the library is removed: {changed}");
+    }
 }
 
 #[test]

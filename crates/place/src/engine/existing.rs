@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::owner::Owner;
-use crate::place::{Place, Settings};
+use crate::place::{Place, Settings, SharedLibrary};
 use crate::procfs;
 use crate::spawn::{open_pidfd, send};
 use crate::spec::{EngineKind, PlaceSpec};
@@ -206,14 +206,15 @@ impl Place for Existing {
     }
 
     fn put_program(&self, program: &Path) -> Result<PathBuf> {
-        let name = Owner::ours()?.fresh_name();
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
-        program::put(&self.client, &self.container, program, &name)
+        self.put(program, program::PROGRAM)
     }
 
     /// A copy: the container's mounts are made.
-    fn share_file(&self, file: &Path) -> Result<PathBuf> {
-        self.put_program(file)
+    fn share_library(&self, file: &Path) -> Result<SharedLibrary> {
+        let path = self.put(file, program::LIBRARY)?;
+        let root = PathBuf::from(format!("/proc/{}/root", self.container.init.0));
+        let file = root.join(path.strip_prefix("/").unwrap_or(&path));
+        Ok(SharedLibrary { file, path })
     }
 
     fn remove(mut self: Box<Self>) -> Result<()> {
@@ -222,6 +223,12 @@ impl Place for Existing {
 }
 
 impl Existing {
+    fn put(&self, from: &Path, file: &str) -> Result<PathBuf> {
+        let name = Owner::ours()?.fresh_name();
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        program::put(&self.client, &self.container, from, (&name, file))
+    }
+
     fn end(&mut self) -> Result<()> {
         let programs = self.programs.get_mut().unwrap_or_else(PoisonError::into_inner);
         let (client, container) = (&self.client, &self.container);

@@ -29,6 +29,7 @@ mod stdin;
 
 pub use existing::{RunningContainer, running_container};
 pub use export::{ImageExport, export_image};
+pub use program::LIBRARY;
 
 pub(crate) use create::text;
 pub(crate) use existing::Existing;

@@ -34,7 +34,7 @@ use crate::facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 use crate::held::Held;
 use crate::host::our_environment;
 use crate::owner::Owner;
-use crate::place::{Place, Settings};
+use crate::place::{Place, Settings, SharedLibrary};
 use crate::spec::{ContainerOptions, EngineKind, Filter, Image, Network, PlaceSpec};
 use crate::streams::Streams;
 
@@ -313,9 +313,9 @@ impl Place for Container {
         Ok(Held::new(Box::new(held), streams.into_our_ends()))
     }
 
-    fn share_file(&self, file: &Path) -> Result<PathBuf> {
+    fn share_library(&self, file: &Path) -> Result<SharedLibrary> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).push(file.to_owned());
-        Ok(file.to_owned())
+        Ok(SharedLibrary::new(file))
     }
 
     /// As the overlay drivers tell them (`LowerDir`, `UpperDir`).

@@ -1,4 +1,4 @@
-//! A program of ours in a container that somebody else made.
+//! A program of ours, or a library, in a container that somebody else made.
 //!
 //! The engine takes it as a tar archive, in a folder with a name of ours that belongs to the
 //! container's user, so that the program can remove itself as soon as it runs:
@@ -36,21 +36,23 @@ use crate::procfs::root_of;
 pub(super) const TMP: &str = "/tmp";
 const ROOT: &str = "/";
 const DEV: &str = "/dev";
-/// What the program is called in its folder.
-const FILE: &str = "culprit";
-/// Of the folder and of the program.
+/// What a program is called in its folder.
+pub(super) const PROGRAM: &str = "culprit";
+/// What a library is called in its folder: by this name stacks know it.
+pub const LIBRARY: &str = "libculprit-alloc.so";
+/// Of the folder and of the file in it.
 const MODE: u32 = 0o755;
 /// The bit of a folder in the modes that engines tell, which are those of Go (`fs.ModeDir`).
 pub(super) const IS_FOLDER: u32 = 1 << 31;
 
-/// Puts a program into a folder of this name, and returns its path in the container.
+/// Puts a file into a folder of this name, and returns its path in the container; it is called `file` there.
 pub(super) fn put(
     client: &Client,
     container: &RunningContainer,
     program: &Path,
-    name: &str,
+    (name, file): (&str, &str),
 ) -> Result<PathBuf> {
-    let archive = archive(program, name).map_err(|e| Error::file("read", program, e))?;
+    let archive = archive(program, (name, file)).map_err(|e| Error::file("read", program, e))?;
     let folder = if has_own_tmp(client, &container.id)? { TMP } else { ROOT };
     // The container's user owns it, and may remove it.
     let options = UploadToContainerOptionsBuilder::new().path(folder).copy_uidgid("true").build();
@@ -61,7 +63,7 @@ pub(super) fn put(
     let folder = match taken {
         Ok(()) => folder,
         Err(why) => {
-            let memory = write_to_dev(container.init, program, name).map(|()| DEV);
+            let memory = write_to_dev(container.init, program, (name, file)).map(|()| DEV);
             memory.map_err(|_| Error::Put {
                 container: container.name.clone(),
                 image: container.image.clone(),
@@ -70,12 +72,12 @@ pub(super) fn put(
             })?
         }
     };
-    Ok(Path::new(folder).join(name).join(FILE))
+    Ok(Path::new(folder).join(name).join(file))
 }
 
-fn archive(program: &Path, name: &str) -> io::Result<Vec<u8>> {
+fn archive(program: &Path, (name, file): (&str, &str)) -> io::Result<Vec<u8>> {
     let bytes = fs::read(program)?;
-    let file = Path::new(name).join(FILE);
+    let file = Path::new(name).join(file);
     let mut tar = header(Path::new(name), MODE, Kind::Folder).to_vec();
     tar.extend(header(&file, MODE, Kind::File(bytes.len() as u64)));
     tar.extend(bytes);
@@ -107,14 +109,14 @@ pub(super) fn mode(client: &Client, id: &str, path: &str) -> Result<Option<u32>>
     }
 }
 
-fn write_to_dev(init: Pid, program: &Path, name: &str) -> Result<()> {
+fn write_to_dev(init: Pid, program: &Path, (name, file): (&str, &str)) -> Result<()> {
     let error = |e: io::Error| Error::file("write", Path::new(DEV).join(name), e);
     let dev = folder_in(&root_of(init)?, Path::new(DEV)).map_err(|e| error(e.into()))?;
     let write = || -> io::Result<()> {
         mkdirat(&dev, name, Mode::from_raw_mode(MODE))?;
         let folder = folder_in(&dev, Path::new(name))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&folder, FILE, flags, Mode::from_raw_mode(MODE))?);
+        let mut file = File::from(openat(&folder, file, flags, Mode::from_raw_mode(MODE))?);
         io::copy(&mut File::open(program)?, &mut file)?;
         // Whatever our umask is.
         file.set_permissions(Permissions::from_mode(MODE))?;
@@ -169,7 +171,7 @@ fn sweep_folder(above: &OwnedFd) -> usize {
     names.filter(dead).filter(|name| remove_from(above, name) == Ok(true)).count()
 }
 
-/// Removes our folder and the program in it, and nothing else: folders in which a probe works have
+/// Removes our folder and the file in it, and nothing else: folders in which a probe works have
 /// names of the same kind. False when it is not there.
 fn remove_from(above: &OwnedFd, name: &str) -> rustix::io::Result<bool> {
     let folder = match folder_in(above, Path::new(name)) {
@@ -177,9 +179,11 @@ fn remove_from(above: &OwnedFd, name: &str) -> rustix::io::Result<bool> {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
         Err(error) => return Err(error),
     };
-    match unlinkat(&folder, FILE, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(error),
+    for file in [PROGRAM, LIBRARY] {
+        match unlinkat(&folder, file, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error),
+        }
     }
     match unlinkat(above, name, AtFlags::REMOVEDIR) {
         Ok(()) => Ok(true),
@@ -197,7 +201,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("program");
         fs::write(&program, [7; BLOCK + 1]).unwrap();
-        let tar = archive(&program, "culprit_1").unwrap();
+        let tar = archive(&program, ("culprit_1", PROGRAM)).unwrap();
         assert_eq!(tar.len(), (2 + 2 + 2) * BLOCK);
         assert!(tar.starts_with(b"culprit_1\0") && tar[100..].starts_with(b"0000755"));
         assert!(tar[BLOCK..].starts_with(b"culprit_1/culprit\0"));
@@ -214,16 +218,18 @@ mod tests {
         };
         let alive = Owner::ours().unwrap().fresh_name();
         let dead = alive.rsplitn(3, '_').last().unwrap().to_owned();
-        let (dead, work) = (format!("{dead}_1_0"), format!("{dead}_1_1"));
-        make(&alive, FILE);
-        make(&dead, FILE);
+        let [dead, work, shared] = [0, 1, 2].map(|number| format!("{dead}_1_{number}"));
+        make(&alive, PROGRAM);
+        make(&dead, PROGRAM);
+        make(&shared, LIBRARY);
         make(&work, "file");
         let elsewhere = folder.path().join(format!("{dead}1"));
         std::os::unix::fs::symlink(&alive, &elsewhere).unwrap();
-        assert_eq!(sweep_folder(&above), 1);
-        assert!(folder.path().join(&alive).join(FILE).exists(), "its maker lives");
+        assert_eq!(sweep_folder(&above), 2);
+        assert!(folder.path().join(&alive).join(PROGRAM).exists(), "its maker lives");
         assert!(folder.path().join(&work).join("file").exists(), "nothing of ours");
         assert!(!folder.path().join(&dead).exists() && elsewhere.is_symlink());
+        assert!(!folder.path().join(&shared).exists());
         assert_eq!(remove_from(&above, &dead), Ok(false));
     }
 }

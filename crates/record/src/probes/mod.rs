@@ -37,6 +37,7 @@ mod toll;
 use std::fs::File;
 use std::path::Path;
 
+use culprit_place::SharedLibrary;
 use culprit_symbols::{FileOffset, FunctionPlace, find_functions};
 
 pub(crate) use activities::ActivityEnd;
@@ -49,7 +50,7 @@ pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
 pub(crate) use slowdown::Slowdown;
 pub(crate) use toll::{Hits, Toll, Trap};
 
-use crate::sampler::{self, SamplerEvent, SamplerFile};
+use crate::sampler::{self, SamplerEvent};
 
 /// What is to be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(crate) enum Wish {
     /// Every allocation of memory, by any allocator whose functions have known names.
     Allocations,
     /// Allocations that a preloaded library samples.
-    SampledAllocations(SamplerFile),
+    SampledAllocations(SharedLibrary),
     /// Starts and stops of an activity.
     Activity(ActivityProbe),
 }

@@ -24,7 +24,7 @@ pub(crate) use ring::MappedRing;
 pub(crate) enum Scope<'a> {
     /// One thread, and with `inherit` those that it creates.
     Thread(i32),
-    /// One thread on whatever CPU; no ring can be had for it.
+    /// One thread on whatever CPU; it can have a ring only where its children do not inherit it.
     Anywhere(i32),
     /// The processes of a cgroup and of the cgroups below it.
     Cgroup(BorrowedFd<'a>),

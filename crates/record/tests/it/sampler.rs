@@ -1,12 +1,11 @@
 //! The library that samples allocations: its numbers, C libraries that it runs with, and recordings of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use culprit_model::{Cost, LossKind, Metric, Recording};
-use culprit_record::{
-    AllocationTrace, Options, SAMPLER_FILE_NAME, SamplerFile, Target, plan, sampler_library,
-};
+use culprit_place::SharedLibrary;
+use culprit_record::{AllocationTrace, Options, SAMPLER_FILE_NAME, Target, plan, sampler_library};
 
 use crate::support::{compiled, folder, lost, names, output, record_with, tool};
 
@@ -20,7 +19,7 @@ fn library(test: &str, mean: u64) -> String {
 }
 
 fn sampled_by(path: &str) -> AllocationTrace {
-    AllocationTrace::Sampled(SamplerFile { file: path.into(), path: path.into() })
+    AllocationTrace::Sampled(SharedLibrary::new(Path::new(path)))
 }
 
 /// Says why nothing can be sampled here; none where it can.
@@ -49,14 +48,23 @@ fn by_caller(recording: &Recording, module: &str, wanted: Metric) -> BTreeMap<St
     let rows = recording.costs.iter().filter(|row| row.metric == wanted);
     for Cost { stack, value, variance, .. } in rows {
         let stack = stack.map(|stack| names(recording, stack)).unwrap_or_default();
-        // First the allocator's function, then its caller.
-        let caller = stack.get(1).and_then(|name| name.strip_prefix(&format!("{module}!")));
+        // First the block's size, then the allocator's function, then its caller.
+        let caller = stack.get(2).and_then(|name| name.strip_prefix(&format!("{module}!")));
         let Some(function) = caller else { continue };
         let sum = sums.entry(function.to_owned()).or_default();
         sum.0 += value;
         sum.1 += variance.expect("a sampled value has a variance");
     }
     sums
+}
+
+/// The sizes below a function, as they are shown, without repetition.
+fn sizes(recording: &Recording, function: &str) -> Vec<String> {
+    let rows = recording.costs.iter().filter(|row| row.metric == Metric::Allocs);
+    let stacks = rows.filter_map(|row| row.stack).map(|stack| names(recording, stack));
+    let below = stacks.filter(|stack| stack.iter().any(|name| name == function));
+    let sizes = below.filter_map(|stack| Some(stack.first()?.strip_prefix("[size]!")?.to_owned()));
+    sizes.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn missing(recording: &Recording) -> Vec<String> {
@@ -146,11 +154,14 @@ fn sampled_allocations_have_their_callers_and_say_what_lives() {
     assert!(!live.contains_key("dropped") && !live.contains_key("grown"), "{live:?}");
     let whole = |cost: &Cost| {
         let stack = cost.stack.map(|stack| names(&recording, stack)).unwrap_or_default();
-        stack.first().is_some_and(|leaf| leaf.ends_with(".so!malloc"))
-            && stack.get(1).is_some_and(|name| name == "keeps!kept")
-            && stack.get(2).is_some_and(|name| name == "keeps!main")
+        stack.first().is_some_and(|leaf| leaf == "[size]!500 B")
+            && stack.get(1).is_some_and(|name| name.ends_with(".so!malloc"))
+            && stack.get(2).is_some_and(|name| name == "keeps!kept")
+            && stack.get(3).is_some_and(|name| name == "keeps!main")
     };
     assert!(recording.costs.iter().any(whole), "kept is called by main");
+    assert_eq!(sizes(&recording, "keeps!grown"), ["4000 B", "40 B"]);
+    assert_eq!(sizes(&recording, "keeps!varied"), ["33-64 B"]);
     assert_eq!(missing(&recording), Vec::<String>::new());
     let stated = recording.losses.iter().find(|loss| loss.kind == LossKind::AllocationsSampled);
     assert!(stated.is_some_and(|loss| loss.detail.contains("standard errors")), "{stated:?}");

@@ -1,5 +1,5 @@
-/* Allocations of known number and size: 10 that are freed, 4 that grow and are freed, 9 that are kept. Fewer than
- * 32 in all, after which a thread with so many samples a second takes fewer. */
+/* Allocations of known number and size: 10 that are freed, 4 that grow and are freed, 9 that are kept, 2 of
+ * different sizes in one class. Fewer than 32 in all, after which a thread with so many samples a second takes fewer. */
 #include <stdlib.h>
 
 #define APART __attribute__((noinline, noclone))
@@ -29,9 +29,17 @@ APART static void kept(void) {
     }
 }
 
+APART static void varied(void) {
+    for (size_t size = 40; size <= 60; size += 20) {
+        block = malloc(size);
+        free(block);
+    }
+}
+
 int main(void) {
     dropped();
     grown();
+    varied();
     kept();
     return block == blocks[0];
 }

@@ -121,14 +121,31 @@ static int forks(void) {
     return child < 0 || waitpid(child, &status, 0) != child || status != 0;
 }
 
+/* The table has room for a thousand blocks at any distance from each other, from 16 bytes to 16 MiB. */
+static int lacks_room(void) {
+    for (unsigned shift = 4; shift <= 24; shift++) {
+        for (uintptr_t at = 1; at <= 1024; at++) {
+            if (!insert((void *)((at << shift) + 16))) {
+                fprintf(stderr, "block %lu at a distance of 2^%u finds no room\n", (unsigned long)at, shift);
+                return 1;
+            }
+        }
+        for (uintptr_t at = 1; at <= 1024; at++) {
+            take_out((void *)((at << shift) + 16));
+        }
+    }
+    return 0;
+}
+
 int main(void) {
     pthread_t thread;
+    int failed = lacks_room();
     allocate();
     if (pthread_create(&thread, NULL, helper, NULL) == 0) {
         pthread_join(thread, NULL);
     }
     unsigned long samples = 0, untracked = 0;
-    int failed = attached != 1 || forks();
+    failed |= attached != 1 || forks();
     for (int at = 0; at < KINDS; at++) {
         printf("%s %.0f %.0f %lu %.0f %.0f %.0f %.0f\n", names[at], kinds[at].true_count, kinds[at].true_bytes,
                kinds[at].samples, kinds[at].count, kinds[at].bytes, kinds[at].count_variance,
