@@ -8,11 +8,11 @@ use super::{RunTime, is_link_name};
 use crate::calls::{CallTree, Index, Query, select};
 use crate::wakers::Scope;
 
-/// Threads of two processes with waits that any thread may have ended, also one that could not; the
-/// first thread lives to its process's end.
+/// Threads of two processes with waits that any thread may have ended, also one that could not, or a
+/// timer; the first thread lives to its process's end.
 fn recordings() -> impl Strategy<Value = Recording> {
     let thread = (any::<bool>(), 0..6_usize, "[abcpUlsr]{1,30}", any::<bool>());
-    let wakers = proptest::collection::vec(proptest::option::of(0..5_usize), 1..20);
+    let wakers = proptest::collection::vec(proptest::option::of(0..7_usize), 1..20);
     (proptest::collection::vec(thread, 1..5), wakers).prop_map(|(threads, wakers)| {
         const STACKS: &str = "
             stack a cpu.user main;f;g
@@ -30,7 +30,10 @@ fn recordings() -> impl Strategy<Value = Recording> {
         let waits = recording.intervals.iter_mut().filter(|row| row.cause.is_blocked());
         for (row, waker) in waits.zip(wakers.iter().cycle()) {
             row.waker = waker.filter(|at| *at < count).map(ThreadId::from_index);
-            row.woken_by = row.waker.map(|_| WakeSource::Thread);
+            row.woken_by = waker.map(|_| match row.waker {
+                Some(_) => WakeSource::Thread,
+                None => WakeSource::Timer,
+            });
         }
         recording
     })

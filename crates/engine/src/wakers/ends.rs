@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Nanos, ProcessId, Recording, StackId, ThreadId, Time};
 
+use super::askers::{asker, killers};
 use super::lives::end;
+use super::sites::WaitSites;
 use crate::causes::{KERNEL_MODULE, matches, source_name};
 
 /// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
@@ -22,7 +24,7 @@ const EXIT_TO_WAKEUP: Nanos = Nanos(1_000_000);
 
 /// A first thread whose others lived on this long after its end left them to finish. Threads that
 /// are killed when a process exits get no further than that.
-const LEFT_BEHIND: Nanos = Nanos(50_000_000);
+pub(super) const LEFT_BEHIND: Nanos = Nanos(50_000_000);
 
 /// The kernel's entry for a thread that ends its whole process.
 const ENDS_ALL: &str = "*_sys_exit_group";
@@ -74,13 +76,18 @@ impl Ends {
                 called[process] = Some(id);
             }
         }
-        let of_process = |at: usize| {
+        let killers = killers(recording, begins);
+        let mut sites = WaitSites::new(recording);
+        let mut of_process = |at: usize| {
             let (longest, until) = lived[at]?;
+            let leader = first[at].map(|(thread, _)| thread);
+            let serving = called[at].or(killers[at]).filter(|ender| Some(*ender) != leader);
+            let asked = serving.and_then(|ender| asker(recording, begins, &mut sites, ender));
             let stayed = |(_, own): &(ThreadId, Time)| until.since(*own) <= LEFT_BEHIND;
             let first = first[at].filter(stayed).map(|(thread, _)| thread);
-            Some(called[at].or(first).unwrap_or(longest))
+            Some(asked.or(called[at]).or(first).unwrap_or(longest))
         };
-        let threads = (0..lived.len()).map(of_process).collect();
+        let threads = (0..lived.len()).map(&mut of_process).collect();
         Self { threads, dying, children: children(recording) }
     }
 
@@ -92,8 +99,8 @@ impl Ends {
         (time.since(ended) <= EXIT_TO_WAKEUP).then(|| self.thread(child)).flatten()
     }
 
-    /// The thread that called for the end of a process; where no record tells, its first thread if
-    /// that lived to the end, else the one that did something last.
+    /// The thread that called for the end of a process, or asked the one that did; where no record tells,
+    /// its first thread if that lived to the end, else the one that did something last.
     pub(super) fn thread(&self, process: ProcessId) -> Option<ThreadId> {
         self.threads.get(process.index()).copied().flatten()
     }

@@ -11,11 +11,14 @@
 //! path    mmmmwwwwwwwwwwwwmm        main's life = own work + worker's work + worker's sleep
 //! ```
 
+mod askers;
 mod chain;
 mod ends;
 mod lives;
 mod path;
+mod patience;
 mod relevance;
+mod sites;
 mod tasks;
 
 use culprit_model::{ProcessId, Recording, ThreadId};

@@ -5,9 +5,6 @@
 //! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
 //!
-//! A thread that waits for a lock with a time limit, again and again at one place, until another thread ends it, has
-//! waited for that thread all the time: a limit that passes is no more than a look whether it is there yet.
-//!
 //! A path goes on in another thread in three places. Where a thread has no task of a runtime that moves
 //! tasks between threads, with the one that works. Where the wait for a child process ended, with the
 //! thread that ended that process, whichever thread was the last to go. And where the thread that
@@ -16,21 +13,19 @@
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 
-use culprit_model::{Cause, Interval, Nanos, Recording, StackId, ThreadId, Time, WakeSource};
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
 use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
 use super::lives::{Lives, end};
+use super::patience::Patience;
 use super::process_of;
 use super::relevance::Scope;
+use super::sites::WaitSites;
 use super::tasks::Meanwhile;
 
 /// Windows inside windows; real chains of waits are shorter.
 const DEEPEST: usize = 64;
-
-/// Between two waits of a loop that looks whether another thread is there yet lies at most this part of the
-/// wait. A thread that does more works at intervals, and waits for its time.
-const MOST_WORK_BETWEEN: u64 = 10;
 
 /// A place in a table or list. A path has as many as there are waits: four bytes each, also where there
 /// may be none.
@@ -166,46 +161,22 @@ struct Walk {
     goes_on: bool,
     /// True while no thread of the process works on a task: the walk stays on its thread.
     rests: bool,
-    /// Whom the thread waited for in the later wait that the walk has come from.
-    awaited: Option<Awaited>,
-}
-
-/// A wait that another thread ended, seen from the time before it.
-#[derive(Debug, Clone, Copy)]
-struct Awaited {
-    /// Where the thread waited.
-    stack: StackId,
-    /// Who ended it.
-    by: ThreadId,
-    /// What the thread did between the wait before and this one.
-    between: Nanos,
+    /// Whom the thread waited for in the later waits that the walk has come from.
+    patience: Patience,
 }
 
 impl Walk {
     /// From `now` back to `from`.
     fn new(thread: ThreadId, from: Time, now: Time, under: Option<Row>) -> Self {
-        Self { thread, from, now, under, goes_on: false, rests: false, awaited: None }
-    }
-
-    /// Whom the thread waited for in `row` too, whose wait for a lock the time limit ended: the thread that
-    /// ended the same wait, when it waited again. Other waits with a limit are for whoever comes: a server that
-    /// listens was not kept waiting by the client that came at last.
-    fn still_awaited(&self, row: &Interval, ended: Ended) -> Option<ThreadId> {
-        let awaited = self.awaited.filter(|awaited| row.stack == Some(awaited.stack))?;
-        let is_limit = row.cause == Cause::Lock && ended == Ended::ByInterrupt(WakeSource::Timer);
-        let short = awaited.between.0 <= row.duration.0 / MOST_WORK_BETWEEN;
-        (is_limit && short).then_some(awaited.by)
-    }
-
-    /// Takes in the row that the walk has passed.
-    fn pass(&mut self, row: &Interval, followed: Option<ThreadId>) {
-        self.awaited = match (self.awaited, followed, row.stack) {
-            (_, Some(by), Some(stack)) => Some(Awaited { stack, by, between: Nanos::ZERO }),
-            (Some(awaited), None, _) if !row.cause.is_blocked() => {
-                Some(Awaited { between: awaited.between + row.duration, ..awaited })
-            }
-            _ => None,
-        };
+        Self {
+            thread,
+            from,
+            now,
+            under,
+            goes_on: false,
+            rests: false,
+            patience: Patience::default(),
+        }
     }
 }
 
@@ -246,6 +217,7 @@ fn walked(
     let within = before(to).saturating_sub(before(from));
     path.segments.reserve(within);
     let mut near = FxHashMap::<ThreadId, Option<usize>>::default();
+    let mut sites = WaitSites::new(recording);
     let mut open = vec![Walk { goes_on, ..Walk::new(thread, from, to.max(from), None) }];
     while let Some(walk) = open.last_mut() {
         if walk.now <= walk.from {
@@ -281,9 +253,9 @@ fn walked(
         let under = walk.under;
         let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
         let ender = ended.thread().map(|other| ender(recording, lives, (row, stop), other));
-        let awaited = walk.still_awaited(row, ended);
+        let awaited = walk.patience.still_awaited(&mut sites, row, ended);
         let awaited = awaited.filter(|by| !waits_for_time(recording, lives, *by, (start, stop)));
-        walk.pass(row, ender.or(awaited));
+        walk.patience.pass(&mut sites, row, ender.or(awaited));
         // One that is awaited still did not act when the limit passed: its own waits go on beyond that.
         let goes_on = goes_on || awaited.is_some();
         let follows = ender

@@ -148,6 +148,23 @@ fn a_wait_with_a_limit_that_is_begun_again_waits_for_who_ends_it_at_last() {
 }
 
 #[test]
+fn a_wait_is_begun_again_at_one_place_whatever_lies_below_and_briefly_between() {
+    check(
+        "stack w blocked.lock serve;wait;[kernel]!futex_do_wait
+         stack v blocked.lock serve;wait;[kernel]!futex_wait_queue;[kernel]!schedule
+         app(1)/main(1)    wwwwwwwwwwwwsvvvvvvvvvvvvUwwwwwUU|
+         app(1)/worker(2)  UUUUUUddddddddddddddUUUUUUUUUUUUU
+         wake 12 interrupt > main
+         wake 13 timer > main
+         wake 25 timer > main
+         wake 31 worker > main
+         wake 20 disk > worker
+         root app(1)",
+        "wwwwwwwwwwwwmwwwwwwwwwwwwmwwwwwmm",
+    );
+}
+
+#[test]
 fn a_thread_that_wakes_its_own_waker_ends_no_walk() {
     check(
         "app(1)/a(1)  UllllllllU|
@@ -242,6 +259,39 @@ fn a_command_ends_with_the_thread_that_called_for_its_end_not_with_the_last_to_d
          app(1)/helper(2)  UUUUUUUUUU|
          root app(1)",
         &"h".repeat(100),
+    );
+}
+
+#[test]
+fn a_command_is_the_life_of_the_thread_that_asked_another_one_to_end_it() {
+    // Main pauses most of the time, and asks the thread that serves requests to end the process.
+    let (_, relevance) = check(
+        "stack w blocked.lock serve;wait;[kernel]!futex_do_wait
+         stack j blocked.lock start;join;[kernel]!futex_do_wait
+         app(1)/first(1)  jjjjjjjjjjjjjjjj|
+         app(1)/main(2)   .UsssssssssssUll|
+         app(1)/serves(3) .wwwwwwwUwwwwwUU|
+         wake 8 timer > serves
+         wake 13 timer > main
+         wake 14 main > serves
+         wake 16 serves > main
+         wake 16 serves > first
+         root app(1)",
+        "fmmmmmmmmmmmmmss",
+    );
+    assert!(matches!(relevance.scope, Scope::Command { thread: ThreadId(1), .. }));
+    // One that works most of its life is none that serves: it ends the process of its own accord.
+    check(
+        "stack w blocked.lock serve;wait;[kernel]!futex_do_wait
+         stack j blocked.lock start;join;[kernel]!futex_do_wait
+         app(1)/first(1)  jjjjjjjjjjjjjjjj|
+         app(1)/main(2)   .UUUUUUUUUUUUUll|
+         app(1)/works(3)  .UUUUUUUUwwwwwUU|
+         wake 14 main > works
+         wake 16 works > main
+         wake 16 works > first
+         root app(1)",
+        "fwwwwwwwwmmmmmww",
     );
 }
 
