@@ -27,10 +27,9 @@ fn node_env(
         files.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let shell: &[(&str, &str)] = if shell { &[("NODE_ENV", "1.4")] } else { &[] };
     let configuration = inspected("compose", &files, shell);
-    let value = effective(&configuration).into_iter().find_map(|row| {
+    effective(&configuration).into_iter().find_map(|row| {
         row.strip_prefix("web.NODE_ENV=")?.split_once(" <").map(|(value, _)| value.to_owned())
-    });
-    value
+    })
 }
 
 #[test]
