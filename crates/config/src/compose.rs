@@ -1,0 +1,645 @@
+//! Docker Compose: the variables of each service, and what fills the `${...}` of its files.
+//!
+//! ```text
+//! strongest   environment:            of the service, `${...}` replaced
+//!             env_file:               of the service, the last file first
+//!             (the image)             not read
+//!
+//! `${NAME}`   shell, then .env        sets nothing in a container by itself
+//! ```
+//!
+//! The rules are those of compose-go 2 (`types.Project.WithServicesEnvironmentResolved`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::configuration::Configuration;
+use crate::profile::Profile;
+use crate::provenance::{
+    Assignment, Certainty, Op, Outcome, Source, SourceKind, SourceState, Variable,
+};
+use crate::readers::{Contents, Entry, Format, Oddity, Segment};
+use crate::resolve::effective;
+use crate::secret;
+use crate::sources::{Request, Root, environment_source, load_file};
+use crate::template::{Expanded, expand, mentioned};
+use crate::value::{Raw, Redactor};
+
+/// The names of compose files, in the order in which Compose looks for them.
+const FILES: &[&str] =
+    &["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"];
+/// The names of files that change them.
+const OVERRIDES: &[&str] = &[
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+];
+
+/// What an [`Oddity`] says about a variable that is not set.
+pub(crate) const BLANK: &str = "is not set: nothing stands in its place";
+/// What an [`Oddity`] says about a variable that a file demands.
+pub(crate) const REFUSED: &str = "is required and not set: Compose refuses to start";
+
+/// A source with what it holds.
+type Held = (Source, Contents);
+
+/// All sources of a project.
+pub(crate) struct Project {
+    compose: Vec<Held>,
+    dotenv: Vec<Held>,
+    shell: Option<Held>,
+    /// By path, in the order in which services name them.
+    env_files: Vec<Held>,
+    /// Which of the files each service names: service and index of `env_files`.
+    of_services: Vec<(String, usize)>,
+}
+
+/// Reads the sources of a project.
+pub(crate) fn collect(request: &Request) -> Project {
+    let root = Root::new(&request.root);
+    let compose = compose_files(&root, request);
+    let folder = compose
+        .iter()
+        .find(|(source, _)| source.state != SourceState::Unread)
+        .and_then(|(source, _)| Path::new(&source.name).parent().map(Path::to_owned))
+        .unwrap_or_default();
+    let dotenv = match request.env_files.as_slice() {
+        [] => root
+            .matching(&folder.join(".env").to_string_lossy())
+            .iter()
+            .map(|name| dotenv_file(&root, Path::new(name), false))
+            .collect(),
+        named => named.iter().map(|name| dotenv_file(&root, name, true)).collect(),
+    };
+    let shell = request.environment.as_ref().map(|all| environment_source("shell", all));
+    let mut project =
+        Project { compose, dotenv, shell, env_files: Vec::new(), of_services: Vec::new() };
+    let named = project.named_env_files();
+    for NamedFile { service, path, required, raw } in named {
+        let format = if raw { Format::EnvDocker } else { Format::EnvCompose };
+        let path = folder.join(path);
+        let kind = SourceKind::ComposeEnvFile;
+        let held = load_file(&root, &path, Some(format), kind, "env_file");
+        let (mut source, contents) = with_sound_templates(held, false);
+        if source.state == SourceState::Missing && required {
+            source.state = SourceState::MissingRequired;
+        }
+        let known = project.env_files.iter().position(|(other, _)| other.name == source.name);
+        let index = known.unwrap_or(project.env_files.len());
+        if known.is_none() {
+            project.env_files.push((source, contents));
+        }
+        project.of_services.push((service, index));
+    }
+    project
+}
+
+/// A file whose templates can be replaced; else Compose refuses all of it.
+fn with_sound_templates((mut source, mut contents): Held, all: bool) -> Held {
+    let is_malformed = |entry: &&Entry| {
+        (all || entry.template) && expand(entry.value.expose(), &|_| None).malformed
+    };
+    if let Some(entry) = contents.entries.iter().find(is_malformed) {
+        source.state = SourceState::Unparsable;
+        source.why =
+            format!("line {}, column {}: a malformed `${{...}}`", entry.at.line, entry.at.column);
+        contents = Contents::default();
+    }
+    (source, contents)
+}
+
+fn dotenv_file(root: &Root, name: &Path, required: bool) -> Held {
+    let kind = SourceKind::DotenvInterpolation;
+    let held = load_file(root, name, Some(Format::EnvCompose), kind, "${...}");
+    let (mut source, contents) = with_sound_templates(held, false);
+    if required && source.state == SourceState::Missing {
+        source.state = SourceState::MissingRequired;
+    }
+    (source, contents)
+}
+
+fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
+    let load = |name: &Path| {
+        let kind = SourceKind::ComposeEnvironment;
+        let held = load_file(root, name, Some(Format::Yaml), kind, "compose file");
+        with_sound_templates(held, true)
+    };
+    if !request.compose_files.is_empty() {
+        let required = |name: &PathBuf| {
+            let (mut source, contents) = load(name);
+            if source.state == SourceState::Missing {
+                source.state = SourceState::MissingRequired;
+            }
+            (source, contents)
+        };
+        return request.compose_files.iter().map(required).collect();
+    }
+    let mut files = Vec::new();
+    for names in [FILES, OVERRIDES] {
+        let found: Vec<String> = names.iter().flat_map(|name| root.matching(name)).collect();
+        for name in &found {
+            let (mut source, contents) = load(Path::new(name));
+            if *name != found[0] {
+                source.state = SourceState::Unread;
+                source.why = format!("Compose takes {}", found[0]);
+            }
+            files.push((source, contents));
+        }
+    }
+    files
+}
+
+/// A file of variables that a service names.
+struct NamedFile {
+    service: String,
+    path: String,
+    required: bool,
+    raw: bool,
+}
+
+/// A variable that a service sets in a compose file.
+struct Declared<'a> {
+    service: &'a str,
+    entry: &'a Entry,
+    /// The name, with its `${...}` replaced.
+    name: String,
+    /// The value as a template; none: it is taken from outside.
+    template: Option<String>,
+}
+
+/// Values for `${...}`: the shell's, then those of the files.
+struct Outside {
+    values: BTreeMap<String, String>,
+}
+
+impl Outside {
+    fn get(&self, name: &str) -> Option<String> {
+        self.values.get(name).cloned()
+    }
+
+    fn expand(&self, template: &str) -> Expanded {
+        expand(template, &|name| self.get(name))
+    }
+}
+
+fn name_of(entry: &Entry) -> &str {
+    match entry.path.first() {
+        Some(Segment::Name(name)) => name,
+        _ => "",
+    }
+}
+
+fn is_name(segment: Option<&Segment>, wanted: &str) -> bool {
+    matches!(segment, Some(Segment::Name(name)) if name == wanted)
+}
+
+/// The service that an entry belongs to, and its path below it.
+fn of_service(entry: &Entry) -> Option<(&str, &[Segment])> {
+    match entry.path.as_slice() {
+        [first, Segment::Name(service), rest @ ..] if is_name(Some(first), "services") => {
+            Some((service, rest))
+        }
+        _ => None,
+    }
+}
+
+impl Project {
+    fn read_files(&self) -> impl Iterator<Item = &Held> {
+        self.compose.iter().filter(|(source, _)| source.state == SourceState::Read)
+    }
+
+    fn outside(&self) -> Outside {
+        let mut outside = Outside { values: BTreeMap::new() };
+        let shell = self.shell.iter().flat_map(|(_, contents)| &contents.entries);
+        let shell: BTreeMap<&str, &str> =
+            shell.map(|entry| (name_of(entry), entry.value.expose())).collect();
+        for entry in self.dotenv.iter().flat_map(|(_, contents)| &contents.entries) {
+            let lookup = |name: &str| {
+                shell.get(name).map(|text| (*text).to_owned()).or_else(|| outside.get(name))
+            };
+            let text = match entry.op {
+                Op::Inherit => lookup(name_of(entry)),
+                _ if entry.template => Some(expand(entry.value.expose(), &lookup).text),
+                _ => Some(entry.value.expose().to_owned()),
+            };
+            if let Some(text) = text {
+                outside.values.insert(name_of(entry).to_owned(), text);
+            }
+        }
+        let shell = shell.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned()));
+        outside.values.extend(shell);
+        outside
+    }
+
+    fn named_env_files(&self) -> Vec<NamedFile> {
+        let outside = self.outside();
+        let mut files: Vec<NamedFile> = Vec::new();
+        // The items of one list: file, service and place, with their index in `files`.
+        let mut items: BTreeMap<(usize, &str, usize), usize> = BTreeMap::new();
+        for (file, (_, contents)) in self.read_files().enumerate() {
+            for entry in &contents.entries {
+                let Some((service, path)) = of_service(entry) else { continue };
+                if !is_name(path.first(), "env_file") {
+                    continue;
+                }
+                let place = match path.get(1) {
+                    Some(Segment::Index(place)) => *place,
+                    _ => 0,
+                };
+                let index = *items.entry((file, service, place)).or_insert_with(|| {
+                    let service = service.to_owned();
+                    files.push(NamedFile {
+                        service,
+                        path: String::new(),
+                        required: true,
+                        raw: false,
+                    });
+                    files.len() - 1
+                });
+                let text = outside.expand(entry.value.expose()).text;
+                match path.get(2) {
+                    Some(option) if is_name(Some(option), "required") => {
+                        files[index].required = text != "false";
+                    }
+                    Some(option) if is_name(Some(option), "format") => {
+                        files[index].raw = text == "raw"
+                    }
+                    _ => files[index].path = text,
+                }
+            }
+        }
+        files.retain(|file| !file.path.is_empty());
+        files
+    }
+
+    /// The variables that services declare in compose files, a file after the other.
+    fn declared(&self, outside: &Outside) -> Vec<(usize, Declared<'_>)> {
+        let mut declared = Vec::new();
+        for (file, (source, contents)) in self.compose.iter().enumerate() {
+            if source.state != SourceState::Read {
+                continue;
+            }
+            for entry in &contents.entries {
+                let Some((service, path)) = of_service(entry) else { continue };
+                if !is_name(path.first(), "environment") {
+                    continue;
+                }
+                let text = entry.value.expose();
+                let (name, template) = match path.get(1) {
+                    Some(Segment::Name(name)) => {
+                        (name.clone(), (!entry.null).then(|| text.to_owned()))
+                    }
+                    _ => match text.split_once('=') {
+                        Some((name, value)) => (outside.expand(name).text, Some(value.to_owned())),
+                        None => (outside.expand(text).text, None),
+                    },
+                };
+                declared.push((file, Declared { service, entry, name, template }));
+            }
+        }
+        declared
+    }
+
+    /// Names that anything in the project refers to.
+    fn mentioned(&self, declared: &[(usize, Declared<'_>)]) -> BTreeSet<String> {
+        let compose = self.read_files().flat_map(|(_, contents)| &contents.entries);
+        let files = self.env_files.iter().chain(&self.dotenv);
+        let templates =
+            files.flat_map(|(_, contents)| &contents.entries).filter(|entry| entry.template);
+        let names = compose.chain(templates).flat_map(|entry| mentioned(entry.value.expose()));
+        let inherited = declared.iter().filter(|(_, one)| one.template.is_none());
+        let env_files = self.env_files.iter().flat_map(|(_, contents)| &contents.entries);
+        let of_files = env_files.filter(|entry| entry.op == Op::Inherit).map(name_of);
+        names
+            .chain(inherited.map(|(_, one)| one.name.as_str()))
+            .chain(of_files)
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+/// Assignments under construction, with the identity of each one's key.
+struct Found {
+    redactor: Redactor,
+    assignments: Vec<Assignment>,
+    keys: Vec<String>,
+    oddities: Vec<(usize, Oddity)>,
+}
+
+impl Found {
+    /// Adds a candidate; `made` are the variables that its value was made from.
+    fn add(
+        &mut self,
+        source: usize,
+        (key, name): (String, &str),
+        (entry, in_environment): (&Entry, bool),
+        raw: &Raw,
+        made: &[(String, Raw)],
+    ) -> usize {
+        let op = match entry.op {
+            Op::Set if !made.is_empty() => Op::TokenExpand,
+            op => op,
+        };
+        self.keys.push(key.clone());
+        self.assignments.push(Assignment {
+            source,
+            key: secret::name(&key),
+            written: secret::name(name),
+            op,
+            value: self.redactor.made_from(name, raw, made),
+            at: (!in_environment).then_some(entry.at),
+            end_line: (!in_environment).then_some(entry.end_line),
+            condition: None,
+            outcome: Outcome::Won,
+            superseded_by: None,
+            reason: String::new(),
+        });
+        self.assignments.len() - 1
+    }
+
+    /// A name that is taken from outside and not set there takes the variable away, also where an env
+    /// file sets it.
+    fn removes(&mut self, by: usize) {
+        let key = self.keys[by].clone();
+        for at in (0..by).filter(|at| self.keys[*at] == key) {
+            let weaker = &mut self.assignments[at];
+            if weaker.outcome == Outcome::Won {
+                weaker.outcome = Outcome::Shadowed;
+                weaker.superseded_by = Some(by);
+                "the service takes the value from outside, where it is not set"
+                    .clone_into(&mut weaker.reason);
+            }
+        }
+    }
+
+    fn note(&mut self, at: usize, outcome: Outcome, reason: String) {
+        self.assignments[at].outcome = outcome;
+        self.assignments[at].reason = reason;
+    }
+}
+
+/// The key of a value for `${...}`.
+fn outside_key(name: &str) -> String {
+    format!("${{{name}}}")
+}
+
+/// Assignments and effective values of a project.
+pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -> Configuration {
+    let outside = project.outside();
+    let declared = project.declared(&outside);
+    let mentioned = project.mentioned(&declared);
+    let mut found =
+        Found { redactor, assignments: Vec::new(), keys: Vec::new(), oddities: Vec::new() };
+    learn(&mut found.redactor, &project, &declared, &outside);
+
+    // Sources, weakest first: files and shell for `${...}`, env files, compose files.
+    let shell_index = project.dotenv.len();
+    let env_start = shell_index + usize::from(project.shell.is_some());
+    let compose_start = env_start + project.env_files.len();
+    outside_values(&mut found, &project, &mentioned, shell_index);
+    env_file_values(&mut found, &project, &declared, &outside, env_start);
+    declared_values(&mut found, &declared, &outside, compose_start);
+    template_oddities(&mut found, &project, &outside, compose_start);
+
+    let Project { compose, dotenv, shell, env_files, .. } = project;
+    let others = shell.as_ref().map_or(0, |(_, contents)| {
+        contents.entries.iter().filter(|entry| !mentioned.contains(name_of(entry))).count()
+    });
+    let held: Vec<Held> = dotenv.into_iter().chain(shell).chain(env_files).chain(compose).collect();
+    let mut oddities = found.oddities;
+    for (index, (_, contents)) in held.iter().enumerate() {
+        oddities.extend(contents.oddities.iter().map(|oddity| (index, oddity.with_shown_name())));
+    }
+    let sources: Vec<Source> = held.into_iter().map(|(source, _)| source).collect();
+    let mut assignments = found.assignments;
+    let mut effective = effective(profile.assumed, &sources, &mut assignments, found.keys);
+    if sources.iter().any(|source| source.state.is_gap()) {
+        // Compose starts nothing then; a value for `${...}` may be in the file that cannot be read.
+        effective.iter_mut().for_each(|effective| effective.certainty = Certainty::Unknown);
+    }
+    let variables = assignments.iter().filter(|one| one.key == outside_key(&one.written));
+    let variable = |one: &Assignment| Variable {
+        name: one.written.clone(),
+        source: one.source,
+        key: (one.outcome != Outcome::NeverApplied).then(|| one.key.clone()),
+        outcome: one.outcome,
+        reason: one.reason.clone(),
+        nearest: None,
+    };
+    Configuration {
+        profile: profile.name.clone(),
+        title: profile.title.clone(),
+        leaves_out: profile.leaves_out.clone(),
+        separator: profile.keys.separator.clone(),
+        defines: Vec::new(),
+        variables: variables.map(variable).collect(),
+        sources,
+        oddities,
+        assignments,
+        conditions: Vec::new(),
+        effective,
+        other_variables: others,
+        findings: Vec::new(),
+    }
+}
+
+/// Shows the redactor every secret before anything is shown.
+fn learn(
+    redactor: &mut Redactor,
+    project: &Project,
+    declared: &[(usize, Declared<'_>)],
+    outside: &Outside,
+) {
+    let files = project.dotenv.iter().chain(&project.env_files).chain(&project.shell);
+    for entry in files.flat_map(|(_, contents)| &contents.entries) {
+        redactor.learn(name_of(entry), &entry.value);
+    }
+    for (_, one) in declared {
+        let text = one.template.as_ref().map(|template| outside.expand(template).text);
+        redactor.learn(&one.name, &Raw::new(text.unwrap_or_default()));
+    }
+}
+
+/// The values for `${...}`: of the files, then of the shell, which is stronger.
+fn outside_values(
+    found: &mut Found,
+    project: &Project,
+    mentioned: &BTreeSet<String>,
+    shell_index: usize,
+) {
+    let is_env_file = |name: &str| project.env_files.iter().any(|(source, _)| source.name == name);
+    let outside = project.outside();
+    for (index, (source, contents)) in project.dotenv.iter().enumerate() {
+        for entry in &contents.entries {
+            let name = name_of(entry);
+            let raw = if entry.op == Op::Inherit {
+                Raw::new(outside.get(name).unwrap_or_default())
+            } else if entry.template {
+                Raw::new(outside.expand(entry.value.expose()).text)
+            } else {
+                entry.value.clone()
+            };
+            let made = made_from(&entry.value, entry.template, &outside);
+            let at = found.add(index, (outside_key(name), name), (entry, false), &raw, &made);
+            // Compose itself reads these from the file.
+            let is_for_compose = name.starts_with("COMPOSE_") || name.starts_with("DOCKER_");
+            if !mentioned.contains(name) && !is_for_compose && !is_env_file(&source.name) {
+                let reason = format!(
+                    "`{}` only fills `${{...}}` in the compose file, and no `{}` is there",
+                    source.name,
+                    outside_key(&secret::name(name))
+                );
+                found.note(at, Outcome::NeverApplied, reason);
+            }
+        }
+    }
+    let in_files = |name: &str| {
+        project
+            .dotenv
+            .iter()
+            .any(|(_, contents)| contents.entries.iter().any(|one| name_of(one) == name))
+    };
+    for entry in project.shell.iter().flat_map(|(_, contents)| &contents.entries) {
+        let name = name_of(entry);
+        if mentioned.contains(name) || in_files(name) {
+            found.add(shell_index, (outside_key(name), name), (entry, true), &entry.value, &[]);
+        }
+    }
+}
+
+/// The variables that a template uses, with their texts.
+fn made_from(template: &Raw, is_template: bool, outside: &Outside) -> Vec<(String, Raw)> {
+    if !is_template {
+        return Vec::new();
+    }
+    let uses = outside.expand(template.expose()).uses.into_iter();
+    uses.map(|one| {
+        let text = outside.get(&one.name).unwrap_or_default();
+        (one.name, Raw::new(text))
+    })
+    .collect()
+}
+
+fn made_words(made: &[(String, Raw)], outside: &Outside) -> String {
+    let word = |(name, _): &(String, Raw)| match outside.get(name) {
+        Some(_) => format!("`${{{name}}}`"),
+        None => format!("`${{{name}}}` (not set)"),
+    };
+    if made.is_empty() {
+        return String::new();
+    }
+    format!("made from {}", made.iter().map(word).collect::<Vec<_>>().join(", "))
+}
+
+/// The variables of services from `env_file`, a later file over an earlier one.
+fn env_file_values(
+    found: &mut Found,
+    project: &Project,
+    declared: &[(usize, Declared<'_>)],
+    outside: &Outside,
+    start: usize,
+) {
+    let mut services: Vec<&str> =
+        project.of_services.iter().map(|(name, _)| name.as_str()).collect();
+    services.dedup();
+    services.sort_unstable();
+    services.dedup();
+    for service in services {
+        let mut values: BTreeMap<String, String> = BTreeMap::new();
+        let mut own: BTreeMap<&str, String> = BTreeMap::new();
+        for (_, one) in declared.iter().filter(|(_, one)| one.service == service) {
+            let text = match &one.template {
+                Some(template) => Some(outside.expand(template).text),
+                None => outside.get(&one.name),
+            };
+            own.extend(text.map(|text| (one.name.as_str(), text)));
+        }
+        let files = project.of_services.iter().filter(|(name, _)| name == service);
+        for index in files.map(|(_, index)| *index) {
+            for entry in &project.env_files[index].1.entries {
+                let name = name_of(entry);
+                let lookup = |name: &str| {
+                    let own = || own.get(name).cloned();
+                    outside.get(name).or_else(own).or_else(|| values.get(name).cloned())
+                };
+                let text = match entry.op {
+                    Op::Inherit => lookup(name),
+                    _ if entry.template => Some(expand(entry.value.expose(), &lookup).text),
+                    _ => Some(entry.value.expose().to_owned()),
+                };
+                let made: Vec<(String, Raw)> = if entry.template {
+                    let names = mentioned(entry.value.expose()).into_iter();
+                    names
+                        .map(|name| (name.to_owned(), Raw::new(lookup(name).unwrap_or_default())))
+                        .collect()
+                } else {
+                    Vec::new()
+                };
+                let key = format!("{service}.{name}");
+                let raw = Raw::new(text.clone().unwrap_or_default());
+                let at = found.add(start + index, (key, name), (entry, false), &raw, &made);
+                match text {
+                    Some(text) => {
+                        found.assignments[at].reason = made_words(&made, outside);
+                        values.insert(name.to_owned(), text);
+                    }
+                    None => found.note(at, Outcome::NeverApplied, not_set(name)),
+                }
+            }
+        }
+    }
+}
+
+fn not_set(name: &str) -> String {
+    let name = secret::name(name);
+    format!("the value is taken from outside, and neither the shell nor `.env` sets `{name}`")
+}
+
+/// The variables of services from `environment`, a later compose file over an earlier one.
+fn declared_values(
+    found: &mut Found,
+    declared: &[(usize, Declared<'_>)],
+    outside: &Outside,
+    start: usize,
+) {
+    for (file, one) in declared {
+        let key = format!("{}.{}", one.service, one.name);
+        let (source, name) = (start + file, one.name.as_str());
+        let Some(template) = &one.template else {
+            let entry = Entry { op: Op::Inherit, ..one.entry.clone() };
+            let raw = Raw::new(outside.get(name).unwrap_or_default());
+            let at = found.add(source, (key, name), (&entry, false), &raw, &[]);
+            if outside.get(name).is_none() {
+                found.note(at, Outcome::NeverApplied, not_set(name));
+                found.removes(at);
+            } else {
+                found.assignments[at].reason = format!("the value of {}", outside_key(name));
+            }
+            continue;
+        };
+        let made = made_from(&Raw::new(template.as_str()), true, outside);
+        let raw = Raw::new(outside.expand(template).text);
+        let at = found.add(source, (key, name), (one.entry, false), &raw, &made);
+        found.assignments[at].reason = made_words(&made, outside);
+    }
+}
+
+/// Variables that templates use and nothing sets, anywhere in the compose files.
+fn template_oddities(found: &mut Found, project: &Project, outside: &Outside, start: usize) {
+    for (file, (source, contents)) in project.compose.iter().enumerate() {
+        if source.state != SourceState::Read {
+            continue;
+        }
+        for entry in &contents.entries {
+            for one in outside.expand(entry.value.expose()).uses {
+                let what = match (one.blank, one.refused) {
+                    (_, true) => REFUSED,
+                    (true, _) => BLANK,
+                    _ => continue,
+                };
+                found.oddities.push((start + file, Oddity { at: entry.at, name: one.name, what }));
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Profiles: how a family of programs finds and layers its configuration, as data.
+//!
+//! A profile is a TOML file. Those of the program are in `profiles/`; users write their own in the same
+//! form. Nothing here reads a source: `sources` finds files by a profile, `resolve` applies them.
+
+mod stock;
+
+use serde::Deserialize;
+
+use crate::readers::Format;
+
+pub use stock::stock_profiles;
+
+/// What kind of rules a profile follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// Layers of key and value: a later layer wins.
+    #[default]
+    Layers,
+    /// A compose file: each service has variables of its own.
+    Compose,
+}
+
+/// Whether keys that differ only in case are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Case {
+    /// They are two keys.
+    #[default]
+    Sensitive,
+    /// They are one key.
+    Insensitive,
+    /// They are one key, also with other dashes and underscores: Spring's relaxed binding.
+    Relaxed,
+}
+
+/// How the place in a list is written in a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListStyle {
+    /// As a name: `a.0`.
+    #[default]
+    Name,
+    /// In brackets: `a[0]`.
+    Brackets,
+}
+
+/// How keys are written and compared.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Keys {
+    /// Between two names of a key.
+    #[serde(default = "dot")]
+    pub separator: String,
+    /// Whether case matters.
+    #[serde(default)]
+    pub case: Case,
+    /// How places in lists are written.
+    #[serde(default)]
+    pub lists: ListStyle,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self { separator: dot(), case: Case::default(), lists: ListStyle::default() }
+    }
+}
+
+fn dot() -> String {
+    ".".to_owned()
+}
+
+/// A name that decides which files and conditions count, such as the environment of .NET.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Define {
+    /// The name in `{...}` of file names, and of `--define NAME=VALUE`.
+    pub name: String,
+    /// Variables that set it, the first that is set wins.
+    #[serde(default)]
+    pub variables: Vec<String>,
+    /// A key of files without a condition that sets it, where no variable does.
+    pub key: Option<String>,
+    /// What it is where nothing sets it; none: files that need it are not looked for.
+    pub default: Option<String>,
+    /// Whether it is a list, separated by commas.
+    #[serde(default)]
+    pub list: bool,
+}
+
+/// A start of variable names, and what stands in its place in the key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Prefix {
+    /// How the names start.
+    pub from: String,
+    /// What it becomes.
+    #[serde(default)]
+    pub to: String,
+}
+
+/// Variables of the environment as a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FromEnvironment {
+    /// What stands for the key's separator in a name; none: names are keys.
+    pub separator: Option<String>,
+    /// Starts of names that become others.
+    #[serde(default)]
+    pub prefixes: Vec<Prefix>,
+    /// Whether names without one of the prefixes set nothing in this layer.
+    #[serde(default)]
+    pub only_prefixes: bool,
+}
+
+/// A layer of a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Layer {
+    /// What it is called in output.
+    pub name: String,
+    /// Files below the root, the weakest first. `{NAME}` is the value of a define, `*` any part of a
+    /// name.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// The format of its files; none: by their names.
+    #[serde(default, deserialize_with = "format")]
+    pub format: Option<Format>,
+    /// Files that look as if they belonged to the layer and are not read by the program.
+    #[serde(default)]
+    pub not_read: Vec<String>,
+    /// The key in each document of a file that says for which values of a define it counts.
+    pub activated_by: Option<ActivatedBy>,
+    /// The environment instead of files.
+    pub environment: Option<FromEnvironment>,
+}
+
+/// The condition of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ActivatedBy {
+    /// Keys whose value is the condition.
+    pub keys: Vec<String>,
+    /// The define that it is about.
+    pub define: String,
+}
+
+fn format<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Format>, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    word.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+/// How a family of programs layers its configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Profile {
+    /// What `--profile` takes.
+    pub name: String,
+    /// One line about it.
+    pub title: String,
+    /// Where its rules are documented.
+    #[serde(default)]
+    pub source: String,
+    /// What its rules leave out, one sentence each.
+    #[serde(default)]
+    pub leaves_out: Vec<String>,
+    /// The kind of rules.
+    #[serde(default)]
+    pub dialect: Dialect,
+    /// Whether the order of layers is a guess, because no program says it.
+    #[serde(default)]
+    pub assumed: bool,
+    /// Files that show that a folder is of this kind: one of them is enough. `a+b` means both.
+    #[serde(default)]
+    pub detect: Vec<String>,
+    /// How keys are written and compared.
+    #[serde(default)]
+    pub keys: Keys,
+    /// Names that decide what counts.
+    #[serde(default, rename = "define")]
+    pub defines: Vec<Define>,
+    /// The layers, the weakest first.
+    #[serde(default, rename = "layer")]
+    pub layers: Vec<Layer>,
+}
+
+/// Why a profile cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// It is no TOML, or not of the form of a profile.
+    #[error("not a profile: {0}")]
+    Form(String),
+    /// Its parts do not fit together.
+    #[error("profile `{name}`: {what}")]
+    Rule {
+        /// The profile's name.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// When the text is not of the form of a profile, or its parts contradict each other.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let profile: Self =
+            toml::from_str(text).map_err(|error| ProfileError::Form(error.message().to_owned()))?;
+        profile.check().map_err(|what| ProfileError::Rule { name: profile.name.clone(), what })?;
+        Ok(profile)
+    }
+
+    /// The define of this name.
+    #[must_use]
+    pub fn define(&self, name: &str) -> Option<&Define> {
+        self.defines.iter().find(|define| define.name == name)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if self.name.is_empty() || !self.name.chars().all(plain) {
+            return Err("a name has only letters, digits and `-`".to_owned());
+        }
+        if self.keys.separator.is_empty() {
+            return Err("the separator of keys is empty".to_owned());
+        }
+        let is_layered = self.dialect == Dialect::Layers;
+        if is_layered && self.layers.is_empty() {
+            return Err("it has no `[[layer]]`".to_owned());
+        }
+        if !is_layered && !self.layers.is_empty() {
+            return Err("the dialect `compose` has its own layers".to_owned());
+        }
+        self.layers.iter().try_for_each(|layer| self.check_layer(layer))
+    }
+
+    fn check_layer(&self, layer: &Layer) -> Result<(), String> {
+        let name = &layer.name;
+        if layer.files.is_empty() == layer.environment.is_none() {
+            return Err(format!("layer `{name}` needs either `files` or `environment`"));
+        }
+        let activated = layer.activated_by.iter().map(|by| by.define.as_str());
+        let in_names = layer.files.iter().flat_map(|file| placeholders(file));
+        for define in activated.chain(in_names) {
+            if self.define(define).is_none() {
+                return Err(format!(
+                    "layer `{name}` uses `{define}`, and no `[[define]]` has this name"
+                ));
+            }
+        }
+        for file in layer.files.iter().chain(&layer.not_read) {
+            if file.starts_with('/') || file.split('/').any(|part| part == "..") {
+                return Err(format!("layer `{name}`: `{file}` is not below the root"));
+            }
+        }
+        let unknown = layer.files.iter().find(|file| {
+            layer.format.is_none() && !file.ends_with('*') && Format::of_name(file).is_none()
+        });
+        match unknown {
+            Some(file) => {
+                Err(format!("layer `{name}`: the format of `{file}` is not known by its name"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The names in `{...}` of a file name.
+pub(crate) fn placeholders(file: &str) -> impl Iterator<Item = &str> {
+    file.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_whose_parts_do_not_fit_is_refused_with_the_reason() {
+        let layer =
+            |text: &str| format!("name = 'x'\ntitle = 'X'\n[[layer]]\nname = 'a'\n{text}\n");
+        for (text, reason) in [
+            ("name = 'x'\ntitle = 'X'\n".to_owned(), "no `[[layer]]`"),
+            (layer(""), "either `files` or `environment`"),
+            (layer("files = ['a.{mode}.json']"), "uses `mode`"),
+            (layer("files = ['../a.json']"), "not below the root"),
+            (layer("files = ['a.txt']"), "not known by its name"),
+            (layer("files = ['a.json']\nformat = 'jsn'"), "jsn"),
+            (layer("files = ['a.json']\nfile = 1"), "unknown field"),
+        ] {
+            let error = Profile::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        assert!(Profile::parse(&layer("files = ['a.json']")).is_ok());
+    }
+}

@@ -1,0 +1,217 @@
+//! The provenance model: what was read, what it assigns, and what became of each assignment.
+//!
+//! ```text
+//! source  ──1:n──  assignment  ──n:1──  effective value of a key
+//!                      │ 0:1
+//!                  condition
+//! ```
+//!
+//! All rows are values that may be shown to anybody: plaintext of secrets is gone ([`crate::ValueRef`]).
+
+use culprit_model::labels;
+
+use crate::position::Position;
+use crate::value::ValueRef;
+
+labels! {
+    /// What a source is.
+    SourceKind ("kind of a source") {
+        /// A configuration file.
+        File = "file",
+        /// The environment that a program started from here would get.
+        ProcessEnvironment = "process_env",
+        /// The variables that a compose file gives to a service.
+        ComposeEnvironment = "compose_environment",
+        /// A file that a compose file names under `env_file`.
+        ComposeEnvFile = "compose_env_file",
+        /// A file of variables: `.env`. In a compose project it fills `${...}` and nothing else.
+        DotenvInterpolation = "dotenv_interpolation",
+        /// A file of variables that the program itself reads.
+        Dotenv = "dotenv",
+    }
+}
+
+labels! {
+    /// What became of reading a source.
+    SourceState ("state of a source") {
+        /// It was read, and counts.
+        Read = "read",
+        /// It exists and does not count: `why` says why.
+        Unread = "unread",
+        /// It does not exist, and need not.
+        Missing = "missing",
+        /// It does not exist, and must.
+        MissingRequired = "missing_required",
+        /// It may not be read.
+        Denied = "denied",
+        /// It is malformed: `why` has the position.
+        Unparsable = "unparsable",
+        /// It exceeds a limit of size, depth or count.
+        TooLarge = "too_large",
+        /// It lies outside the root folder, through a link or `..`.
+        Outside = "outside",
+    }
+}
+
+impl SourceState {
+    /// Whether what the source says is not known although it should count.
+    #[must_use]
+    pub fn is_gap(self) -> bool {
+        matches!(
+            self,
+            Self::MissingRequired
+                | Self::Denied
+                | Self::Unparsable
+                | Self::TooLarge
+                | Self::Outside
+        )
+    }
+}
+
+/// Something that assigns values to keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Its path below the root with `/`, or `environment`.
+    pub name: String,
+    /// The layer of the profile that it belongs to.
+    pub layer: String,
+    /// What became of reading it.
+    pub state: SourceState,
+    /// Why it is in that state, and what is odd about it; empty if there is nothing to say.
+    pub why: String,
+    /// The hash of its bytes in hexadecimal digits; none if they were not read.
+    pub sha256: Option<String>,
+    /// Its size in bytes; 0 if it was not read.
+    pub bytes: u64,
+    /// When the file changed, in seconds since 1970; none without a file.
+    pub modified: Option<u64>,
+}
+
+labels! {
+    /// How an assignment changes its key.
+    Op ("operation") {
+        /// Sets the value.
+        Set = "set",
+        /// Takes the value that the name has outside: `- NAME` in a compose file.
+        Inherit = "inherit",
+        /// Sets a value that was made from others: `${...}` was replaced.
+        TokenExpand = "token_expand",
+    }
+}
+
+labels! {
+    /// What became of an assignment.
+    Outcome ("outcome") {
+        /// It is the value.
+        Won = "won",
+        /// A stronger source assigns another value.
+        Shadowed = "shadowed",
+        /// A stronger source assigns the same value.
+        NoOp = "no_op",
+        /// Its condition is false.
+        ConditionFalse = "condition_false",
+        /// Nothing takes the value: `reason` says why.
+        NeverApplied = "never_applied",
+        /// Its source does not count.
+        Unread = "unread",
+        /// It depends on something that is not known.
+        Unknown = "unknown",
+    }
+}
+
+/// One line of a source that gives a key a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// Its source: an index of [`crate::Configuration::sources`].
+    pub source: usize,
+    /// The key as the program knows it.
+    pub key: String,
+    /// The name as the source writes it.
+    pub written: String,
+    /// How it changes the key.
+    pub op: Op,
+    /// The value.
+    pub value: ValueRef,
+    /// Where the name stands; none in an environment.
+    pub at: Option<Position>,
+    /// The last line of the value; none in an environment.
+    pub end_line: Option<u32>,
+    /// Its condition: an index of [`crate::Configuration::conditions`].
+    pub condition: Option<usize>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The assignment that won instead: an index of [`crate::Configuration::assignments`].
+    pub superseded_by: Option<usize>,
+    /// Why it did not win, or what the value was made from; empty if there is nothing to say.
+    pub reason: String,
+}
+
+labels! {
+    /// What a condition evaluates to.
+    ConditionResult ("result of a condition") {
+        /// It holds.
+        True = "true",
+        /// It does not hold.
+        False = "false",
+        /// It is malformed, so that what it guards is not known.
+        Error = "error",
+    }
+}
+
+/// A condition that guards a part of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Its language: `spring-profile`.
+    pub dialect: &'static str,
+    /// Its text, as written.
+    pub text: String,
+    /// What it was evaluated with: a name and its values.
+    pub inputs: (String, Vec<String>),
+    /// What it evaluates to.
+    pub result: ConditionResult,
+}
+
+labels! {
+    /// How sure it is that a program sees this value.
+    Certainty ("certainty") {
+        /// All sources were read, and their order is documented.
+        Exact = "exact",
+        /// The order of the sources is assumed.
+        Assumed = "assumed",
+        /// A stronger source could not be read.
+        Unknown = "unknown",
+    }
+}
+
+/// The value that a key has in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// The key as the program knows it.
+    pub key: String,
+    /// The assignment that won: an index of [`crate::Configuration::assignments`]; none if no assignment
+    /// counts.
+    pub winner: Option<usize>,
+    /// Every assignment of the key, weakest first: indexes of [`crate::Configuration::assignments`].
+    pub chain: Vec<usize>,
+    /// How sure the winner is.
+    pub certainty: Certainty,
+}
+
+/// A variable of an environment, and what a program makes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// The name as it is set.
+    pub name: String,
+    /// Its source: an index of [`crate::Configuration::sources`].
+    pub source: usize,
+    /// The key that it sets; none if it sets none.
+    pub key: Option<String>,
+    /// Whether its value is the key's.
+    pub outcome: Outcome,
+    /// Why not; empty if it is.
+    pub reason: String,
+    /// The known key that it may be meant to set.
+    pub nearest: Option<String>,
+}

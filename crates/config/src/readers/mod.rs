@@ -1,0 +1,278 @@
+//! Readers: bytes of a source to assignments with their positions. One file a format.
+//!
+//! Each reader takes text and returns entries in the order of the text, or why it cannot be read.
+//! Reasons never quote the text: it may hold secrets.
+
+mod env;
+mod ini;
+mod json;
+mod properties;
+mod toml;
+mod xml;
+mod yaml;
+
+use culprit_model::{Label as _, labels};
+
+use crate::position::Position;
+use crate::provenance::Op;
+use crate::value::Raw;
+
+/// The largest file that is read. Configuration is text that people write; more is data.
+pub const MAX_BYTES: u64 = 64 << 20;
+/// The deepest nesting that is followed, so that recursion has an end.
+pub const MAX_NESTING: usize = 512;
+/// The most values of one source: aliases of YAML could make more of a few bytes.
+pub const MAX_ENTRIES: usize = 1_000_000;
+
+labels! {
+    /// A format of configuration.
+    Format ("format") {
+        /// JSON, RFC 8259.
+        Json = "json",
+        /// JSON with comments and trailing commas, as .NET and editors read it.
+        Jsonc = "jsonc",
+        /// YAML 1.2.
+        Yaml = "yaml",
+        /// TOML 1.1.
+        Toml = "toml",
+        /// Sections of `key = value`.
+        Ini = "ini",
+        /// Java's properties.
+        Properties = "properties",
+        /// XML 1.0 without a document type.
+        Xml = "xml",
+        /// `NAME=value` as `docker run --env-file` reads it: no quotes, no comments after values.
+        EnvDocker = "env-docker",
+        /// `NAME=value` as Docker Compose reads it.
+        EnvCompose = "env-compose",
+        /// `NAME=value` as the package `dotenv` of npm reads it.
+        EnvDotenv = "env-dotenv",
+    }
+}
+
+impl Format {
+    /// The format that a file's name points at.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        let end = name.rsplit('.').next()?;
+        let is_env = name == ".env" || name.starts_with(".env.") || end == "env";
+        match end {
+            "json" => Some(Self::Jsonc),
+            "jsonc" => Some(Self::Jsonc),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "toml" => Some(Self::Toml),
+            "ini" | "cfg" | "conf" => Some(Self::Ini),
+            "properties" => Some(Self::Properties),
+            "xml" | "config" => Some(Self::Xml),
+            _ if is_env => Some(Self::EnvDotenv),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a list of variables.
+    #[must_use]
+    pub fn is_env(self) -> bool {
+        matches!(self, Self::EnvDocker | Self::EnvCompose | Self::EnvDotenv)
+    }
+}
+
+/// A step from a key to one below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segment {
+    /// A name.
+    Name(String),
+    /// A place in a list, from 0.
+    Index(usize),
+}
+
+/// One value of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// From the root to the value; never empty.
+    pub path: Vec<Segment>,
+    /// The value.
+    pub value: Raw,
+    /// How it is set.
+    pub op: Op,
+    /// Whether `$NAME` in the value stands for another value, in formats that replace it.
+    pub template: bool,
+    /// Whether the format says that there is no value, which is not the same as an empty one.
+    pub null: bool,
+    /// Where its key stands; of an element of a list, the element.
+    pub at: Position,
+    /// The last line of the value.
+    pub end_line: u32,
+    /// Which of several documents in one file it belongs to, from 0.
+    pub document: u32,
+}
+
+/// Something odd about a line that does not end the reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oddity {
+    /// Where.
+    pub at: Position,
+    /// The name that it belongs to, or empty.
+    pub name: String,
+    /// What, in words.
+    pub what: &'static str,
+}
+
+impl Oddity {
+    /// The same, with a name that may be shown.
+    pub(crate) fn with_shown_name(&self) -> Self {
+        Self { name: crate::secret::name(&self.name), ..self.clone() }
+    }
+}
+
+/// What a source holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Its values, in the order of the text.
+    pub entries: Vec<Entry>,
+    /// What is odd about it, in the order of the text.
+    pub oddities: Vec<Oddity>,
+}
+
+/// Why a source cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// It is malformed.
+    #[error("line {}, column {}: {reason}", at.line, at.column)]
+    Syntax {
+        /// Where.
+        at: Position,
+        /// What is wrong, without words of the text.
+        reason: String,
+    },
+    /// It exceeds a limit.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+impl Unreadable {
+    /// Malformed here. What a parser quotes of the text is left out of its message.
+    fn syntax(at: Position, message: &str) -> Self {
+        Self::Syntax { at, reason: without_quotes(message) }
+    }
+
+    fn too_deep() -> Self {
+        Self::TooLarge(format!("nested deeper than {MAX_NESTING}"))
+    }
+
+    fn too_many() -> Self {
+        Self::TooLarge(format!("more than {MAX_ENTRIES} values"))
+    }
+}
+
+/// Reads a source.
+///
+/// # Errors
+/// When the bytes are malformed or exceed a limit.
+pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(Unreadable::TooLarge(format!("larger than {} MiB", MAX_BYTES >> 20)));
+    }
+    let (text, mut oddities) = decode(format, bytes)?;
+    let mut contents = match format {
+        Format::Json | Format::Jsonc => json::read(&text, format == Format::Jsonc)?,
+        Format::Yaml => yaml::read(&text)?,
+        Format::Toml => toml::read(&text)?,
+        Format::Ini => ini::read(&text)?,
+        Format::Properties => properties::read(&text)?,
+        Format::Xml => xml::read(&text)?,
+        Format::EnvDocker => env::docker(&text)?,
+        Format::EnvCompose => env::compose(&text)?,
+        Format::EnvDotenv => env::dotenv(&text),
+    };
+    if contents.entries.len() > MAX_ENTRIES {
+        return Err(Unreadable::too_many());
+    }
+    oddities.append(&mut contents.oddities);
+    contents.oddities = oddities;
+    Ok(contents)
+}
+
+/// Bytes as text, without a byte order mark.
+pub(crate) fn decode(format: Format, bytes: &[u8]) -> Result<(String, Vec<Oddity>), Unreadable> {
+    let odd = |what| vec![Oddity { at: Position::START, name: String::new(), what }];
+    if let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
+        let (text, _) = decode(format, rest)?;
+        let found = if format.is_env() { odd("starts with a byte order mark") } else { Vec::new() };
+        return Ok((text, found));
+    }
+    let wide = |from: fn([u8; 2]) -> u16| {
+        let (pairs, _) = bytes[2..].as_chunks::<2>();
+        String::from_utf16_lossy(&pairs.iter().map(|pair| from(*pair)).collect::<Vec<_>>())
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => return Ok((wide(u16::from_le_bytes), odd("is UTF-16"))),
+        [0xfe, 0xff, ..] => return Ok((wide(u16::from_be_bytes), odd("is UTF-16"))),
+        _ => {}
+    }
+    // `java.util.Properties.load` reads ISO 8859-1, in which each byte is the character of its number.
+    if format == Format::Properties {
+        return Ok((bytes.iter().map(|byte| char::from(*byte)).collect(), Vec::new()));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok((text.to_owned(), Vec::new())),
+        Err(_) if format.is_env() => {
+            Ok((String::from_utf8_lossy(bytes).into_owned(), odd("is not UTF-8")))
+        }
+        Err(error) => {
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let at = crate::position::Lines::new(&before).at(before.len());
+            Err(Unreadable::syntax(at, "not UTF-8"))
+        }
+    }
+}
+
+/// A message without what stands in quotes: words of the text, which may be secret.
+fn without_quotes(message: &str) -> String {
+    let mut shown = String::new();
+    let mut quote = None;
+    for c in message.chars() {
+        match quote {
+            None if matches!(c, '`' | '\'' | '"') => {
+                quote = Some(c);
+                shown.push('…');
+            }
+            None => shown.push(c),
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+        }
+    }
+    let mut first = shown.chars();
+    let start: String = first.next().into_iter().flat_map(char::to_lowercase).collect();
+    start + first.as_str()
+}
+
+/// The words of all formats, for help and for messages.
+#[must_use]
+pub fn formats() -> String {
+    Format::ALL.iter().map(|format| format.word()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_do_not_quote_the_text() {
+        assert_eq!(without_quotes("Unknown entity 'hunter2' here"), "unknown entity … here");
+        assert_eq!(without_quotes("open `quote"), "open …");
+    }
+
+    #[test]
+    fn encodings_are_recognised() {
+        let text =
+            |format, bytes: &[u8]| decode(format, bytes).map(|(text, odd)| (text, odd.len()));
+        assert_eq!(text(Format::EnvDocker, b"\xef\xbb\xbfA=1"), Ok(("A=1".to_owned(), 1)));
+        assert_eq!(text(Format::Json, b"\xef\xbb\xbf{}"), Ok(("{}".to_owned(), 0)));
+        assert_eq!(text(Format::Json, b"\xff\xfe{\0}\0"), Ok(("{}".to_owned(), 1)));
+        assert_eq!(text(Format::Properties, b"a=\xe4"), Ok(("a=ä".to_owned(), 0)));
+        let error = decode(Format::Json, b"{\n\xff}").unwrap_err();
+        assert_eq!(error.to_string(), "line 2, column 1: not UTF-8");
+    }
+}

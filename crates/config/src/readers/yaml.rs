@@ -1,0 +1,292 @@
+//! YAML (`saphyr-parser`): events to nodes, nodes to entries.
+//!
+//! An alias shares the node of its anchor, so a file that nests aliases costs no more memory than its
+//! text; what it would expand to is counted and refused when it is too much. `<<` merges a mapping
+//! into another (YAML 1.1), as compose files and Spring use it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::{Contents, Entry, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable};
+use crate::position::{Position, number};
+use crate::provenance::Op;
+use crate::value::Raw;
+
+/// A part of a document.
+#[derive(Debug)]
+struct Node {
+    /// Where it starts.
+    at: Position,
+    /// Its last line.
+    end_line: u32,
+    /// What it is.
+    kind: Kind,
+    /// How many levels are below it.
+    depth: usize,
+}
+
+/// What a node is.
+#[derive(Debug)]
+enum Kind {
+    /// A text; a plain one may be a number, a truth value or null.
+    Scalar {
+        /// The text.
+        text: String,
+        /// Whether it is written without quotes.
+        plain: bool,
+    },
+    /// A list.
+    Sequence(Vec<Rc<Node>>),
+    /// Keys with their values. What `<<` merges into it comes first, without what is overridden.
+    Mapping(Vec<Pair>),
+}
+
+impl Node {
+    /// The text of a scalar.
+    fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether it is written as no value: nothing, `~` or `null`.
+    fn is_null(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, plain: true }
+            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// The keys of a mapping with their values; none of another node.
+    fn pairs(&self) -> &[Pair] {
+        match &self.kind {
+            Kind::Mapping(pairs) => pairs,
+            _ => &[],
+        }
+    }
+}
+
+/// A key with its value.
+type Pair = (Rc<Node>, Rc<Node>);
+
+fn name(key: &Node) -> String {
+    key.text().unwrap_or_default().to_owned()
+}
+
+fn is_merge(key: &Node) -> bool {
+    matches!(&key.kind, Kind::Scalar { text, plain: true } if text == "<<")
+}
+
+pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
+    let mut contents = Contents::default();
+    for (document, node) in parse(text)?.iter().enumerate() {
+        let mut flattened =
+            Flattened { document: number(document), visited: 0, contents: &mut contents };
+        flattened.add(node, node.at, &mut Vec::new())?;
+    }
+    Ok(contents)
+}
+
+/// The documents of a text.
+fn parse(text: &str) -> Result<Vec<Rc<Node>>, Unreadable> {
+    let mut builder = Builder::default();
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| {
+            let at = error.marker();
+            let at =
+                Position { line: number(at.line()), column: number(at.col()).saturating_add(1) };
+            Unreadable::syntax(at, error.info())
+        })?;
+        builder.take(event, span)?;
+    }
+    Ok(builder.documents)
+}
+
+/// A mapping or list whose end has not come.
+struct Open {
+    at: Position,
+    anchor: usize,
+    is_mapping: bool,
+    children: Vec<Rc<Node>>,
+}
+
+#[derive(Default)]
+struct Builder {
+    documents: Vec<Rc<Node>>,
+    open: Vec<Open>,
+    anchors: BTreeMap<usize, Rc<Node>>,
+    /// Pairs that `<<` has copied.
+    merged: usize,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Unreadable> {
+        let at = Position {
+            line: number(span.start.line()),
+            column: number(span.start.col()).saturating_add(1),
+        };
+        let end_line = number(span.end.line());
+        match event {
+            Event::Scalar(text, style, anchor, _) => {
+                let plain = style == ScalarStyle::Plain;
+                // A block of lines ends where the next line starts.
+                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                let end_line =
+                    if block { end_line.saturating_sub(1).max(at.line) } else { end_line };
+                let kind = Kind::Scalar { text: text.into_owned(), plain };
+                self.node(Node { at, end_line, kind, depth: 0 }, anchor)
+            }
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).cloned();
+                // An alias inside its own anchor has no end.
+                let node =
+                    node.ok_or_else(|| Unreadable::syntax(at, "an alias that refers to itself"))?;
+                self.child(node)
+            }
+            Event::SequenceStart(anchor, _) => self.open(at, anchor, false),
+            Event::MappingStart(anchor, _) => self.open(at, anchor, true),
+            Event::SequenceEnd | Event::MappingEnd => self.close(end_line),
+            Event::DocumentStart(_) => {
+                self.anchors.clear();
+                Ok(())
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn open(&mut self, at: Position, anchor: usize, is_mapping: bool) -> Result<(), Unreadable> {
+        if self.open.len() >= MAX_NESTING {
+            return Err(Unreadable::too_deep());
+        }
+        self.open.push(Open { at, anchor, is_mapping, children: Vec::new() });
+        Ok(())
+    }
+
+    fn close(&mut self, end_line: u32) -> Result<(), Unreadable> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let depth = 1 + open.children.iter().map(|child| child.depth).max().unwrap_or(0);
+        // Aliases can nest deeper than the text does.
+        if depth > MAX_NESTING {
+            return Err(Unreadable::too_deep());
+        }
+        let kind = if open.is_mapping {
+            let mut children = open.children.into_iter();
+            let mut pairs = Vec::new();
+            while let (Some(key), Some(value)) = (children.next(), children.next()) {
+                if key.text().is_none() {
+                    return Err(Unreadable::syntax(key.at, "a key that is a list or a mapping"));
+                }
+                pairs.push((key, value));
+            }
+            Kind::Mapping(self.merge(pairs)?)
+        } else {
+            Kind::Sequence(open.children)
+        };
+        self.node(Node { at: open.at, end_line, kind, depth }, open.anchor)
+    }
+
+    /// Replaces `<<` by the pairs that it refers to; a mapping's own keys win.
+    fn merge(&mut self, own: Vec<Pair>) -> Result<Vec<Pair>, Unreadable> {
+        let (merges, own): (Vec<_>, Vec<_>) = own.into_iter().partition(|(key, _)| is_merge(key));
+        if merges.is_empty() {
+            return Ok(own);
+        }
+        let mut taken: BTreeSet<String> = own.iter().map(|(key, _)| name(key)).collect();
+        let mut pairs = Vec::new();
+        for (_, merged) in &merges {
+            // Of several mappings the first wins (https://yaml.org/type/merge.html).
+            let all = match &merged.kind {
+                Kind::Sequence(all) => all.as_slice(),
+                _ => std::slice::from_ref(merged),
+            };
+            for (key, value) in all.iter().flat_map(|one| one.pairs()) {
+                self.merged += 1;
+                if self.merged > MAX_ENTRIES {
+                    return Err(Unreadable::too_many());
+                }
+                if taken.insert(name(key)) {
+                    pairs.push((Rc::clone(key), Rc::clone(value)));
+                }
+            }
+        }
+        pairs.extend(own);
+        Ok(pairs)
+    }
+
+    fn node(&mut self, node: Node, anchor: usize) -> Result<(), Unreadable> {
+        let node = Rc::new(node);
+        if anchor > 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        self.child(node)
+    }
+
+    fn child(&mut self, node: Rc<Node>) -> Result<(), Unreadable> {
+        match self.open.last_mut() {
+            Some(open) => open.children.push(node),
+            None => self.documents.push(node),
+        }
+        Ok(())
+    }
+}
+
+struct Flattened<'a> {
+    document: u32,
+    /// Nodes seen, an alias's each time.
+    visited: usize,
+    contents: &'a mut Contents,
+}
+
+impl Flattened<'_> {
+    fn add(
+        &mut self,
+        node: &Node,
+        at: Position,
+        path: &mut Vec<Segment>,
+    ) -> Result<(), Unreadable> {
+        self.visited += 1;
+        if self.visited > MAX_ENTRIES {
+            return Err(Unreadable::too_many());
+        }
+        if path.len() > MAX_NESTING {
+            return Err(Unreadable::too_deep());
+        }
+        match &node.kind {
+            Kind::Mapping(_) => {
+                for (key, value) in node.pairs() {
+                    path.push(Segment::Name(name(key)));
+                    self.add(value, key.at, path)?;
+                    path.pop();
+                }
+            }
+            Kind::Sequence(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    path.push(Segment::Index(index));
+                    self.add(element, element.at, path)?;
+                    path.pop();
+                }
+            }
+            Kind::Scalar { text, .. } if !path.is_empty() => {
+                let text = if node.is_null() { "" } else { text };
+                self.contents.entries.push(Entry {
+                    path: path.clone(),
+                    value: Raw::new(text),
+                    op: Op::Set,
+                    template: false,
+                    null: node.is_null(),
+                    at,
+                    end_line: node.end_line.max(at.line),
+                    document: self.document,
+                });
+            }
+            Kind::Scalar { text, .. } => {
+                if !text.is_empty() {
+                    let what = "a text where keys are expected";
+                    self.contents.oddities.push(Oddity { at: node.at, name: String::new(), what });
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! A variable of the environment beats the value of a project's file.
+//!
+//! Not reported: a file that overrides a weaker file, because that is what layers are for; a variable
+//! with the same value.
+
+use culprit_model::Severity;
+
+use crate::configuration::{ConfigFinding, Configuration};
+use crate::provenance::{Outcome, SourceKind};
+
+pub(super) const ID: &str = "config-shadowed";
+
+pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
+    let mut findings = Vec::new();
+    for effective in &configuration.effective {
+        let winner = effective.winner.and_then(|at| configuration.assignments.get(at));
+        let Some(winner) = winner.filter(|winner| {
+            configuration.sources[winner.source].kind == SourceKind::ProcessEnvironment
+        }) else {
+            continue;
+        };
+        let losers = effective.chain.iter().filter_map(|at| configuration.assignments.get(*at));
+        let mut of_file = losers.filter(|one| {
+            one.outcome == Outcome::Shadowed
+                && configuration.sources[one.source].kind != SourceKind::ProcessEnvironment
+        });
+        let Some(strongest) = of_file.next_back() else { continue };
+        let (name, file) = (&winner.written, &configuration.sources[strongest.source].name);
+        findings.push(ConfigFinding {
+            id: ID,
+            severity: Severity::Low,
+            key: effective.key.clone(),
+            title: format!(
+                "The variable `{name}` of the environment beats `{file}`, which has another value."
+            ),
+            evidence: vec![configuration.place(strongest)],
+            why: "The environment is the stronger source. A variable may be left over from other work.".to_owned(),
+            fix: vec![
+                format!(
+                    "If the file is right: `unset {name}` in the shell that starts the program."
+                ),
+                "If the variable is right, nothing is to be done.".to_owned(),
+            ],
+        });
+    }
+    findings
+}

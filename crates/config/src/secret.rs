@@ -1,0 +1,487 @@
+//! Which values are secret: by the words of the key, by the form of the text, by its randomness.
+//!
+//! A wrong guess towards secret hides a harmless value; a wrong guess the other way prints a
+//! password. So every doubt counts as secret, except where the text cannot hold one (empty, a truth
+//! value, the path of a file that holds the secret).
+
+use crate::value::{Class, HIDDEN};
+
+/// Words of a key that name a secret, in lower case.
+const WORDS: &[&str] = &[
+    "authorization",
+    "bearer",
+    "cookie",
+    "cookies",
+    "cred",
+    "creds",
+    "credential",
+    "credentials",
+    "pass",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "passwords",
+    "pw",
+    "pwd",
+    "sas",
+    "secret",
+    "secrets",
+    "sig",
+    "signature",
+    "token",
+    "tokens",
+];
+/// Two words of a key, side by side, that name a secret.
+const PAIRS: &[(&str, &str)] = &[
+    ("access", "key"),
+    ("account", "key"),
+    ("api", "key"),
+    ("auth", "key"),
+    ("client", "key"),
+    ("encryption", "key"),
+    ("license", "key"),
+    ("machine", "key"),
+    ("master", "key"),
+    ("private", "key"),
+    ("secret", "key"),
+    ("shared", "key"),
+    ("signing", "key"),
+    ("storage", "key"),
+];
+/// Words that are secret also where no separator sets them apart: `DBPASSWORD`.
+const PARTS: &[&str] = &[
+    "accesskey",
+    "apikey",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+];
+/// Last words of a key whose value is a path or an address: where the secret is, as in
+/// `DB_PASSWORD_FILE` of images, or where it is given out, as in `TOKEN_URL`.
+const PLACES: &[&str] =
+    &["dir", "endpoint", "file", "folder", "host", "location", "path", "uri", "url"];
+
+/// How tokens of well-known services begin, with the fewest characters that follow.
+const TOKENS: &[(&str, usize)] = &[
+    ("AGE-SECRET-KEY-", 20),
+    ("AIza", 30),
+    ("AKIA", 12),
+    ("ASIA", 12),
+    ("Basic ", 8),
+    ("Bearer ", 8),
+    ("SG.", 20),
+    ("dop_v1_", 20),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghr_", 20),
+    ("ghs_", 20),
+    ("ghu_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 16),
+    ("hvs.", 16),
+    ("npm_", 20),
+    ("pypi-", 20),
+    ("rk_live_", 12),
+    ("rk_test_", 12),
+    ("shpat_", 20),
+    ("sk-", 20),
+    ("sk_live_", 12),
+    ("sk_test_", 12),
+    ("whsec_", 16),
+    ("xoxa-", 10),
+    ("xoxb-", 10),
+    ("xoxp-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("ya29.", 20),
+];
+
+/// The class of a value, and what may be shown of it.
+pub(crate) fn classify(key: &str, text: &str) -> (Class, Option<String>) {
+    let plain = || (Class::Plain, Some(text.to_owned()));
+    if is_harmless(text) {
+        return plain();
+    }
+    let is_place = text.starts_with(['/', '.']) || text.contains("://");
+    if is_secret_key(key) && !(names_a_place(key) && is_place) {
+        return (Class::KeyWord, None);
+    }
+    if has_token(text) {
+        return (Class::Token, None);
+    }
+    match without_secret_parts(text) {
+        Parts::None if looks_random(text) => (Class::Entropy, None),
+        Parts::None => plain(),
+        // What is left of the text must be harmless by itself.
+        Parts::Hidden(rest) if looks_random(&rest) => (Class::Entropy, None),
+        Parts::Hidden(rest) => (Class::Partial, Some(rest)),
+        Parts::Unclear => (Class::Token, None),
+    }
+}
+
+/// The parts of a text that its shown form hides.
+pub(crate) fn hidden_parts<'a>(text: &'a str, shown: &str) -> Vec<&'a str> {
+    let mut fragments = shown.split(HIDDEN);
+    let first = fragments.next().unwrap_or_default();
+    let mut rest = text.strip_prefix(first).unwrap_or_default();
+    let mut parts = Vec::new();
+    for fragment in fragments {
+        let end = if fragment.is_empty() { None } else { rest.find(fragment) };
+        let (part, next) = match end {
+            Some(end) => (&rest[..end], &rest[end + fragment.len()..]),
+            None => (rest, ""),
+        };
+        parts.extend([part, part.trim_matches(['"', '\''])].iter().filter(|part| !part.is_empty()));
+        rest = next;
+    }
+    parts
+}
+
+/// A name as it may be shown: a secret that was pasted where a name belongs is hidden.
+pub(crate) fn name(name: &str) -> String {
+    let one_word = !name.contains(['_', '.', '-', ':', ' ']) && name.len() >= 32;
+    let is_secret =
+        name.contains("PRIVATE KEY") || has_token(name) || one_word && looks_random(name);
+    if is_secret { format!("{HIDDEN} ({} bytes)", name.len()) } else { name.to_owned() }
+}
+
+/// Whether a text cannot be a secret.
+fn is_harmless(text: &str) -> bool {
+    let lower = text.trim().to_ascii_lowercase();
+    matches!(lower.as_str(), "" | "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "none")
+}
+
+/// The words of a key in lower case: split at separators and where a capital follows a small letter.
+fn words(key: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut small = false;
+    for c in key.chars() {
+        let breaks = !c.is_alphanumeric() || small && c.is_uppercase();
+        if breaks && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        small = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether the words of a key name a secret.
+pub(crate) fn is_secret_key(key: &str) -> bool {
+    let words = words(key);
+    let pair = |two: &[String]| PAIRS.iter().any(|(a, b)| two[0] == *a && two[1] == *b);
+    words
+        .iter()
+        .any(|word| WORDS.contains(&word.as_str()) || PARTS.iter().any(|part| word.contains(part)))
+        || words.windows(2).any(pair)
+        || words.last().is_some_and(|word| word == "auth")
+}
+
+fn names_a_place(key: &str) -> bool {
+    words(key).last().is_some_and(|word| PLACES.contains(&word.as_str()))
+}
+
+/// Whether a text holds a token of a known form.
+fn has_token(text: &str) -> bool {
+    let known = TOKENS.iter().any(|(start, more)| {
+        text.match_indices(start).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let rest = text[at + start.len()..].chars();
+            before.is_none_or(|c| !c.is_alphanumeric())
+                && rest.take_while(|c| is_token_character(*c)).count() >= *more
+        })
+    });
+    // PEM (RFC 7468) and JSON Web Tokens (RFC 7519): three parts, the first of which is `{"` in Base64.
+    known || text.contains("-----BEGIN") || text.split(|c| !is_token_character(c)).any(is_web_token)
+}
+
+fn is_web_token(word: &str) -> bool {
+    word.starts_with("eyJ") && word.len() > 30 && word.matches('.').count() >= 2
+}
+
+fn is_token_character(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '/' | '=' | '~')
+}
+
+/// What became of a text whose secret parts were hidden.
+enum Parts {
+    /// It has none.
+    None,
+    /// The text with its secret parts hidden.
+    Hidden(String),
+    /// It has some, and where they end cannot be decided.
+    Unclear,
+}
+
+/// Hides user information in addresses and values of secret names in `name=value` lists.
+fn without_secret_parts(text: &str) -> Parts {
+    let (hidden, in_address) = without_user_information(text);
+    match without_secret_pairs(&hidden) {
+        Some(Some(rest)) => Parts::Hidden(rest),
+        Some(None) => Parts::Unclear,
+        None if in_address => Parts::Hidden(hidden),
+        None => Parts::None,
+    }
+}
+
+/// `scheme://user:password@host` with the password hidden; the user alone too, where it may be a
+/// token. A password with an unescaped `/` is hidden too: everything up to the last `@` of the word
+/// belongs to it.
+fn without_user_information(text: &str) -> (String, bool) {
+    let mut shown = String::new();
+    let mut rest = text;
+    let mut found = false;
+    while let Some(at) = rest.find("://") {
+        let (scheme, after) = rest.split_at(at + 3);
+        shown.push_str(scheme);
+        let end =
+            after.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>'));
+        let (word, next) = after.split_at(end.unwrap_or(after.len()));
+        match word.rsplit_once('@') {
+            Some((user, host)) => {
+                match user.split_once(':') {
+                    Some((user, _)) => shown.push_str(&format!("{user}:{HIDDEN}@{host}")),
+                    None if scheme.contains("http") => shown.push_str(&format!("{HIDDEN}@{host}")),
+                    None => shown.push_str(word),
+                }
+                found |= user.contains(':') || scheme.contains("http");
+            }
+            None => shown.push_str(word),
+        }
+        rest = next;
+    }
+    shown.push_str(rest);
+    (shown, found)
+}
+
+/// A list of `name=value` pairs with the values of secret names hidden. None: no pair is secret.
+/// `Some(None)`: one is, and the text is no list whose separator is known.
+fn without_secret_pairs(text: &str) -> Option<Option<String>> {
+    let names = |part: &str| {
+        let (name, value) = part.split_once(['=', ':'])?;
+        let name =
+            name.rsplit(['?', ' ', ',', '{', '"', '\'']).find(|word| !word.trim().is_empty())?;
+        Some((name.trim().to_owned(), value.to_owned()))
+    };
+    let secret = |part: &str| {
+        names(part).is_some_and(|(name, value)| is_secret_key(&name) && !is_harmless(&value))
+    };
+    // Blanks beside `=` and `:` part nothing.
+    let any = |text: &str| {
+        let text = text.replace(" =", "=").replace("= ", "=").replace(": ", ":");
+        text.split([';', '&', '?', ' ', ',', '\n']).any(secret)
+    };
+    if !any(text) {
+        return None;
+    }
+    let separator = if text.contains(';') {
+        ';'
+    } else if text.contains("://") && text.contains('?') {
+        '&'
+    } else {
+        return Some(None);
+    };
+    let mut shown: Vec<String> = Vec::new();
+    for (at, part) in pairs(text, separator).into_iter().enumerate() {
+        // The first pair of an address follows its path.
+        let (head, pair) = match part.split_once('?').filter(|_| separator == '&' && at == 0) {
+            Some((head, pair)) => (format!("{head}?"), pair),
+            None => (String::new(), part),
+        };
+        let Some((name, value)) = pair.split_once('=') else {
+            shown.push(part.to_owned());
+            continue;
+        };
+        let value = if is_secret_key(name) && !is_harmless(value) { HIDDEN } else { value };
+        shown.push(format!("{head}{name}={value}"));
+    }
+    let shown = shown.join(&separator.to_string());
+    // Pairs of another separator, as in a value within quotes, must not be left over.
+    let rest = shown.replace(&format!("={HIDDEN}"), "=");
+    Some((!any(&rest)).then_some(shown))
+}
+
+/// The parts of a list. A separator that no `name=` follows belongs to the value before it: passwords
+/// may hold one within quotes.
+fn pairs(text: &str, separator: char) -> Vec<&str> {
+    let starts_a_pair = |rest: &str| {
+        let name: String = rest.chars().take_while(|c| !matches!(c, '=' | ';' | '&')).collect();
+        rest.trim().is_empty()
+            || rest[name.len()..].starts_with('=')
+                && !name.is_empty()
+                && name.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.'))
+    };
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices(separator) {
+        if starts_a_pair(&text[at + 1..]) {
+            parts.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// The shortest word that may be a key: 20 characters are 120 bits in Base64.
+const RANDOM_LENGTH: usize = 20;
+/// Bits a character above which a word of that length is not language. English words and paths have
+/// at most about 3.4; 20 random characters of 64 have about 4.1, and 32 hexadecimal digits about 3.6.
+const RANDOM_BITS: f64 = 3.45;
+
+/// Whether a text holds a word that looks like random data.
+fn looks_random(text: &str) -> bool {
+    let separators = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '-'));
+    text.split(separators).any(|word| {
+        // Base64 of a key has a slash now and then; a word of several is a path.
+        let is_path = word.starts_with('/') || word.matches('/').count() > 2;
+        if is_path { word.split('/').any(is_random_word) } else { is_random_word(word) }
+    })
+}
+
+fn is_random_word(word: &str) -> bool {
+    let count = |which: fn(char) -> bool| word.chars().filter(|c| which(*c)).count();
+    let digits = count(|c| c.is_ascii_digit());
+    let mixed = count(|c| c.is_ascii_uppercase()) > 0 && count(|c| c.is_ascii_lowercase()) > 0;
+    // `gcc-12-x86_64-linux-gnu-2024`: words of one case that separators join are a name.
+    let is_name = !mixed && word.contains(['-', '_']);
+    let fewest_digits = if mixed { 2 } else { 4 };
+    word.len() >= RANDOM_LENGTH
+        && digits >= fewest_digits
+        && digits < word.len()
+        && !is_name
+        && !is_uuid(word)
+        && bits_a_character(word) >= RANDOM_BITS
+}
+
+/// Identifiers of tenants, subscriptions and rows have this form (RFC 9562), and name no secret.
+fn is_uuid(word: &str) -> bool {
+    let lengths: Vec<usize> = word.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12] && word.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+}
+
+/// Shannon's entropy of the characters of a word.
+fn bits_a_character(word: &str) -> f64 {
+    let mut counts = [0_u32; 128];
+    word.bytes().for_each(|byte| counts[usize::from(byte & 127)] += 1);
+    let total = f64::from(counts.iter().sum::<u32>());
+    let share = |count: &u32| f64::from(*count) / total;
+    counts.iter().filter(|count| **count > 0).map(|count| -share(count) * share(count).log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_name_a_secret_hide_the_value() {
+        for key in [
+            "DB_PASSWORD",
+            "dbPassword",
+            "DBPASSWORD",
+            "spring.datasource.password",
+            "AWS_SECRET_ACCESS_KEY",
+            "ApiKey",
+            "Proxy-Authorization",
+            "Cookie",
+            "Jwt:SigningKey",
+            "storageAccountKey",
+        ] {
+            assert_eq!(classify(key, "hunter2"), (Class::KeyWord, None), "{key}");
+        }
+        for key in ["Logging:LogLevel:Default", "KEY", "monkey", "compass", "author", "bypass"] {
+            assert_eq!(classify(key, "x1").0, Class::Plain, "{key}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_secret_is_shown() {
+        assert_eq!(classify("PASSWORD", "").0, Class::Plain);
+        assert_eq!(classify("RequirePassword", "true").0, Class::Plain);
+        assert_eq!(classify("DB_PASSWORD_FILE", "/run/secrets/db").0, Class::Plain);
+        assert_eq!(classify("DB_PASSWORD_FILE", "hunter2").0, Class::KeyWord);
+    }
+
+    #[test]
+    fn connection_strings_keep_server_and_database() {
+        let cases = [
+            (
+                "Server=db;Database=shop;User Id=sa;Password=p;Timeout=3",
+                "Server=db;Database=shop;User Id=sa;Password=•••;Timeout=3",
+            ),
+            ("Server=db;Password=\"a;b\"", "Server=db;Password=•••"),
+            ("postgres://app:p/w@db:5432/shop", "postgres://app:•••@db:5432/shop"),
+            ("redis://:p@cache", "redis://:•••@cache"),
+            ("https://abc@git.example/x", "https://•••@git.example/x"),
+            (
+                "jdbc:postgresql://db/x?user=a&password=p&ssl=1",
+                "jdbc:postgresql://db/x?user=a&password=•••&ssl=1",
+            ),
+            ("amqp://a:b@h1,amqp://c:d@h2", "amqp://a:•••@h2"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(classify("url", text), (Class::Partial, Some(shown.to_owned())), "{text}");
+        }
+        assert_eq!(classify("url", "ssh://git@host/x").0, Class::Plain);
+        assert_eq!(classify("url", "http://host:80/path?x=1").0, Class::Plain);
+    }
+
+    #[test]
+    fn where_a_secret_part_ends_is_not_guessed() {
+        for text in [
+            "-Xmx1g -Dspring.datasource.password=hunter2 -ea",
+            "host=db password=hunter2",
+            "{\"password\": \"hunter2\"}",
+            "a=1;b='x password=hunter2'",
+        ] {
+            assert_eq!(classify("options", text), (Class::Token, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn tokens_of_known_form_are_hidden() {
+        for text in [
+            "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+            "Bearer abcdefghijkl",
+            "use AKIAIOSFODNN7EXAMPLE now",
+            "-----BEGIN RSA PRIVATE KEY-----",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        ] {
+            assert_eq!(classify("x", text), (Class::Token, None), "{text}");
+        }
+        assert_eq!(classify("x", "sk-short").0, Class::Plain);
+    }
+
+    #[test]
+    fn random_words_are_hidden_and_names_are_shown() {
+        for text in ["dGhpcyBpcyBhIDMyIGJ5dGUga2V5IDEyMzQ1Njc4", "9f86d081884c7d659a2feaa0c55ad015"]
+        {
+            assert_eq!(classify("x", text), (Class::Entropy, None), "{text}");
+        }
+        for text in [
+            "0b0f1c0e-5a1d-4e0c-9d3e-1f2a3b4c5d6e",
+            "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30",
+            "com.example.service.CustomerRepositoryImplementation",
+            "gcc-12-x86_64-linux-gnu-2024",
+            "Microsoft.AspNetCore.Hosting.Diagnostics",
+            "https://learn.example.org/aspnet/core/fundamentals/configuration",
+            "12345678901234567890",
+        ] {
+            assert_eq!(classify("x", text).0, Class::Plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_pasted_as_a_name_is_hidden() {
+        assert_eq!(name("ConnectionStrings:Main"), "ConnectionStrings:Main");
+        assert!(name("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7").contains(HIDDEN));
+        assert!(name("-----BEGIN PRIVATE KEY-----").contains(HIDDEN));
+    }
+}

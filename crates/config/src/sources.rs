@@ -1,0 +1,470 @@
+//! Finding and reading sources: the one file of the crate that looks at a file system.
+//!
+//! Everything stays below one root folder: a link or `..` that leads out of it is refused. What is read
+//! becomes a [`Loaded`], with what became of it; nothing here fails as a whole.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::profile::{Define, Layer, Profile, placeholders};
+use crate::provenance::{Op, Source, SourceKind, SourceState};
+use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
+use crate::resolve::{identity, key_of};
+use crate::value::{Raw, hex};
+use crate::{condition, position::Position};
+
+/// What to read, beyond what a profile says.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The project's folder.
+    pub root: PathBuf,
+    /// Compose files instead of those that are found, relative to the root.
+    pub compose_files: Vec<PathBuf>,
+    /// Files of variables for `${...}` in compose files, instead of `.env`.
+    pub env_files: Vec<PathBuf>,
+    /// Values of defines.
+    pub defines: Vec<(String, Vec<String>)>,
+    /// The environment that a program started from here would get; none: it is left out.
+    pub environment: Option<Vec<(String, Raw)>>,
+    /// Whether variables that no other source knows count as keys, too.
+    pub all_variables: bool,
+}
+
+/// The value of a define.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defined {
+    /// Its name.
+    pub name: String,
+    /// Its values; empty: it is not set.
+    pub values: Vec<String>,
+    /// What sets it, in words.
+    pub from: String,
+}
+
+/// A source with what it holds.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The source.
+    pub source: Source,
+    /// Its layer: an index of the profile's.
+    pub layer: usize,
+    /// What it holds; empty if it could not be read.
+    pub contents: Contents,
+}
+
+/// All sources of a profile.
+#[derive(Debug, Clone)]
+pub struct Collected {
+    /// The sources, weakest first; those that are not read stand at their layer's place.
+    pub loaded: Vec<Loaded>,
+    /// The defines of the profile.
+    pub defines: Vec<Defined>,
+}
+
+/// A folder that reading does not leave.
+#[derive(Debug)]
+pub(crate) struct Root {
+    path: PathBuf,
+}
+
+/// A file as it was read.
+pub(crate) struct FileRead {
+    /// What became of it.
+    pub(crate) state: SourceState,
+    /// Why.
+    pub(crate) why: String,
+    /// Its bytes; none if it could not be read.
+    pub(crate) bytes: Option<Vec<u8>>,
+    /// When it changed.
+    pub(crate) modified: Option<u64>,
+}
+
+impl Root {
+    /// The root of a request; the path as typed where it does not exist.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()) }
+    }
+
+    /// Reads a file below the root.
+    pub(crate) fn read(&self, name: &Path) -> FileRead {
+        let failed =
+            |state, why: &str| FileRead { state, why: why.to_owned(), bytes: None, modified: None };
+        let path = match self.path.join(name).canonicalize() {
+            Ok(path) => path,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return failed(SourceState::Missing, "no such file");
+            }
+            Err(error) => return failed(SourceState::Denied, &error.to_string()),
+        };
+        if !path.starts_with(&self.path) {
+            return failed(
+                SourceState::Outside,
+                "lies outside the root folder; `--root` sets another one",
+            );
+        }
+        let metadata = match path.metadata() {
+            Ok(metadata) => metadata,
+            Err(error) => return failed(SourceState::Denied, &error.to_string()),
+        };
+        if !metadata.is_file() {
+            return failed(SourceState::Denied, "is not a regular file");
+        }
+        let too_large =
+            || failed(SourceState::TooLarge, &format!("larger than {} MiB", MAX_BYTES >> 20));
+        if metadata.len() > MAX_BYTES {
+            return too_large();
+        }
+        let since_epoch =
+            metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(&path);
+        match file.and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)) {
+            Err(error) => failed(SourceState::Denied, &error.to_string()),
+            // It grew after its size was asked for.
+            Ok(length) if length as u64 > MAX_BYTES => too_large(),
+            Ok(_) => FileRead {
+                state: SourceState::Read,
+                why: String::new(),
+                bytes: Some(bytes),
+                modified: since_epoch.map(|time| time.as_secs()),
+            },
+        }
+    }
+
+    /// Whether a file exists below the root, as a file.
+    fn has(&self, name: &str) -> bool {
+        !self.matching(name).is_empty()
+    }
+
+    /// The files that a pattern matches, by name. `*` stands for a part of a name without a dot.
+    pub(crate) fn matching(&self, pattern: &str) -> Vec<String> {
+        let mut folders = vec![String::new()];
+        let parts: Vec<&str> = pattern.split('/').collect();
+        for (at, part) in parts.iter().enumerate() {
+            let is_last = at + 1 == parts.len();
+            folders =
+                folders.iter().flat_map(|folder| self.inside(folder, part, is_last)).collect();
+        }
+        folders
+    }
+
+    fn inside(&self, folder: &str, part: &str, is_last: bool) -> Vec<String> {
+        let below = |name: &str| match folder {
+            "" => name.to_owned(),
+            folder => format!("{folder}/{name}"),
+        };
+        let fits = |name: &str| {
+            let path = self.path.join(below(name));
+            if is_last { !path.is_dir() && path.symlink_metadata().is_ok() } else { path.is_dir() }
+        };
+        if !part.contains('*') {
+            return if fits(part) { vec![below(part)] } else { Vec::new() };
+        }
+        let Ok(entries) = std::fs::read_dir(self.path.join(folder)) else { return Vec::new() };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names
+            .filter(|name| matches(part, name) && fits(name))
+            .map(|name| below(&name))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// Whether a name fits a pattern in which `*` stands for a part without a dot.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            let dot = name.find('.').unwrap_or(name.len());
+            let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+            ends.take_while(|at| *at <= dot).any(|at| at > 0 && matches(rest, &name[at..]))
+        }),
+    }
+}
+
+/// Whether a folder looks as if a profile were meant for it.
+#[must_use]
+pub fn detects(profile: &Profile, root: &Path) -> bool {
+    let root = Root::new(root);
+    let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
+    profile.detect.iter().any(all)
+}
+
+/// A file as a source, with what it holds.
+pub(crate) fn load_file(
+    root: &Root,
+    name: &Path,
+    format: Option<Format>,
+    kind: SourceKind,
+    layer: &str,
+) -> (Source, Contents) {
+    let shown = shown_path(name);
+    let FileRead { mut state, mut why, bytes, modified } = root.read(name);
+    let mut contents = Contents::default();
+    if let Some(bytes) = &bytes {
+        match format.or_else(|| Format::of_name(&shown)).map(|format| read(format, bytes)) {
+            Some(Ok(found)) => contents = found,
+            Some(Err(error)) => {
+                state = state_of(&error);
+                why = error.to_string();
+            }
+            None => {
+                (state, why) =
+                    (SourceState::Unread, "its format is not known by its name".to_owned());
+            }
+        }
+    }
+    let source = Source {
+        kind,
+        name: shown,
+        layer: layer.to_owned(),
+        state,
+        why,
+        sha256: bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes))),
+        bytes: bytes.map_or(0, |bytes| bytes.len() as u64),
+        modified,
+    };
+    (source, contents)
+}
+
+/// What a source that cannot be read is.
+pub(crate) fn state_of(error: &Unreadable) -> SourceState {
+    match error {
+        Unreadable::Syntax { .. } => SourceState::Unparsable,
+        Unreadable::TooLarge(_) => SourceState::TooLarge,
+    }
+}
+
+/// A path as it is shown: without `.` and with `/`.
+pub(crate) fn shown_path(path: &Path) -> String {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().to_string_lossy().into_owned()
+}
+
+/// The environment as a source.
+pub(crate) fn environment_source(layer: &str, variables: &[(String, Raw)]) -> (Source, Contents) {
+    let source = Source {
+        kind: SourceKind::ProcessEnvironment,
+        name: "environment".to_owned(),
+        layer: layer.to_owned(),
+        state: SourceState::Read,
+        why: String::new(),
+        sha256: None,
+        bytes: 0,
+        modified: None,
+    };
+    let entries = variables.iter().map(|(name, value)| Entry {
+        path: vec![Segment::Name(name.clone())],
+        value: value.clone(),
+        op: Op::Set,
+        template: false,
+        null: false,
+        at: Position::START,
+        end_line: 1,
+        document: 0,
+    });
+    (source, Contents { entries: entries.collect(), oddities: Vec::new() })
+}
+
+/// Reads all sources of a layered profile.
+#[must_use]
+pub fn collect(profile: &Profile, request: &Request) -> Collected {
+    let root = Root::new(&request.root);
+    let mut collector = Collector { root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
+    // Files that no define chooses come first, because one of them may set a define.
+    for (index, layer) in profile.layers.iter().enumerate() {
+        for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
+            root.matching(file).iter().for_each(|name| collector.file((index, layer), name, None));
+        }
+        if let (Some(_), Some(variables)) = (&layer.environment, &request.environment) {
+            let (source, contents) = environment_source(&layer.name, variables);
+            collector.loaded.push(Loaded { source, layer: index, contents });
+        }
+    }
+    let defines: Vec<Defined> = profile
+        .defines
+        .iter()
+        .map(|define| defined(define, profile, request, &collector.loaded))
+        .collect();
+    for (index, layer) in profile.layers.iter().enumerate() {
+        let chosen: Vec<&String> =
+            layer.files.iter().filter(|file| placeholders(file).next().is_some()).collect();
+        for file in names_of(&chosen, &defines) {
+            root.matching(&file).iter().for_each(|name| collector.file((index, layer), name, None));
+        }
+        for file in chosen {
+            let why = why_not(file, &defines);
+            for name in root.matching(&with_stars(file)) {
+                collector.file((index, layer), &name, Some(&why));
+            }
+        }
+        for file in &layer.not_read {
+            let why = format!("the program reads {}", layer.files.join(", "));
+            let names = root.matching(file);
+            names.iter().for_each(|name| collector.file((index, layer), name, Some(&why)));
+        }
+    }
+    // Within a layer the order of reading is the order of strength.
+    collector.loaded.sort_by_key(|loaded| loaded.layer);
+    Collected { loaded: collector.loaded, defines }
+}
+
+struct Collector<'a> {
+    root: &'a Root,
+    taken: BTreeSet<String>,
+    loaded: Vec<Loaded>,
+}
+
+impl Collector<'_> {
+    /// Reads a file, unless an earlier pattern took it; with a reason it does not count.
+    fn file(&mut self, (index, layer): (usize, &Layer), name: &str, unread: Option<&str>) {
+        if layer.format.is_none() && Format::of_name(name).is_none()
+            || !self.taken.insert(name.to_owned())
+        {
+            return;
+        }
+        let is_env = layer.format.is_some_and(Format::is_env);
+        let kind = if is_env { SourceKind::Dotenv } else { SourceKind::File };
+        let (mut source, contents) =
+            load_file(self.root, Path::new(name), layer.format, kind, &layer.name);
+        if let Some(why) = unread {
+            (source.state, source.why) = (SourceState::Unread, why.to_owned());
+        }
+        self.loaded.push(Loaded { source, layer: index, contents });
+    }
+}
+
+/// The value of a define, and what sets it.
+fn defined(define: &Define, profile: &Profile, request: &Request, loaded: &[Loaded]) -> Defined {
+    let list = |text: &str| {
+        let parts: Vec<String> = match define.list {
+            true => text.split(',').map(|part| part.trim().to_owned()).collect(),
+            false => vec![text.trim().to_owned()],
+        };
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>()
+    };
+    let of = |values, from: String| Defined { name: define.name.clone(), values, from };
+    if let Some((_, values)) = request.defines.iter().find(|(name, _)| *name == define.name) {
+        return of(values.clone(), "--define".to_owned());
+    }
+    let environment = request.environment.as_deref().unwrap_or_default();
+    for variable in &define.variables {
+        let set =
+            environment.iter().find(|(name, value)| name == variable && !value.expose().is_empty());
+        if let Some((name, value)) = set {
+            return of(list(value.expose()), format!("variable {name}"));
+        }
+    }
+    let of_file = |loaded: &Loaded| {
+        let layer = profile.layers.get(loaded.layer)?;
+        let key = define.key.as_ref().filter(|_| loaded.source.kind == SourceKind::File)?;
+        let wanted = identity(profile, key);
+        let guarded = condition::guarded_documents(profile, layer, &loaded.contents);
+        let found: Vec<&Entry> = loaded
+            .contents
+            .entries
+            .iter()
+            .filter(|entry| !guarded.iter().any(|(document, _)| *document == entry.document))
+            .filter(|entry| {
+                // A list is one entry an element.
+                let own = identity(profile, &key_of(profile, &entry.path));
+                own.split('[').next() == Some(wanted.as_str())
+            })
+            .collect();
+        let first = found.first()?;
+        let values = found.iter().flat_map(|entry| list(entry.value.expose())).collect();
+        Some(of(values, format!("{}:{}", loaded.source.name, first.at.line)))
+    };
+    let by_file = loaded.iter().rev().filter(|loaded| loaded.source.state == SourceState::Read);
+    if let Some(found) = by_file.filter_map(of_file).next() {
+        return found;
+    }
+    match &define.default {
+        Some(text) => of(list(text), "default".to_owned()),
+        None => of(Vec::new(), "not set".to_owned()),
+    }
+}
+
+/// File names with their placeholders replaced: for each value all files, in their order. A name with a
+/// define that is not set is left out.
+fn names_of(files: &[&String], defines: &[Defined]) -> Vec<String> {
+    let mut names = Vec::new();
+    let most = defines.iter().map(|define| define.values.len()).max().unwrap_or(0);
+    for at in 0..most {
+        for file in files {
+            let mut name = (*file).clone();
+            for define in defines {
+                if let Some(value) = define.values.get(at).filter(|value| is_name(value)) {
+                    name = name.replace(&format!("{{{}}}", define.name), value);
+                }
+            }
+            if !name.contains('{') {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// A value that is no path: `../../etc` must not choose a file.
+fn is_name(value: &str) -> bool {
+    !value.is_empty() && !value.contains(['/', '\\', '*', '{']) && value != ".."
+}
+
+fn with_stars(file: &str) -> String {
+    let mut name = file.to_owned();
+    for placeholder in placeholders(file) {
+        name = name.replace(&format!("{{{placeholder}}}"), "*");
+    }
+    name
+}
+
+/// Why a file that a define would choose does not count.
+fn why_not(file: &str, defines: &[Defined]) -> String {
+    let reasons = placeholders(file).filter_map(|name| {
+        let define = defines.iter().find(|define| define.name == name)?;
+        Some(match define.values.as_slice() {
+            [] => format!("`{name}` is not set"),
+            values => format!("`{name}` is `{}` ({})", values.join(","), define.from),
+        })
+    });
+    reasons.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_a_part_without_a_dot() {
+        assert!(matches("appsettings.*.json", "appsettings.Production.json"));
+        assert!(matches("config.*", "config.yaml") && !matches("config.*", "config.local.yaml"));
+        assert!(
+            !matches("config.*", "config.")
+                && !matches("*", ".env")
+                && matches(".env.*", ".env.local")
+        );
+    }
+
+    #[test]
+    fn what_leads_out_of_the_root_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(folder.path().join("secret.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("../secret.json", root.join("link.json")).unwrap();
+        std::os::unix::fs::symlink("loop.json", root.join("loop.json")).unwrap();
+        let root = Root::new(&root);
+        for name in ["link.json", "../secret.json"] {
+            assert_eq!(root.read(Path::new(name)).state, SourceState::Outside, "{name}");
+        }
+        assert_eq!(root.read(Path::new("none.json")).state, SourceState::Missing);
+        assert_eq!(root.read(Path::new("loop.json")).state, SourceState::Denied);
+        assert_eq!(root.read(Path::new(".")).state, SourceState::Denied);
+    }
+}
