@@ -69,7 +69,7 @@ fn image_with(lab: &Lab, compiler: &str) -> Option<Image> {
         skip(&format!("sampled-container-{compiler}"), &stderr(&made));
         return None;
     }
-    Some(Image::import(lab, &format!("alloc-{compiler}"), (&root, ".")))
+    Some(Image::pack(lab, &format!("alloc-{compiler}"), (&root, ".")))
 }
 
 /// The allocations of the program were sampled: its own, and those that were kept.

@@ -100,11 +100,11 @@ impl Image {
     /// An image that holds nothing but one program.
     pub(crate) fn make(lab: &Lab, test: &str) -> Self {
         let named = build("named/named.c", &["-static"]);
-        Self::import(lab, test, (named.parent().expect("a folder"), "named"))
+        Self::pack(lab, test, (named.parent().expect("a folder"), "named"))
     }
 
     /// An image of a folder's file, or of all with `.`.
-    pub(crate) fn import(lab: &Lab, test: &str, (folder, file): (&Path, &str)) -> Self {
+    pub(crate) fn pack(lab: &Lab, test: &str, (folder, file): (&Path, &str)) -> Self {
         let name = format!("culprit-test-{test}-{}:1", std::process::id());
         let tar = lab.path("image.tar");
         let packed = program("tar").arg("-cf").arg(&tar).arg("-C").arg(folder).arg(file).status();
