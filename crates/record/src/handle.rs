@@ -30,7 +30,7 @@ use crate::resolve::Resolver;
 use crate::sampled::SampledBlocks;
 use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
 use crate::space::{MappedCode, SpaceId, Spaces};
-use crate::stacks::{RawStack, RawStacks, Reach, Unwound, Variant, join, split};
+use crate::stacks::{RawStack, RawStacks, Reach, UnwoundFrames, Variant, join, split};
 use crate::switching::PointFields;
 use crate::tables::{RawFault, RawSample, Rows};
 use crate::tracefs::Field;
@@ -97,7 +97,7 @@ pub(crate) struct Handler {
     unwinder: Unwinder,
     unwound: Vec<CodeAddress>,
     /// Threads whose wait began with a stack that was deeper than its copy, since they were last looked at.
-    pub(crate) cut_waits: Vec<ThreadId>,
+    pub(crate) deep_waits: Vec<ThreadId>,
     pub(crate) interrupts: FxHashMap<RawStack, WokenBy>,
     /// When a record that may have told a wakeup was last found to be lost.
     pub(crate) wakers_lost: Time,
@@ -131,7 +131,7 @@ impl Handler {
             connected: FxHashSet::default(),
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
-            cut_waits: Vec::new(),
+            deep_waits: Vec::new(),
             interrupts: FxHashMap::default(),
             fault_files: FaultFiles::default(),
         }
@@ -271,7 +271,7 @@ impl Handler {
         (sample, mask): (&Sample<'_>, u64),
         thread: ThreadId,
         time: Time,
-    ) -> Option<Unwound> {
+    ) -> Option<UnwoundFrames> {
         let registers = registers(sample, mask)?;
         let base = stack_pointer(mask, sample.registers)?;
         let dump = StackDump { base: Avma(base), bytes: sample.stack };
@@ -284,7 +284,7 @@ impl Handler {
             Outcome::Truncated(Truncation::StackEnd { .. }) => Reach::CopyEnd,
             Outcome::Truncated(_) => Reach::Lost,
         };
-        Some(Unwound { chain: self.user_chain(sample.task.pid, thread), reach })
+        Some(UnwoundFrames { chain: self.user_chain(sample.task.pid, thread), reach })
     }
 
     /// Unwinds a copied stack into `unwound`.

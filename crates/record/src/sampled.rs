@@ -22,7 +22,7 @@ use crate::probes::{Hit, Moment};
 use crate::sampler::{MOST_SIZE, SamplerEvent, Weight};
 use crate::sizes::BlockSize;
 use crate::space::SpaceId;
-use crate::stacks::{RawStack, Reach, Unwound, Variant, join};
+use crate::stacks::{RawStack, Reach, UnwoundFrames, Variant, join};
 
 /// Live samples that are kept at most: each library has room for 65,536.
 const MOST_LIVE: usize = 1 << 20;
@@ -184,7 +184,7 @@ impl Handler {
         };
         let of_class = join(&[], &of_size(BlockSize::class(size)));
         let stack = self.raw.intern(space, Variant::default(), &of_class);
-        let exact = Unwound { chain: of_size(BlockSize::Exact(size)), reach: Reach::Root };
+        let exact = UnwoundFrames { chain: of_size(BlockSize::Exact(size)), reach: Reach::Root };
         self.raw.learn(stack, &exact);
         Some(stack)
     }

@@ -51,12 +51,12 @@ pub(crate) enum Reach {
 
 /// User frames that were unwound, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unwound {
+pub(crate) struct UnwoundFrames {
     pub(crate) chain: Vec<u64>,
     pub(crate) reach: Reach,
 }
 
-impl Unwound {
+impl UnwoundFrames {
     /// What these frames and those by frame pointers tell together; none where frame pointers alone tell as
     /// much.
     pub(crate) fn with(mut self, by_pointers: &[u64]) -> Option<Self> {
@@ -97,8 +97,8 @@ enum Learned {
 
 impl Learned {
     /// What is known with another dump.
-    fn merge(self, unwound: &Unwound) -> Self {
-        let Unwound { chain, reach } = unwound;
+    fn merge(self, unwound: &UnwoundFrames) -> Self {
+        let UnwoundFrames { chain, reach } = unwound;
         let is_whole = *reach == Reach::Root;
         let new = || Self::Chain { user: chain.as_slice().into(), whole: is_whole };
         let Self::Chain { user, whole } = self else {
@@ -178,7 +178,11 @@ impl RawStacks {
     }
 
     /// What a dump tells of the user frames of a stack; none where frame pointers tell as much.
-    pub(crate) fn told(&self, stack: RawStack, dumped: Unwound) -> Option<Unwound> {
+    pub(crate) fn user_frames(
+        &self,
+        stack: RawStack,
+        dumped: UnwoundFrames,
+    ) -> Option<UnwoundFrames> {
         dumped.with(split(self.chain(stack)).1)
     }
 
@@ -191,7 +195,7 @@ impl RawStacks {
 
     /// A sample of this stack has these user frames: a dump was unwound to them, or the block that was
     /// allocated has the size that is their first word.
-    pub(crate) fn learn(&mut self, stack: RawStack, unwound: &Unwound) {
+    pub(crate) fn learn(&mut self, stack: RawStack, unwound: &UnwoundFrames) {
         let entry = &mut self.entries[stack.0 as usize];
         entry.learned = std::mem::take(&mut entry.learned).merge(unwound);
     }
@@ -346,12 +350,12 @@ mod tests {
         assert_eq!(stacks.repaired(stack), None);
     }
 
-    fn whole(chain: &[u64]) -> Unwound {
-        Unwound { chain: chain.to_vec(), reach: Reach::Root }
+    fn whole(chain: &[u64]) -> UnwoundFrames {
+        UnwoundFrames { chain: chain.to_vec(), reach: Reach::Root }
     }
 
-    fn cut(chain: &[u64]) -> Unwound {
-        Unwound { reach: Reach::CopyEnd, ..whole(chain) }
+    fn cut(chain: &[u64]) -> UnwoundFrames {
+        UnwoundFrames { reach: Reach::CopyEnd, ..whole(chain) }
     }
 
     #[test]

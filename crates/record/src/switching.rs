@@ -177,12 +177,12 @@ impl Handler {
         state.switched = time;
         state.leaving = None;
         state.dumped = None;
-        let cut_wait = state.cut_wait.take();
+        let deep_wait = state.deep_wait.take();
         state.waits = false;
         let asleep = state.asleep.take();
         self.accounts.came(thread, time);
-        if let Some(wait) = cut_wait {
-            self.cut_wait_ended(wait, time);
+        if let Some(wait) = deep_wait {
+            self.deep_wait_ended(wait, time);
         }
         if let Some((left, stack)) = asleep {
             self.rows.was_asleep(thread, left, stack);
@@ -219,7 +219,7 @@ impl Handler {
         state.asleep = None;
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
         let (usual, first) = state.usual(letter.unwrap_or(if ready { 'R' } else { 'S' }), sampled);
-        let exact = sampled.zip(dumped).and_then(|both| self.told_by_dump(thread, both));
+        let exact = sampled.zip(dumped).and_then(|both| self.apply_dump(thread, both));
         let stack = exact.or(if self.thinned { usual } else { sampled });
         self.accounts.left(thread, time, ready);
         if let Some(woken) = woken {

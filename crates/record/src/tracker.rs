@@ -17,7 +17,7 @@ use crate::modules::{Modules, base_name, kernel_pid};
 use crate::probed::LastAllocation;
 use crate::space::{KERNEL, MappedCode, SpaceId, Spaces};
 use crate::stacks::RawStack;
-use crate::waiting::{CutWait, Dumped};
+use crate::waiting::{DeepWait, Dumped};
 
 /// How long after its exit record a thread may still be named by others. The work between takes
 /// microseconds, but a machine with more work than CPUs can hold it back; numbers come round again
@@ -43,7 +43,7 @@ pub(crate) struct ThreadState {
     /// What a dump tells that was taken for the same switch.
     pub(crate) dumped: Option<Dumped>,
     /// It waits, and its stack is deeper than the copy of it.
-    pub(crate) cut_wait: Option<CutWait>,
+    pub(crate) deep_wait: Option<DeepWait>,
     /// Its last switch.
     pub(crate) switched: Time,
     /// The CPU that it came to by that switch; none when it left one.
@@ -347,8 +347,8 @@ impl Tracker {
     }
 
     /// Threads that wait with a stack deeper than its copy.
-    pub(crate) fn take_cut_waits(&mut self) -> impl Iterator<Item = CutWait> + use<> {
-        let waits = self.states.iter_mut().filter_map(|state| state.cut_wait.take());
+    pub(crate) fn take_deep_waits(&mut self) -> impl Iterator<Item = DeepWait> + use<> {
+        let waits = self.states.iter_mut().filter_map(|state| state.deep_wait.take());
         waits.collect::<Vec<_>>().into_iter()
     }
 

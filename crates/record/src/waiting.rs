@@ -16,7 +16,7 @@ use culprit_symbols::{Avma, Outcome, Registers, StackDump};
 
 use crate::decode::Task;
 use crate::handle::Handler;
-use crate::stacks::{RawStack, Reach, Unwound};
+use crate::stacks::{RawStack, Reach, UnwoundFrames};
 use crate::sys::read_process;
 
 /// Bytes of a stack that are read at most. Programs that recurse deeper are unwound this far.
@@ -31,59 +31,59 @@ const MOST_READS: usize = 16;
 pub(crate) struct Dumped {
     pub(crate) task: Task,
     pub(crate) registers: Registers,
-    pub(crate) unwound: Unwound,
+    pub(crate) unwound: UnwoundFrames,
 }
 
 /// A wait whose stack is deeper than its copy.
 #[derive(Debug, Clone)]
-pub(crate) struct CutWait {
+pub(crate) struct DeepWait {
     /// The stack that was sampled, and the one that has what the copy tells.
     stacks: [RawStack; 2],
     dumped: Dumped,
     /// All frames, and when they were read.
-    whole: Option<(Time, Unwound)>,
+    whole: Option<(Time, UnwoundFrames)>,
 }
 
 impl Handler {
     /// Takes in a dump that was taken for the switch of a sampled stack. Answers the stack that has its
     /// frames: two calls that look alike by their addresses may be of different functions. Where there is
     /// more than was copied, it is read if the thread waits for long enough.
-    pub(crate) fn told_by_dump(
+    pub(crate) fn apply_dump(
         &mut self,
         thread: ThreadId,
         (sampled, dumped): (RawStack, Dumped),
     ) -> Option<RawStack> {
-        let exact = self.raw.told(sampled, dumped.unwound.clone()).map(|user| {
+        let exact = self.raw.user_frames(sampled, dumped.unwound.clone()).map(|user| {
             self.raw.learn(sampled, &user);
             self.raw.exact(sampled, &user.chain)
         });
         let stack = exact.unwrap_or(sampled);
         let state = self.tracker.state(thread);
         if dumped.unwound.reach == Reach::CopyEnd && state.waits && self.raw.is_open(stack) {
-            state.cut_wait = Some(CutWait { stacks: [sampled, stack], dumped, whole: None });
-            self.cut_waits.push(thread);
+            state.deep_wait = Some(DeepWait { stacks: [sampled, stack], dumped, whole: None });
+            self.deep_waits.push(thread);
         }
         exact
     }
 
     /// Reads the stacks of threads that still wait, as far as the records up to now say.
-    pub(crate) fn read_cut_waits(&mut self, now: u64) {
+    pub(crate) fn read_deep_waits(&mut self, now: u64) {
         let now = self.time(now);
         let mut reads = 0;
-        for thread in std::mem::take(&mut self.cut_waits) {
-            let Some(wait) = self.tracker.state(thread).cut_wait.take() else { continue };
+        for thread in std::mem::take(&mut self.deep_waits) {
+            let Some(wait) = self.tracker.state(thread).deep_wait.take() else { continue };
             if reads == MOST_READS {
                 continue;
             }
             reads += 1;
             let whole = self.read_whole(thread, &wait.dumped).map(|whole| (now, whole));
-            self.tracker.state(thread).cut_wait = Some(CutWait { whole, ..wait });
+            self.tracker.state(thread).deep_wait = Some(DeepWait { whole, ..wait });
         }
     }
 
     /// A thread's stack as its memory has it now; none where it says no more than the copy, or something
     /// else.
-    fn read_whole(&mut self, thread: ThreadId, dumped: &Dumped) -> Option<Unwound> {
+    fn read_whole(&mut self, thread: ThreadId, dumped: &Dumped) -> Option<UnwoundFrames> {
         let Dumped { task, registers, unwound: copied } = dumped;
         let base = registers.stack_pointer()?;
         let bytes = read_stack(task.pid, base);
@@ -92,11 +92,11 @@ impl Handler {
         let chain = self.user_chain(task.pid, thread);
         let goes_on = chain.len() > copied.chain.len() && chain.starts_with(&copied.chain);
         let reach = if outcome == Outcome::Complete { Reach::Root } else { Reach::CopyEnd };
-        goes_on.then_some(Unwound { chain, reach })
+        goes_on.then_some(UnwoundFrames { chain, reach })
     }
 
     /// A thread runs again that had waited until now.
-    pub(crate) fn cut_wait_ended(&mut self, wait: CutWait, time: Time) {
+    pub(crate) fn deep_wait_ended(&mut self, wait: DeepWait, time: Time) {
         if let Some((at, whole)) = wait.whole
             && at < time
         {
@@ -107,9 +107,9 @@ impl Handler {
     }
 
     /// The recording ends: who waits has waited until now.
-    pub(crate) fn end_cut_waits(&mut self) {
-        for wait in self.tracker.take_cut_waits() {
-            self.cut_wait_ended(wait, Time(u64::MAX));
+    pub(crate) fn end_deep_waits(&mut self) {
+        for wait in self.tracker.take_deep_waits() {
+            self.deep_wait_ended(wait, Time(u64::MAX));
         }
     }
 }
@@ -153,19 +153,19 @@ mod tests {
 
     fn dumped(chain: &[u64], reach: Reach) -> Dumped {
         let registers = Registers::new(Arch::X86_64, 10, 0x1000, 0);
-        Dumped { task: TASK, registers, unwound: Unwound { chain: chain.to_vec(), reach } }
+        Dumped { task: TASK, registers, unwound: UnwoundFrames { chain: chain.to_vec(), reach } }
     }
 
     #[test]
     fn each_switch_has_the_frames_of_its_own_dump() {
         let (mut handler, thread, sampled) = waiting();
-        let mut told = |chain: &[u64]| {
+        let mut frames_of = |chain: &[u64]| {
             let dumped = dumped(chain, Reach::Root);
-            let stack = handler.told_by_dump(thread, (sampled, dumped)).unwrap();
+            let stack = handler.apply_dump(thread, (sampled, dumped)).unwrap();
             split(handler.raw.chain(stack)).1.to_vec()
         };
-        assert_eq!(told(&[10, 20]), [10, 20]);
-        assert_eq!(told(&[10, 21]), [10, 21]);
+        assert_eq!(frames_of(&[10, 20]), [10, 20]);
+        assert_eq!(frames_of(&[10, 21]), [10, 21]);
         assert_eq!(handler.raw.repaired(sampled), None, "one without a dump may be either");
     }
 
@@ -174,11 +174,12 @@ mod tests {
         for (comes, learnt) in [(60, true), (50, false), (40, false)] {
             let (mut handler, thread, sampled) = waiting();
             let dumped = dumped(&[10, 20, 25], Reach::CopyEnd);
-            let stack = handler.told_by_dump(thread, (sampled, dumped)).unwrap();
-            assert_eq!(handler.cut_waits, [thread]);
-            let wait = handler.tracker.state(thread).cut_wait.as_mut().unwrap();
+            let stack = handler.apply_dump(thread, (sampled, dumped)).unwrap();
+            assert_eq!(handler.deep_waits, [thread]);
+            let wait = handler.tracker.state(thread).deep_wait.as_mut().unwrap();
             let chain = vec![10, 20, 25, 30];
-            wait.whole = Some((Time(50), Unwound { chain: chain.clone(), reach: Reach::Root }));
+            wait.whole =
+                Some((Time(50), UnwoundFrames { chain: chain.clone(), reach: Reach::Root }));
             handler.switch_in(TASK, 1, Time(comes));
             let whole = learnt.then(|| join(&[], &chain));
             assert_eq!(handler.raw.repaired(stack), whole, "{comes}");

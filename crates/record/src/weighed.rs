@@ -45,7 +45,7 @@ impl Handler {
         time: Time,
     ) {
         let dumped = self.dumped_frames((sample, mask), thread, time);
-        if let Some(unwound) = dumped.and_then(|dumped| self.raw.told(stack, dumped)) {
+        if let Some(unwound) = dumped.and_then(|dumped| self.raw.user_frames(stack, dumped)) {
             self.raw.learn(stack, &unwound);
         }
     }

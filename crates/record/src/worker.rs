@@ -224,7 +224,7 @@ impl Worker {
         self.handler.thinned = batch.thinned || self.thinned;
         self.thinned = batch.thinned;
         self.release(batch.horizon);
-        self.handler.read_cut_waits(monotonic_ns());
+        self.handler.read_deep_waits(monotonic_ns());
         self.wires.budget.give_back(bytes);
         for pid in self.handler.tracker.take_met() {
             let maps = culprit_place::procfs::maps(crate::modules::kernel_pid(pid));
@@ -236,7 +236,7 @@ impl Worker {
         self.judge_slowdown(batch.began);
         if batch.last {
             self.handler.end_sampling();
-            self.handler.end_cut_waits();
+            self.handler.end_deep_waits();
             for (cpu, half) in self.handler.instants.rest() {
                 self.handler.halves(cpu, [Some(half)]);
             }
