@@ -23,7 +23,7 @@ use crate::rule::{RuleDoc, fact};
 use crate::rules::{
     cpu_quota_throttling, neighbour_cpu, no_difference, run_queue, slower_in_place, unclear,
 };
-use crate::settle::{MIN_SHARE, actions, severity_of};
+use crate::settle::{MIN_CONFIDENCE, MIN_SHARE, actions, severity_of};
 
 /// Wall times within this factor of each other, less one, count as the same. Source: equivalence
 /// band of paired runs; identical arms of one session differ by up to 4 % in their median.
@@ -182,7 +182,8 @@ fn report(
             let charged = charged(&cost);
             cost.finding(charged, comparison.candidate, [baseline, candidate])
         })
-        .filter(|f| f.cost > Nanos::ZERO && (options.all || f.share >= MIN_SHARE))
+        .filter(|f| f.cost > Nanos::ZERO && f.confidence >= MIN_CONFIDENCE)
+        .filter(|f| options.all || f.share >= MIN_SHARE)
         .collect();
     told.sort_by(|a, b| {
         b.cost.cmp(&a.cost).then(a.id.cmp(b.id)).then_with(|| a.title.cmp(&b.title))
@@ -486,6 +487,19 @@ mod tests {
             "{:?}",
             polling.evidence
         );
+    }
+
+    #[test]
+    fn what_hardly_any_run_has_is_no_finding() {
+        let found = |with: usize| {
+            let run = |at: usize| followed("sandbox", at < with, 50);
+            let candidate: Vec<_> = (0..11).map(run).collect();
+            let baseline = vec![followed("host", false, 50); 11];
+            let options = Options::default();
+            let report = find_difference(&baseline, &candidate, &options).expect("runs");
+            report.findings.iter().any(|f| f.id == "poll-sleep-loop")
+        };
+        assert!(!found(1) && found(2));
     }
 
     #[test]

@@ -56,4 +56,4 @@ pub use probes::{
 };
 pub use report::{Options, Report, find};
 pub use rule::{Group, RuleDoc, Specificity, Threshold};
-pub use settle::{HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_SHARE, severity_of};
+pub use settle::{HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_CONFIDENCE, MIN_SHARE, severity_of};

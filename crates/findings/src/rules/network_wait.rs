@@ -16,7 +16,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A thread waits for a peer to answer, to take data, or to accept a connection.",
     signature: "A thread on the critical path is blocked in a socket's receive, send or connect. A \
                 poll counts if a socket's data ended it. A peer on this machine is the process \
-                that ended the wait; its work meanwhile fills the time.",
+                that ended the wait; its work meanwhile fills the time. If an interrupt ended it, no \
+                record names the peer.",
     not_reported: &["a server that waits for connections or requests"],
     why: "The caller does nothing else until the answer arrives. Each exchange costs a round trip \
           and the peer's own time.",
@@ -25,6 +26,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
          parallel connections.",
         "Cache answers that do not change.",
         "Keep the connection open between requests.",
+        "If waits last about 40 ms, send each message with one write, or set TCP_NODELAY. Otherwise \
+         the kernel holds the second write back until the peer acknowledges the first.",
         "If the peer runs on this machine, make its work faster: it is listed under \"meanwhile\".",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `network-wait` in `culprit \
@@ -46,8 +49,8 @@ enum Peer {
     Local(culprit_model::ProcessId),
     /// A process of this machine that was not recorded.
     Neighbour(ThreadId),
-    /// Beyond the recorded machine, or unknown.
-    Remote,
+    /// No record names it: it may be beyond the machine, or on it.
+    Unknown,
 }
 
 impl Rule for NetworkWait {
@@ -86,14 +89,11 @@ fn peer(evidence: &Evidence<'_>, segment: &Segment) -> Peer {
         return Peer::Local(evidence.process(by));
     }
     match wait.waker {
-        Some(thread) if evidence.process(thread) != evidence.process(wait.thread) => {
-            if evidence.recording.thread(thread).recorded {
-                Peer::Local(evidence.process(thread))
-            } else {
-                Peer::Neighbour(thread)
-            }
+        Some(thread) if evidence.recording.thread(thread).recorded => {
+            Peer::Local(evidence.process(thread))
         }
-        _ => Peer::Remote,
+        Some(thread) => Peer::Neighbour(thread),
+        None => Peer::Unknown,
     }
 }
 
@@ -104,9 +104,12 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
     });
     let function = functions.into_iter().next().map_or_else(|| Text::from("?"), |f| f.key);
     let whom = match peer {
+        Peer::Local(process) if process == evidence.process(waiter) => {
+            format!("another thread of {}", evidence.recording.process_name(process))
+        }
         Peer::Local(process) => evidence.recording.process_name(process),
         Peer::Neighbour(thread) => evidence.recording.process_name(evidence.process(thread)),
-        Peer::Remote => "a peer outside the recording".to_owned(),
+        Peer::Unknown => "a peer that no record names".to_owned(),
     };
     let waits = evidence.waits(&t.segments);
     let connects = waits
@@ -202,7 +205,7 @@ mod tests {
         let found = first(&scene.done(), "network-wait").expect("found");
         assert_eq!(found.cost.0, 600_000_000);
         assert!(
-            found.title.contains("in `program!ask` for a peer outside the recording, 20 times"),
+            found.title.contains("in `program!ask` for a peer that no record names, 20 times"),
             "{}",
             found.title
         );
@@ -272,7 +275,7 @@ mod tests {
             "{titles:?}"
         );
         let chance = over_loopback(3);
-        assert!(chance[0].contains("for a peer outside the recording"), "{chance:?}");
+        assert!(chance[0].contains("for a peer that no record names"), "{chance:?}");
     }
 
     #[test]
@@ -290,7 +293,60 @@ mod tests {
         }
         let report = crate::find(&scene.done(), &crate::Options::default());
         let titles: Vec<_> = report.findings.iter().map(|f| &f.title).collect();
-        assert!(!titles.iter().any(|t| t.contains("outside the recording")), "{titles:?}");
+        assert!(!titles.iter().any(|t| t.contains("no record names")), "{titles:?}");
+    }
+
+    #[test]
+    fn a_peer_in_the_same_process_is_another_thread_of_it() {
+        let mut scene = Scene::default();
+        let main = scene.program("service", None, 0);
+        let process = scene.recording.thread(main).process;
+        let handler = scene.thread(process, "handler", 0);
+        for _ in 0..10 {
+            // The handler answers at the start, and is off the CPU for the rest of the wait.
+            scene.run(handler, 1, Cause::CpuUser, "clone3;answer");
+            scene.wait(handler, 30, Cause::Net, &RECEIVE.replace("main", "clone3"), End::Network);
+            scene.wait(main, 30, Cause::Net, RECEIVE, End::By(handler));
+            scene.run(main, 1, Cause::CpuUser, "main;ask");
+        }
+        let report = crate::find(&scene.done(), &crate::Options::default());
+        let titles: Vec<_> = report.findings.iter().map(|f| &f.title).collect();
+        assert!(
+            titles.iter().any(|t| t.contains("for another thread of service (100)")),
+            "{titles:?}"
+        );
+    }
+
+    #[test]
+    fn a_process_that_asks_itself_waits_for_answers_in_its_event_loops() {
+        use culprit_model::{Mark, MarkKind, Time};
+        let mut scene = Scene::default();
+        let main = scene.program("service", None, 0);
+        let process = scene.recording.thread(main).process;
+        let selector = scene.thread(process, "selector", 0);
+        let (poll, wait) = ("clone3;select;k:do_epoll_wait", "main;get;k:futex_do_wait");
+        for _ in 0..20 {
+            scene.wait(selector, 40, Cause::Poll, poll, End::Network);
+            scene.run(selector, 1, Cause::CpuUser, "clone3;select");
+            scene.wait(main, 41, Cause::Lock, wait, End::By(selector));
+            scene.run(main, 1, Cause::CpuUser, "main;get");
+            scene.wait(selector, 1, Cause::Poll, poll, End::By(main));
+        }
+        let mut recording = scene.done();
+        let mark = |kind| Mark {
+            time: Time(0),
+            kind,
+            process,
+            thread: Some(main),
+            text: "127.0.0.1:80".into(),
+        };
+        recording.marks.extend([MarkKind::Listen, MarkKind::Connect].map(mark));
+        let found = first(&recording, "network-wait").expect("found");
+        assert!(
+            found.title.contains("in `program!select` for a peer that no record names"),
+            "{}",
+            found.title
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use culprit_findings::{
-    HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_SHARE, RuleDoc, Threshold, catalogue,
+    HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_CONFIDENCE, MIN_SHARE, RuleDoc, Threshold, catalogue,
 };
 use culprit_model::Nanos;
 
@@ -20,7 +20,7 @@ A finding is a named problem. It has its cost in wall-clock time, its evidence, 
 do, and a command that checks the fix. `culprit explain ID` prints one of these pages.
 
 **Which time counts, for a command.** Culprit follows the run's critical path. It starts at the thread
-that ended the command. Where that thread waited for another one, the other thread's work takes the
+that ended the command, or asked for its end. Where that thread waited for another one, the other thread's work takes the
 place of the wait, and so on. Threads without a task cost nothing: no thread waited for them.
 
 **Which time counts, for a service.** The time of every thread counts, except for waits for requests. A
@@ -30,8 +30,7 @@ command that SIGINT or SIGTERM ended is a service.
 dependency, pattern, work, relation. The costs of all findings add up to at most the measured time.
 
 **Confidence** falls with lost records, missing stacks, inferred wakers and few samples. The evidence of
-the finding names the reason.
-";
+the finding names the reason.";
 
 fn list(text: &mut String, heading: &str, items: &[&str]) -> std::fmt::Result {
     if !items.is_empty() {
@@ -78,8 +77,10 @@ fn written() -> Result<String, std::fmt::Error> {
     let mut text = HEAD.to_owned();
     writeln!(
         text,
-        "\n**Severity** follows the share of the measured time: high from {:.0} %, medium from {:.0} %, \
+        " Below {:.0} % it is no finding: the time goes to a rule that says less.\n\n\
+         **Severity** follows the share of the measured time: high from {:.0} %, medium from {:.0} %, \
          low from {:.0} %, info below. Findings below {:.0} % are listed only with `--all`.",
+        MIN_CONFIDENCE * 100.0,
         HIGH_SHARE * 100.0,
         MEDIUM_SHARE * 100.0,
         LOW_SHARE * 100.0,
