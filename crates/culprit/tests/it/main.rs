@@ -17,6 +17,7 @@ mod bench;
 mod casebook;
 mod causes;
 mod compare;
+mod config;
 mod containers;
 mod corpus;
 mod damaged;
