@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_define_is_a_name_with_values() {
-        let of = |name: &str, values: &[&str]| {
+        let of = |name: &str, values: &[&str]| -> Result<(String, Vec<String>), String> {
             Ok((name.to_owned(), values.iter().map(|value| (*value).to_owned()).collect()))
         };
         assert_eq!(define("environment=Staging"), of("environment", &["Staging"]));
