@@ -37,9 +37,9 @@ const OVERRIDES: &[&str] = &[
 ];
 
 /// What an [`Oddity`] says about a variable that is not set.
-pub(crate) const BLANK: &str = "is not set: nothing stands in its place";
+pub(crate) const BLANK: &str = "is not set";
 /// What an [`Oddity`] says about a variable that a file demands.
-pub(crate) const REFUSED: &str = "is required and not set: Compose refuses to start";
+pub(crate) const REFUSED: &str = "is required and not set";
 
 /// A source with what it holds.
 type Held = (Source, Contents);
@@ -123,7 +123,7 @@ fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
     let load = |name: &Path| {
         let kind = SourceKind::ComposeEnvironment;
         let held = load_file(root, name, Some(Format::Yaml), kind, "compose file");
-        with_sound_templates(held, true)
+        with_remark(with_sound_templates(held, true))
     };
     if !request.compose_files.is_empty() {
         let required = |name: &PathBuf| {
@@ -148,6 +148,19 @@ fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
         }
     }
     files
+}
+
+/// A compose file that takes more from files that are not read says so.
+fn with_remark((mut source, contents): Held) -> Held {
+    let has = |wanted: &dyn Fn(&Entry) -> bool| contents.entries.iter().any(wanted);
+    let includes = has(&|entry| is_name(entry.path.first(), "include"));
+    let extends =
+        has(&|entry| of_service(entry).is_some_and(|(_, path)| is_name(path.first(), "extends")));
+    if source.state == SourceState::Read && (includes || extends) {
+        let what = if extends { "extends" } else { "include" };
+        source.why = format!("its `{what}` is not followed: services may have more variables");
+    }
+    (source, contents)
 }
 
 /// A file of variables that a service names.

@@ -115,15 +115,21 @@ impl Configuration {
         })
     }
 
-    /// The keys whose spelling is nearest to a name, at most three.
+    /// The keys whose spelling is nearest to a name, at most three; the last part of a key counts as its
+    /// name, too.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Vec<&str> {
-        let distance =
-            |key: &str| strsim::damerau_levenshtein(&key.to_lowercase(), &name.to_lowercase());
+        let name = name.to_lowercase();
+        let distance = |key: &str| strsim::damerau_levenshtein(&key.to_lowercase(), &name);
+        let of = |effective: &Effective| {
+            let key = effective.key.as_str();
+            let part = key.rsplit(self.separator.as_str()).next().unwrap_or(key);
+            distance(key).min(distance(part))
+        };
         let mut near: Vec<(usize, &str)> = self
             .effective
             .iter()
-            .map(|effective| (distance(&effective.key), effective.key.as_str()))
+            .map(|effective| (of(effective), effective.key.as_str()))
             .filter(|(distance, _)| *distance <= (name.len() / 3).max(2))
             .collect();
         near.sort_unstable();

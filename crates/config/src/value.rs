@@ -31,6 +31,9 @@ labels! {
     }
 }
 
+/// Secrets that are shorter occur in other texts by chance.
+const SHORTEST_PART: usize = 4;
+
 /// What stands for a hidden part.
 pub const HIDDEN: &str = "•••";
 
@@ -82,7 +85,7 @@ impl ValueRef {
 #[derive(Clone)]
 pub struct Redactor {
     key: [u8; 32],
-    /// Fingerprints of the secrets that were learned.
+    /// The secrets that were learned: they stay here.
     secrets: BTreeSet<String>,
 }
 
@@ -106,11 +109,10 @@ impl Redactor {
             (Class::Plain, _) => {}
             (Class::Partial, shown) => {
                 let parts = secret::hidden_parts(raw.expose(), &shown.unwrap_or_default());
-                self.secrets
-                    .extend(parts.iter().map(|part| self.fingerprint(part)).collect::<Vec<_>>());
+                self.secrets.extend(parts.into_iter().map(str::to_owned));
             }
             _ => {
-                self.secrets.insert(self.fingerprint(raw.expose()));
+                self.secrets.insert(raw.expose().to_owned());
             }
         }
     }
@@ -120,7 +122,7 @@ impl Redactor {
     pub fn value(&self, key: &str, raw: &Raw) -> ValueRef {
         let fingerprint = self.fingerprint(raw.expose());
         let (class, text) = match secret::classify(key, raw.expose()) {
-            (Class::Plain, _) if self.secrets.contains(&fingerprint) => (Class::Derived, None),
+            (Class::Plain, _) if self.secrets.contains(raw.expose()) => (Class::Derived, None),
             classified => classified,
         };
         ValueRef { length: raw.expose().len(), class, fingerprint, text }
@@ -134,8 +136,11 @@ impl Redactor {
         let is_secret = |(name, part): &&(String, Raw)| {
             !part.expose().is_empty() && self.value(name, part).class != Class::Plain
         };
+        // A part may have been made from a secret itself, so all that is known is looked for, too.
+        let known = || self.secrets.iter().filter(|secret| secret.len() >= SHORTEST_PART);
         let leaks = |text: &String| {
             others.iter().filter(is_secret).any(|(_, part)| text.contains(part.expose()))
+                || known().any(|secret| text.contains(secret.as_str()))
         };
         if value.text.as_ref().is_some_and(leaks) {
             (value.class, value.text) = (Class::Derived, None);
@@ -195,6 +200,8 @@ mod tests {
         let others = [("DB_PASSWORD".to_owned(), Raw::new("hunter2"))];
         let made = |text: &str| redactor.made_from("X", &Raw::new(text), &others);
         assert_eq!(made("db/hunter2/x").text, None);
+        let middle = [("MADE".to_owned(), Raw::new("x-hunter2"))];
+        assert_eq!(redactor.made_from("COPY", &Raw::new("x-hunter2"), &middle).text, None);
         assert_eq!(made("db://u:hunter2@h").text.as_deref(), Some("db://u:•••@h"));
     }
 

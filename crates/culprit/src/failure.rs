@@ -39,6 +39,8 @@ pub(crate) enum Outcome {
     Done,
     /// Found something that the user asked to fail on: exit code 1.
     Found,
+    /// Answered, with gaps that the output names: exit code 3.
+    Gaps,
     /// Ctrl-C cut it short; what was there by then has been shown: exit code 130.
     Interrupted,
     /// Ended with the exit code of the command that it ran.
@@ -51,6 +53,7 @@ impl Outcome {
         match self {
             Self::Done => ExitCode::SUCCESS,
             Self::Found => ExitCode::from(1),
+            Self::Gaps => ExitCode::from(3),
             Self::Interrupted => ExitCode::from(INTERRUPTED),
             Self::Command(code) => ExitCode::from(code),
         }

@@ -153,6 +153,19 @@ pub(crate) fn presets_file() -> Option<PathBuf> {
     Some(user_folder()?.join("presets.toml"))
 }
 
+/// Where the user's profiles of `config` are.
+pub(crate) fn config_profiles_folder() -> Option<PathBuf> {
+    Some(user_folder()?.join("profiles"))
+}
+
+/// The environment that a program started from here would get, without our own variables and without
+/// what is no text.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    let text = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    text.filter(|(name, _)| !name.starts_with("CULPRIT_")).collect()
+}
+
 /// A TOML file; none where there is no such file.
 ///
 /// # Errors

@@ -21,9 +21,9 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
                 title: format!("`{name}` {}.", oddity.what),
                 evidence: vec![format!("{file}:{}", oddity.at.line)],
                 why: if refused {
-                    "The file demands it with `?`.".to_owned()
+                    "Compose refuses to start then.".to_owned()
                 } else {
-                    "Compose puts an empty text in its place and only warns.".to_owned()
+                    "Compose puts an empty text in its place and warns.".to_owned()
                 },
                 fix: vec![
                     format!("Set `{name}` in `.env`, or in the shell that starts Compose."),

@@ -101,6 +101,16 @@ fn a_shell_variable_beats_the_project_s_file_and_an_unused_one_reaches_no_servic
 }
 
 #[test]
+fn what_is_not_followed_is_said() {
+    let extends = "services:\n  web:\n    extends:\n      file: base.yaml\n      service: web\n";
+    let configuration = inspected("compose", &[("compose.yaml", extends)], &[]);
+    assert!(configuration.sources[1].why.contains("`extends` is not followed"));
+    let include = "include: [other.yaml]\nservices: {}\n";
+    let configuration = inspected("compose", &[("compose.yaml", include)], &[]);
+    assert!(configuration.sources[1].why.contains("`include` is not followed"));
+}
+
+#[test]
 fn what_compose_refuses_is_a_gap() {
     let missing = [("compose.yaml", "services:\n  web:\n    env_file: [none.env]\n")];
     let configuration = inspected("compose", &missing, &[]);

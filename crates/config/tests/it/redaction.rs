@@ -32,7 +32,7 @@ fn secrets_of_files_variables_and_templates_are_hidden() {
         &[("application.yml", &yaml)],
         &[("SPRING_DATASOURCE_PASSWORD", SECRET)],
     );
-    let compose = "services:\n  web:\n    environment:\n      URL: x-${DB_PASSWORD}-y\n      COPY: ${DB_PASSWORD}\n      INNER: ${A:-${DB_PASSWORD}}\n";
+    let compose = "services:\n  web:\n    environment:\n      URL: x-${DB_PASSWORD}-y\n      COPY: ${DB_PASSWORD}\n      INNER: ${A:-${DB_PASSWORD}}\n      TWICE: ${MADE}\n";
     let dotenv = format!("DB_PASSWORD={SECRET}\nMADE=a${{DB_PASSWORD}}\n");
     shows_nothing("template", "compose", &[("compose.yaml", compose), (".env", &dotenv)], &[]);
     shows_nothing("shell", "compose", &[("compose.yaml", compose)], &[("DB_PASSWORD", SECRET)]);

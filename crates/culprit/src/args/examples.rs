@@ -439,6 +439,45 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "config",
+        &[
+            ("culprit config show", "effective values of this folder's project"),
+            ("culprit config explain server.port", "where one value comes from"),
+        ],
+    ),
+    (
+        "config show",
+        &[
+            ("culprit config show", "find the sources, and show what wins"),
+            (
+                "culprit config show --root app --define environment=Staging",
+                "another folder, as in another environment",
+            ),
+            ("culprit config show --fail-on config-never-applied", "for a script"),
+        ],
+    ),
+    (
+        "config explain",
+        &[
+            (
+                "culprit config explain Logging:LogLevel:Default",
+                "the value that won, and why others lost",
+            ),
+            ("culprit config explain DB_HOST --env-file prod.env", "a variable of services"),
+        ],
+    ),
+    (
+        "config vars",
+        &[("culprit config vars", "what each variable sets, and which ones set nothing")],
+    ),
+    (
+        "config profiles",
+        &[
+            ("culprit config profiles", "all profiles, and the files that each looks for"),
+            ("culprit config profiles mine.toml", "check a profile of your own"),
+        ],
+    ),
+    (
         "doctor",
         &[
             ("culprit doctor", "what Culprit can record, and how to allow more"),

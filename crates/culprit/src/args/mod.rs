@@ -7,6 +7,7 @@
 
 mod activity;
 mod casebook;
+mod config;
 mod disk;
 mod examples;
 mod exchange;
@@ -32,6 +33,10 @@ use crate::settings::{Settings, variables as named};
 
 pub(crate) use activity::ActivityArg;
 pub(crate) use casebook::{CasebookAction, CasebookArgs, RunArgs};
+pub(crate) use config::{
+    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigShowArgs,
+    ConfigSourceArgs,
+};
 pub(crate) use disk::DiskArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingArg};
@@ -142,6 +147,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// List, show or run worked cases: published slow-downs, each with its finding
     Casebook(CasebookArgs),
+    /// Show where configuration comes from, and what was never applied
+    Config(ConfigArgs),
     /// Check what this machine or a place allows, and what is degraded
     Doctor(DoctorArgs),
     /// Print completions for a shell on stdout

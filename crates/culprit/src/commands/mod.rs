@@ -9,6 +9,7 @@ mod callers;
 mod casebook;
 mod checkup;
 mod completions;
+mod config;
 mod critical_path;
 mod diff;
 mod disk;
@@ -76,6 +77,7 @@ pub(crate) fn run(
         Command::Export(args) => export::run(&args, output),
         Command::Explain(args) => explain::run(&args, output),
         Command::Casebook(args) => casebook::run(&args, output),
+        Command::Config(args) => config::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Completions(args) => completions::run(&args, settings, output),
         Command::Man(args) => man::run(&args, settings, output),

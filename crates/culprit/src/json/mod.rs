@@ -8,6 +8,7 @@ mod activities;
 mod bench;
 mod bench_compare;
 mod casebook;
+mod config;
 mod diff;
 mod disk;
 mod error;
@@ -27,6 +28,9 @@ pub(crate) use bench_compare::BenchCompareDocument;
 pub(crate) use casebook::{
     CaseJson, ListDocument as CasesDocument, RunDocument as CaseRunDocument,
     ShowDocument as CaseDocument,
+};
+pub(crate) use config::{
+    ConfigExplainDocument, ConfigProfilesDocument, ConfigShowDocument, ConfigVarsDocument,
 };
 pub(crate) use diff::DiffDocument;
 pub(crate) use disk::DiskDocument;

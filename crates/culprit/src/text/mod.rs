@@ -3,6 +3,7 @@
 mod bench;
 mod bench_compare;
 mod casebook;
+mod config;
 mod findings;
 mod probe;
 mod ratio;
@@ -14,6 +15,7 @@ pub(crate) use bench_compare::bench_compare_text;
 #[cfg(test)]
 pub(crate) use casebook::casebook_text;
 pub(crate) use casebook::{case_text, list_text, told_text};
+pub(crate) use config::{config_explain, config_profiles, config_show, config_vars};
 pub(crate) use findings::{Detail, culprit, finding_page, findings_text, function_of};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use ratio::{Sides, compared};

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 42] = [
+pub(crate) const SUBCOMMANDS: [&str; 47] = [
     "why",
     "bench",
     "bench cmd",
@@ -45,6 +45,11 @@ pub(crate) const SUBCOMMANDS: [&str; 42] = [
     "casebook list",
     "casebook show",
     "casebook run",
+    "config",
+    "config show",
+    "config explain",
+    "config vars",
+    "config profiles",
     "doctor",
     "completions",
 ];

@@ -75,7 +75,7 @@ fn paths(at: &str, value: &Value, open: &BTreeSet<String>, found: &mut BTreeSet<
 }
 
 /// Fails for keys without documentation; returns the documented keys that no document has.
-fn undocumented(section: &str, documents: &[Value]) -> BTreeSet<String> {
+pub(crate) fn undocumented(section: &str, documents: &[Value]) -> BTreeSet<String> {
     let documented = Documented::read().keys(section);
     let mut printed = BTreeSet::new();
     for document in documents {

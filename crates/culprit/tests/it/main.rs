@@ -18,6 +18,7 @@ mod browser;
 mod casebook;
 mod causes;
 mod compare;
+mod config;
 mod containers;
 mod corpus;
 mod damaged;

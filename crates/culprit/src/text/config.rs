@@ -1,0 +1,218 @@
+//! `config` as text.
+
+use std::path::PathBuf;
+
+use culprit_config::{
+    Assignment, Certainty, Configuration, Effective, HIDDEN, Outcome, Profile, SourceKind, ValueRef,
+};
+
+use crate::output::{Align, Output, Table, clean, wrap};
+
+/// What `config show` prints of a profile.
+pub(crate) fn config_show(one: &Configuration, output: &Output) -> String {
+    let paint = output.paint();
+    let mut text =
+        format!("{}\n", paint.heading(&format!("{} ({})", clean(&one.title), one.profile)));
+    for define in &one.defines {
+        let values =
+            if define.values.is_empty() { "-".to_owned() } else { define.values.join(",") };
+        text.push_str(&format!(
+            "{} = {}  ({})\n",
+            define.name,
+            clean(&values),
+            clean(&define.from)
+        ));
+    }
+    text.push_str(&format!("\nSources, the weakest first\n{}", sources(one, output)));
+    if one.other_variables > 0 {
+        let count = one.other_variables;
+        text.push_str(&format!(
+            "{count} other variables of the environment concern other programs.\n"
+        ));
+    }
+    text.push_str(&format!("\n{}", keys(one, output)));
+    text.push_str(&format!("\n{}", findings(one, output)));
+    if !one.leaves_out.is_empty() {
+        text.push_str("\nNot read by this profile:\n");
+        for left in &one.leaves_out {
+            text.push_str(&wrap(&format!("- {left}"), output.width(), "  "));
+        }
+    }
+    text
+}
+
+fn sources(one: &Configuration, output: &Output) -> String {
+    let columns = ["source", "state", "keys", "layer", "remarks"].map(|name| match name {
+        "keys" => (name, Align::Right),
+        name => (name, Align::Left),
+    });
+    let mut table = Table::new(&columns);
+    let mut keys = vec![0_usize; one.sources.len()];
+    one.assignments.iter().for_each(|assignment| keys[assignment.source] += 1);
+    for (source, keys) in one.sources.iter().zip(keys) {
+        let cells = [
+            source.name.clone(),
+            source.state.to_string(),
+            keys.to_string(),
+            source.layer.clone(),
+            source.why.clone(),
+        ];
+        table.row(cells.map(|cell| clean(&cell).into_owned()));
+    }
+    // Reasons say nothing in part.
+    table.whole().render(output.width())
+}
+
+fn keys(one: &Configuration, output: &Output) -> String {
+    let mut table =
+        Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
+    for effective in &one.effective {
+        let winner = effective.winner.map(|at| &one.assignments[at]);
+        let (value, from) = match winner {
+            Some(winner) => (shown(&winner.value), one.place(winner)),
+            None => ("-".to_owned(), "no source that counts".to_owned()),
+        };
+        let from = format!("{from}{}", doubt(effective.certainty));
+        table.row([effective.key.clone(), value, from].map(|cell| clean(&cell).into_owned()));
+    }
+    table.render(output.width())
+}
+
+fn doubt(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Exact => "",
+        Certainty::Assumed => " (order assumed)",
+        Certainty::Unknown => " (unknown: a source could not be read)",
+    }
+}
+
+/// A value on one line.
+fn shown(value: &ValueRef) -> String {
+    match &value.text {
+        Some(text) if text.is_empty() => "\"\"".to_owned(),
+        Some(text) => text.clone(),
+        None => format!("{HIDDEN} ({})", value.class),
+    }
+}
+
+fn findings(one: &Configuration, output: &Output) -> String {
+    if one.findings.is_empty() {
+        return "No findings.\n".to_owned();
+    }
+    let paint = output.paint();
+    let mut text = String::new();
+    for finding in &one.findings {
+        let severity = paint.severity(finding.severity, &format!("{:<6}", finding.severity));
+        let places = finding.evidence.join(", ");
+        text.push_str(&format!("{severity} {}  {}\n", finding.id, clean(&places)));
+        let said = format!("{} {}", finding.title, finding.why);
+        text.push_str(&wrap(&clean(&said), output.width(), "       "));
+        for fix in &finding.fix {
+            text.push_str(&wrap(&clean(&format!("- {fix}")), output.width(), "       "));
+        }
+    }
+    text
+}
+
+/// What `config explain` prints of a profile.
+pub(crate) fn config_explain(one: &Configuration, key: &str, output: &Output) -> String {
+    let chains: Vec<String> =
+        one.find(key).into_iter().map(|effective| chain(one, effective, output)).collect();
+    let more = "Culprit has not checked whether a program reads the value.";
+    format!("{}\n{more}\n", chains.join("\n"))
+}
+
+/// The winner, then the others, the strongest first, each with the reason.
+fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String {
+    let winner = effective.winner.map(|at| &one.assignments[at]);
+    let value = winner.map_or("-".to_owned(), |winner| shown(&winner.value));
+    let key = output.paint().strong(&clean(&effective.key));
+    let doubt = doubt(effective.certainty);
+    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&value), one.profile);
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("from", Align::Left),
+        ("value", Align::Left),
+        ("why", Align::Left),
+    ]);
+    let others = effective.chain.iter().rev().filter(|at| Some(**at) != effective.winner);
+    for at in effective.winner.iter().chain(others) {
+        let assignment = &one.assignments[*at];
+        let why = match assignment.outcome {
+            Outcome::Won if assignment.reason.is_empty() => written(assignment, &effective.key),
+            _ => assignment.reason.clone(),
+        };
+        let cells = [
+            format!("  {}", assignment.outcome),
+            one.place(assignment),
+            shown(&assignment.value),
+            why,
+        ];
+        table.row(cells.map(|cell| clean(&cell).into_owned()));
+    }
+    // Its headings say nothing that the cells do not.
+    let table = table.render(output.width());
+    text.extend(table.split_inclusive('\n').skip(1));
+    text
+}
+
+/// The name in the source, where it is not the key.
+fn written(assignment: &Assignment, key: &str) -> String {
+    let same = key.contains(&assignment.written);
+    if same { String::new() } else { format!("set as {}", assignment.written) }
+}
+
+/// What `config vars` prints of a profile.
+pub(crate) fn config_vars(one: &Configuration, output: &Output) -> String {
+    let mut text = format!("{} ({})\n", clean(&one.title), one.profile);
+    let mut table = Table::new(&[
+        ("variable", Align::Left),
+        ("source", Align::Left),
+        ("sets", Align::Left),
+        ("outcome", Align::Left),
+        ("why", Align::Left),
+    ]);
+    for variable in &one.variables {
+        let meant = variable.nearest.as_ref().map(|key| format!("meant: {key}?"));
+        let cells = [
+            variable.name.clone(),
+            one.sources[variable.source].name.clone(),
+            variable.key.clone().unwrap_or_else(|| "-".to_owned()),
+            variable.outcome.to_string(),
+            meant.unwrap_or_else(|| variable.reason.clone()),
+        ];
+        table.row(cells.map(|cell| clean(&cell).into_owned()));
+    }
+    if one.variables.is_empty() {
+        text.push_str("No variable concerns the project.\n");
+    } else {
+        text.push_str(&table.whole().render(output.width()));
+    }
+    let has_environment =
+        one.sources.iter().any(|source| source.kind == SourceKind::ProcessEnvironment);
+    if has_environment && one.other_variables > 0 {
+        let count = one.other_variables;
+        text.push_str(&format!(
+            "{count} other variables of the environment concern other programs.\n"
+        ));
+    }
+    text
+}
+
+/// What `config profiles` prints.
+pub(crate) fn config_profiles(listed: &[(Profile, Option<PathBuf>)], output: &Output) -> String {
+    let mut text = String::new();
+    for (profile, file) in listed {
+        let name = output.paint().strong(&format!("{:<9}", clean(&profile.name)));
+        text.push_str(&format!("{name} {}\n", clean(&profile.title)));
+        let looks_for = match profile.detect.as_slice() {
+            [] => "used if no other profile fits".to_owned(),
+            detect => format!("looks for {}", detect.join(", ")),
+        };
+        text.push_str(&wrap(&clean(&looks_for), output.width(), "          "));
+        if let Some(file) = file {
+            text.push_str(&format!("          from {}\n", clean(&file.display().to_string())));
+        }
+    }
+    text
+}
