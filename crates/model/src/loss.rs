@@ -52,8 +52,9 @@ labels! {
         AddressesUnknown = "addresses-unknown",
         /// Addresses that generated code reused, so that a name may be wrong.
         NamesAmbiguous = "names-ambiguous",
-        /// Stacks whose interpreted functions are those that were read nearest in time: of code on the
-        /// CPU, and of waits that were over before they could be read.
+        /// Stacks whose interpreted functions are those that were read nearest in time, or the outermost
+        /// that were read before and after: of code on the CPU, and of waits that were over before they
+        /// could be read.
         InterpreterFramesGuessed = "interpreter-frames-guessed",
         /// Stacks of interpreters whose functions were not read, or did not fit.
         InterpreterFramesMissing = "interpreter-frames-missing",

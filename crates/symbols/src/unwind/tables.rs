@@ -111,7 +111,8 @@ impl UnwindTables {
     /// The part of a function around an address, if its unwind entry looks like one. The first question
     /// sorts the entries.
     pub(crate) fn split_part(&self, address: u64) -> Option<SplitPart> {
-        self.sections.iter().find_map(|section| section.split_part(address))
+        let arch = self.arch?;
+        self.sections.iter().find_map(|section| section.split_part(address, arch))
     }
 
     pub(super) fn row(
@@ -253,14 +254,14 @@ impl FrameSection {
         Some(extent_of(&entry))
     }
 
-    fn split_part(&self, address: u64) -> Option<SplitPart> {
+    fn split_part(&self, address: u64, arch: Arch) -> Option<SplitPart> {
         let offset = self.entry_offset(address)?;
         let order = self.order.get_or_init(|| self.offsets());
         let before = order.get(..order.partition_point(|entry| *entry < offset))?;
         if self.debug {
-            split_part_in(&self.debug(), &self.bases, (offset, before), address)
+            split_part_in(&self.debug(), &self.bases, (offset, before), (address, arch))
         } else {
-            split_part_in(&self.eh(), &self.bases, (offset, before), address)
+            split_part_in(&self.eh(), &self.bases, (offset, before), (address, arch))
         }
     }
 
@@ -324,13 +325,13 @@ fn split_part_in<'a, S>(
     section: &S,
     bases: &BaseAddresses,
     (offset, before): (usize, &[usize]),
-    address: u64,
+    (address, arch): (u64, Arch),
 ) -> Option<SplitPart>
 where
     S: UnwindSection<Slice<'a>>,
     S::Offset: From<usize>,
 {
-    let is_part = |entry: &_| begins_within_a_function(section, bases, entry);
+    let is_part = |entry: &_| begins_within_a_function(section, bases, entry, arch);
     let part = entry_at(section, bases, offset).ok()?;
     if !part.contains(address) || !is_part(&part) {
         return None;

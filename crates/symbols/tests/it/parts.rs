@@ -1,7 +1,7 @@
 //! Parts that the compiler moved away from their functions, in a program without their symbols.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use culprit_symbols::{ModuleImage, NameSource, Svma};
 
@@ -16,6 +16,14 @@ fn extent(binary: &Path, symbol: &str) -> Option<Range<u64>> {
         let number = |text| u64::from_str_radix(text, 16).expect("a number");
         (name == symbol).then(|| number(start)..number(start) + number(size))
     })
+}
+
+/// The program without the symbols that the dynamic linker does not need.
+fn stripped(workshop: &Workshop, whole: &Path) -> PathBuf {
+    let stripped = workshop.path("stripped");
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    run("strip", &["-o", &text(&stripped), &text(whole)]).expect("binutils");
+    stripped
 }
 
 fn name(image: &ModuleImage, address: u64) -> Option<String> {
@@ -33,10 +41,7 @@ fn a_part_without_a_symbol_has_the_name_of_the_function_that_jumps_to_it() {
     let workshop = Workshop::new();
     let flags = ["-O2", "-rdynamic", "-freorder-blocks-and-partition"];
     let Some(whole) = workshop.compile(TEST, "parts.c", "parts", &flags) else { return };
-    let stripped = workshop.path("stripped");
-    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-    run("strip", &["-o", &text(&stripped), &text(&whole)]).expect("binutils");
-    let image = open(&stripped);
+    let image = open(&stripped(&workshop, &whole));
     for (function, expected) in [("work", true), ("hidden", false), ("other", true)] {
         let Some(part) = extent(&whole, &format!("{function}.cold")) else {
             println!("skipped: {TEST}: the compiler splits no function");
@@ -47,6 +52,19 @@ fn a_part_without_a_symbol_has_the_name_of_the_function_that_jumps_to_it() {
         for address in part.chain(own) {
             assert_eq!(name(&image, address), expected, "{function} at {address:#x}");
         }
+    }
+}
+
+#[test]
+fn a_part_whose_rules_are_shared_has_the_name_of_its_function() {
+    const TEST: &str = "a_part_whose_rules_are_shared_has_the_name_of_its_function";
+    let workshop = Workshop::new();
+    // Refused on other machines than x86-64.
+    let Some(whole) = workshop.compile(TEST, "parts.s", "parts", &["-rdynamic"]) else { return };
+    let image = open(&stripped(&workshop, &whole));
+    for (symbol, function) in [("work", "work"), ("part", "work"), ("main", "main")] {
+        let code = extent(&whole, symbol).expect("a symbol");
+        assert_eq!(name(&image, code.start).as_deref(), Some(function), "{symbol}");
     }
 }
 
