@@ -1,7 +1,6 @@
 /* Sleeps below a function whose variables take more of the stack than a copy of it holds: twenty times for a
- * millisecond, then, with an argument, once for three seconds: the
- * recorder needs its time to read the kernel's symbols before it comes to the first record. Built without frame pointers its stacks can
- * only be found by unwinding. */
+ * millisecond, then, with an argument, once for three seconds. Before the recorder comes to its first record
+ * it reads the kernel's symbols. Built without frame pointers the stacks can only be found by unwinding. */
 #define _GNU_SOURCE
 #include <time.h>
 
