@@ -1,6 +1,6 @@
 /* Sleeps below a function whose variables take more of the stack than a copy of it holds: twenty times for a
- * millisecond, then, with an argument, once for half a second. Built without frame pointers its stacks can
- * only be found by unwinding. */
+ * millisecond, then, with an argument, once for three seconds. Before the recorder comes to its first record
+ * it reads the kernel's symbols. Built without frame pointers the stacks can only be found by unwinding. */
 #define _GNU_SOURCE
 #include <time.h>
 
@@ -10,7 +10,7 @@ static volatile int sink;
 
 NEVER_INLINED void pause_here(long milliseconds)
 {
-    struct timespec t = {0, milliseconds * 1000000};
+    struct timespec t = {milliseconds / 1000, milliseconds % 1000 * 1000000};
     nanosleep(&t, NULL);
     sink++;
 }
@@ -35,6 +35,6 @@ int main(int count, char **arguments)
 {
     (void)arguments;
     outer(20, 1);
-    outer(count - 1, 500);
+    outer(count - 1, 3000);
     return 0;
 }
