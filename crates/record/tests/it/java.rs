@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use culprit_model::{Frame, LossKind, Pid, Recording, Rung, StackId, SwitchKind};
-use culprit_place::{Command, Settings, Stdio};
+use culprit_place::{Command, Settings, Stdio, procfs};
 use culprit_record::Target;
 use culprit_testkit::{program, thread_status, wait_until};
 
@@ -88,13 +88,17 @@ fn check(recording: &Recording, java: &str) {
     assert!(for_lock.contains(&true), "{java}");
 }
 
-/// Waits until each of the program's threads has done its part, recorded or not, some fifty times.
+/// Waits until each of the program's threads has waited some fifty times, and the program has used as much CPU
+/// time as some hundreds of samples take.
 fn wait_for_work(pid: Pid) {
+    let used = || procfs::stat(pid).map_or(0, |stat| stat.user_ticks);
+    let before = used();
     for name in ["napper", "holder", "waiter"] {
         let waits = || thread_status(pid.0, name).map_or(0, |(waits, _)| waits);
         let first = waits();
         wait_until(&format!("{name} waits"), || waits() > first + 50);
     }
+    wait_until("it computes", || used() > before + 30);
 }
 
 #[test]
@@ -102,11 +106,7 @@ fn methods_of_a_command_have_file_and_line() {
     with_jvms("methods of a command", |java, classes| {
         let argv = [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+PreserveFramePointer", "-cp"];
         let argv = [&argv[..], &[classes, "Orders", "1000"]].concat();
-        let recording = record_until("java", &argv, |pid, armed| {
-            wait_for_work(pid);
-            wait_until("its work is sampled", || armed.progress().samples > 200);
-        });
-        let recording = recording.recording;
+        let recording = record_until("java", &argv, wait_for_work).recording;
         if stands_on("methods of a command", &recording, Rung::KernelStacks) {
             check(&recording, java);
         }

@@ -86,7 +86,7 @@ pub(crate) fn record_with(
     variables: &[(&str, &str)],
     change: impl FnOnce(&mut Options),
 ) -> Finished {
-    let Started { armed, running, .. } = start(place_and_test, argv, variables, change);
+    let Started { armed, running, cgroup: _kept } = start(place_and_test, argv, variables, change);
     let stop = StopHandle::new();
     let exit = std::thread::scope(|scope| {
         scope.spawn(|| armed.run(&stop, &mut |_| {}));
@@ -104,13 +104,13 @@ pub(crate) fn record_with(
 
 /// Records a command of the host until `until` returns, and ends the command only when it is recorded: what
 /// the recorder still asks of a process at the recording's end, this one lives to answer.
-pub(crate) fn record_until(test: &str, argv: &[&str], until: impl FnOnce(Pid, &Armed)) -> Finished {
-    let Started { armed, running, .. } = start(("host", test), argv, &[], |_| {});
+pub(crate) fn record_until(test: &str, argv: &[&str], until: impl FnOnce(Pid)) -> Finished {
+    let Started { armed, running, cgroup: _kept } = start(("host", test), argv, &[], |_| {});
     let pid = running.pid().expect("a process of the host");
     let stop = StopHandle::new();
     let done = std::thread::scope(|scope| {
         scope.spawn(|| armed.run(&stop, &mut |_| {}));
-        let done = catch_unwind(AssertUnwindSafe(|| until(pid, &armed)));
+        let done = catch_unwind(AssertUnwindSafe(|| until(pid)));
         stop.stop();
         done
     });
@@ -127,8 +127,8 @@ pub(crate) fn record_until(test: &str, argv: &[&str], until: impl FnOnce(Pid, &A
 struct Started {
     armed: Armed,
     running: Running,
-    /// Where it runs.
-    _cgroup: Option<Cgroup>,
+    /// Where it runs, until this is dropped.
+    cgroup: Option<Cgroup>,
 }
 
 fn start(
@@ -155,7 +155,7 @@ fn start(
     let waiting = Waiting { pid: held.pid(), cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).expect("events can be opened");
     let running = held.start().expect("it starts");
-    Started { armed, running, _cgroup: cgroup }
+    Started { armed, running, cgroup }
 }
 
 /// Whether the recording stands at least on this rung; says that the test is skipped if not.
