@@ -69,12 +69,16 @@ impl Handler {
     /// Reads the stacks of threads that still wait, as far as the records up to now say.
     pub(crate) fn read_deep_waits(&mut self, now: u64) {
         let now = self.time(now);
+        // A thread that waits often in one batch is in the list often.
+        let mut threads = std::mem::take(&mut self.deep_waits);
+        threads.sort_unstable();
+        threads.dedup();
         let mut reads = 0;
-        for thread in std::mem::take(&mut self.deep_waits) {
-            let Some(wait) = self.tracker.state(thread).deep_wait.take() else { continue };
+        for thread in threads {
             if reads == MOST_READS {
-                continue;
+                break;
             }
+            let Some(wait) = self.tracker.state(thread).deep_wait.take() else { continue };
             reads += 1;
             let whole = self.read_whole(thread, &wait.dumped).map(|whole| (now, whole));
             self.tracker.state(thread).deep_wait = Some(DeepWait { whole, ..wait });

@@ -468,7 +468,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "config vars",
-        &[("culprit config vars", "what each variable sets, and which ones set nothing")],
+        &[
+            ("culprit config vars", "what each variable sets, and which ones set nothing"),
+            ("culprit config vars --no-env", "only those that files of the project set"),
+        ],
     ),
     (
         "config profiles",

@@ -318,38 +318,6 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_asks_itself_waits_for_answers_in_its_event_loops() {
-        use culprit_model::{Mark, MarkKind, Time};
-        let mut scene = Scene::default();
-        let main = scene.program("service", None, 0);
-        let process = scene.recording.thread(main).process;
-        let selector = scene.thread(process, "selector", 0);
-        let (poll, wait) = ("clone3;select;k:do_epoll_wait", "main;get;k:futex_do_wait");
-        for _ in 0..20 {
-            scene.wait(selector, 40, Cause::Poll, poll, End::Network);
-            scene.run(selector, 1, Cause::CpuUser, "clone3;select");
-            scene.wait(main, 41, Cause::Lock, wait, End::By(selector));
-            scene.run(main, 1, Cause::CpuUser, "main;get");
-            scene.wait(selector, 1, Cause::Poll, poll, End::By(main));
-        }
-        let mut recording = scene.done();
-        let mark = |kind| Mark {
-            time: Time(0),
-            kind,
-            process,
-            thread: Some(main),
-            text: "127.0.0.1:80".into(),
-        };
-        recording.marks.extend([MarkKind::Listen, MarkKind::Connect].map(mark));
-        let found = first(&recording, "network-wait").expect("found");
-        assert!(
-            found.title.contains("in `program!select` for a peer that no record names"),
-            "{}",
-            found.title
-        );
-    }
-
-    #[test]
     fn a_poll_that_another_process_ended_is_a_wait_for_a_peer() {
         const POLL: &str = "main;result;libc.so.6!poll;k:do_sys_poll";
         let mut scene = Scene::default();

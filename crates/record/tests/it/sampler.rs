@@ -160,7 +160,7 @@ fn sampled_allocations_have_their_callers_and_say_what_lives() {
             && stack.get(3).is_some_and(|name| name == "keeps!main")
     };
     assert!(recording.costs.iter().any(whole), "kept is called by main");
-    assert_eq!(sizes(&recording, "keeps!grown"), ["4000 B", "40 B"]);
+    assert_eq!(sizes(&recording, "keeps!grown"), ["40 B", "4000 B"]);
     assert_eq!(sizes(&recording, "keeps!varied"), ["33-64 B"]);
     assert_eq!(missing(&recording), Vec::<String>::new());
     let stated = recording.losses.iter().find(|loss| loss.kind == LossKind::AllocationsSampled);

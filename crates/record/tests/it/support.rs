@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use culprit_model::counter_names::STEAL_NS;
 use culprit_model::{LossKind, Nanos, Pid, Recording, Rung, SwitchKind, ThreadId, Time};
-use culprit_place::{Cgroup, Command, Position, Running, Settings, Signal};
+use culprit_place::{Cgroup, Command, Place, Position, Running, Settings, Signal};
 use culprit_record::{Armed, Ending, Finished, Options, StopHandle, Target, Waiting, plan};
 
 /// A folder for this test run's programs and recordings, on a disk. Nothing of a test program runs
@@ -86,7 +86,8 @@ pub(crate) fn record_with(
     variables: &[(&str, &str)],
     change: impl FnOnce(&mut Options),
 ) -> Finished {
-    let Started { armed, running, cgroup: _kept } = start(place_and_test, argv, variables, change);
+    let Started { armed, running, cgroup: _cgroup, place: _place } =
+        start(place_and_test, argv, variables, change);
     let stop = StopHandle::new();
     let exit = std::thread::scope(|scope| {
         scope.spawn(|| armed.run(&stop, &mut |_| {}));
@@ -105,7 +106,8 @@ pub(crate) fn record_with(
 /// Records a command of the host until `until` returns, and ends the command only when it is recorded: what
 /// the recorder still asks of a process at the recording's end, this one lives to answer.
 pub(crate) fn record_until(test: &str, argv: &[&str], until: impl FnOnce(Pid)) -> Finished {
-    let Started { armed, running, cgroup: _kept } = start(("host", test), argv, &[], |_| {});
+    let Started { armed, running, cgroup: _cgroup, place: _place } =
+        start(("host", test), argv, &[], |_| {});
     let pid = running.pid().expect("a process of the host");
     let stop = StopHandle::new();
     let done = std::thread::scope(|scope| {
@@ -129,6 +131,8 @@ struct Started {
     running: Running,
     /// Where it runs, until this is dropped.
     cgroup: Option<Cgroup>,
+    /// Its files are there until this is dropped.
+    place: Box<dyn Place>,
 }
 
 fn start(
@@ -155,7 +159,7 @@ fn start(
     let waiting = Waiting { pid: held.pid(), cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).expect("events can be opened");
     let running = held.start().expect("it starts");
-    Started { armed, running, cgroup }
+    Started { armed, running, cgroup, place }
 }
 
 /// Whether the recording stands at least on this rung; says that the test is skipped if not.
