@@ -14,6 +14,9 @@ use crate::host::Host;
 use crate::sandbox::Sandbox;
 use crate::spec::PlaceSpec;
 
+/// Where programs make temporary files.
+pub(crate) const TMP: &str = "/tmp";
+
 /// Somewhere commands run.
 ///
 /// ```no_run
@@ -49,11 +52,12 @@ pub trait Place: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Whether commands of the place can make files in `/tmp`; false where that cannot be known.
+    /// Whether commands of the place can make files in `/tmp` and in their working folder; false if that
+    /// cannot be known.
     ///
     /// # Errors
     /// When the engine does not answer.
-    fn can_write_tmp(&self) -> Result<bool> {
+    fn can_write_files(&self) -> Result<bool> {
         Ok(true)
     }
 
