@@ -20,19 +20,16 @@ TEXT = "some words and name@example.org and more of it " * 60
 TAKEN = {}
 
 
-def measured(function):
-    """The function, with what it takes added to TAKEN."""
+def clocks():
+    return time.thread_time_ns(), time.monotonic_ns()
 
-    name = function.__name__
 
-    def measure(*arguments):
-        cpu, wall = time.thread_time_ns(), time.monotonic_ns()
-        function(*arguments)
-        taken = TAKEN.setdefault(name, {"cpu": 0, "wall": 0})
-        taken["cpu"] += time.thread_time_ns() - cpu
-        taken["wall"] += time.monotonic_ns() - wall
-
-    return measure
+def note(name, before):
+    """Adds what was taken since then."""
+    after = clocks()
+    taken = TAKEN.setdefault(name, {"cpu": 0, "wall": 0})
+    taken["cpu"] += after[0] - before[0]
+    taken["wall"] += after[1] - before[1]
 
 
 def add_up(count):
@@ -46,14 +43,12 @@ def price(count):
     return add_up(count) + 1
 
 
-@measured
 def invoice():
     """Three deep: the time is in `add_up`."""
     for _ in range(4):
         price(9000)
 
 
-@measured
 def tally():
     counts = {}
     for value in range(9000):
@@ -61,36 +56,30 @@ def tally():
         counts[key] = counts.get(key, 0) + 1
 
 
-@measured
 def find_addresses():
     """A C function: the time is in `re`."""
     for _ in range(40):
         WORD.findall(TEXT)
 
 
-@measured
 def check_sums():
     """A C function that releases the lock of the interpreter."""
     hashlib.sha256(b"x" * 400_000).digest()
 
 
-@measured
 def sort_rows():
     sorted(((value * 7919) % 5003 for value in range(4000)), reverse=True)
 
 
-@measured
 def nap():
     time.sleep(0.002)
 
 
-@measured
 def enter(lock):
     with lock:
         pass
 
 
-@measured
 def save(file):
     file.write(b"x" * 65536)
     file.flush()
@@ -111,7 +100,28 @@ DONE = threading.Event()
 def wait_for_lock(lock, wanted, held):
     wanted.release()
     held.acquire()
+    before = clocks()
     enter(lock)
+    note("enter", before)
+
+
+def save_all(file):
+    before = clocks()
+    save(file)
+    note("save", before)
+
+
+def sleep_a_while():
+    before = clocks()
+    nap()
+    note("nap", before)
+
+
+def compute():
+    for function in (invoice, tally, find_addresses, check_sums, sort_rows):
+        before = clocks()
+        function()
+        note(function.__name__, before)
 
 
 def work(end, file):
@@ -119,14 +129,10 @@ def work(end, file):
     other = threading.Thread(target=hold, args=(lock, wanted, held))
     other.start()
     while time.monotonic() < end:
-        invoice()
-        tally()
-        find_addresses()
-        check_sums()
-        sort_rows()
-        nap()
+        compute()
+        sleep_a_while()
         wait_for_lock(lock, wanted, held)
-        save(file)
+        save_all(file)
     DONE.set()
     wanted.release()
     other.join()
