@@ -49,19 +49,19 @@ impl Browser {
         let answers = BufReader::new(process.stdout.take().expect("a pipe"));
         let (session, sent, events) = (String::new(), 0, Vec::new());
         let mut browser = Self { process, commands, answers, session, sent, events };
-        let tab = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let tab = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let tab = json!({"targetId": tab["targetId"], "flatten": true});
-        let session = browser.call("Target.attachToTarget", tab);
+        let session = browser.call("Target.attachToTarget", &tab);
         browser.session = session["sessionId"].as_str().expect("a session").to_owned();
         for domain in ["Page", "Runtime", "Log"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         Some(browser)
     }
 
     /// Opens a file; returns when it is loaded and its scripts have run.
     pub(crate) fn open(&mut self, page: &Path) {
-        self.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+        self.call("Page.navigate", &json!({"url": format!("file://{}", page.display())}));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             let event = self.read();
             self.events.push(event);
@@ -72,7 +72,7 @@ impl Browser {
     /// The value of an expression in the page.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let answer = self.call("Runtime.evaluate", asked);
+        let answer = self.call("Runtime.evaluate", &asked);
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
@@ -121,14 +121,14 @@ impl Browser {
     /// Types into an element.
     pub(crate) fn write(&mut self, selector: &str, text: &str) {
         self.focus(selector);
-        self.call("Input.insertText", json!({"text": text}));
+        self.call("Input.insertText", &json!({"text": text}));
     }
 
     /// Presses a key while an element has the keyboard.
     pub(crate) fn press(&mut self, selector: &str, key: &str) {
         self.focus(selector);
         for kind in ["keyDown", "keyUp"] {
-            self.call("Input.dispatchKeyEvent", json!({"type": kind, "key": key}));
+            self.call("Input.dispatchKeyEvent", &json!({"type": kind, "key": key}));
         }
     }
 
@@ -160,11 +160,11 @@ impl Browser {
     fn mouse(&mut self, kind: &str, x: f64, y: f64) {
         let button = if kind == "mouseMoved" { "none" } else { "left" };
         let event = json!({"type": kind, "x": x, "y": y, "button": button, "clickCount": 1});
-        self.call("Input.dispatchMouseEvent", event);
+        self.call("Input.dispatchMouseEvent", &event);
     }
 
     /// Sends a command and waits for its answer; events that come before it are kept.
-    fn call(&mut self, method: &str, parameters: Value) -> Value {
+    fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.sent += 1;
         let mut command = json!({"id": self.sent, "method": method, "params": parameters});
         if !self.session.is_empty() {
