@@ -2,7 +2,7 @@
 
 The same program (functions.py) runs under `py-spy record` and under `culprit record`, in turn. A stack counts for
 the innermost function of the program (own) and for each one on it (total); C functions and the standard library
-count for their callers. The program also measures itself with the clock of its thread.
+count for their callers. The program itself says which share each function has, and how long its waits took.
 
 py-spy is on the path, or scripts/test-runtimes has fetched it.
 
@@ -81,17 +81,18 @@ def measure(options, pyspy, folder):
     }
     cpu = {name: Stacks() for name in arms}
     blocked = Stacks()
-    took = {name: collections.defaultdict(collections.Counter) for name in arms}
+    alone, waited = collections.Counter(), collections.Counter()
     for turn in range(options.rounds):
         for name in sorted(arms, reverse=turn % 2 == 1):
-            for function, times in run(arms[name]).items():
-                took[name][function].update(times)
+            itself = run(arms[name])
+            alone.update(itself["cpu"])
             if name == "py-spy":
                 cpu[name].add(pathlib.Path(raw).read_text(), PYSPY_FRAME)
             else:
                 cpu[name].add(export(options.culprit, recording, "cpu"), CULPRIT_FRAME)
+                waited.update(itself["waits"])
                 blocked.add(export(options.culprit, recording, "blocked"), CULPRIT_FRAME)
-    return cpu, blocked, took
+    return cpu, blocked, alone, waited
 
 
 def compare(title, shares):
@@ -107,27 +108,24 @@ def compare(title, shares):
     return worst
 
 
-def compare_itself(cpu, took):
-    """How far each is from the program's own clocks, in points, at most."""
+def compare_itself(cpu, alone):
+    """How far each is from what the functions take alone, in points of their sum."""
     for name, stacks in cpu.items():
-        whole = sum(times["cpu"] for times in took[name].values())
-        part = sum(stacks.total[function] for function in took[name])
+        part = sum(stacks.total[function] for function in alone)
         off = {
-            function: abs(times["cpu"] / whole - stacks.total[function] / part)
-            for function, times in took[name].items()
+            function: stacks.total[function] / part - time / alone.total() for function, time in alone.items()
         }
-        worst = max(off, key=off.get)
-        print(f"  {name}: at most {100 * off[worst]:.1f} points from the program's own clocks ({worst})")
+        worst = max(off, key=lambda function: abs(off[function]))
+        print(f"  {name}: at most {100 * off[worst]:+.1f} points from the program's own clock ({worst})")
 
 
-def waits(blocked, cpu, took):
+def waits(blocked, cpu, waited):
     spy = cpu["py-spy"]
     for function, kind in WAITS.items():
-        times = took["culprit"][function]
-        true = times["wall"] - times["cpu"]
         print(
-            f"  {function:<8}{kind:<7}culprit {blocked.total[function] / 1e6:7.0f} ms of {true / 1e6:.0f} ms that it was"
-            f" not on a CPU; py-spy: {100 * spy.total[function] / spy.all:.1f} % of its samples"
+            f"  {function:<8}{kind:<7}culprit {blocked.total[function] / 1e6:7.0f} ms blocked of"
+            f" {waited[function] / 1e6:.0f} ms that the calls took; py-spy: {100 * spy.total[function] / spy.all:.1f} % of"
+            " its samples"
         )
 
 
@@ -144,16 +142,16 @@ def main():
         print("skipped: py-spy is missing: scripts/test-runtimes fetches it", file=sys.stderr)
         return
     with tempfile.TemporaryDirectory(prefix="culprit-bench-", dir="/var/tmp") as folder:
-        cpu, blocked, took = measure(options, pyspy, folder)
+        cpu, blocked, alone, waited = measure(options, pyspy, folder)
     version = subprocess.run([pyspy, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     load = os.getloadavg()[0]
     print(f"Python functions, {version} at {options.rate} Hz, {options.rounds} interleaved rounds, load {load:.1f}")
     worst = compare("own share of CPU time", {name: stacks.shares(stacks.own) for name, stacks in cpu.items()})
     worst = max(worst, compare("total share", {name: stacks.shares(stacks.total) for name, stacks in cpu.items()}))
     print(f"  largest difference: {100 * worst:.1f} points")
-    compare_itself(cpu, took)
+    compare_itself(cpu, alone)
     print("waits: py-spy leaves threads out that are not on a CPU")
-    waits(blocked, cpu, took)
+    waits(blocked, cpu, waited)
 
 
 if __name__ == "__main__":

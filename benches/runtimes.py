@@ -99,9 +99,9 @@ class Bench:
         return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
 
     def orders(self, command, part):
-        """The number that takes about as long as was asked for: first roughly, then better."""
+        """The number that takes about as long as was asked for. Compilers speed up, so it takes some tries."""
         count = FIRST
-        for _ in range(2):
+        for _ in range(4):
             factor = self.options.seconds * 1e9 / self.run([], command, part, count)["wall_ns"]
             count = max(250, int(count * min(factor, 50)))
         return count

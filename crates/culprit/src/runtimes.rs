@@ -27,12 +27,12 @@ pub(crate) struct RuntimeHelp {
 
 impl RuntimeHelp {
     /// What to add to a command that would begin with this environment, in a place where it can make
-    /// files in `/tmp` or not.
-    pub(crate) fn new(environment: &[(OsString, OsString)], writes_tmp: bool) -> Self {
+    /// files in `/tmp` and its working folder or not.
+    pub(crate) fn new(environment: &[(OsString, OsString)], writes_files: bool) -> Self {
         let mut help = Self::default();
         for runtime in RUNTIMES {
-            if runtime.needs_file && !writes_tmp {
-                let why = "commands cannot write to /tmp in this place";
+            if runtime.needs_files && !writes_files {
+                let why = "commands cannot write to /tmp or to their working folder in this place";
                 help.fact(runtime, format!("{}{why}", Runtime::NOT_SET));
                 continue;
             }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_could_not_start_without_its_file_is_left_alone() {
+    fn a_runtime_that_would_suffer_without_its_files_is_left_alone() {
         let help = RuntimeHelp::new(&[], false);
         assert_eq!(value(&help, "NODE_OPTIONS"), None);
         assert!(help.facts[0].1.starts_with("not set: commands cannot write to /tmp"));

@@ -22,8 +22,10 @@ pub struct Runtime {
     pub variables: &'static [RuntimeVariable],
     /// The files that it then writes into `/tmp`; `PID` stands for its own process number there.
     pub files: &'static [&'static str],
-    /// Whether it ends at its start when it cannot make its file.
-    pub needs_file: bool,
+    /// Files without names that it then writes into its working folder; `*` stands for any text.
+    pub logs: &'static [&'static str],
+    /// Whether the program suffers when it cannot make its files.
+    pub needs_files: bool,
     /// When the names are in the file.
     pub writes: WrittenWhen,
 }
@@ -67,8 +69,10 @@ pub const RUNTIMES: &[Runtime] = &[
             ask: Ask::Options(&["--perf-basic-prof", "--interpreted-frames-native-stack"]),
         }],
         files: &["perf-PID.map"],
-        // `CHECK_NOT_NULL(perf_output_handle_)` in V8's `src/logging/log.cc`.
-        needs_file: true,
+        logs: &["isolate-*-PID-v8.log"],
+        // Without its map it ends (`CHECK_NOT_NULL(perf_output_handle_)` in V8's `src/logging/log.cc`),
+        // without its log it writes that to stdout (`LogFile` in `src/logging/log-file.cc`).
+        needs_files: true,
         writes: WrittenWhen::AtOnce,
     },
     Runtime {
@@ -88,7 +92,8 @@ pub const RUNTIMES: &[Runtime] = &[
             ]),
         }],
         files: &["perf-PID.map"],
-        needs_file: false,
+        logs: &[],
+        needs_files: false,
         writes: WrittenWhen::AtExit,
     },
     Runtime {
@@ -103,7 +108,8 @@ pub const RUNTIMES: &[Runtime] = &[
             RuntimeVariable { name: "COMPlus_PerfMapEnabled", ask: Ask::Value("1") },
         ],
         files: &["perf-PID.map", "perfinfo-PID.map", "jit-PID.dump"],
-        needs_file: false,
+        logs: &[],
+        needs_files: false,
         writes: WrittenWhen::AtOnce,
     },
 ];

@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
-use crate::place::Place;
+use crate::place::{Place, TMP};
 use crate::procfs;
 use crate::spawn::{Inside, Launch, LocalChild, Program, forking, hold};
 use crate::spec::PlaceSpec;
@@ -32,6 +32,13 @@ impl Host {
             _ => None,
         }
     }
+
+    fn work_dir(&self) -> Result<PathBuf> {
+        match self.dir() {
+            Some(dir) => Ok(dir.to_path_buf()),
+            None => std::env::current_dir().map_err(|e| Error::file("find", ".", e)),
+        }
+    }
 }
 
 impl Place for Host {
@@ -40,19 +47,16 @@ impl Place for Host {
     }
 
     fn facts(&self) -> Result<PlaceFacts> {
-        let dir = match self.dir() {
-            Some(dir) => dir.to_path_buf(),
-            None => std::env::current_dir().map_err(|e| Error::file("find", ".", e))?,
-        };
-        PlaceFacts::observe(&self.spec, culprit_model::Pid(std::process::id()), &dir)
+        PlaceFacts::observe(&self.spec, culprit_model::Pid(std::process::id()), &self.work_dir()?)
     }
 
     fn environment(&self) -> Result<Vec<(OsString, OsString)>> {
         Ok(our_environment().collect())
     }
 
-    fn can_write_tmp(&self) -> Result<bool> {
-        Ok(procfs::can_write_tmp(culprit_model::Pid(std::process::id())))
+    fn can_write_files(&self) -> Result<bool> {
+        let us = culprit_model::Pid(std::process::id());
+        Ok(procfs::can_write(us, Path::new(TMP)) && procfs::can_write(us, &self.work_dir()?))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

@@ -31,6 +31,9 @@ impl SharedLibrary {
     }
 }
 
+/// Where programs make temporary files.
+pub(crate) const TMP: &str = "/tmp";
+
 /// Somewhere commands run.
 ///
 /// ```no_run
@@ -66,11 +69,12 @@ pub trait Place: fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Whether commands of the place can make files in `/tmp`; false where that cannot be known.
+    /// Whether commands of the place can make files in `/tmp` and in their working folder; false if that
+    /// cannot be known.
     ///
     /// # Errors
     /// When the engine does not answer.
-    fn can_write_tmp(&self) -> Result<bool> {
+    fn can_write_files(&self) -> Result<bool> {
         Ok(true)
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct NameFolder {
     folder: OwnedFd,
     /// Its root, where names lead to more files: those of .NET.
     root: Option<OwnedFd>,
+    /// Where it worked when it began, if it writes logs there because of us.
+    work_folder: Option<OwnedFd>,
     /// The process's number as it knows it, which is in the names of its files.
     own_pid: Pid,
     /// When the process began, `CLOCK_REALTIME`, ns; none where that is not known.
@@ -70,7 +72,10 @@ impl NameFolder {
         let own_pid = numbers.last().copied().unwrap_or(process);
         let began = procfs::start_time(process).ok().map(crate::clock::realtime_of_boot);
         let lists = runtime.is_some_and(|runtime| runtime.files.contains(&ASSEMBLIES));
-        Some(Self { pid, folder, root: lists.then_some(root), own_pid, began, helped })
+        let root = lists.then_some(root);
+        let logs = helped.is_some_and(|runtime| !runtime.logs.is_empty());
+        let work_folder = if logs { procfs::work_folder_of(process).ok() } else { None };
+        Some(Self { pid, folder, root, work_folder, own_pid, began, helped })
     }
 
     /// That of a process in which nothing was asked for.
@@ -141,11 +146,13 @@ impl NameFolder {
     pub(crate) fn remove_written(&self, start: u64) {
         let Some(runtime) = self.helped else { return };
         for name in runtime.files {
-            let name = self.file_name(name);
-            let born = procfs::born_in(&self.folder, &name);
-            if born.is_some_and(|born| born.saturating_add(CLOCK_STEP_NS) >= start) {
-                // What cannot be removed is a small file in a folder for such.
-                let _ = procfs::remove_from(&self.folder, &name);
+            remove_since(&self.folder, &self.file_name(name), start);
+        }
+        let Some(folder) = &self.work_folder else { return };
+        let logs: Vec<String> = runtime.logs.iter().map(|log| self.file_name(log)).collect();
+        for name in procfs::names_in(folder) {
+            if logs.iter().any(|log| is_like(&name, log)) {
+                remove_since(folder, &name, start);
             }
         }
     }
@@ -153,6 +160,21 @@ impl NameFolder {
     fn file_name(&self, pattern: &str) -> String {
         pattern.replace("PID", &self.own_pid.to_string())
     }
+}
+
+/// Removes a file of a folder that was made after `start` (`CLOCK_REALTIME`).
+fn remove_since(folder: &OwnedFd, name: &str, start: u64) {
+    let born = procfs::born_in(folder, name);
+    if born.is_some_and(|born| born.saturating_add(CLOCK_STEP_NS) >= start) {
+        // What cannot be removed is a small file.
+        let _ = procfs::remove_from(folder, name);
+    }
+}
+
+/// Whether a name is that of a pattern, in which `*` stands for any text.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let Some((first, last)) = pattern.split_once('*') else { return name == pattern };
+    name.strip_prefix(first).is_some_and(|rest| rest.ends_with(last))
 }
 
 /// A runtime's process that had ended before its folder could be opened.
@@ -291,6 +313,7 @@ mod tests {
             pid: 7,
             folder: File::open(folder.path()).expect("it was made").into(),
             root: None,
+            work_folder: None,
             own_pid: Pid(7),
             began: None,
             helped,
@@ -316,12 +339,42 @@ mod tests {
     }
 
     #[test]
+    fn logs_that_a_runtime_writes_beside_the_program_because_of_us_are_removed() {
+        let (tmp, work) = (tempfile::tempdir().expect("room"), tempfile::tempdir().expect("room"));
+        let open =
+            |folder: &tempfile::TempDir| File::open(folder.path()).expect("it was made").into();
+        let now = crate::clock::pair().realtime;
+        let names =
+            ["isolate-0x1f-7-v8.log", "isolate-0x2f-7-v8.log", "isolate-0x1f-77-v8.log", "app.log"];
+        for name in names {
+            std::fs::write(work.path().join(name), "").expect("room");
+        }
+        let folder = NameFolder {
+            pid: 7,
+            folder: open(&tmp),
+            root: None,
+            work_folder: Some(open(&work)),
+            own_pid: Pid(7),
+            began: None,
+            helped: Some(&RUNTIMES[0]),
+        };
+        if procfs::born_in(File::open(work.path()).expect("it is there"), "app.log").is_none() {
+            println!("skipped: this file system does not tell when a file was made");
+            return;
+        }
+        folder.remove_written(now);
+        let left = names.map(|name| work.path().join(name).exists());
+        assert_eq!(left, [false, false, true, true]);
+    }
+
+    #[test]
     fn a_runtime_that_writes_at_its_end_may_have_been_killed() {
         let folder = tempfile::tempdir().expect("room");
         let names = |helped| NameFolder {
             pid: 7,
             folder: File::open(folder.path()).expect("it was made").into(),
             root: None,
+            work_folder: None,
             own_pid: Pid(7),
             began: None,
             helped: Some(helped),
@@ -341,6 +394,7 @@ mod tests {
             pid: 7,
             folder: File::open(folder.path()).expect("it was made").into(),
             root: None,
+            work_folder: None,
             own_pid: Pid(7),
             began,
             helped: None,

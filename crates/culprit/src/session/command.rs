@@ -137,8 +137,8 @@ fn runtime_help(run: &CommandRun<'_>, rung: Rung) -> Result<RuntimeHelp, Failure
         return Ok(RuntimeHelp::off("this recording has no stacks"));
     }
     let environment = run.place.environment().map_err(|error| places::failure(&error))?;
-    let writes_tmp = run.place.can_write_tmp().map_err(|error| places::failure(&error))?;
-    Ok(RuntimeHelp::new(&environment, writes_tmp))
+    let writes_files = run.place.can_write_files().map_err(|error| places::failure(&error))?;
+    Ok(RuntimeHelp::new(&environment, writes_files))
 }
 
 /// The command with the variables for runtimes before its own.

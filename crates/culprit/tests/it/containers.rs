@@ -118,6 +118,26 @@ fn a_place_of_an_image_is_recorded_from_its_first_instruction() {
     work_is_named(&lab, "place.culprit");
 }
 
+/// V8 would write its log to stdout.
+#[test]
+fn node_js_gets_no_options_where_it_cannot_write_its_log() {
+    let Some((lab, image)) = lab_with_image("log") else { return };
+    for (access, writable) in [("", true), (":ro", false)] {
+        let folder = lab.path(".");
+        let place = format!(
+            "docker:{},volume=/tmp:/tmp,volume={}:/work{access},workdir=/work",
+            image.0,
+            folder.display()
+        );
+        let record = ["record", "--force", "-o", "x.culprit", "--place", &place];
+        let output = lab.culprit().args(record).args(["--", "/named", "0.1"]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let recording = culprit_recording::open(lab.path("x.culprit")).unwrap().recording;
+        let set = culprit_model::RUNTIMES[0].set_in(&recording.meta).unwrap();
+        assert_eq!(set.is_ok(), writable, "{set:?}");
+    }
+}
+
 #[test]
 fn a_recording_of_a_container_ends_with_it() {
     let Some((lab, image)) = lab_with_image("ends") else { return };

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::owner::Owner;
-use crate::place::{Place, Settings, SharedLibrary};
+use crate::place::{Place, Settings, SharedLibrary, TMP};
 use crate::procfs;
 use crate::spawn::{open_pidfd, send};
 use crate::spec::{EngineKind, PlaceSpec};
@@ -179,8 +179,10 @@ impl Place for Existing {
         Ok(self.session.environment.clone())
     }
 
-    fn can_write_tmp(&self) -> Result<bool> {
-        Ok(procfs::is_tmp_open(self.container.init, self.session.as_root))
+    fn can_write_files(&self) -> Result<bool> {
+        let container = &self.container;
+        let open = |folder: &Path| procfs::is_open(container.init, folder, self.session.as_root);
+        Ok(open(Path::new(TMP)) && open(&container.work_dir))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

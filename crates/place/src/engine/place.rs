@@ -34,7 +34,7 @@ use crate::facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 use crate::held::Held;
 use crate::host::our_environment;
 use crate::owner::Owner;
-use crate::place::{Place, Settings, SharedLibrary};
+use crate::place::{Place, Settings, SharedLibrary, TMP};
 use crate::spec::{ContainerOptions, EngineKind, Filter, Image, Network, PlaceSpec};
 use crate::streams::Streams;
 
@@ -55,8 +55,8 @@ pub(crate) struct Container {
     work_dir: PathBuf,
     /// Names of the containers that may still be there.
     containers: Arc<Mutex<Vec<String>>>,
-    /// Whether its containers can make files in `/tmp`, once that was asked.
-    writes_tmp: OnceLock<bool>,
+    /// Whether its containers can make files in `/tmp` and the work folder, once that was asked.
+    writes_files: OnceLock<bool>,
 }
 
 impl Container {
@@ -81,7 +81,7 @@ impl Container {
             environment: Vec::new(),
             work_dir: PathBuf::from(LAYER_DIR),
             containers: Arc::default(),
-            writes_tmp: OnceLock::new(),
+            writes_files: OnceLock::new(),
         };
         match image {
             Image::Named(name) => place.use_image(name)?,
@@ -155,25 +155,36 @@ impl Container {
         Ok(name)
     }
 
-    /// Whether `/tmp` can be written: by the mounts that were asked for, else by a container that is
-    /// made to be looked at and never started.
-    fn look_at_tmp(&self) -> Result<bool> {
-        let tmp = Path::new(program::TMP);
-        let volumes = self.options.volumes.iter().filter(|v| tmp.starts_with(&v.target));
-        let memory = self.options.tmpfs.iter().any(|folder| tmp.starts_with(folder));
+    /// Whether files can be made in what a folder is mounted from; none if it is the container's own.
+    fn is_mount_open(&self, folder: &Path) -> Option<bool> {
+        let volumes = self.options.volumes.iter().filter(|v| folder.starts_with(&v.target));
         if let Some(volume) = volumes.max_by_key(|v| v.target.components().count()) {
-            return Ok(!volume.read_only);
+            return Some(!volume.read_only);
         }
-        if memory {
+        let memory = self.options.tmpfs.iter().any(|mounted| folder.starts_with(mounted));
+        memory.then_some(true)
+    }
+
+    /// Whether `/tmp` and the work folder can be written to: by the mounts that were asked for, else by a
+    /// container that is made to be looked at and never started.
+    fn are_folders_open(&self) -> Result<bool> {
+        let folders = [Path::new(TMP), self.work_dir.as_path()];
+        if folders.iter().any(|folder| self.is_mount_open(folder) == Some(false)) {
+            return Ok(false);
+        }
+        let own: Vec<&Path> =
+            folders.into_iter().filter(|folder| self.is_mount_open(folder).is_none()).collect();
+        if own.is_empty() {
             return Ok(true);
         }
         let image = self.client.call("inspect an image", |d| d.inspect_image(&self.image))?;
         let as_root = is_root(image.config.and_then(|config| config.user).as_deref());
-        let name = self.create(&Command::new([program::TMP]), None)?;
-        let mode = program::mode(&self.client, &name, program::TMP);
+        let name = self.create(&Command::new([TMP]), None)?;
+        let mode = |folder: &Path| program::mode(&self.client, &name, &folder.to_string_lossy());
+        let modes: Result<Vec<_>> = own.into_iter().map(mode).collect();
         discard(&self.client, &self.containers, &name);
         let open = |mode: u32| mode & program::IS_FOLDER != 0 && (as_root || mode & 0o3 == 0o3);
-        Ok(mode?.is_some_and(open))
+        Ok(modes?.into_iter().all(|mode| mode.is_some_and(open)))
     }
 
     /// The file system of the work folder, as far as it can be known before a container exists.
@@ -285,12 +296,12 @@ impl Place for Container {
         Ok(all)
     }
 
-    fn can_write_tmp(&self) -> Result<bool> {
-        if let Some(known) = self.writes_tmp.get() {
+    fn can_write_files(&self) -> Result<bool> {
+        if let Some(known) = self.writes_files.get() {
             return Ok(*known);
         }
-        let found = self.look_at_tmp()?;
-        Ok(*self.writes_tmp.get_or_init(|| found))
+        let found = self.are_folders_open()?;
+        Ok(*self.writes_files.get_or_init(|| found))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

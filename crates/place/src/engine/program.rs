@@ -30,10 +30,10 @@ use super::existing::RunningContainer;
 use super::host_image::{BLOCK, Kind, header};
 use crate::error::{Error, Result};
 use crate::owner::Owner;
+use crate::place::TMP;
 use crate::procfs::root_of;
 
-/// Where our folders may lie.
-pub(super) const TMP: &str = "/tmp";
+/// Where our folders may lie, beside [`TMP`].
 const ROOT: &str = "/";
 const DEV: &str = "/dev";
 /// What a program is called in its folder.

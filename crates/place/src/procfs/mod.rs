@@ -25,8 +25,10 @@ use crate::error::{Error, Result};
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
 pub use memory::memory;
-pub use root::{born_in, folder_in_root, open_in_root, remove_from, root_of};
-pub(crate) use root::{can_write_tmp, is_tmp_open};
+pub use root::{
+    born_in, folder_in_root, names_in, open_in_root, remove_from, root_of, work_folder_of,
+};
+pub(crate) use root::{can_write, is_open};
 pub use socket::connect_in;
 pub use stat::{SchedStat, Stat, State, schedstat, start_time, stat, thread_stat};
 pub use tree::{processes, threads, tree, with_threads};

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use culprit_model::Pid;
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxFlags,
+    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxFlags,
     accessat, fstat, fstatvfs, openat, openat2, statx, unlinkat,
 };
 
@@ -25,6 +25,16 @@ use crate::error::{Error, Result};
 /// not look (that takes CAP_SYS_PTRACE).
 pub fn root_of(pid: Pid) -> Result<OwnedFd> {
     let path = format!("/proc/{pid}/root");
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, path.as_str(), flags, Mode::empty()).map_err(|e| gone(pid, path, e.into()))
+}
+
+/// The working folder of a process. The descriptor keeps it reachable when the process has ended.
+///
+/// # Errors
+/// As [`root_of`].
+pub fn work_folder_of(pid: Pid) -> Result<OwnedFd> {
+    let path = format!("/proc/{pid}/cwd");
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(CWD, path.as_str(), flags, Mode::empty()).map_err(|e| gone(pid, path, e.into()))
 }
@@ -58,17 +68,17 @@ pub fn folder_in_root(root: impl AsFd, path: &Path) -> Result<OwnedFd> {
     opened.map_err(|e| Error::file("open", path, e))
 }
 
-/// Whether we could make files in the `/tmp` of a process; false when it is gone.
-pub(crate) fn can_write_tmp(pid: Pid) -> bool {
-    let folder = root_of(pid).and_then(|root| folder_in_root(root, Path::new("/tmp")));
+/// Whether we could make files in a folder of a process; false when one of them is gone.
+pub(crate) fn can_write(pid: Pid, folder: &Path) -> bool {
+    let folder = root_of(pid).and_then(|root| folder_in_root(root, folder));
     let wanted = Access::WRITE_OK | Access::EXEC_OK;
     folder.is_ok_and(|folder| accessat(folder, ".", wanted, AtFlags::EACCESS).is_ok())
 }
 
-/// Whether anybody (or root, where `as_root`) can make files in the `/tmp` of a process; false when it
-/// is gone.
-pub(crate) fn is_tmp_open(pid: Pid, as_root: bool) -> bool {
-    let folder = root_of(pid).and_then(|root| folder_in_root(root, Path::new("/tmp")));
+/// Whether anybody (or root, where `as_root`) can make files in a folder of a process; false when one of
+/// them is gone.
+pub(crate) fn is_open(pid: Pid, folder: &Path, as_root: bool) -> bool {
+    let folder = root_of(pid).and_then(|root| folder_in_root(root, folder));
     let Ok(folder) = folder else { return false };
     let mode = fstat(&folder).map(|stat| Mode::from_raw_mode(stat.st_mode));
     let mount = fstatvfs(&folder).map(|mount| mount.f_flag);
@@ -87,6 +97,15 @@ pub fn born_in(folder: impl AsFd, name: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(found.stx_btime.tv_nsec.into())
 }
 
+/// The names of what is in a folder; none where it may not be read.
+pub fn names_in(folder: impl AsFd) -> Vec<String> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = openat(&folder, ".", flags, Mode::empty());
+    let Ok(entries) = opened.and_then(Dir::new) else { return Vec::new() };
+    let entries = entries.map_while(|entry| entry.ok());
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
 /// Removes a file of a folder.
 ///
 /// # Errors
@@ -98,8 +117,8 @@ pub fn remove_from(folder: impl AsFd, name: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{
-        File, born_in, can_write_tmp, folder_in_root, is_tmp_open, open_in_root, remove_from,
-        root_of,
+        File, born_in, can_write, folder_in_root, is_open, names_in, open_in_root, remove_from,
+        root_of, work_folder_of,
     };
     use culprit_model::Pid;
     use std::io::Read;
@@ -133,6 +152,7 @@ mod tests {
         assert!(born_in(&opened, "a").is_none_or(|born| born > 1_577_836_800_000_000_000));
         assert_eq!(born_in(&opened, "link"), None);
         assert_eq!(born_in(&opened, "no"), None);
+        assert!(names_in(&opened).contains(&"a".to_owned()));
         remove_from(&opened, "a").unwrap();
         assert!(remove_from(&opened, "a").is_err());
         assert!(!folder.path().join("a").exists());
@@ -142,9 +162,14 @@ mod tests {
     fn our_own_folder_for_temporary_files_is_open() {
         let us = Pid(std::process::id());
         let file = tempfile::NamedTempFile::new_in("/tmp");
-        assert_eq!(can_write_tmp(us), file.is_ok());
-        assert!(!can_write_tmp(Pid(u32::MAX)) && !is_tmp_open(Pid(u32::MAX), true));
-        assert!(is_tmp_open(us, true) || !is_tmp_open(us, false));
+        let tmp = Path::new("/tmp");
+        assert_eq!(can_write(us, tmp), file.is_ok());
+        assert!(!can_write(Pid(u32::MAX), tmp) && !is_open(Pid(u32::MAX), tmp, true));
+        assert!(is_open(us, tmp, true) || !is_open(us, tmp, false));
+        let here = names_in(work_folder_of(us).unwrap());
+        assert!(here.contains(&"Cargo.toml".to_owned()), "{here:?}");
+        let missing = Path::new("/no such folder");
+        assert!(!can_write(us, missing) && !is_open(us, missing, true));
     }
 
     #[test]

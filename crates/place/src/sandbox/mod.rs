@@ -15,7 +15,7 @@ mod step;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use crate::facts::PlaceFacts;
 use crate::held::Held;
 use crate::host::{child_of, our_environment};
 use crate::mounts::mounts;
-use crate::place::{Place, Settings};
+use crate::place::{Place, Settings, TMP};
 use crate::procfs;
 use crate::spawn::{First, Inside, LocalChild, Namespaces, Noted, first_process};
 use crate::spec::PlaceSpec;
@@ -112,8 +112,9 @@ impl Place for Sandbox {
         Ok(our_environment().collect())
     }
 
-    fn can_write_tmp(&self) -> Result<bool> {
-        Ok(procfs::can_write_tmp(self.first.pid()))
+    fn can_write_files(&self) -> Result<bool> {
+        let pid = self.first.pid();
+        Ok(procfs::can_write(pid, Path::new(TMP)) && procfs::can_write(pid, &self.work_dir))
     }
 
     fn make_cgroup(&self) -> Result<Cgroup> {

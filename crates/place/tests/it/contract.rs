@@ -26,6 +26,7 @@ pub(crate) fn check(place: &dyn Place, expected: &Expected) {
     signals_arrive(place, expected);
     a_missing_program_is_said_to_be_missing(place);
     files_are_reached_through_the_root(place);
+    files_can_be_made_where_it_says_so(place);
     facts_are_consistent(place);
 }
 
@@ -51,6 +52,12 @@ pub(crate) fn output(place: &dyn Place, command: &Command) -> (String, Exit) {
     let mut text = String::new();
     running.take_stdout().unwrap().read_to_string(&mut text).unwrap();
     (text, running.wait().unwrap())
+}
+
+fn files_can_be_made_where_it_says_so(place: &dyn Place) {
+    let script = "for file in /tmp/culprit-test-$$ culprit-test-$$; do : > $file && rm $file || exit 1; done";
+    let (_, exit) = output(place, &shell(script));
+    assert_eq!(place.can_write_files().unwrap(), exit.success());
 }
 
 fn status_is_passed_on(place: &dyn Place) {
