@@ -191,6 +191,17 @@ impl Fake {
         words.extend(look.several_interpreters.then(|| "several".to_owned()));
         words.join(" ")
     }
+
+    /// What a loop awaits as text, or why it cannot be read.
+    fn tasks(&self, python: &mut CPython) -> String {
+        let mut frames = Vec::new();
+        if let Err(error) = python.look_at_tasks(self, TID, &mut frames) {
+            assert_eq!(frames, []);
+            return error.to_string();
+        }
+        let words: Vec<_> = frames.iter().map(|frame| describe(python, frame)).collect();
+        words.join(" ")
+    }
 }
 
 fn describe(python: &CPython, frame: &PyFrame) -> String {
@@ -198,6 +209,17 @@ fn describe(python: &CPython, frame: &PyFrame) -> String {
     let code = python.code(*code).expect("a known function");
     let line = line.map_or_else(|| "?".to_owned(), |line| line.to_string());
     format!("{}:{line}", code.qualname)
+}
+
+/// Numbers that look random and are the same in each run.
+fn noise() -> impl FnMut() -> u64 {
+    let mut noise = 88172645463325252_u64;
+    move || {
+        noise ^= noise << 13;
+        noise ^= noise >> 7;
+        noise ^= noise << 17;
+        noise
+    }
 }
 
 fn stack(fake: &Fake) -> String {
@@ -367,13 +389,7 @@ fn other_tables_and_releases_are_refused() {
 
 #[test]
 fn damaged_memory_ends_in_an_answer() {
-    let mut noise = 88172645463325252_u64;
-    let mut next = || {
-        noise ^= noise << 13;
-        noise ^= noise >> 7;
-        noise ^= noise << 17;
-        noise
-    };
+    let mut next = noise();
     let structs = [
         RUNTIME,
         INTERPRETER,
@@ -388,7 +404,7 @@ fn damaged_memory_ends_in_an_answer() {
         LEAF_FRAME,
     ];
     for _ in 0..3000 {
-        let mut fake = Fake::new(next() % 2 == 0);
+        let mut fake = Fake::new(next().is_multiple_of(2));
         for _ in 0..1 + next() % 3 {
             let target = structs[usize::try_from(next() % 11).expect("small")];
             let word = match next() % 4 {
