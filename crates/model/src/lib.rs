@@ -53,7 +53,7 @@ pub use tables::{
     EdgeKind, Fault, FaultKind, Frame, Guess, Instruction, InterpreterStack, Interval,
     IntervalColumns, Loss, Mapping, Mark, MarkKind, Module, Observation, OptionalColumn, Process,
     Sample, SampleKind, Stack, Switch, SwitchKind, Thread, UNKNOWN_CPU, WakeSource, Wakeup,
-    WakeupKind, counter_names,
+    WakeupKind, counter_names, is_kernel_module,
 };
 pub use text::Text;
 pub use time::{Nanos, Time};

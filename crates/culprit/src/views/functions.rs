@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
 use culprit_engine::own::CodeOrigin;
 use culprit_engine::run_time::is_link_name;
-use culprit_model::{Cause, Label as _, Text, Time};
+use culprit_model::{Cause, Label as _, Text, Time, is_kernel_module};
 use culprit_record::SAMPLER_FILE_NAME;
 
 use super::columns::{Column, table};
@@ -91,9 +91,7 @@ impl Kind {
 /// Whether a frame is the kernel's: `[kernel]!...` or a module of it, `[overlay]!...`. The other
 /// names in brackets are of user space.
 fn is_kernel(name: &str) -> bool {
-    const USERS: [&str; 4] = ["[vdso]", "[vsyscall]", "[jit]", "[asyncio]"];
-    let module = name.split('!').next().unwrap_or_default();
-    module.starts_with('[') && name.contains('!') && !USERS.contains(&module)
+    name.split_once('!').is_some_and(|(module, _)| is_kernel_module(module))
 }
 
 /// Whether a frame is of an allocation: a block's size, or a function of the library that samples, which stands

@@ -5,7 +5,7 @@
 //! begins a new story: what the system call below it was doing says nothing about the wait above.
 
 use culprit_engine::own::script_origin;
-use culprit_model::{FrameId, ModuleId, Recording, StackId, Text};
+use culprit_model::{FrameId, Module, ModuleId, Recording, StackId};
 
 use super::compiled::known_as;
 use super::families::{Families, Family, of_kernel, of_user};
@@ -163,7 +163,7 @@ impl Stacks {
 fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
     let frame = recording.frame(id);
     let module = frame.module.map(|m| recording.module(m));
-    let kernel = module.is_some_and(|m| is_kernel(&m.name, &m.path));
+    let kernel = module.is_some_and(Module::is_kernel);
     let families = if kernel {
         of_kernel(&frame.function)
     } else if module.is_some_and(|module| script_origin(module).is_some()) {
@@ -190,12 +190,6 @@ fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
 fn writes(function: &str) -> bool {
     let names = ["pipe_write", "sys_write", "do_writev", "sys_sendto", "sys_sendmsg"];
     names.iter().any(|name| function.ends_with(name))
-}
-
-/// True for the kernel and its modules.
-pub(crate) fn is_kernel(name: &Text, path: &Text) -> bool {
-    const USERS: [&str; 4] = ["[vdso]", "[jit]", "[vsyscall]", "[asyncio]"];
-    (name.starts_with('[') && !USERS.contains(&name.as_str())) || path.ends_with(".ko")
 }
 
 /// What a stack tells when `frame` is called from a stack that told `parent`.

@@ -7,9 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Interval, ModuleId, Nanos, ProcessId, Recording, Text};
+use culprit_model::{Interval, Module, ModuleId, Nanos, ProcessId, Recording, Text};
 
-use crate::evidence::stacks::is_kernel;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::tally;
@@ -95,7 +94,7 @@ fn before_main(evidence: &Evidence<'_>) -> Vec<bool> {
         let below = node.parent.and_then(|p| told.get(p.index()).copied()).flatten();
         let frame = recording.frame(node.frame);
         let module = frame.module.map(|m| recording.module(m));
-        let kernel = module.is_some_and(|m| is_kernel(&m.name, &m.path));
+        let kernel = module.is_some_and(Module::is_kernel);
         let name = module.map_or("", |m| m.name.as_str());
         let stack = culprit_model::StackId::from_index(row);
         told.push(match below {

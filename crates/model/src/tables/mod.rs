@@ -31,7 +31,7 @@ pub use intervals::{Basis, Interval};
 pub use losses::Loss;
 pub use mappings::Mapping;
 pub use marks::{Mark, MarkKind};
-pub use modules::Module;
+pub use modules::{Module, is_kernel_module};
 pub use observations::Observation;
 pub use processes::Process;
 pub use samples::{Sample, SampleKind};

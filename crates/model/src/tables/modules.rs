@@ -19,3 +19,35 @@ table! {
         lines: bool,
     }
 }
+
+/// Names in brackets that stand for code, or for what an event is about, in user space. All others are the
+/// kernel and its modules.
+const USERS: [&str; 13] = [
+    "[vdso]",
+    "[vsyscall]",
+    "[uprobes]",
+    "[jit]",
+    "[asyncio]",
+    "[ruby]",
+    "[php]",
+    "[type]",
+    "[event]",
+    "[lock]",
+    "[file]",
+    "[peer]",
+    "[size]",
+];
+
+impl Module {
+    /// Whether it is the kernel or a module of it.
+    #[must_use]
+    pub fn is_kernel(&self) -> bool {
+        is_kernel_module(&self.name) || self.path.ends_with(".ko")
+    }
+}
+
+/// Whether a module of this short name is the kernel (`[kernel]`) or a module of it (`[overlay]`).
+#[must_use]
+pub fn is_kernel_module(name: &str) -> bool {
+    name.starts_with('[') && !USERS.contains(&name)
+}

@@ -1,6 +1,8 @@
 //! Puts native and interpreted stacks together, each pair once.
 
-use culprit_model::{Frame, FrameId, InterpreterStack, Recording, Stack, StackId};
+use culprit_model::{
+    Frame, FrameId, InterpreterStack, Module, ModuleId, Recording, Stack, StackId,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::causes::source_name;
@@ -23,6 +25,8 @@ pub(super) struct Joiner {
     /// Whether a frame is an interpreter's loop, one entry a frame.
     pub(super) is_loop: Vec<bool>,
     is_start: Vec<bool>,
+    /// Whether a frame is of the kernel, one entry a frame.
+    is_kernel: Vec<bool>,
     shapes: FxHashMap<StackId, Shape>,
     nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
     joined: FxHashMap<(StackId, StackId), Option<StackId>>,
@@ -42,7 +46,11 @@ impl Joiner {
         let is_loop = |frame: &Frame| names.contains(source_name(&frame.function));
         let is_loop = recording.frames.iter().map(is_loop);
         let is_start = recording.frames.iter().map(|f| STARTS.contains(&f.function.as_str()));
+        let kernel: Vec<bool> = recording.modules.iter().map(Module::is_kernel).collect();
+        let of_kernel = |module: ModuleId| kernel.get(module.index()) == Some(&true);
+        let is_kernel = recording.frames.iter().map(|frame| frame.module.is_some_and(of_kernel));
         Self {
+            is_kernel: is_kernel.collect(),
             is_loop: is_loop.collect(),
             is_start: is_start.collect(),
             shapes: FxHashMap::default(),
@@ -73,6 +81,16 @@ impl Joiner {
     pub(super) fn interprets(&mut self, recording: &Recording, native: StackId) -> bool {
         let shape = self.shape(recording, native);
         shape.loops > 0 || !shape.whole
+    }
+
+    /// A native stack without the kernel's frames; itself where it has no others.
+    pub(super) fn user_part(&self, recording: &Recording, native: StackId) -> StackId {
+        let mut user = native;
+        while self.is_kernel[recording.stacks[user.index()].frame.index()] {
+            let Some(parent) = recording.stacks[user.index()].parent else { return native };
+            user = parent;
+        }
+        user
     }
 
     fn shape(&mut self, recording: &Recording, stack: StackId) -> Shape {

@@ -9,10 +9,14 @@
 //! What an event loop awaits comes behind a mark: a frame that has a module, and no file.
 //!
 //! A thread that is off the CPU does not change its frames: what was read while it was there is exact.
-//! A sample on the CPU, and a wait during which nothing was read, take what was read nearest in time,
-//! if it fits: a native stack that reaches its thread's start has as many loops as were read. Where
-//! neither reading fits, the outermost functions that both of them have ran at that moment, too. The loop
-//! that runs the innermost of these stays: what else it runs is not known.
+//! A sample on the CPU takes what was read nearest in time, if it fits: a native stack that reaches its
+//! thread's start has as many loops as were read. What was read between the same two waits comes first.
+//!
+//! A wait during which nothing was read takes what was read in the nearest wait at the same place of the
+//! code (`proven`). Without one it takes what was read before and after it, if both are the same.
+//!
+//! Where no reading fits, the outermost functions that the one before and the one after have ran at that
+//! moment, too. The loop that runs the innermost of these stays: what else it runs is not known.
 //!
 //! ```text
 //! native      main < run < LOOP < call < LOOP < sum < [sample]
@@ -28,6 +32,7 @@
 //! What is awaited is taken only where it is exact.
 
 mod joiner;
+mod proven;
 
 use culprit_model::{
     InterpreterStack, Loss, LossKind, Nanos, Recording, StackId, SwitchKind, Text, ThreadId, Time,
@@ -35,6 +40,7 @@ use culprit_model::{
 
 use super::evidence::ByThread;
 use joiner::Joiner;
+use proven::Proven;
 
 /// What was read longer ago, or later, than this says nothing about a moment.
 const NEAR: Nanos = Nanos(20_000_000);
@@ -57,16 +63,24 @@ pub(super) fn merge(recording: &mut Recording) {
     let samples = ByThread::new(recording.threads.len(), &recording.samples, |row| row.thread);
     let mut joiner = Joiner::of(recording, &reads);
     let mut tally = Tally::default();
-    for at in 0..recording.threads.len() {
-        let thread = ThreadId::from_index(at);
-        let reads: Vec<InterpreterStack> =
-            by_thread.of(thread).iter().map(|at| reads[*at as usize].clone()).collect();
-        if reads.is_empty() {
-            continue;
-        }
-        let mut life = Life { recording, reads: &reads, joiner: &mut joiner, tally: &mut tally };
-        life.waits(switches.of(thread));
-        life.samples(samples.of(thread));
+    let mut proven = Proven::default();
+    let all = || (0..recording.threads.len()).map(ThreadId::from_index);
+    let reads_of = |thread: ThreadId| -> Vec<InterpreterStack> {
+        by_thread.of(thread).iter().map(|at| reads[*at as usize].clone()).collect()
+    };
+    let threads: Vec<(ThreadId, Vec<InterpreterStack>)> =
+        all().map(|thread| (thread, reads_of(thread))).filter(|(_, r)| !r.is_empty()).collect();
+    let mut unproven = Vec::with_capacity(threads.len());
+    for (thread, reads) in &threads {
+        let mut life = Life { recording, reads, joiner: &mut joiner, tally: &mut tally };
+        unproven.push(life.read_switches(*thread, switches.of(*thread), &mut proven));
+    }
+    let proven = proven.in_order();
+    for ((thread, reads), unproven) in threads.iter().zip(&unproven) {
+        let mut life = Life { recording, reads, joiner: &mut joiner, tally: &mut tally };
+        let waits = life.spans_of_waits(switches.of(*thread));
+        life.other_switches(*thread, unproven, (&waits, &proven));
+        life.samples(samples.of(*thread), &waits);
     }
     recording.losses.extend(tally.losses());
 }
@@ -79,6 +93,14 @@ struct Tally {
 }
 
 impl Tally {
+    /// Counts a stack whose functions were not read at its own time.
+    fn count(&mut self, joined: Option<StackId>) {
+        match joined {
+            Some(_) => self.guessed += 1,
+            None => self.missing += 1,
+        }
+    }
+
     fn losses(&self) -> impl Iterator<Item = Loss> {
         let loss =
             |kind, count| Loss { kind, count, from: None, to: None, detail: Text::default() };
@@ -90,6 +112,9 @@ impl Tally {
     }
 }
 
+/// From when to when a thread waited.
+type Span = (Time, Time);
+
 /// One thread's stacks, and what was read of it.
 struct Life<'a> {
     recording: &'a mut Recording,
@@ -99,34 +124,111 @@ struct Life<'a> {
     tally: &'a mut Tally,
 }
 
-impl Life<'_> {
-    /// Stacks of switches out: the thread stays as it is until it is switched in.
-    fn waits(&mut self, switches: &[u32]) {
+impl<'a> Life<'a> {
+    /// Stacks of switches out: the thread stays as it is until it is switched in. Answers the switches
+    /// during which nothing was read that fits.
+    fn read_switches(
+        &mut self,
+        thread: ThreadId,
+        switches: &[u32],
+        proven: &mut Proven,
+    ) -> Vec<u32> {
         let end = Time(self.recording.meta.wall.0.max(1));
+        let process = self.recording.thread(thread).process;
+        let mut unproven = Vec::new();
         for (place, at) in switches.iter().enumerate() {
             let switch = &self.recording.switches[*at as usize];
-            if switch.kind == SwitchKind::In {
+            let Some(native) = switch.stack.filter(|_| switch.kind != SwitchKind::In) else {
                 continue;
-            }
-            let Some(native) = switch.stack else { continue };
+            };
             let from = switch.time;
             let next = switches.get(place + 1).map(|at| self.recording.switches[*at as usize].time);
             let to = next.unwrap_or(end).max(from);
-            let exact = self.during(from, to);
-            let exact = exact.and_then(|read| self.joiner.join(self.recording, native, read));
-            let stack = exact.or_else(|| self.nearest(native, from));
-            self.recording.switches[*at as usize].stack = Some(stack.unwrap_or(native));
+            let waits = switch.kind == SwitchKind::Out;
+            let read = self.during(from, to);
+            let joined =
+                read.and_then(|read| Some((read, self.joiner.join(self.recording, native, read)?)));
+            let Some((read, stack)) = joined else {
+                unproven.push(*at);
+                continue;
+            };
+            if waits && let Some(called) = self.joiner.called(self.recording, read) {
+                let place = self.joiner.user_part(self.recording, native);
+                proven.add((process, thread), place, (from, called));
+            }
+            self.recording.switches[*at as usize].stack = Some(stack);
+        }
+        unproven
+    }
+
+    /// Stacks of switches out during which nothing was read that fits. Another wait at the same place of
+    /// the code tells most about a wait; a thread that lost its CPU is where it ran.
+    fn other_switches(
+        &mut self,
+        thread: ThreadId,
+        switches: &[u32],
+        (waits, proven): (&[Span], &Proven),
+    ) {
+        let process = self.recording.thread(thread).process;
+        for at in switches {
+            let switch = &self.recording.switches[*at as usize];
+            let (Some(native), time, kind) = (switch.stack, switch.time, switch.kind) else {
+                continue;
+            };
+            if !self.joiner.interprets(self.recording, native) {
+                continue;
+            }
+            let joined = if kind == SwitchKind::Preempted {
+                self.running(native, time, waits)
+            } else {
+                let place = self.joiner.user_part(self.recording, native);
+                let alike = proven.nearest((process, thread), place, time);
+                let alike = alike.and_then(|read| self.joiner.join(self.recording, native, read));
+                alike.or_else(|| self.around(native, time))
+            };
+            self.tally.count(joined);
+            self.recording.switches[*at as usize].stack = Some(joined.unwrap_or(native));
         }
     }
 
     /// Stacks of samples: the thread runs.
-    fn samples(&mut self, samples: &[u32]) {
+    fn samples(&mut self, samples: &[u32], waits: &[Span]) {
         for at in samples {
             let sample = &self.recording.samples[*at as usize];
-            let Some(native) = sample.stack else { continue };
-            let stack = self.nearest(native, sample.time);
-            self.recording.samples[*at as usize].stack = Some(stack.unwrap_or(native));
+            let (Some(native), time) = (sample.stack, sample.time) else { continue };
+            if !self.joiner.interprets(self.recording, native) {
+                continue;
+            }
+            let joined = self.running(native, time, waits);
+            self.tally.count(joined);
+            self.recording.samples[*at as usize].stack = Some(joined.unwrap_or(native));
         }
+    }
+
+    /// The stack of a thread that runs. What was read during a wait tells of the wait, so what was read
+    /// between the same two waits comes first.
+    fn running(&mut self, native: StackId, time: Time, waits: &[Span]) -> Option<StackId> {
+        let near = self.near(native, time, self.between(waits, time));
+        near.or_else(|| self.near(native, time, self.reads))
+    }
+
+    /// From when to when the thread waited, in order. One that only lost its CPU did not leave its functions.
+    fn spans_of_waits(&self, switches: &[u32]) -> Vec<Span> {
+        let rows = switches.iter().map(|at| &self.recording.switches[*at as usize]);
+        let behind = rows.clone().skip(1);
+        let pairs = rows.zip(behind).filter(|(out, _)| out.kind == SwitchKind::Out);
+        pairs.map(|(out, next)| (out.time, next.time)).collect()
+    }
+
+    /// What was read between the last wait before a moment and the next one behind it.
+    fn between(&self, waits: &[Span], time: Time) -> &'a [InterpreterStack] {
+        let next = waits.partition_point(|(from, _)| *from < time);
+        let ended = next.checked_sub(1).map_or(Time(0), |before| waits[before].1);
+        let begin = self.reads.partition_point(|read| read.time < ended);
+        let end = waits.get(next).map_or(self.reads.len(), |(from, _)| {
+            self.reads.partition_point(|read| read.time + read.took <= *from)
+        });
+        self.reads.get(begin..end).unwrap_or_default()
     }
 
     /// What was read from beginning to end while the thread was off the CPU. What it awaits is in some
@@ -144,56 +246,76 @@ impl Life<'_> {
         awaited.or(last)
     }
 
-    /// The native stack with what was read nearest in time.
-    fn nearest(&mut self, native: StackId, time: Time) -> Option<StackId> {
-        if !self.joiner.interprets(self.recording, native) {
-            return None;
-        }
-        let joined = self.near(native, time);
-        match joined {
-            Some(_) => self.tally.guessed += 1,
-            None => self.tally.missing += 1,
-        }
-        joined
+    /// The native stack of a wait with what was read before and after it, where that was the same, or was
+    /// read on one side only. Else with the outermost functions that both have: what was read in other waits
+    /// says nothing about the innermost.
+    fn around(&mut self, native: StackId, time: Time) -> Option<StackId> {
+        let (near, both) = self.nearest(time, self.reads);
+        let mut whole = near.iter().filter(|read| !read.ran_on).map(|read| read.stack);
+        let first = whole.next().flatten();
+        let only = first.filter(|first| whole.all(|other| other == Some(*first)));
+        let fitting = only.and_then(|read| self.joiner.join(self.recording, native, read));
+        fitting.or_else(|| self.common(native, &near, both))
     }
 
     /// The native stack with what was read nearest in time and fits, or with what was read before and
     /// after alike.
-    fn near(&mut self, native: StackId, time: Time) -> Option<StackId> {
-        let after = self.reads.partition_point(|read| read.time < time);
-        let before = after.checked_sub(1).and_then(|at| self.reads.get(at));
-        let mut near = [before, self.reads.get(after)].map(|read| {
-            let read = read?;
-            let distance = time.since(read.time) + read.time.since(time);
-            let stack = read.stack.and_then(|stack| self.joiner.called(self.recording, stack));
-            let ran_on = read.ran_on == Some(true);
-            Some((distance, stack, ran_on)).filter(|(distance, ..)| *distance <= NEAR_BOTH)
-        });
-        near.sort_by_key(|read| read.map_or(Nanos(u64::MAX), |(distance, ..)| distance));
-        let both = near[0].zip(near[1]).map(|((_, a, _), (_, b, _))| (a, b));
-        let limit = if both.is_some_and(|(a, b)| a == b) { NEAR_BOTH } else { NEAR };
+    fn near(&mut self, native: StackId, time: Time, reads: &[InterpreterStack]) -> Option<StackId> {
+        let (near, both) = self.nearest(time, reads);
+        let whole = near.iter().filter(|read| !read.ran_on);
         let Self { recording, joiner, .. } = self;
-        let close =
-            |limit| near.into_iter().flatten().filter(move |(distance, ..)| *distance <= limit);
-        let mut whole = close(limit).filter(|(.., ran_on)| !ran_on);
-        let fitting = whole.find_map(|(_, stack, _)| joiner.join(recording, native, stack?));
-        let common = fitting.or_else(|| {
-            let (near, far) = both?;
-            joiner.join_common(recording, native, (near?, far?))
+        let mut fitting = whole.filter_map(|read| joiner.join(recording, native, read.stack?));
+        fitting.next().or_else(|| self.common(native, &near, both))
+    }
+
+    /// The native stack with the outermost functions of what was read: of both, or of a thread that ran on.
+    fn common(&mut self, native: StackId, near: &[Near], both: Option<Both>) -> Option<StackId> {
+        let Self { recording, joiner, .. } = self;
+        let of_both = both.and_then(|(near, far)| Some((near?, far?)));
+        let ran_on = near.iter().filter(|read| read.ran_on && read.distance <= NEAR);
+        let of_one = ran_on.filter_map(|read| Some((read.stack?, read.stack?)));
+        let mut pairs = of_both.into_iter().chain(of_one);
+        pairs.find_map(|pair| joiner.join_common(recording, native, pair))
+    }
+
+    /// What was read before and after a moment, the nearest first, and both where there are two.
+    fn nearest(&mut self, time: Time, reads: &[InterpreterStack]) -> (Vec<Near>, Option<Both>) {
+        let after = reads.partition_point(|read| read.time < time);
+        let before = after.checked_sub(1).and_then(|at| reads.get(at));
+        let near = [before, reads.get(after)].into_iter().flatten().map(|read| Near {
+            distance: time.since(read.time) + read.time.since(time),
+            stack: read.stack.and_then(|stack| self.joiner.called(self.recording, stack)),
+            ran_on: read.ran_on == Some(true),
         });
-        common.or_else(|| {
-            let mut outermost = close(NEAR).filter(|(.., ran_on)| *ran_on);
-            outermost
-                .find_map(|(_, stack, _)| joiner.join_common(recording, native, (stack?, stack?)))
-        })
+        let mut near: Vec<Near> = near.filter(|read| read.distance <= NEAR_BOTH).collect();
+        near.sort_by_key(|read| read.distance);
+        let both = match near.as_slice() {
+            [near, far] => Some((near.stack, far.stack)),
+            _ => None,
+        };
+        let limit = if both.is_some_and(|(a, b)| a == b) { NEAR_BOTH } else { NEAR };
+        near.retain(|read| read.distance <= limit);
+        (near, both)
     }
 }
+
+/// What was read near a moment.
+#[derive(Debug, Clone, Copy)]
+struct Near {
+    distance: Nanos,
+    /// Without what it awaits.
+    stack: Option<StackId>,
+    ran_on: bool,
+}
+
+/// What was read on both sides of a moment.
+type Both = (Option<StackId>, Option<StackId>);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use culprit_model::notation::parse_raw;
-    use culprit_model::{Frame, FrameId, ModuleId, Stack};
+    use culprit_model::{Frame, FrameId, ModuleId, Sample, Stack};
 
     /// A stack of the recording by the names of its frames, root first; `f.py!g:3` is an interpreted
     /// function at its line 3.
@@ -205,18 +327,19 @@ mod tests {
             let mut frame = Frame::new(None, function.unwrap_or(name), None);
             frame.file = file.map(Text::from);
             frame.line = line.parse().ok();
-            if let Some(known) = recording.frames.iter().position(|known| *known == frame) {
-                let frame = FrameId::from_index(known);
-                recording.stacks.push(Stack { parent, frame });
-                parent = Some(StackId::from_index(recording.stacks.len() - 1));
-                continue;
-            }
-            recording.frames.push(frame);
-            let frame = FrameId::from_index(recording.frames.len() - 1);
-            recording.stacks.push(Stack { parent, frame });
-            parent = Some(StackId::from_index(recording.stacks.len() - 1));
+            let frame = FrameId::from_index(place(&mut recording.frames, frame));
+            let node = place(&mut recording.stacks, Stack { parent, frame });
+            parent = Some(StackId::from_index(node));
         }
         parent.expect("a frame")
+    }
+
+    /// Where a row is; it is added where there is none like it.
+    fn place<T: PartialEq>(rows: &mut Vec<T>, row: T) -> usize {
+        rows.iter().position(|known| *known == row).unwrap_or_else(|| {
+            rows.push(row);
+            rows.len() - 1
+        })
     }
 
     fn read(recording: &mut Recording, (time, took): (u64, u64), names: &str) {
@@ -274,15 +397,55 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_was_too_short_takes_the_nearest_and_says_so() {
-        let other = "loop;a.py!main;loop;a.py!other";
-        let (recording, said) = waiting(NATIVE, &[((3, 0), READ), ((9, 0), other)]);
+    fn a_wait_that_was_too_short_takes_what_was_read_on_both_sides_and_says_so() {
+        let (recording, said) = waiting(NATIVE, &[((3, 0), READ), ((9, 0), READ)]);
         assert_eq!(said, JOINED);
         assert_eq!(lost(&recording, LossKind::InterpreterFramesGuessed), 1);
         // Reading went on when the thread ran again: that is no proof.
         let (recording, said) = waiting(NATIVE, &[((7, 5), READ)]);
         assert_eq!(said, JOINED);
         assert_eq!(lost(&recording, LossKind::InterpreterFramesGuessed), 1);
+        // It was in one of the two, or in neither.
+        let other = "loop;a.py!main;loop;a.py!other";
+        let (recording, said) = waiting(NATIVE, &[((3, 0), READ), ((9, 0), other)]);
+        assert_eq!(said, "_start run main loop call loop sleep");
+        assert_eq!(lost(&recording, LossKind::InterpreterFramesGuessed), 1);
+    }
+
+    #[test]
+    fn a_wait_that_was_too_short_takes_what_another_one_at_its_place_ran() {
+        let drawing = "stack s blocked.sleep _start;loop;sleep;[kernel]!nanosleep
+stack f blocked.disk _start;loop;fsync;[kernel]!submit
+stack g blocked.disk _start;loop;fsync;[kernel]!commit
+app(1)/main(1) UssssUffffUssssUggUssssU";
+        let mut recording = parse_raw(drawing).expect("a drawing");
+        for (at, function) in [(2, "nap"), (7, "save"), (12, "nap"), (20, "nap")] {
+            read(&mut recording, (at, 0), &format!("loop;a.py!main;a.py!{function}"));
+        }
+        merge(&mut recording);
+        let waits = recording.switches.iter().filter(|s| s.kind == SwitchKind::Out);
+        let said: Vec<String> = waits.map(|s| names(&recording, s.stack)).collect();
+        assert_eq!(said[1], "_start main save fsync submit");
+        assert_eq!(said[3], "_start main save fsync commit", "{said:?}");
+        assert_eq!(said[4], "_start main nap sleep nanosleep");
+    }
+
+    #[test]
+    fn a_sample_takes_what_was_read_between_the_same_waits_and_not_in_them() {
+        let drawing = "stack u cpu.user _start;loop
+stack s blocked.sleep _start;loop;sleep
+app(1)/main(1) UssssuuuuuussssU";
+        let mut recording = parse_raw(drawing).expect("a drawing");
+        for (at, function) in [(4, "nap"), (8, "count"), (12, "nap")] {
+            read(&mut recording, (at, 0), &format!("loop;a.py!main;a.py!{function}"));
+        }
+        merge(&mut recording);
+        let within = |sample: &&Sample| (5_000_000..11_000_000).contains(&sample.time.0);
+        let counts: Vec<&Sample> = recording.samples.iter().filter(within).collect();
+        assert!(!counts.is_empty());
+        for sample in counts {
+            assert_eq!(names(&recording, sample.stack), "_start main count");
+        }
     }
 
     /// As `waiting`, with a mark for frames called `awaits`.

@@ -21,12 +21,11 @@ mod table;
 use std::collections::BTreeMap;
 
 use culprit_engine::own::{CodeOrigin, script_origin};
-use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
+use culprit_model::{FrameId, Interval, Module, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
 use super::compiled::{is_compiled_at_run_time, known_as};
 use super::families::{Family, of_kernel, of_user};
-use super::stacks::is_kernel;
 use crate::rules::hot_function::TRAPS;
 use names::LIBRARY_MODULES;
 use table::{Table, is_jvm, is_python, plain, worded};
@@ -335,7 +334,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
 fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
     let frame = recording.frame(id);
     let module = frame.module.map(|m| recording.module(m));
-    if module.is_some_and(|m| is_kernel(&m.name, &m.path)) {
+    if module.is_some_and(Module::is_kernel) {
         let boundary = of_kernel(&frame.function).has(Family::Boundary);
         let trap = TRAPS.contains(&frame.function.as_str());
         return FrameTold { kernel: true, boundary, trap, ..FrameTold::default() };
