@@ -2,7 +2,8 @@
 
 The same program (functions.py) runs under `py-spy record` and under `culprit record`, in turn. A stack counts for
 the innermost function of the program (own) and for each one on it (total); C functions and the standard library
-count for their callers. The program itself says which share each function has, and how long its waits took.
+count for their callers. Functions that wait are left out of the shares: py-spy counts waits for a disk as time on
+the CPU. The program itself says which share each function has, and how long its waits took.
 
 py-spy is on the path, or scripts/test-runtimes has fetched it.
 
@@ -42,6 +43,8 @@ class Stacks:
 
     def __init__(self):
         self.own, self.total, self.all = collections.Counter(), collections.Counter(), 0
+        # Of functions that wait: py-spy counts some waits as time on the CPU.
+        self.waits, self.waiting = collections.Counter(), 0
 
     def add(self, collapsed, frame):
         """Adds lines of `frame;frame;... weight`, the outermost frame first."""
@@ -53,6 +56,11 @@ class Stacks:
             if BELOW not in names:
                 continue
             names = names[names.index(BELOW) + 1 :] or [BELOW]
+            waits = set(names).intersection(WAITS)
+            if waits:
+                self.waiting += int(weight)
+                self.waits.update({name: int(weight) for name in waits})
+                continue
             self.all += int(weight)
             self.own[names[-1]] += int(weight)
             self.total.update({name: int(weight) for name in set(names)})
@@ -123,8 +131,8 @@ def waits(blocked, cpu, waited):
     spy = cpu["py-spy"]
     for function, kind in WAITS.items():
         print(
-            f"  {function:<8}{kind:<7}culprit {blocked.total[function] / 1e6:7.0f} ms blocked of"
-            f" {waited[function] / 1e6:.0f} ms that the calls took; py-spy: {100 * spy.total[function] / spy.all:.1f} % of"
+            f"  {function:<8}{kind:<7}culprit {blocked.waits[function] / 1e6:7.0f} ms blocked of"
+            f" {waited[function] / 1e6:.0f} ms that the calls took; py-spy: {100 * spy.waits[function] / (spy.all + spy.waiting):.1f} % of"
             " its samples"
         )
 

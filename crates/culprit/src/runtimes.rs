@@ -202,7 +202,7 @@ mod tests {
         let help = help(&[("PATH", "/bin"), ("NODE_OPTIONS", "")]);
         assert_eq!(value(&help, "NODE_OPTIONS").unwrap(), NODE);
         assert!(value(&help, "JAVA_TOOL_OPTIONS").unwrap().contains("+DumpPerfMapAtExit"));
-        assert_eq!(value(&help, "COMPlus_PerfMapEnabled").unwrap(), "1");
+        assert_eq!(value(&help, "COMPlus_PerfMapEnabled").unwrap(), "3");
         assert_eq!(value(&help, "PATH"), None);
         assert_eq!(helped(&help), ["node", "jvm", "dotnet"]);
         assert_eq!(help.facts[0], ("runtime-help.node".into(), format!("set NODE_OPTIONS={NODE}")));
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_switch_that_is_set_is_left_with_its_twin() {
-        for (name, value_set) in [("DOTNET_PerfMapEnabled", "0"), ("COMPlus_PerfMapEnabled", "3")] {
+        for (name, value_set) in [("DOTNET_PerfMapEnabled", "0"), ("COMPlus_PerfMapEnabled", "1")] {
             let help = help(&[(name, value_set)]);
             assert_eq!(value(&help, "DOTNET_PerfMapEnabled"), None);
             assert_eq!(value(&help, "COMPlus_PerfMapEnabled"), None);

@@ -101,18 +101,18 @@ pub(crate) enum Polled {
 /// The recorded threads that live, as the worker knows them.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
-    tasks: Mutex<Vec<Task>>,
+    tasks: Mutex<Arc<[Task]>>,
 }
 
 impl Roster {
     /// Replaces the list.
     pub(crate) fn set(&self, tasks: Vec<Task>) {
-        *self.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks;
+        *self.tasks.lock().unwrap_or_else(PoisonError::into_inner) = tasks.into();
     }
 
-    /// The list.
-    pub(crate) fn get(&self) -> Vec<Task> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The list: another allocation after each change.
+    pub(crate) fn get(&self) -> Arc<[Task]> {
+        Arc::clone(&self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -3,11 +3,13 @@
 //! `schedstat` is the kernel's own sum of on-CPU and run-queue time in nanoseconds; recordings
 //! compare their sums with it.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use culprit_model::{Pid, Tid};
 
-use super::{read, thread_file};
+use super::{gone, read, thread_file};
 use crate::error::{Error, Result};
 
 /// What a thread is doing, as one letter of `/proc/PID/stat` says.
@@ -114,6 +116,33 @@ pub fn thread_stat(pid: Pid, tid: Tid) -> Result<Stat> {
     parsed(pid, "task/TID/stat", &thread_file(pid, tid, "stat")?)
 }
 
+/// A thread's file of [`thread_stat`], open: reading it again is a third of the cost.
+#[derive(Debug)]
+pub struct ThreadState(File);
+
+impl ThreadState {
+    /// That of a thread.
+    ///
+    /// # Errors
+    /// [`Error::NoProcess`] when it has ended.
+    pub fn open(pid: Pid, tid: Tid) -> Result<Self> {
+        let path = format!("/proc/{pid}/task/{tid}/stat");
+        File::open(&path).map(Self).map_err(|error| gone(pid, path, error))
+    }
+
+    /// What the thread does now; none when it has ended.
+    #[must_use]
+    pub fn read(&self) -> Option<State> {
+        // The name before the state has at most 63 bytes (`proc_task_name` of a worker of the kernel).
+        let mut line = [0; 128];
+        let length = self.0.read_at(&mut line, 0).ok()?;
+        let text = line.get(..length)?;
+        let behind = text.get(text.iter().rposition(|byte| *byte == b')')? + 1..)?;
+        let letter = behind.trim_ascii_start().get(..1)?;
+        Some(State::of(std::str::from_utf8(letter).ok()?))
+    }
+}
+
 /// When a process started, as time since boot (to a hundredth of a second).
 ///
 /// # Errors
@@ -157,7 +186,29 @@ pub fn schedstat(pid: Pid, tid: Tid) -> Result<SchedStat> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pid, Stat, State, Tid, schedstat, start_time};
+    use super::{Pid, Stat, State, ThreadState, Tid, schedstat, start_time};
+
+    #[test]
+    fn what_a_thread_does_is_read_again_from_its_open_file() {
+        let pid = Pid(std::process::id());
+        let own = u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let state = ThreadState::open(pid, Tid(own)).unwrap();
+        assert_eq!([state.read(), state.read()], [Some(State::Running); 2]);
+        let (number, numbers) = std::sync::mpsc::channel();
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            number.send(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+            ends.recv().ok();
+        });
+        let tid = u32::try_from(numbers.recv().unwrap()).unwrap();
+        let state = ThreadState::open(pid, Tid(tid)).unwrap();
+        while state.read() != Some(State::Sleeping) {
+            std::thread::yield_now();
+        }
+        drop(end);
+        other.join().unwrap();
+        assert_eq!(state.read(), None, "it has ended");
+    }
 
     #[test]
     fn a_name_may_hold_brackets_and_spaces() {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A thread that is off the CPU does not change its frames, so what is read during a wait is exact; the
-//! engine finds out which readings were. A thread whose frames stay the same is read less and less
-//! often. After each round comes a pause that is fifty times as long as the CPU time that the round took,
+//! engine finds out which readings were. A thread that waits and whose frames stay the same is read less and
+//! less often. After each round comes a pause that is fifty times as long as the CPU time that the round took,
 //! so reading takes at most 2 % of one CPU. Finding interpreters may take 100 ms of CPU time more than
 //! that, once in a recording.
 
@@ -44,9 +44,9 @@ use jvm::JavaPrograms;
 use programs::Programs;
 
 const MILLISECOND: u64 = 1_000_000;
-/// Between two readings of a thread whose frames change.
+/// Between two readings of a thread that runs, or whose frames change.
 const SHORTEST: u64 = MILLISECOND;
-/// Between two readings of a thread whose frames stay the same.
+/// Between two readings of a thread that waits.
 const LONGEST: u64 = 16 * MILLISECOND;
 /// So often new processes are looked for while none has an interpreter.
 const SEARCH: u64 = 5 * MILLISECOND;
@@ -180,7 +180,7 @@ impl Interpreters {
         let mut ahead = AHEAD;
         while !self.stop.load(Ordering::Acquire) {
             let before = thread_cpu_ns();
-            processes.list(&self.roster.get(), self.mapped.try_iter());
+            processes.list(self.roster.get(), self.mapped.try_iter());
             processes.ask(self.requests.try_iter());
             let mut readings = processes.find();
             let found = thread_cpu_ns();
@@ -221,6 +221,8 @@ impl LastAnswers {
 #[derive(Default)]
 struct Processes {
     known: BTreeMap<i32, Process>,
+    /// Who lives, as it was taken in last.
+    roster: Arc<[Task]>,
     /// The last one whose threads were read.
     last: i32,
     /// When a process was last told of that the roster may not know yet.
@@ -230,7 +232,11 @@ struct Processes {
 
 impl Processes {
     /// Takes in who lives, and who has mapped code. In that an interpreter is looked for at once.
-    fn list(&mut self, roster: &[Task], mapped: impl Iterator<Item = i32>) {
+    fn list(&mut self, roster: Arc<[Task]>, mapped: impl Iterator<Item = i32>) {
+        let mut mapped = mapped.peekable();
+        if self.told.is_empty() && mapped.peek().is_none() && Arc::ptr_eq(&roster, &self.roster) {
+            return;
+        }
         let now = monotonic_ns();
         let Self { known, told, .. } = self;
         told.retain(|_, at| now.saturating_sub(*at) < UNLISTED);
@@ -240,9 +246,10 @@ impl Processes {
         }
         let living: FxHashSet<i32> = roster.iter().map(|task| task.pid).collect();
         known.retain(|pid, _| living.contains(pid) || told.contains_key(pid));
-        for task in roster {
+        for task in roster.iter() {
             known.entry(task.pid).or_insert(Process::UNKNOWN);
         }
+        self.roster = roster;
     }
 
     /// Reads the processes of which something is asked; true where there are such.

@@ -105,7 +105,8 @@ impl Look for Python {
         match self.python.look_at(memory, thread, frames) {
             Ok(None) => Ok(Seen::Nothing),
             Ok(Some(look)) if !look.changed => Ok(Seen::Whole),
-            Ok(Some(_)) => Ok(Seen::RanOn),
+            Ok(Some(_)) if frames.is_empty() => Ok(Seen::RanOn),
+            Ok(Some(_)) => Ok(Seen::Outermost),
             Err(error) => Seen::of_error(&error),
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use culprit_place::procfs;
+use culprit_model::{Pid, Tid};
+use culprit_place::procfs::{self, State};
 use culprit_symbols::runtimes::{InterpreterError, Look as Looked, Unreadable};
 use rustc_hash::FxHashMap;
 
@@ -15,8 +16,10 @@ use crate::decode::Task;
 use crate::modules::kernel_pid;
 use crate::poller::{Polled, Reading};
 
-/// So often the threads of a process are listed.
-const LIST: u64 = 10 * MILLISECOND;
+/// So often the threads of a process are counted, and listed if their number has changed.
+const COUNT: u64 = 10 * MILLISECOND;
+/// So often they are listed in any case: one may have begun as another one ended.
+const LIST: u64 = 100 * MILLISECOND;
 
 /// How the frames of a runtime's threads are read.
 pub(super) trait Look {
@@ -74,8 +77,10 @@ pub(super) enum Seen {
 pub(super) struct Watched<L: Look> {
     memory: Memory,
     look: L,
-    /// The process's threads, and when they are listed next.
+    /// The process's threads, how many there were, and when they are counted and listed next.
     tids: BTreeSet<i32>,
+    count: u64,
+    count_due: u64,
     list_due: u64,
     /// The last one that was looked at: when time is up, the next round goes on behind it.
     last: i32,
@@ -88,10 +93,13 @@ pub(super) struct Watched<L: Look> {
 struct Thread<F> {
     /// Its number as its own namespace counts.
     own: u32,
-    /// When it is read next, and the pause after that.
+    /// When it is read next.
     due: u64,
-    pause: u64,
+    /// Since when it has waited, as far as is known.
+    since: u64,
     frames: Vec<F>,
+    /// Whether it runs: open as long as it does, so that few files are.
+    state: Option<procfs::ThreadState>,
     /// They are the outermost only.
     ran_on: bool,
     /// What it awaits.
@@ -130,6 +138,8 @@ impl<L: Look> Watched<L> {
             memory,
             look,
             tids: BTreeSet::new(),
+            count: 0,
+            count_due: 0,
             list_due: 0,
             last: 0,
             threads: FxHashMap::default(),
@@ -139,11 +149,16 @@ impl<L: Look> Watched<L> {
 
     fn list(&mut self) -> Result<(), Unreadable> {
         let now = monotonic_ns();
-        if now < self.list_due {
+        if now < self.count_due {
             return Ok(());
         }
-        self.list_due = now + LIST;
+        self.count_due = now + COUNT;
         let pid = kernel_pid(self.memory.pid);
+        let count = procfs::thread_count(pid).map_err(|_| Unreadable::Ended)?;
+        if count == self.count && now < self.list_due {
+            return Ok(());
+        }
+        (self.count, self.list_due) = (count, now + LIST);
         let listed = procfs::threads(pid).map_err(|_| Unreadable::Ended)?;
         self.tids = listed.into_iter().filter_map(|tid| i32::try_from(tid.0).ok()).collect();
         self.threads.retain(|tid, _| self.tids.contains(tid));
@@ -170,10 +185,12 @@ impl<L: Look> Watched<L> {
         let at = monotonic_ns();
         let same = known.is_some_and(|known| !is_read || known.awaited == awaited);
         let told = if is_read && !same { Some(self.told(&frames, &awaited)) } else { None };
+        let stays = (same || seen == Seen::Nothing) && !self.is_running(tid);
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(None) };
-        let calm = same || seen == Seen::Nothing;
-        thread.pause = if calm { (2 * thread.pause).min(LONGEST) } else { SHORTEST };
-        thread.due = at + thread.pause;
+        thread.since = if stays { thread.since } else { at };
+        // Who has waited for long will probably wait on.
+        let pause = at.saturating_sub(thread.since) / 8;
+        thread.due = at + pause.clamp(SHORTEST, LONGEST);
         if let Some(told) = told {
             (thread.told, thread.awaited, thread.ran_on) = (told, awaited, ran_on);
             std::mem::swap(&mut thread.frames, &mut frames);
@@ -188,6 +205,19 @@ impl<L: Look> Watched<L> {
         Ok(is_read.then_some(Reading { at: began, what }))
     }
 
+    /// Whether a thread may be in another function at any moment: one that runs can be in the same function
+    /// twice by chance.
+    fn is_running(&mut self, tid: i32) -> bool {
+        let Some(thread) = self.threads.get_mut(&tid) else { return false };
+        let state = thread.state.take().or_else(|| {
+            let Pid(tid) = kernel_pid(tid);
+            procfs::ThreadState::open(kernel_pid(self.memory.pid), Tid(tid)).ok()
+        });
+        let runs = |state: &procfs::ThreadState| state.read() == Some(State::Running);
+        thread.state = state.filter(runs);
+        thread.state.is_some()
+    }
+
     fn thread(&mut self, tid: i32) -> Option<&Thread<L::Frame>> {
         match self.threads.entry(tid) {
             Entry::Occupied(known) => Some(known.into_mut()),
@@ -196,7 +226,8 @@ impl<L: Look> Watched<L> {
                 Some(place.insert(Thread {
                     own: numbers.last()?.0,
                     due: 0,
-                    pause: SHORTEST,
+                    since: monotonic_ns(),
+                    state: None,
                     frames: Vec::new(),
                     ran_on: false,
                     awaited: Vec::new(),

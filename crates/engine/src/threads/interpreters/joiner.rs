@@ -144,6 +144,11 @@ impl Joiner {
         joined
     }
 
+    /// Whether what was read begins with these outermost functions. The last of them may be at another line.
+    pub(super) fn begins(&self, recording: &Recording, read: StackId, part: StackId) -> bool {
+        self.common(recording, part, read) == Some(part)
+    }
+
     /// The part of `near` that `far` begins with, too: the outermost functions, and the loops that run
     /// them. The last one may be at another line there: it is the same call, and has run on.
     fn common(&self, recording: &Recording, near: StackId, far: StackId) -> Option<StackId> {

@@ -258,14 +258,21 @@ impl<'a> Life<'a> {
         fitting.or_else(|| self.common(native, &near, both))
     }
 
-    /// The native stack with what was read nearest in time and fits, or with what was read before and
-    /// after alike.
+    /// The native stack with what was read nearest in time and fits. Of a thread that ran on while it was
+    /// read, only the outermost functions are known, unless the other reading goes on from them.
     fn near(&mut self, native: StackId, time: Time, reads: &[InterpreterStack]) -> Option<StackId> {
         let (near, both) = self.nearest(time, reads);
-        let whole = near.iter().filter(|read| !read.ran_on);
+        let ran_on = near.first().filter(|read| read.ran_on && read.distance <= NEAR);
+        let outermost = ran_on.and_then(|read| read.stack);
         let Self { recording, joiner, .. } = self;
-        let mut fitting = whole.filter_map(|read| joiner.join(recording, native, read.stack?));
-        fitting.next().or_else(|| self.common(native, &near, both))
+        let whole = near.iter().filter(|read| !read.ran_on).filter_map(|read| read.stack);
+        let mut fitting = whole.filter_map(|read| {
+            let goes_on = outermost.is_none_or(|part| joiner.begins(recording, read, part));
+            goes_on.then(|| joiner.join(recording, native, read))?
+        });
+        let fitting = fitting.next();
+        let part = || joiner.join_common(recording, native, (outermost?, outermost?));
+        fitting.or_else(part).or_else(|| self.common(native, &near, both))
     }
 
     /// The native stack with the outermost functions of what was read: of both, or of a thread that ran on.

@@ -71,11 +71,13 @@ pub(super) struct Chain {
     pub(super) frames: Vec<RawFrame>,
     /// Where each struct is.
     addresses: Vec<u64>,
+    /// Where the frames of each struct begin.
+    begins: Vec<usize>,
     /// One struct.
     bytes: Vec<u8>,
-    /// A frame does not run: it ended while the chain was followed. Up to Python 3.10 the next call
-    /// of the same function uses it again.
-    has_ended: bool,
+    /// The outermost struct whose frame does not run: it ended while the chain was followed. Up to Python 3.10
+    /// the next call of the same function uses it again.
+    ended: Option<usize>,
 }
 
 impl Chain {
@@ -92,7 +94,8 @@ impl Chain {
     ) -> Result<Walk, InterpreterError> {
         self.frames.clear();
         self.addresses.clear();
-        self.has_ended = false;
+        self.begins.clear();
+        self.ended = None;
         self.bytes.resize(layout.frame.span(), 0);
         let mut address = head;
         let mut circle = Circle::new(head);
@@ -107,8 +110,11 @@ impl Chain {
             let failed = InterpreterError::memory(WHAT, address);
             pages.read(memory, address, &mut self.bytes).map_err(failed)?;
             let fields = Struct::new(&self.bytes);
+            self.begins.push(self.frames.len());
             push(layout, &fields, &mut self.frames);
-            self.has_ended |= !runs(memory, pages, layout, address, &fields)?;
+            if !runs(memory, pages, layout, address, &fields)? {
+                self.ended = Some(self.addresses.len());
+            }
             self.addresses.push(address);
             let previous = fields.word(layout.frame.previous);
             if circle.closes(previous) {
@@ -129,10 +135,27 @@ impl Chain {
         let same =
             |frame: &u64, at: usize, length| pages.is_same(frame.wrapping_add(at as u64), length);
         let word = |at| same(innermost, at, size_of::<u64>());
-        !self.has_ended
+        self.ended.is_none()
             && word(layout.frame.code)
             && word(layout.frame.previous)
             && callers.iter().all(|frame| same(frame, start, length))
+    }
+
+    /// Leaves the outermost frames, those that a later chain of the same thread has, too. One that had ended
+    /// when it was read is in no chain that begins later.
+    pub(super) fn keep_common(&mut self, later: &Self) {
+        let both = self.calls().zip(later.calls());
+        let common = both.take_while(|(one, other)| one == other).count();
+        let begin = self.begins.len().checked_sub(common).and_then(|at| self.begins.get(at));
+        self.frames.drain(..begin.copied().unwrap_or(self.frames.len()));
+    }
+
+    /// Each struct that runs with its code, the outermost first.
+    fn calls(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
+        let first = self.ended.map_or(0, |ended| ended + 1);
+        let code = |at: &usize| self.frames.get(*at).and_then(RawFrame::code);
+        let calls = self.addresses.iter().copied().zip(self.begins.iter().map(code));
+        calls.skip(first).collect::<Vec<_>>().into_iter().rev()
     }
 }
 

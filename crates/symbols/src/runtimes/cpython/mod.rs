@@ -90,8 +90,8 @@ pub enum PyFrame {
 /// How far the frames of a look can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PyLook {
-    /// A function was called or returned while the thread was read: its frames may be of two
-    /// different moments. The innermost function may run on within itself without that.
+    /// A function was called or returned while the thread was read. Its frames are the outermost, which
+    /// stayed; there may be none. The innermost function may run on within itself without that.
     pub changed: bool,
     /// The thread has more frames than are read: the outermost are missing.
     pub truncated: bool,
@@ -117,6 +117,8 @@ pub struct ThreadFrames {
 struct Scratch {
     pages: Pages,
     chain: Chain,
+    /// That of a thread that ran on, read again.
+    later: Chain,
     addresses: Vec<u64>,
     objects: Vec<CodeObject>,
     thread: Vec<u8>,
@@ -353,6 +355,9 @@ impl ListedThreads for CPython {
                 several_interpreters: earlier.several_interpreters
                     || (before > 0 && frames.len() > before),
             });
+            if look.changed {
+                break;
+            }
         }
         Ok(all)
     }
@@ -379,9 +384,24 @@ impl OneLook<'_> {
         pages.used(&mut state.hint.pages);
         state.hint.head_at = anchor.head_at.unwrap_or_default();
         let Some(mut changed) = self.read_codes(&anchor)? else { return Ok(None) };
+        if changed && !self.keep_what_stayed(state) {
+            return Ok(None);
+        }
         changed |= self.emit(frames);
         let truncated = walk == Walk::Truncated;
         Ok(Some(PyLook { changed, truncated, several_interpreters: false }))
+    }
+
+    /// Leaves the outermost frames: those that the thread still has. Answers false where the thread ended.
+    fn keep_what_stayed(&mut self, state: &mut ThreadState) -> bool {
+        let Ok(Some(anchor)) = self.anchor(state) else { return false };
+        let Scratch { pages, chain, later, .. } = &mut *self.scratch;
+        let walk = later.walk(self.memory, pages, self.layout, anchor.head);
+        if walk.is_err() {
+            chain.frames.clear();
+        }
+        chain.keep_common(later);
+        true
     }
 
     /// Reads where the frames begin.
@@ -426,7 +446,7 @@ impl OneLook<'_> {
     /// whether the thread ran on meanwhile; `None` where it ended.
     fn read_codes(&mut self, anchor: &Anchor) -> Result<Option<bool>, InterpreterError> {
         let span = self.layout.code.span();
-        let Scratch { pages, chain, addresses, objects, codes, thread, thread_again } =
+        let Scratch { pages, chain, addresses, objects, codes, thread, thread_again, .. } =
             &mut *self.scratch;
         addresses.clear();
         addresses.extend(chain.frames.iter().filter_map(RawFrame::code));
@@ -475,9 +495,9 @@ impl OneLook<'_> {
         failed.unwrap_or_else(ended)
     }
 
-    /// Appends the frames, the outermost first. Answers whether a frame does not fit its function.
+    /// Appends the frames, the outermost first, up to one that does not fit its function. Answers whether
+    /// there is one.
     fn emit(&self, frames: &mut Vec<PyFrame>) -> bool {
-        let mut torn = false;
         let Scratch { chain, addresses, objects, .. } = &*self.scratch;
         for frame in chain.frames.iter().rev() {
             let RawFrame::Code { code, instruction, generator, copy } = *frame else {
@@ -487,13 +507,15 @@ impl OneLook<'_> {
             let index = addresses.binary_search(&code).ok();
             let Some(object) = index.and_then(|index| objects.get(index)) else { continue };
             let position = object.position(self.memory, &self.layout.code, instruction, copy);
-            torn |= position == Position::Elsewhere;
+            if position == Position::Elsewhere {
+                return true;
+            }
             if generator || !object.is_incomplete(position) {
                 let line = self.codes.line(object.id, position);
                 frames.push(PyFrame::Code { code: object.id, line });
             }
         }
-        torn
+        false
     }
 }
 
