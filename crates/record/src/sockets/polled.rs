@@ -24,8 +24,8 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use crate::decode::Task;
 use crate::sys::read_process;
 
-/// Descriptors of one thread that are looked at, at most. At some 3 us each, more would cost a poll of many
-/// connections more than it tells: the first ones say which kind they are.
+/// Descriptors of one thread that are looked at, at most. At some 2.5 us each, more would cost a poll of
+/// many connections more than it tells: the first ones say which kind they are.
 const MOST_SOCKETS: usize = 64;
 /// Bytes of `struct pollfd` (poll(2)); the descriptor comes first.
 const POLLFD: usize = 8;
