@@ -151,6 +151,7 @@ fn settle_order(recording: &mut Recording) {
     recording.samples.sort_by_key(|row| row.time);
     recording.wakeups.sort_by_key(|row| row.time);
     recording.interpreter_stacks.sort_by_key(|row| row.time);
+    recording.marks.sort_by_key(|row| row.time);
     recording.costs.sort_by_key(|row| (row.thread, row.time));
     recording.activity_edges.sort_by_key(|row| row.time);
 }

@@ -10,7 +10,7 @@
 //! written, so it waits in the thread's state for it. A stack without its switch (that record was
 //! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
 
-use culprit_model::{FaultKind, LossKind, ProcessId, SampleKind, Text, ThreadId, Time};
+use culprit_model::{FaultKind, LossKind, SampleKind, Text, ThreadId, Time};
 use culprit_symbols::{
     Arch, Avma, CodeAddress, FileOffset, Outcome, Registers, StackDump, Truncation, Unwinder,
 };
@@ -28,7 +28,7 @@ use crate::modules::Modules;
 use crate::probes::{Hits, Moment, Probe, ProbeId, Slowdown, Toll};
 use crate::resolve::Resolver;
 use crate::sampled::SampledBlocks;
-use crate::sockets::{Connections, DoorFields, SocketActivity, SocketFields, Way};
+use crate::sockets::{Connections, DoorFields, Doors, SocketActivity, SocketFields, Way};
 use crate::space::{MappedCode, SpaceId, Spaces};
 use crate::stacks::{RawStack, RawStacks, Reach, UnwoundFrames, Variant, join, split};
 use crate::switching::PointFields;
@@ -92,8 +92,8 @@ pub(crate) struct Handler {
     /// How much of the program's CPU time goes to probes of every allocation.
     pub(crate) slowdown: Slowdown,
     pub(crate) connections: Connections,
-    /// Processes that have connected to somewhere.
-    pub(crate) connected: FxHashSet<ProcessId>,
+    /// Processes that listen or connect.
+    pub(crate) doors: Doors,
     unwinder: Unwinder,
     unwound: Vec<CodeAddress>,
     /// Threads whose wait began with a stack that was deeper than its copy, since they were last looked at.
@@ -128,7 +128,7 @@ impl Handler {
             hits_lost: 0,
             sampled: SampledBlocks::default(),
             slowdown: Slowdown::default(),
-            connected: FxHashSet::default(),
+            doors: Doors::default(),
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             deep_waits: Vec::new(),

@@ -3,6 +3,7 @@
 //! - The scheduler's account of every recorded thread: the oracle. A thread's last account before
 //!   its exit counts, because after it there is none.
 //! - Memory and I/O of processes, counters of the cgroup, time stolen by the hypervisor.
+//! - In processes that both listen and connect: which sockets each thread polls.
 //! - Where kernel stacks may not be recorded: what each thread waits in.
 //!
 //! Each round takes the time that it takes; the pause after it is so long that polling stays under
@@ -22,6 +23,7 @@ use crate::decode::Task;
 use crate::interpreters::Interpreted;
 use crate::managed::ManagedNews;
 use crate::modules::kernel_pid;
+use crate::sockets::{PolledSockets, ServerAndClient, polled_sockets};
 use crate::subjects::processes_with_threads;
 
 /// What was read, and when.
@@ -76,6 +78,13 @@ pub(crate) enum Polled {
         /// What is new.
         news: ManagedNews,
     },
+    /// What a thread polls whose process both listens and connects.
+    Polls {
+        /// Which thread.
+        task: Task,
+        /// The sockets.
+        sockets: PolledSockets,
+    },
     /// An interpreter that cannot be read.
     Unread {
         /// Its process.
@@ -102,6 +111,7 @@ pub(crate) enum Polled {
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     tasks: Mutex<Arc<[Task]>>,
+    servers_and_clients: Mutex<Vec<ServerAndClient>>,
 }
 
 impl Roster {
@@ -113,6 +123,15 @@ impl Roster {
     /// The list: another allocation after each change.
     pub(crate) fn get(&self) -> Arc<[Task]> {
         Arc::clone(&self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the processes that both listen and connect.
+    pub(crate) fn set_servers_and_clients(&self, processes: Vec<ServerAndClient>) {
+        *self.servers_and_clients.lock().unwrap_or_else(PoisonError::into_inner) = processes;
+    }
+
+    fn servers_and_clients(&self) -> Vec<ServerAndClient> {
+        self.servers_and_clients.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -139,6 +158,7 @@ struct Due {
     accounts: u64,
     counters: u64,
     processes: u64,
+    polls: u64,
     observations: u64,
 }
 
@@ -195,6 +215,12 @@ impl Poller {
             readings.extend(pids.iter().copied().flat_map(memory));
             readings.extend(pids.iter().copied().flat_map(io));
         });
+        every(&mut due.polls, 200, || {
+            for process in self.roster.servers_and_clients() {
+                let own = tasks.iter().filter(|task| task.pid == process.pid);
+                readings.extend(own.filter_map(|task| polls(*task, &process)));
+            }
+        });
         readings
     }
 }
@@ -224,6 +250,13 @@ pub(crate) fn account(task: Task) -> Option<Reading> {
     let at = monotonic_ns();
     let took = at.saturating_sub(began);
     Some(Reading { at, what: Polled::Account { task, took, on_cpu, ready } })
+}
+
+/// What a thread polls; none for one that polls no internet socket.
+fn polls(task: Task, process: &ServerAndClient) -> Option<Reading> {
+    let sockets = polled_sockets(task, &process.ports);
+    let found = sockets != PolledSockets::default();
+    found.then(|| Reading { at: monotonic_ns(), what: Polled::Polls { task, sockets } })
 }
 
 fn look(task: Task) -> Option<Reading> {

@@ -149,7 +149,7 @@ mod tests {
     use crate::perf::{Attachment, PerfSource, RingSizes};
     use crate::reader::{Opener, Reader, SwitchRates};
     use crate::session::Crew;
-    use crate::worker::Worker;
+    use crate::worker::{Worker, kernel_symbols};
 
     fn fixture() -> Vec<u64> {
         let bytes: &[u8] = include_bytes!("../fixtures/sleeper.rings");
@@ -167,8 +167,9 @@ mod tests {
         let crew = Crew::new(SwitchRates::default());
         let context = Context { switch_stacks: true, ..Context::default() };
         let source = SavedSource::new(saved);
-        let worker =
-            Worker::new(context, source.shapes(), spool.expect("a writable folder"), crew.wires);
+        let kernel = std::thread::spawn(kernel_symbols);
+        let spool = spool.expect("a writable folder");
+        let worker = Worker::new(context, source.shapes(), spool, crew.wires, kernel);
         let stop = Arc::clone(&crew.stop_reader);
         let mut reader = Reader::new(source, Opener::default(), Vec::new(), crew.lines);
         while !reader.source().is_empty() {

@@ -40,7 +40,7 @@ use crate::runtimes::FolderOpener;
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
 use crate::switching::PointFields;
-use crate::worker::{Counts, Remains, Wires, Worker};
+use crate::worker::{Counts, Remains, Wires, Worker, kernel_symbols};
 
 /// Bytes on the way from reader to worker at most: at 48 MiB a second (130,000 switches) the
 /// worker may stand still for four seconds before stacks are thrown away.
@@ -142,6 +142,7 @@ impl Plan {
     /// written.
     pub fn arm(self, waiting: Waiting<'_>) -> Result<Armed, Error> {
         let cpu_before = own_cpu_ns();
+        let kernel = spawn("culprit-kernel", kernel_symbols)?;
         let subjects = Subjects::find(&self.options.target, waiting)?;
         let paced = !matches!(subjects.kind, SubjectKind::Processes(_));
         let events = self.events(paced);
@@ -178,7 +179,7 @@ impl Plan {
             hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
             toll: self.found.probes.map(|(_, toll)| toll),
         };
-        let mut worker = Worker::new(context, shapes, spool, crew.wires);
+        let mut worker = Worker::new(context, shapes, spool, crew.wires, kernel);
         self.note_shortfalls(&mut worker, source.as_ref());
         // From here on the rings are emptied: to look at every process of a busy machine takes
         // seconds, in which they would run over.

@@ -186,11 +186,26 @@ impl RawStacks {
         dumped.with(split(self.chain(stack)).1)
     }
 
-    /// The stack with the kernel's frames of `stack` and these user frames.
-    pub(crate) fn exact(&mut self, stack: RawStack, user: &[u64]) -> RawStack {
+    /// The stack with the kernel's frames of `stack` and these user frames. Where they do not reach the
+    /// root, it stays the variant that `stack` is: threads that wait in the same function may have come
+    /// there in different ways.
+    pub(crate) fn exact(&mut self, stack: RawStack, user: &UnwoundFrames) -> RawStack {
         let space = self.space(stack);
-        let chain = join(split(self.chain(stack)).0, user);
-        self.intern(space, Variant::default(), &chain)
+        let chain = join(split(self.chain(stack)).0, &user.chain);
+        let variant = match user.reach {
+            Reach::Root => Variant::default(),
+            Reach::CopyEnd | Reach::Lost => self.variant(stack),
+        };
+        self.intern(space, variant, &chain)
+    }
+
+    fn variant(&self, stack: RawStack) -> Variant {
+        match *self.entries[stack.0 as usize].key {
+            [thread, stack_pointer, ..] => {
+                Variant { thread: u32::try_from(thread).unwrap_or_default(), stack_pointer }
+            }
+            _ => Variant::default(),
+        }
     }
 
     /// A sample of this stack has these user frames: a dump was unwound to them, or the block that was
@@ -338,6 +353,22 @@ mod tests {
         stacks.learn(stack, &whole(&[10, 20, 30]));
         let expected = vec![CONTEXT_KERNEL, 900, CONTEXT_USER, 10, 20, 30];
         assert_eq!(stacks.repaired(stack), Some(expected));
+    }
+
+    #[test]
+    fn threads_that_wait_in_the_same_function_do_not_contradict_each_other() {
+        let mut stacks = RawStacks::default();
+        let mut exact_at = |stack_pointer| {
+            let stack = stacks.intern(SPACE, at(stack_pointer), &CHAIN);
+            [cut(&[10, 20]), whole(&[10, 20, 30])].map(|user| stacks.exact(stack, &user))
+        };
+        let ([first, whole_first], [second, whole_second]) = (exact_at(100), exact_at(200));
+        assert_eq!(whole_first, whole_second);
+        assert_ne!(first, second);
+        stacks.learn(first, &whole(&[10, 20, 30]));
+        stacks.learn(second, &whole(&[10, 20, 31]));
+        let learnt = [first, second].map(|stack| stacks.repaired(stack));
+        assert_eq!(learnt, [30, 31].map(|root| Some(join(&CHAIN[..2], &[10, 20, root]))));
     }
 
     #[test]

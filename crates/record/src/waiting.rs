@@ -55,7 +55,7 @@ impl Handler {
     ) -> Option<RawStack> {
         let exact = self.raw.user_frames(sampled, dumped.unwound.clone()).map(|user| {
             self.raw.learn(sampled, &user);
-            self.raw.exact(sampled, &user.chain)
+            self.raw.exact(sampled, &user)
         });
         let stack = exact.unwrap_or(sampled);
         let state = self.tracker.state(thread);

@@ -12,6 +12,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 
 use culprit_model::{Counter, InterpreterStack, LossKind, Nanos, Observation, StackId};
 use culprit_recording::{Error as WriteError, SpoolWriter};
@@ -109,7 +110,12 @@ pub(crate) struct Worker {
     thinned: bool,
     /// Of threads that are not known yet.
     unplaced: Vec<Reading>,
+    /// Who loads the kernel's symbols, until they are needed.
+    kernel: Option<KernelLoading>,
 }
+
+/// The kernel's symbols while they are loaded, or why they cannot be.
+pub(crate) type KernelLoading = JoinHandle<Result<Arc<KernelSymbols>, String>>;
 
 /// A reading of a thread that is unknown for so long, ns, is of none that is recorded.
 const UNPLACED: u64 = 1_000_000_000;
@@ -133,6 +139,7 @@ impl Worker {
         shapes: EventShapes,
         spool: SpoolWriter,
         wires: Wires,
+        kernel: KernelLoading,
     ) -> Self {
         let mut handler = Handler::new(context);
         handler.managed = ManagedCode::new(wires.requests.clone());
@@ -151,13 +158,14 @@ impl Worker {
             last_time: 0,
             thinned: false,
             unplaced: Vec::new(),
+            kernel: Some(kernel),
         }
     }
 
     /// Works until the last batch.
     pub(crate) fn run(mut self) -> Remains {
-        self.load_kernel();
         while let Ok(batch) = self.wires.batches.recv() {
+            self.take_kernel();
             let last = batch.last;
             // First the readings: they are of threads that the batch may show to have ended.
             self.read_polled();
@@ -176,10 +184,12 @@ impl Worker {
         Remains { handler, resolver, failure, spool }
     }
 
-    /// Takes the kernel's symbols: the first time that costs a tenth of a second, for which the
-    /// start of a command need not wait.
-    fn load_kernel(&mut self) {
-        match kernel_symbols() {
+    /// Takes the kernel's symbols when the first records are there, which need them. They have been
+    /// loaded since before the command's start, so its first waits are seen while they last.
+    fn take_kernel(&mut self) {
+        let Some(loading) = self.kernel.take() else { return };
+        let loaded = loading.join().unwrap_or_else(|_| Err("reading them failed".to_owned()));
+        match loaded {
             Ok(kernel) => self.resolver.set_kernel(kernel),
             Err(reason) if self.handler.context.switch_stacks => {
                 self.handler.ledger.once(LossKind::KernelSymbolsMissing, "", &reason);
@@ -376,6 +386,9 @@ impl Worker {
             self.wires.counts.living.store(living.len() as u64, Ordering::Relaxed);
             self.wires.roster.set(living);
         }
+        if let Some(processes) = self.handler.doors.take_changes() {
+            self.wires.roster.set_servers_and_clients(processes);
+        }
     }
 
     fn read_polled(&mut self) {
@@ -436,6 +449,7 @@ impl Worker {
                 rows.interpreter_stacks.push(row);
             }
             Polled::Managed { .. } => {}
+            Polled::Polls { task, sockets } => self.handler.polls(*task, *sockets, time),
             Polled::Unread { pid, why } => {
                 let path = format!("process {pid}");
                 self.handler.ledger.once(LossKind::InterpreterFramesMissing, &path, why);
@@ -525,8 +539,8 @@ impl Worker {
 }
 
 /// The kernel's symbols, read once a process: a comparison makes many recordings, and what a
-/// module that is loaded meanwhile brings is rarely waited in.
-fn kernel_symbols() -> Result<Arc<KernelSymbols>, String> {
+/// module that is loaded meanwhile brings is rarely waited in. The first time costs a tenth of a second.
+pub(crate) fn kernel_symbols() -> Result<Arc<KernelSymbols>, String> {
     static KERNEL: OnceLock<Arc<KernelSymbols>> = OnceLock::new();
     if let Some(known) = KERNEL.get() {
         return Ok(Arc::clone(known));

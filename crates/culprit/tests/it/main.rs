@@ -40,6 +40,7 @@ mod requests;
 mod runtime_names;
 mod runtimes;
 mod scripts;
+mod services;
 mod shown;
 mod sql;
 mod support;

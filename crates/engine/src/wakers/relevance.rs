@@ -18,6 +18,11 @@ use crate::causes::Causes;
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
 const IDLE_CPU_SHARE: f64 = 0.05;
 
+/// The share of a thread's waits from which one that comes only once may be its home. Threads wait so when
+/// they start, or when another one hands something over. A spare worker's only wait makes up all of them; at
+/// double, services that are recorded for a few requests lose homes.
+const MIN_HOME: f64 = 0.05;
+
 /// What the relevance was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -186,7 +191,7 @@ pub(crate) fn idle_waits(recording: &Recording, lives: &Lives) -> Vec<bool> {
         let home = places.home(&recording.intervals[rows.clone()]);
         for at in rows {
             let row = &recording.intervals[at];
-            let at_home = || home.is_some() && Some(places.place(row)) == home;
+            let at_home = || home.is_some_and(|home| is_at_home(places.place(row), home));
             idle[at] = row.cause.is_blocked() && (lives.is_parked(row) || at_home());
         }
     }
@@ -197,6 +202,13 @@ pub(crate) fn idle_waits(recording: &Recording, lives: &Lives) -> Vec<bool> {
 /// which function of the program or its libraries it is. The same place whatever the kernel did
 /// below it.
 type Place<'a> = (u32, Cause, Option<&'a str>);
+
+/// Whether a wait is at its thread's home. Of one that began before the recording, /proc says the kernel's
+/// functions alone; its reason has to do then.
+fn is_at_home(place: Place<'_>, home: Place<'_>) -> bool {
+    let (_, cause, function) = place;
+    place == home || (function.is_none() && cause == home.1)
+}
 
 /// The places of a recording's waits.
 struct Places<'a> {
@@ -217,16 +229,23 @@ impl<'a> Places<'a> {
     }
 
     /// Where a thread waits for work: of the waits that work can end, those with the fewest callers;
-    /// of several such places the one with the most time.
+    /// of several such places the one with the most time. A wait without a caller that is known is one
+    /// only where no other is, and so is a short one that comes only once.
     fn home(&self, rows: &[Interval]) -> Option<Place<'a>> {
         let waits = rows.iter().filter(|row| may_be_home(row.cause));
-        let mut sums: BTreeMap<Place<'a>, Nanos> = BTreeMap::new();
+        let mut sums: BTreeMap<Place<'a>, (u32, Nanos)> = BTreeMap::new();
         for row in waits {
-            *sums.entry(self.place(row)).or_default() += row.duration;
+            let (times, sum) = sums.entry(self.place(row)).or_default();
+            (*times, *sum) = (*times + 1, *sum + row.duration);
+        }
+        let all: Nanos = sums.values().map(|(_, sum)| *sum).sum();
+        sums.retain(|_, (times, sum)| *times > 1 || sum.share_of(all) >= MIN_HOME);
+        if sums.keys().any(|(.., function)| function.is_some()) {
+            sums.retain(|(.., function), _| function.is_some());
         }
         let ((shallowest, ..), _) = sums.first_key_value()?;
         let level = sums.iter().take_while(|((depth, ..), _)| depth == shallowest);
-        level.max_by_key(|(_, total)| **total).map(|(place, _)| *place)
+        level.max_by_key(|(_, (_, total))| *total).map(|(place, _)| *place)
     }
 }
 

@@ -195,6 +195,35 @@ fn a_service_is_idle_at_home_and_counts_away_from_it() {
 }
 
 #[test]
+fn a_wait_that_began_before_the_recording_is_at_home_if_its_reason_is() {
+    let idle = |began: &str| {
+        let recording = parse(&format!(
+            "stack b {began} [kernel]!wait
+             stack q blocked.lock pool;[kernel]!futex_do_wait
+             stack w cpu.user pool;work
+             srv(1)/pool(1)  bbbbwwqqqqwwqqqq"
+        ))
+        .expect("parses");
+        super::idle_waits(&recording, &Lives::of(&recording))
+    };
+    assert_eq!(idle("blocked.lock"), [true, false, true, false, true]);
+    assert_eq!(idle("blocked.disk"), [false, false, true, false, true]);
+}
+
+#[test]
+fn a_short_wait_that_comes_once_is_no_home() {
+    let recording = parse(
+        "stack s blocked.lock pool;[kernel]!futex_do_wait
+         stack q blocked.poll pool;serve;[kernel]!do_epoll_wait
+         stack w cpu.user pool;work
+         srv(1)/pool(1)  wswqqqqqqqqqqqqqqqqqqqwwqqqqqqqqqqqq",
+    )
+    .expect("parses");
+    let idle = super::idle_waits(&recording, &Lives::of(&recording));
+    assert_eq!(idle, [false, false, false, true, false, true]);
+}
+
+#[test]
 fn a_range_of_one_thread_can_be_asked_for() {
     let recording = parse("app(1)/a(1) UUssUU|").expect("parses");
     let lives = Lives::of(&recording);

@@ -54,7 +54,8 @@ impl<'s> Idle<'s> {
     }
 
     /// The shallowest idle-capable wait of a thread; of equally shallow ones the longest in sum. A short
-    /// wait that comes only once is no home: threads are handed over so when they start.
+    /// wait that comes only once is no home: threads are handed over so when they start. Nor is one that
+    /// began before the recording, of which only the kernel's functions are known, where there are others.
     fn home(&self, rows: &[Interval]) -> Option<(Home, u32)> {
         let mut waits: BTreeMap<(u32, Home), (u32, Nanos)> = BTreeMap::new();
         for interval in rows.iter().filter(|i| self.can_be_idle(i)) {
@@ -64,6 +65,9 @@ impl<'s> Idle<'s> {
         }
         let all: Nanos = waits.values().map(|(_, sum)| *sum).sum();
         waits.retain(|_, (times, sum)| *times > 1 || sum.share_of(all) >= MIN_HOME);
+        if waits.keys().any(|(depth, _)| *depth > 0) {
+            waits.retain(|(depth, _), _| *depth > 0);
+        }
         let waits: BTreeMap<(u32, Home), Nanos> =
             waits.into_iter().map(|(place, (_, sum))| (place, sum)).collect();
         let shallowest = waits.first_key_value()?.0.0;
@@ -107,8 +111,10 @@ impl<'s> Idle<'s> {
         }
         let Some((home, depth)) = &self.homes[interval.thread.index()] else { return false };
         self.can_be_idle(interval)
-            && self.stacks.user_depth(interval.stack) == *depth
-            && self.key(interval) == *home
+            && match self.stacks.user_depth(interval.stack) {
+                0 if *depth > 0 => interval.cause == home.0,
+                own => own == *depth && self.key(interval) == *home,
+            }
     }
 
     /// True for a wait that went on until the recorded command was told to stop.
@@ -153,6 +159,20 @@ mod tests {
         recording.meta.exit_code = Some(143);
         // Somebody waited for the listener to start.
         assert_eq!(told(&recording), ["wait-on-thread 100"]);
+    }
+
+    #[test]
+    fn a_wait_from_before_the_recording_is_no_other_place_than_the_next_ones() {
+        let mut scene = Scene::default();
+        let worker = scene.program("server", None, 0);
+        scene.wait(worker, 500, Cause::Lock, "k:futex_do_wait", End::Unknown);
+        for _ in 0..10 {
+            scene.run(worker, 1, Cause::CpuUser, "clone3;serve;answer");
+            let take = "clone3;serve;take;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+            scene.wait(worker, 100, Cause::Lock, take, End::Unknown);
+        }
+        // Nothing of it costs anything.
+        assert_eq!(told(&scene.running()), ["idle-await 0"]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Who offers something on a TCP socket, and which waits are for requests.
 //!
 //! A server that nobody asks and a program that waits for nothing look the same to the scheduler; the
-//! recorder's marks of listening and connecting tell them apart.
+//! recorder's marks of listening and connecting tell them apart. In a process that does both, marks say
+//! which thread polls which sockets: an HTTP client's thread that polls only connections of its own waits
+//! for answers, even where other threads have made these connections.
 //!
 //! ```text
 //! listens   .L....................    marks of the process
@@ -28,7 +30,7 @@ const MAX_WORKING: f64 = 0.05;
 pub(crate) struct Serving {
     /// Since when each listens, and where.
     listens: BTreeMap<ProcessId, (Time, Text)>,
-    /// Threads that connect to somewhere.
+    /// Threads that connect to somewhere, or wait for what others of their process have asked for.
     asking: BTreeSet<ThreadId>,
 }
 
@@ -36,6 +38,7 @@ impl Serving {
     /// Reads the marks.
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut serving = Self::default();
+        let (mut poll_answers, mut poll_requests) = (BTreeSet::new(), BTreeSet::new());
         for mark in &recording.marks {
             match (mark.kind, mark.thread) {
                 (MarkKind::Listen, _) => {
@@ -45,9 +48,16 @@ impl Serving {
                 (MarkKind::Connect, Some(thread)) => {
                     serving.asking.insert(thread);
                 }
+                (MarkKind::PollAnswers, Some(thread)) => {
+                    poll_answers.insert(thread);
+                }
+                (MarkKind::PollRequests, Some(thread)) => {
+                    poll_requests.insert(thread);
+                }
                 _ => {}
             }
         }
+        serving.asking.extend(poll_answers.difference(&poll_requests));
         serving
     }
 

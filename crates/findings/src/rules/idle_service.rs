@@ -174,4 +174,50 @@ mod tests {
         assert!(!serving(false));
         assert!(serving(true));
     }
+
+    #[test]
+    fn a_thread_that_polls_only_connections_of_its_process_waits_for_answers() {
+        let polling = |kinds: &[MarkKind]| {
+            let mut scene = Scene::default();
+            let main = scene.program("service", None, 0);
+            let process = scene.recording.thread(main).process;
+            let selector = scene.thread(process, "selector", 0);
+            for _ in 0..20 {
+                scene.wait(
+                    selector,
+                    40,
+                    Cause::Poll,
+                    "clone3;select;k:do_epoll_wait",
+                    End::Network,
+                );
+                scene.run(selector, 1, Cause::CpuUser, "clone3;select");
+                scene.wait(main, 41, Cause::Lock, "main;get;k:futex_do_wait", End::By(selector));
+                scene.run(main, 1, Cause::CpuUser, "main;get");
+                scene.wait(
+                    selector,
+                    1,
+                    Cause::Poll,
+                    "clone3;select;k:do_epoll_wait",
+                    End::By(main),
+                );
+            }
+            let mut recording = scene.done();
+            let mark = |thread, kind| Mark {
+                time: Time(0),
+                kind,
+                process,
+                thread: Some(thread),
+                text: "127.0.0.1:80".into(),
+            };
+            recording.marks.extend([MarkKind::Listen, MarkKind::Connect].map(|k| mark(main, k)));
+            recording.marks.extend(kinds.iter().map(|kind| mark(selector, *kind)));
+            first(&recording, "network-wait").map(|found| found.title)
+        };
+        let asks = polling(&[MarkKind::PollAnswers]).expect("found");
+        assert!(asks.contains("in `program!select`"), "{asks}");
+        assert_eq!(polling(&[]), None);
+        assert_eq!(polling(&[MarkKind::PollRequests]), None);
+        let both = [MarkKind::PollAnswers, MarkKind::PollRequests];
+        assert_eq!(polling(&both), None, "it may wait for either");
+    }
 }

@@ -19,6 +19,12 @@ labels! {
         Listen = "listen",
         /// A process connects to a TCP socket for the first time; the text is that address and port.
         Connect = "connect",
+        /// A thread polls a TCP socket that its process listens on, or that was accepted there, and its
+        /// process connects to others, too; the text is that address and port. Once a thread.
+        PollRequests = "poll-requests",
+        /// A thread polls a socket that its process has connected, and its process listens, too; the text
+        /// is the peer's address and port. Once a thread.
+        PollAnswers = "poll-answers",
     }
 }
 

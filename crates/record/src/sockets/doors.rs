@@ -4,14 +4,19 @@
 //! One tracepoint tells them apart, filtered to two states of TCP sockets that a program enters a few
 //! times in its life. Unix sockets have none. Source: net/ipv4/inet_connection_sock.c
 //! `inet_csk_listen_start`, net/ipv4/tcp_ipv4.c `tcp_v4_connect`.
+//!
+//! Of a process that does both, the poller finds out which thread polls which sockets (`polled`).
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use culprit_model::{Mark, MarkKind, Text, Time};
+use culprit_model::{Mark, MarkKind, ProcessId, Text, ThreadId, Time};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::PolledSockets;
 use super::points::{SYN_SENT, TCP, address, port};
 use crate::attr::{EventSpec, Fields, Rate, Role, Source, Watch};
-use crate::decode::Sample;
+use crate::decode::{Sample, Task};
 use crate::extras::opens;
 use crate::handle::Handler;
 use crate::ladder::{Errno, Rights};
@@ -95,15 +100,73 @@ impl DoorFields {
     }
 }
 
+/// A process that both listens and connects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerAndClient {
+    /// Its number.
+    pub(crate) pid: i32,
+    /// The ports that it listens on.
+    pub(crate) ports: BTreeSet<u16>,
+}
+
+/// What is known of the processes that listen or connect.
+#[derive(Debug, Default)]
+pub(crate) struct Doors {
+    listening: FxHashMap<ProcessId, ServerAndClient>,
+    connected: FxHashSet<ProcessId>,
+    /// What each thread polls, as far as it is marked.
+    polls: FxHashSet<(ThreadId, MarkKind)>,
+    changed: bool,
+}
+
+impl Doors {
+    /// True for the first time that a process connects.
+    fn connects(&mut self, process: ProcessId) -> bool {
+        let is_first = self.connected.insert(process);
+        self.changed |= is_first;
+        is_first
+    }
+
+    fn listens(&mut self, (process, pid): (ProcessId, i32), port: u16) {
+        let new = || ServerAndClient { pid, ports: BTreeSet::new() };
+        self.changed |= self.listening.entry(process).or_insert_with(new).ports.insert(port);
+    }
+
+    /// The processes that do both; none where they are the same as at the last call.
+    pub(crate) fn take_changes(&mut self) -> Option<Vec<ServerAndClient>> {
+        std::mem::take(&mut self.changed).then(|| {
+            let both = self.listening.iter().filter(|(id, _)| self.connected.contains(*id));
+            both.map(|(_, process)| process.clone()).collect()
+        })
+    }
+}
+
 impl Handler {
+    /// What a thread of a process that both listens and connects was seen to poll.
+    pub(crate) fn polls(&mut self, task: Task, sockets: PolledSockets, time: Time) {
+        let Some(thread) = self.tracker.recorded(task.tid) else { return };
+        let Some(process) = self.tracker.process_of(task.pid) else { return };
+        let kinds =
+            [(MarkKind::PollRequests, sockets.requests), (MarkKind::PollAnswers, sockets.answers)];
+        for (kind, address) in kinds {
+            let Some(address) = address.filter(|_| self.doors.polls.insert((thread, kind))) else {
+                continue;
+            };
+            let text = Text::from(address.to_string());
+            self.tracker.mark(Mark { time, kind, process, thread: Some(thread), text });
+        }
+    }
+
     /// A program listens or connects; of connections each process's first is kept.
     pub(crate) fn door(&mut self, sample: &Sample<'_>, time: Time) {
         let told = self.context.doors.and_then(|fields| fields.read(sample.raw));
         let Some((kind, address)) = told else { return };
         let thread = self.seen(sample.task, time);
         let Some(process) = self.tracker.process_of(sample.task.pid) else { return };
-        if kind == MarkKind::Connect && !self.connected.insert(process) {
-            return;
+        match kind {
+            MarkKind::Listen => self.doors.listens((process, sample.task.pid), address.port()),
+            _ if !self.doors.connects(process) => return,
+            _ => {}
         }
         let text = Text::from(address.to_string());
         self.tracker.mark(Mark { time, kind, process, thread: Some(thread), text });
@@ -132,5 +195,42 @@ mod tests {
         raw[0] = 2;
         assert_eq!(told(&raw), Some((MarkKind::Connect, "127.0.0.1:5432".to_owned())));
         assert_eq!(told(&raw[..20]), None);
+    }
+
+    #[test]
+    fn processes_that_listen_and_connect_are_listed_when_something_is_new() {
+        let (server, client, both) = (ProcessId(0), ProcessId(1), ProcessId(2));
+        let mut doors = Doors::default();
+        assert_eq!(doors.take_changes(), None);
+        doors.listens((server, 10), 80);
+        assert!(doors.connects(client));
+        assert!(doors.connects(both));
+        doors.listens((both, 12), 81);
+        let ports = BTreeSet::from([81]);
+        assert_eq!(doors.take_changes(), Some(vec![ServerAndClient { pid: 12, ports }]));
+        assert!(!doors.connects(both));
+        doors.listens((both, 12), 81);
+        assert_eq!(doors.take_changes(), None);
+    }
+
+    #[test]
+    fn what_a_thread_polls_is_marked_once() {
+        let mut handler = Handler::new(crate::handle::Context::default());
+        let task = Task { pid: 10, tid: 11 };
+        handler.switch_in(task, 1, Time(10));
+        let address = SocketAddr::from(([127, 0, 0, 1], 80));
+        let sockets = PolledSockets { requests: Some(address), answers: None };
+        handler.polls(task, sockets, Time(20));
+        handler.polls(task, PolledSockets { answers: Some(address), ..sockets }, Time(30));
+        handler.polls(Task { pid: 20, tid: 20 }, sockets, Time(40));
+        let marks = handler.tracker.take_marks();
+        let told: Vec<_> = marks.iter().map(|m| (m.time, m.kind, m.text.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                (Time(20), MarkKind::PollRequests, "127.0.0.1:80"),
+                (Time(30), MarkKind::PollAnswers, "127.0.0.1:80"),
+            ]
+        );
     }
 }

@@ -15,6 +15,7 @@
 mod connections;
 mod doors;
 mod points;
+mod polled;
 
 use culprit_model::Time;
 
@@ -22,8 +23,9 @@ use crate::decode::Sample;
 use crate::handle::Handler;
 
 pub(crate) use connections::Connections;
-pub(crate) use doors::{DoorFields, DoorPoint};
+pub(crate) use doors::{DoorFields, DoorPoint, Doors, ServerAndClient};
 pub(crate) use points::{SocketFields, SocketPoints, refusal};
+pub(crate) use polled::{PolledSockets, polled_sockets};
 
 /// An activity that is a request on a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]

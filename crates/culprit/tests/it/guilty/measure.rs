@@ -60,7 +60,7 @@ pub(crate) fn measure(
     for tries in 1.. {
         let before = Others::now();
         let mut record = lab.culprit();
-        record.args(["record", "-o", "program.culprit", "--raw", "program.raw"]);
+        record.args(["record", "--force", "-o", "program.culprit", "--raw", "program.raw"]);
         record.args(limit.map(|limit| ["-d", limit]).into_iter().flatten());
         let output = record.arg("--").args(command).output().expect("culprit runs");
         // A program that is ended has failed.
