@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::tree::{Cell, Tree};
 use crate::ledger::Ledger;
@@ -55,12 +55,27 @@ pub(super) fn paths(tree: &Tree) -> Vec<String> {
 /// The keys of a tree with what they are in the end. Also gives each assignment its key.
 ///
 /// An element that was replaced by one of the same name has its key with that one: its assignments are
-/// the weaker ones.
-pub(super) fn effective(tree: &Tree, paths: &[String], ledger: &mut Ledger) -> Vec<Effective> {
+/// the weaker ones. An attribute that tells its element apart has no row of its own, because its value
+/// stands in the keys of the others; except where it is the only one, or `needed`.
+pub(super) fn effective(
+    tree: &Tree,
+    paths: &[String],
+    needed: &FxHashSet<u32>,
+    ledger: &mut Ledger,
+) -> Vec<Effective> {
     let mut effective = Vec::new();
     let mut removed: BTreeMap<String, Effective> = BTreeMap::new();
     for (at, element) in tree.elements.iter().enumerate() {
+        let own = crate::position::number(at);
+        let identity = tree.identity(own).map(|(name, _)| name);
         for cell in &element.cells {
+            let is_identity = cell.name.as_ref().is_some_and(|name| Some(&*name.local) == identity);
+            let is_plain = cell.chain.len() == 1 && element.cells.len() > 1;
+            if is_identity && is_plain && !needed.contains(&own) {
+                let one = &mut ledger.assignments[cell.chain[0] as usize];
+                one.key.clone_from(&paths[at]);
+                continue;
+            }
             let key = match &cell.name {
                 Some(name) => join(&paths[at], &format!("@{}", name.local)),
                 None => paths[at].clone(),

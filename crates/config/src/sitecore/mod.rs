@@ -127,7 +127,9 @@ impl Merger<'_> {
     /// The keys of the tree.
     fn finish(self) -> Vec<Effective> {
         let paths = keys::paths(&self.tree);
-        let mut effective = keys::effective(&self.tree, &paths, self.ledger);
+        let needed = self.others.iter().filter(|(_, spot)| !spot.relative.is_empty());
+        let needed = needed.map(|(_, spot)| spot.anchor).collect();
+        let mut effective = keys::effective(&self.tree, &paths, &needed, self.ledger);
         let mut others = Vec::with_capacity(self.others.len());
         for (at, spot) in &self.others {
             let key = keys::join(&paths[spot.anchor as usize], &spot.relative);
