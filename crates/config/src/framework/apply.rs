@@ -109,7 +109,7 @@ fn foreign(layer: &str, written: &Written, builder: &Builder, context: &Context<
             SourceState::Unsupported,
             format!("Culprit does not read the source of `{}`", written.class()),
         ),
-        (false, Enabled::Enabled) => (SourceState::MissingRequired, "no such file".to_owned()),
+        (false, Enabled::Required) => (SourceState::MissingRequired, "no such file".to_owned()),
         (false, _) => (
             SourceState::Missing,
             format!(

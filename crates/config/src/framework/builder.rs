@@ -42,7 +42,7 @@ pub(super) enum Enabled {
     /// It is, and the program starts without its source.
     Optional,
     /// It is, and the program needs its source.
-    Enabled,
+    Required,
     /// It is not.
     Disabled,
 }
@@ -178,7 +178,7 @@ impl Written {
     fn enabled(&self, enabled: Option<&str>, optional: Option<bool>) -> Result<Enabled, String> {
         match (enabled.map(str::to_lowercase).as_deref(), optional) {
             (Some("disabled" | "false"), _) => Ok(Enabled::Disabled),
-            (Some("enabled" | "true"), _) | (None, Some(false)) => Ok(Enabled::Enabled),
+            (Some("enabled" | "true"), _) | (None, Some(false)) => Ok(Enabled::Required),
             (Some("optional"), _) | (None, _) => Ok(Enabled::Optional),
             _ => Err(format!("`enabled` of the builder `{}` has no such value", self.name)),
         }

@@ -82,7 +82,7 @@ fn time_span(text: &str) -> Option<&'static str> {
         return Some("is a time span with more than 23 hours");
     }
     let minute = |part: &&str| above(part.split('.').next().unwrap_or_default(), 59);
-    if parts.len() > 2 && rest.iter().any(|part| minute(&part)) {
+    if parts.len() > 2 && rest.iter().any(minute) {
         return Some("is a time span with more than 59 minutes or seconds");
     }
     None

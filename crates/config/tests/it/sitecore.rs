@@ -89,7 +89,7 @@ fn conditions_leave_out_a_node_with_all_below_it() {
     );
     let false_ones =
         configuration.assignments.iter().filter(|one| one.outcome == Outcome::ConditionFalse);
-    let reason = &false_ones.last().unwrap().reason;
+    let reason = &false_ones.max_by_key(|one| one.at).unwrap().reason;
     assert_eq!(reason, "needs role `ContentManagement`; role is `contentdelivery`");
 }
 
