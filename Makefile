@@ -54,7 +54,7 @@ corpus: ## record corpus/ anew, or what ONLY names, and show what is said otherw
 	@CULPRIT_BLESS=1 cargo test --release --quiet -p culprit-cli -- replay:: shown:: || true
 	@git --no-pager diff --stat -p -- corpus/said corpus/shown
 
-fuzz: ## feed damaged files to every reader of a foreign format, FUZZ_SECONDS (10) each
+fuzz: ## feed damaged files to every reader, FUZZ_SECONDS (10) each
 	@cargo run --release --quiet -p culprit-fuzz -- --seconds $(or $(FUZZ_SECONDS),10)
 
 clean: ## remove what was built for this clone

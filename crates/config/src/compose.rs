@@ -453,6 +453,8 @@ pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -
         conditions: Vec::new(),
         effective,
         other_variables: others,
+        invariant_culture: false,
+        never_true: Vec::new(),
         findings: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
 use crate::readers::Oddity;
 use crate::sources::{Defined, Request, collect};
 use crate::value::Redactor;
-use crate::{compose, resolve, rules};
+use crate::{compose, framework, resolve, rules, sitecore};
 
 /// What a profile says about a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,10 @@ pub struct Configuration {
     pub variables: Vec<Variable>,
     /// How many other variables the environment has.
     pub other_variables: usize,
+    /// Whether programs read numbers and times without regard to the user's language.
+    pub invariant_culture: bool,
+    /// Conditions that no declared combination of rules makes true: indexes of `conditions`.
+    pub never_true: Vec<usize>,
     /// What is wrong, the worst first.
     pub findings: Vec<ConfigFinding>,
 }
@@ -67,6 +71,8 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
             resolve::resolve(profile, collect(profile, request), request.all_variables, redactor)
         }
         Dialect::Compose => compose::resolve(profile, compose::collect(request), redactor),
+        Dialect::Framework => framework::inspect(profile, request, redactor),
+        Dialect::Sitecore => sitecore::inspect(profile, request, redactor),
     };
     let nearest = rules::nearest_keys(&configuration);
     for variable in &mut configuration.variables {

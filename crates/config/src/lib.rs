@@ -10,13 +10,18 @@
 mod compose;
 mod condition;
 mod configuration;
+mod folder;
+mod framework;
+mod ledger;
 mod position;
 mod profile;
 mod provenance;
 mod readers;
 mod resolve;
+mod roles;
 mod rules;
 mod secret;
+mod sitecore;
 mod sources;
 mod template;
 mod value;
@@ -24,8 +29,8 @@ mod value;
 pub use configuration::{ConfigFinding, Configuration, inspect};
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, Case, Define, Dialect, FromEnvironment, Keys, Layer, ListStyle, Prefix, Profile,
-    ProfileError, stock_profiles,
+    ActivatedBy, BuilderClass, Builders, Case, Define, Dialect, FromEnvironment, Keys, Layer,
+    ListStyle, Patches, Prefix, Profile, ProfileError, RuleDefault, TreeLayer, stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,
@@ -35,6 +40,7 @@ pub use readers::{
     Contents, Entry, Format, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable,
     formats, read,
 };
-pub use rules::RULES;
+pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};
+pub use rules::{ConfigRuleDoc, PAGES, RULES};
 pub use sources::{Collected, Defined, Loaded, Request, collect, detects};
 pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};

@@ -50,6 +50,10 @@ labels! {
         TooLarge = "too_large",
         /// It lies outside the root folder, through a link or `..`.
         Outside = "outside",
+        /// No load path leads to it, or its layer is off: `why` says which.
+        OffLoadPath = "unread(off_load_path)",
+        /// It is of a kind that Culprit does not read.
+        Unsupported = "unsupported",
     }
 }
 
@@ -64,6 +68,7 @@ impl SourceState {
                 | Self::Unparsable
                 | Self::TooLarge
                 | Self::Outside
+                | Self::Unsupported
         )
     }
 }
@@ -98,6 +103,20 @@ labels! {
         Inherit = "inherit",
         /// Sets a value that was made from others: `${...}` was replaced.
         TokenExpand = "token_expand",
+        /// Adds what was not there.
+        Add = "add",
+        /// Replaces the text of an element.
+        ReplaceText = "replace_text",
+        /// Removes an element.
+        Delete = "delete",
+        /// Removes an attribute.
+        DeleteAttribute = "delete_attr",
+        /// Puts an element before another one.
+        Before = "before",
+        /// Puts an element after another one.
+        After = "after",
+        /// Puts an element in the place of another one.
+        Instead = "instead",
     }
 }
 
@@ -112,12 +131,43 @@ labels! {
         NoOp = "no_op",
         /// Its condition is false.
         ConditionFalse = "condition_false",
+        /// Its condition is about a rule that nothing defines, and is therefore ignored: it counts.
+        ConditionIgnored = "condition_ignored_undefined",
         /// Nothing takes the value: `reason` says why.
         NeverApplied = "never_applied",
+        /// A variable, and the file has no key for it.
+        NoKey = "never_applied(no_key)",
+        /// A change of something that does not exist.
+        NoTarget = "never_applied(no_target)",
+        /// A variable without the prefix that is asked for.
+        WrongPrefix = "never_applied(wrong_prefix)",
+        /// A variable whose name differs from the one that is asked for, in case or in characters that
+        /// are replaced.
+        WrongCase = "never_applied(wrong_case)",
+        /// A part of a file that nothing fills.
+        UnsupportedSection = "never_applied(unsupported_section)",
+        /// It was to change something, and a second one was added.
+        AddedInsteadOfChanged = "added_instead_of_changed",
         /// Its source does not count.
         Unread = "unread",
         /// It depends on something that is not known.
         Unknown = "unknown",
+    }
+}
+
+impl Outcome {
+    /// Whether nothing takes the value.
+    #[must_use]
+    pub fn is_never_applied(self) -> bool {
+        matches!(
+            self,
+            Self::NeverApplied
+                | Self::NoKey
+                | Self::NoTarget
+                | Self::WrongPrefix
+                | Self::WrongCase
+                | Self::UnsupportedSection
+        )
     }
 }
 
@@ -157,13 +207,15 @@ labels! {
         False = "false",
         /// It is malformed, so that what it guards is not known.
         Error = "error",
+        /// Nothing defines what it is about, so that it is ignored.
+        Ignored = "ignored",
     }
 }
 
 /// A condition that guards a part of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Its language: `spring-profile`.
+    /// Its language: `spring-profile` or `rule-require`.
     pub dialect: &'static str,
     /// Its text, as written.
     pub text: String,
@@ -171,6 +223,9 @@ pub struct Condition {
     pub inputs: (String, Vec<String>),
     /// What it evaluates to.
     pub result: ConditionResult,
+    /// Where it stands: an index of [`crate::Configuration::sources`], and the place; none where its
+    /// document has several places.
+    pub at: Option<(usize, Position)>,
 }
 
 labels! {

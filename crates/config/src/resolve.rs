@@ -139,6 +139,8 @@ pub(crate) fn resolve(
         effective,
         variables: Vec::new(),
         other_variables: others,
+        invariant_culture: profile.keys.invariant_culture,
+        never_true: Vec::new(),
         findings: Vec::new(),
     };
     configuration.variables = variables(&configuration);
@@ -314,6 +316,7 @@ impl Resolver<'_> {
                 text,
                 inputs,
                 result,
+                at: None,
             });
             (document, self.found.conditions.len() - 1)
         };

@@ -110,6 +110,9 @@ pub(crate) fn classify(key: &str, text: &str) -> (Class, Option<String>) {
     if is_secret_key(key) && !(names_a_place(key) && is_place) {
         return (Class::KeyWord, None);
     }
+    if is_too_short(text) {
+        return plain();
+    }
     if has_token(text) {
         return (Class::Token, None);
     }
@@ -121,6 +124,16 @@ pub(crate) fn classify(key: &str, text: &str) -> (Class, Option<String>) {
         Parts::Hidden(rest) => (Class::Partial, Some(rest)),
         Parts::Unclear => (Class::Token, None),
     }
+}
+
+/// The fewest characters of a known token with what follows its start: `Basic ` and 8 more.
+const SHORTEST_TOKEN: usize = 14;
+
+/// Whether a text is too short for every form of a secret, and holds no `name=value`. Most values are,
+/// and a large configuration has a million of them.
+fn is_too_short(text: &str) -> bool {
+    let has_pairs = text.contains(['=', ':']) && text.contains(|c: char| c.is_alphabetic());
+    text.len() < SHORTEST_TOKEN && !has_pairs && !text.contains("-----")
 }
 
 /// The parts of a text that its shown form hides.
@@ -173,8 +186,17 @@ fn words(key: &str) -> Vec<String> {
     words
 }
 
+/// One of these is in every word that names a secret; most keys have none.
+const STEMS: &[&str] = &[
+    "auth", "bearer", "cookie", "cred", "key", "pass", "pw", "sas", "secret", "sig", "token",
+];
+
 /// Whether the words of a key name a secret.
 pub(crate) fn is_secret_key(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    if key.is_ascii() && !STEMS.iter().any(|stem| lower.contains(stem)) {
+        return false;
+    }
     let words = words(key);
     let pair = |two: &[String]| PAIRS.iter().any(|(a, b)| two[0] == *a && two[1] == *b);
     words
@@ -398,6 +420,17 @@ mod tests {
         }
         for key in ["Logging:LogLevel:Default", "KEY", "monkey", "compass", "author", "bypass"] {
             assert_eq!(classify(key, "x1").0, Class::Plain, "{key}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_early_could_be_no_secret() {
+        let all = WORDS.iter().chain(PARTS).chain(PAIRS.iter().map(|(_, word)| word));
+        for word in all {
+            assert!(STEMS.iter().any(|stem| word.contains(stem)), "{word}");
+        }
+        for (start, more) in TOKENS {
+            assert!(start.len() + more >= SHORTEST_TOKEN, "{start}");
         }
     }
 

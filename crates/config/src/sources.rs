@@ -89,6 +89,11 @@ impl Root {
         Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()) }
     }
 
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads a file below the root.
     pub(crate) fn read(&self, name: &Path) -> FileRead {
         let failed =
@@ -192,7 +197,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 pub fn detects(profile: &Profile, root: &Path) -> bool {
     let root = Root::new(root);
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
-    profile.detect.iter().any(all)
+    profile.detect.iter().any(all) && !profile.unless.iter().any(all)
 }
 
 /// A file as a source, with what it holds.
@@ -225,11 +230,16 @@ pub(crate) fn load_file(
         layer: layer.to_owned(),
         state,
         why,
-        sha256: bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes))),
+        sha256: bytes.as_ref().map(|bytes| hash(bytes)),
         bytes: bytes.map_or(0, |bytes| bytes.len() as u64),
         modified,
     };
     (source, contents)
+}
+
+/// The hash of a source's bytes, as it is shown.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// What a source that cannot be read is.

@@ -28,6 +28,8 @@ pub enum Group {
     Comparison,
     /// Limits of the evidence itself.
     Quality,
+    /// Where values of a configuration come from; its pages are in crate `config`.
+    Configuration,
 }
 
 impl Group {
@@ -43,6 +45,7 @@ impl Group {
             Self::Network => "Network",
             Self::Comparison => "Comparison",
             Self::Quality => "Quality of the evidence",
+            Self::Configuration => "Configuration",
         }
     }
 }

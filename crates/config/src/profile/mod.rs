@@ -3,12 +3,14 @@
 //! A profile is a TOML file. Those of the program are in `profiles/`; users write their own in the same
 //! form. Nothing here reads a source: `sources` finds files by a profile, `resolve` applies them.
 
+mod markup;
 mod stock;
 
 use serde::Deserialize;
 
 use crate::readers::Format;
 
+pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
 pub use stock::stock_profiles;
 
 /// What kind of rules a profile follows.
@@ -20,6 +22,10 @@ pub enum Dialect {
     Layers,
     /// A compose file: each service has variables of its own.
     Compose,
+    /// .NET Framework: sections of an XML file that configuration builders fill.
+    Framework,
+    /// .NET Framework, and a tree of XML that files patch layer by layer, under conditions.
+    Sitecore,
 }
 
 /// Whether keys that differ only in case are the same.
@@ -59,11 +65,19 @@ pub struct Keys {
     /// How places in lists are written.
     #[serde(default)]
     pub lists: ListStyle,
+    /// Whether programs read numbers and times by .NET's invariant culture.
+    #[serde(default)]
+    pub invariant_culture: bool,
 }
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { separator: dot(), case: Case::default(), lists: ListStyle::default() }
+        Self {
+            separator: dot(),
+            case: Case::default(),
+            lists: ListStyle::default(),
+            invariant_culture: false,
+        }
     }
 }
 
@@ -174,6 +188,9 @@ pub struct Profile {
     /// Files that show that a folder is of this kind: one of them is enough. `a+b` means both.
     #[serde(default)]
     pub detect: Vec<String>,
+    /// Files that show that another profile fits the folder better, in the same form.
+    #[serde(default)]
+    pub unless: Vec<String>,
     /// How keys are written and compared.
     #[serde(default)]
     pub keys: Keys,
@@ -183,6 +200,10 @@ pub struct Profile {
     /// The layers, the weakest first.
     #[serde(default, rename = "layer")]
     pub layers: Vec<Layer>,
+    /// The rules of the dialects `framework` and `sitecore` for builders.
+    pub builders: Option<Builders>,
+    /// The rules of the dialect `sitecore` for patches.
+    pub patches: Option<Patches>,
 }
 
 /// Why a profile cannot be used.
@@ -233,7 +254,18 @@ impl Profile {
             return Err("it has no `[[layer]]`".to_owned());
         }
         if !is_layered && !self.layers.is_empty() {
-            return Err("the dialect `compose` has its own layers".to_owned());
+            return Err("only the dialect `layers` takes `[[layer]]`".to_owned());
+        }
+        let is_framework = matches!(self.dialect, Dialect::Framework | Dialect::Sitecore);
+        if is_framework != self.builders.is_some() {
+            return Err("the dialects `framework` and `sitecore` need `[builders]`, and no other \
+                        takes it"
+                .to_owned());
+        }
+        if (self.dialect == Dialect::Sitecore) != self.patches.is_some() {
+            return Err(
+                "the dialect `sitecore` needs `[patches]`, and no other takes it".to_owned()
+            );
         }
         self.layers.iter().try_for_each(|layer| self.check_layer(layer))
     }

@@ -17,6 +17,8 @@ use crate::position::Position;
 use crate::provenance::Op;
 use crate::value::Raw;
 
+pub(crate) use xml::parse as parse_xml;
+
 /// The largest file that is read. Configuration is text that people write; more is data.
 pub const MAX_BYTES: u64 = 64 << 20;
 /// The deepest nesting that is followed, so that recursion has an end.
@@ -192,6 +194,11 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
     oddities.append(&mut contents.oddities);
     contents.oddities = oddities;
     Ok(contents)
+}
+
+/// The text of a file of XML, for dialects that read its elements themselves.
+pub(crate) fn decode_xml(bytes: &[u8]) -> Result<String, Unreadable> {
+    decode(Format::Xml, bytes).map(|(text, _)| text)
 }
 
 /// Bytes as text, without a byte order mark.

@@ -14,11 +14,39 @@ use crate::value::Raw;
 
 pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
     let lines = Lines::new(text);
-    let document = Document::parse(text).map_err(|error| unreadable(&error, text, &lines))?;
+    let document = parse(text, &lines)?;
     let mut reader = Reader { lines: &lines, path: Vec::new(), contents: Contents::default() };
     reader.element(document.root_element())?;
     reader.contents.entries.sort_by_key(|entry| entry.at);
     Ok(reader.contents)
+}
+
+/// The elements of a text that has no document type and is not nested too deep.
+pub(crate) fn parse<'a>(text: &'a str, lines: &Lines<'_>) -> Result<Document<'a>, Unreadable> {
+    let document = Document::parse(text).map_err(|error| unreadable(&error, text, lines))?;
+    let mut depth = 0_usize;
+    let mut node = document.root_element();
+    // Down, then to the next one, then up: without a recursion that the text could make deep.
+    loop {
+        if let Some(child) = node.first_element_child() {
+            (node, depth) = (child, depth + 1);
+            if depth > MAX_NESTING {
+                return Err(Unreadable::too_deep());
+            }
+            continue;
+        }
+        loop {
+            if depth == 0 {
+                return Ok(document);
+            }
+            if let Some(next) = node.next_sibling_element() {
+                node = next;
+                break;
+            }
+            let Some(parent) = node.parent_element() else { return Ok(document) };
+            (node, depth) = (parent, depth - 1);
+        }
+    }
 }
 
 fn unreadable(error: &Error, text: &str, lines: &Lines<'_>) -> Unreadable {

@@ -3,18 +3,30 @@
 //! A rule warns and never refuses. It names keys and places, never values. It must not cry wolf: a
 //! variable of another program and an override that does its work are no findings.
 
+mod added_not_changed;
 mod bad_env_value;
 mod blank_interpolation;
 mod case_mismatch;
+mod culture_parse;
 mod duplicate_key;
 mod near_miss_name;
 mod never_applied;
+mod never_true;
+mod off_load_path;
+mod optional_source_failed;
+mod page;
+mod pages;
 mod shadowed;
+mod target_missing;
+mod undefined_rule;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::configuration::{ConfigFinding, Configuration};
+
+pub use page::ConfigRuleDoc;
+pub use pages::PAGES;
 
 /// The rules: the stable identifier, and what a finding of it says.
 pub const RULES: &[(&str, &str)] = &[
@@ -25,6 +37,19 @@ pub const RULES: &[(&str, &str)] = &[
     (bad_env_value::ID, "A file of variables has a line that its reader takes in another way."),
     (case_mismatch::ID, "Two names differ only in upper and lower case, where case matters."),
     (blank_interpolation::ID, "A `${...}` stands for a variable that is not set."),
+    (undefined_rule::ID, "A condition is about a rule that nothing defines."),
+    (never_true::ID, "No declared combination of rules makes a condition true."),
+    (added_not_changed::ID, "A patch was to change an element, and added a second one."),
+    (target_missing::ID, "A patch deletes, moves or refers to what does not exist."),
+    (off_load_path::ID, "A file has the form of configuration, and no load path leads to it."),
+    (
+        optional_source_failed::ID,
+        "An optional source does not exist, and the program starts without it.",
+    ),
+    (
+        culture_parse::ID,
+        "A value has the form of a time or date, and the invariant culture does not read it so.",
+    ),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.
@@ -35,7 +60,7 @@ pub(crate) fn nearest_keys(configuration: &Configuration) -> BTreeMap<String, St
 
 /// The findings of a configuration, the worst first, then by rule and key.
 pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 7] = [
+    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 14] = [
         never_applied::find,
         near_miss_name::find,
         duplicate_key::find,
@@ -43,6 +68,13 @@ pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         bad_env_value::find,
         case_mismatch::find,
         blank_interpolation::find,
+        undefined_rule::find,
+        never_true::find,
+        added_not_changed::find,
+        target_missing::find,
+        off_load_path::find,
+        optional_source_failed::find,
+        culture_parse::find,
     ];
     let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(configuration)).collect();
     findings.sort_by(|a, b| {

@@ -40,6 +40,10 @@ pub(super) fn near_misses(configuration: &Configuration) -> Vec<(&Assignment, &A
     // Only names of the same first letter are compared: a slip there is rare.
     let mut by_letter: BTreeMap<Option<char>, Vec<Name<'_>>> = BTreeMap::new();
     for effective in &configuration.effective {
+        // A path in a tree of XML: a patch may add what it likes, and is judged by what it matches.
+        if configuration.separator == "/" && effective.key.contains('/') {
+            continue;
+        }
         let chain = effective.chain.iter().map(|at| &configuration.assignments[*at]);
         let chain: Vec<&Assignment> = chain.filter(|one| one.outcome != Outcome::Unread).collect();
         let Some(first) = chain.first().filter(|_| effective.key.len() >= SHORTEST) else {

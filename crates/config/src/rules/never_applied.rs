@@ -8,8 +8,70 @@ use crate::provenance::{Assignment, Op, Outcome, SourceKind};
 pub(super) const ID: &str = "config-never-applied";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let never = configuration.assignments.iter().filter(|one| one.outcome == Outcome::NeverApplied);
-    never.map(|one| finding(configuration, one)).collect()
+    let of = |one: &Assignment| match one.outcome {
+        Outcome::NeverApplied if is_of_builder(configuration, one) => {
+            Some(not_taken(configuration, one))
+        }
+        Outcome::NeverApplied => Some(finding(configuration, one)),
+        Outcome::NoKey | Outcome::WrongPrefix | Outcome::WrongCase => {
+            Some(not_taken(configuration, one))
+        }
+        Outcome::UnsupportedSection => Some(unsupported(configuration, one)),
+        _ => None,
+    };
+    configuration.assignments.iter().filter_map(of).collect()
+}
+
+fn is_of_builder(configuration: &Configuration, one: &Assignment) -> bool {
+    configuration.sources[one.source].layer.starts_with("builder ")
+}
+
+/// A variable that a configuration builder does not take.
+fn not_taken(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
+    let (name, key) = (&one.written, &one.key);
+    let file = configuration.sources.iter().find(|source| source.kind == SourceKind::File);
+    let file = file.map_or("the main file", |source| source.name.as_str());
+    let (section, line) = match key.strip_prefix("connectionStrings/") {
+        Some(key) => ("connectionStrings", format!("<add name=\"{key}\" connectionString=\"\" />")),
+        None => ("appSettings", format!("<add key=\"{key}\" value=\"\" />")),
+    };
+    let asked = one.reason.split("asks for `").nth(1).and_then(|rest| rest.split('`').next());
+    let (title, fix) = match (one.outcome, asked) {
+        (Outcome::NoKey, _) => (
+            format!("`{name}` is set, and `{file}` has no key for it: it is never applied."),
+            vec![
+                format!("Add this line to `<{section}>` in `{file}`: `{line}`."),
+                "Or set `mode=\"Greedy\"` on the builder, if every variable with the prefix is \
+                 meant."
+                    .to_owned(),
+            ],
+        ),
+        (_, Some(asked)) => (
+            format!("`{name}` is set, and nothing asks for a variable of this name."),
+            vec![format!("Rename it to `{asked}`.")],
+        ),
+        _ => (
+            format!("`{name}` is set, and its builder is off."),
+            vec!["Remove `enabled=\"false\"` from the builder.".to_owned()],
+        ),
+    };
+    let evidence = vec![configuration.place(one)];
+    let why = format!("Reason: {}.", one.reason);
+    let (severity, key) = (Severity::High, key.clone());
+    ConfigFinding { id: ID, severity, key, title, evidence, why, fix }
+}
+
+/// A section that names builders which cannot fill it.
+fn unsupported(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
+    ConfigFinding {
+        id: ID,
+        severity: Severity::Medium,
+        key: one.key.clone(),
+        title: format!("`<{}>` names configuration builders, and none of them fills it.", one.key),
+        evidence: vec![configuration.place(one)],
+        why: format!("Reason: {}.", one.reason),
+        fix: vec![format!("Remove `configBuilders` from `<{}>`.", one.key)],
+    }
 }
 
 fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {

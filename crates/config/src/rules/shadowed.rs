@@ -1,7 +1,7 @@
 //! A variable of the environment beats the value of a project's file.
 //!
 //! Not reported: a file that overrides a weaker file, because that is what layers are for; a variable
-//! with the same value.
+//! with the same value; a variable that a configuration builder takes, because the file asks for it.
 
 use culprit_model::Severity;
 
@@ -15,7 +15,8 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     for effective in &configuration.effective {
         let winner = effective.winner.and_then(|at| configuration.assignments.get(at));
         let Some(winner) = winner.filter(|winner| {
-            configuration.sources[winner.source].kind == SourceKind::ProcessEnvironment
+            let source = &configuration.sources[winner.source];
+            source.kind == SourceKind::ProcessEnvironment && !source.layer.starts_with("builder ")
         }) else {
             continue;
         };

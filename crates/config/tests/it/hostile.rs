@@ -87,3 +87,77 @@ fn a_define_chooses_no_file_outside_its_folder() {
     let configuration = inspect(&profile("dotnet"), &request(&root, &environment), redactor());
     assert!(configuration.effective.is_empty(), "{:?}", configuration.effective);
 }
+
+#[test]
+fn a_hostile_patch_is_refused_with_the_reason_and_the_others_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("site");
+    write(&root, "web.config", b"<configuration/>");
+    write(&root, "App_Config/Sitecore.config", b"<sitecore><a><b c='1'/></a></sitecore>");
+    let patch =
+        |inside: &str| format!("<configuration><sitecore>{inside}</sitecore></configuration>");
+    let include = |name: &str, text: &str| {
+        write(&root, &format!("App_Config/Include/{name}.config"), text.as_bytes());
+    };
+    include("a-deep", &patch(&("<a>".repeat(10_000) + &"</a>".repeat(10_000))));
+    include(
+        "b-laughs",
+        &format!("<!DOCTYPE a [<!ENTITY l \"ha\"><!ENTITY m \"&l;&l;\">]>{}", patch("&m;")),
+    );
+    include(
+        "c-entity",
+        &format!("<!DOCTYPE a [<!ENTITY e SYSTEM \"/etc/passwd\">]>{}", patch("&e;")),
+    );
+    include("d-open", "<configuration>\n<sitecore>");
+    write(folder.path(), "outside.config", patch("<a><b c='9'/></a>").as_bytes());
+    std::os::unix::fs::symlink(
+        "../../../outside.config",
+        root.join("App_Config/Include/e-link.config"),
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("..", root.join("App_Config/Include/f-loop")).unwrap();
+    let large = std::fs::File::create(root.join("App_Config/Include/g-large.config")).unwrap();
+    large.set_len(MAX_BYTES + 1).unwrap();
+    include("h-fine", &patch("<a><d>x</d></a>"));
+    let configuration = inspect(&profile("sitecore-10"), &request(&root, &[]), redactor());
+    let files = configuration.sources.iter().filter(|one| one.name.contains("Include/"));
+    let said: Vec<(&str, SourceState, &str)> = files
+        .map(|one| (one.name.rsplit('/').next().unwrap(), one.state, one.why.as_str()))
+        .collect();
+    let doctype = "line 1, column 1: a document type, whose entities are not followed";
+    assert_eq!(said[0].1, SourceState::TooLarge, "{said:?}");
+    assert_eq!(said[1], ("b-laughs.config", SourceState::Unparsable, doctype));
+    assert_eq!(said[2], ("c-entity.config", SourceState::Unparsable, doctype));
+    assert_eq!((said[3].0, said[3].1), ("d-open.config", SourceState::Unparsable));
+    assert!(said[3].2.contains("never closed"), "{}", said[3].2);
+    assert_eq!((said[4].0, said[4].1), ("e-link.config", SourceState::Outside));
+    assert!(
+        said.contains(&("g-large.config", SourceState::TooLarge, "larger than 64 MiB"))
+    );
+    assert!(said.contains(&("h-fine.config", SourceState::Read, "")), "{said:?}");
+    assert!(configuration.has_gaps());
+    assert!(configuration.effective.iter().any(|one| one.key == "a/d"));
+}
+
+#[test]
+fn a_patch_that_makes_matching_exponential_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "web.config", b"<configuration/>");
+    // Each level has two elements that both match, and each is judged by what is below it.
+    let level = |inside: &str| format!("<a><b/>{inside}</a><a>{inside}</a>");
+    let deep = (0..15).fold(String::new(), |inside, _| level(&inside));
+    assert!(deep.len() < 4 << 20);
+    write(
+        folder.path(),
+        "App_Config/Sitecore.config",
+        format!("<sitecore>{deep}</sitecore>").as_bytes(),
+    );
+    let nested = "<a>".repeat(400) + &"</a>".repeat(400);
+    let patch = format!(
+        "<configuration><sitecore>{}{nested}</sitecore></configuration>",
+        "<a><b/><a/></a>".repeat(200)
+    );
+    write(folder.path(), "App_Config/Include/x.config", patch.as_bytes());
+    let configuration = inspect(&profile("sitecore-10"), &request(folder.path(), &[]), redactor());
+    assert!(!configuration.has_gaps(), "{:?}", configuration.sources);
+}

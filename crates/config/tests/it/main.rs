@@ -2,11 +2,14 @@
 //! of the same input.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod acceptance;
 mod agreement;
 mod compose;
 mod findings;
+mod framework;
 mod hostile;
 mod layers;
 mod readers;
 mod redaction;
+mod sitecore;
 mod support;

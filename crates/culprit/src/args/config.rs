@@ -21,6 +21,8 @@ pub(crate) enum ConfigAction {
     Explain(ConfigExplainArgs),
     /// List the variables that concern the project, and what each one sets
     Vars(ConfigSourceArgs),
+    /// List the conditions on roles and environments, and what each can be
+    Roles(ConfigRolesArgs),
     /// List the profiles, or check profiles of your own
     Profiles(ConfigProfilesArgs),
 }
@@ -67,6 +69,20 @@ pub(crate) struct ConfigExplainArgs {
     /// The key, in any case. The last part is enough, and so is the name of a variable
     #[arg(value_name = "KEY")]
     pub key: String,
+    #[command(flatten)]
+    pub sources: ConfigSourceArgs,
+}
+
+/// Arguments of `config roles`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConfigRolesArgs {
+    /// Also show the result in each combination of the declared values
+    #[arg(long)]
+    pub matrix: bool,
+    /// Values that a rule can have: `env=QA,Production`; `role=A,B+C` for B and C at once [default: those
+    /// that the profile documents, or that conditions mention]
+    #[arg(long, value_name = "RULE=VALUES", value_parser = define)]
+    pub declare: Vec<(String, Vec<String>)>,
     #[command(flatten)]
     pub sources: ConfigSourceArgs,
 }

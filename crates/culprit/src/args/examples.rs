@@ -474,6 +474,16 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "config roles",
+        &[
+            ("culprit config roles", "each condition: never true, always true, undefined"),
+            (
+                "culprit config roles --matrix --declare env=QA,Production",
+                "the result in each combination",
+            ),
+        ],
+    ),
+    (
         "config profiles",
         &[
             ("culprit config profiles", "all profiles, and the files that each looks for"),

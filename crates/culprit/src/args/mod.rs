@@ -34,8 +34,8 @@ use crate::settings::{Settings, variables as named};
 pub(crate) use activity::ActivityArg;
 pub(crate) use casebook::{CasebookAction, CasebookArgs, RunArgs};
 pub(crate) use config::{
-    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigShowArgs,
-    ConfigSourceArgs,
+    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
+    ConfigShowArgs, ConfigSourceArgs,
 };
 pub(crate) use disk::DiskArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};

@@ -183,7 +183,10 @@ fn ask(
             (Effort::Short, Some(short)) => short,
             _ => &question.command,
         };
-        let answer = if prepared { answer(words, (at, folder.path()), control)? } else { None };
+        let answer = match prepared {
+            true => answer((question, words), (at, folder.path()), control)?,
+            false => None,
+        };
         let Some(answer) = answer else { return Ok(Ran::Interrupted) };
         checks.extend(judge_answer(question, &answer));
         answers.push((line(words), answer));
@@ -204,7 +207,7 @@ fn judge_answer<'a>(question: &'a Question, document: &'a Value) -> impl Iterato
 
 /// The document that a command of ours prints; none when Ctrl-C cut it.
 fn answer(
-    words: &[String],
+    (question, words): (&Question, &[String]),
     (at, folder): (usize, &Path),
     control: &Control,
 ) -> Result<Option<Value>, Failure> {
@@ -225,6 +228,7 @@ fn answer(
         stdin: Stdio::Null,
         stdout: file(&files[0])?,
         stderr: file(&files[1])?,
+        env: question.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         ..Command::new(argv)
     };
     let host = places::open(&on("host", folder)?)?;

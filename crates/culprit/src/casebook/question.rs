@@ -18,6 +18,9 @@ pub(crate) struct Question {
     /// Other programs' commands that run before it, in the case's folder.
     #[serde(default)]
     pub(crate) before: Vec<Vec<String>>,
+    /// Variables that the command is given beside those of the shell.
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
     /// The command, without the program's name.
     pub(crate) command: Vec<String>,
     /// The same with less to do, for `--short`.

@@ -3,22 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use culprit_config::{
-    Configuration, Profile, RULES, Raw, Redactor, Request, SourceKind, SourceState, detects,
-    inspect, stock_profiles,
+    Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind, SourceState,
+    detects, inspect, roles, stock_profiles,
 };
 use culprit_model::Severity;
 
 use crate::args::{
-    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigShowArgs,
-    ConfigSourceArgs,
+    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
+    ConfigShowArgs, ConfigSourceArgs,
 };
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::{
-    ConfigExplainDocument, ConfigProfilesDocument, ConfigShowDocument, ConfigVarsDocument,
+    ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
+    ConfigVarsDocument,
 };
 use crate::output::Output;
 use crate::settings;
-use crate::text::{config_explain, config_profiles, config_show, config_vars};
+use crate::text::{config_explain, config_profiles, config_roles, config_show, config_vars};
 
 /// The profile for folders that no other fits.
 const FALLBACK: &str = "generic";
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
         ConfigAction::Show(args) => show(args, output),
         ConfigAction::Explain(args) => explain(args, output),
         ConfigAction::Vars(args) => vars(args, output),
+        ConfigAction::Roles(args) => conditions(args, output),
         ConfigAction::Profiles(args) => profiles(args, output),
     }
 }
@@ -87,6 +89,30 @@ fn vars(args: &ConfigSourceArgs, output: &mut Output) -> Result<Outcome, Failure
         output.document(&ConfigVarsDocument::new(&found))?;
     } else {
         let text: Vec<String> = found.iter().map(|one| config_vars(one, output)).collect();
+        output.print(&text.join("\n"))?;
+    }
+    Ok(outcome(&found))
+}
+
+fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let found = inspected(&args.sources)?;
+    let root = args.sources.root.clone().unwrap_or_else(|| PathBuf::from("."));
+    let profiles = chosen(&args.sources, &root)?;
+    let mut matrices: Vec<RoleMatrix> = Vec::new();
+    for (one, profile) in found.iter().zip(&profiles) {
+        let matrix = roles(one, profile, &args.declare).map_err(|why| {
+            Failure::bad_input(format!("cannot evaluate the conditions: {why}"))
+                .hint("`--declare RULE=VALUES` gives fewer values")
+        })?;
+        matrices.extend(Some(matrix).filter(|matrix| !matrix.conditions.is_empty()));
+    }
+    if output.wants_json() {
+        output.document(&ConfigRolesDocument::new(&matrices))?;
+    } else if matrices.is_empty() {
+        output.print("No source has a condition.\n")?;
+    } else {
+        let text: Vec<String> =
+            matrices.iter().map(|one| config_roles(one, args.matrix, output)).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))

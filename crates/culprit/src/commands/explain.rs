@@ -1,6 +1,7 @@
 //! `culprit explain [FINDING]`: a finding's page, or the list of all.
 
-use culprit_findings::{RuleDoc, catalogue};
+use culprit_config::{ConfigRuleDoc, PAGES};
+use culprit_findings::{Group, RuleDoc, Specificity, catalogue};
 use serde::Serialize;
 
 use crate::args::ExplainArgs;
@@ -18,8 +19,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> Result<Outcome, Fa
         list(output)?;
         return Ok(Outcome::Done);
     };
-    let doc =
-        catalogue().iter().find(|doc| doc.id == wanted).copied().ok_or_else(|| unknown(wanted))?;
+    let doc = pages().find(|doc| doc.id == wanted).ok_or_else(|| unknown(wanted))?;
     if output.wants_json() {
         output.document(&Page { schema: SCHEMA, finding: Entry::from(&doc) })?;
     } else {
@@ -29,14 +29,35 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
+/// The pages of all findings: of recordings and probes, then of configuration.
+fn pages() -> impl Iterator<Item = RuleDoc> {
+    catalogue().iter().copied().chain(PAGES.iter().map(page_of))
+}
+
+/// The page of a finding of configuration, which states something and has no thresholds.
+fn page_of(doc: &ConfigRuleDoc) -> RuleDoc {
+    RuleDoc {
+        id: doc.id,
+        group: Group::Configuration,
+        specificity: Specificity::Statement,
+        claim: doc.claim,
+        signature: doc.signature,
+        not_reported: doc.not_reported,
+        why: doc.why,
+        fix: doc.fix,
+        check: doc.check,
+        thresholds: &[],
+    }
+}
+
 fn list(output: &mut Output) -> Result<(), Failure> {
     if output.wants_json() {
-        let findings = catalogue().iter().map(Entry::from).collect();
+        let findings = pages().map(|doc| Entry::from(&doc)).collect();
         return output.document(&List { schema: SCHEMA, findings });
     }
     let mut table =
         Table::new(&[("finding", Align::Left), ("group", Align::Left), ("says", Align::Left)]);
-    for doc in catalogue() {
+    for doc in pages() {
         table.row([doc.id.to_owned(), doc.group.title().to_owned(), doc.claim.to_owned()]);
     }
     let text = table.render(output.width());
@@ -46,8 +67,8 @@ fn list(output: &mut Output) -> Result<(), Failure> {
 /// Names the ids that share a word with what was typed.
 fn unknown(wanted: &str) -> Failure {
     let near =
-        |doc: &&RuleDoc| wanted.split('-').any(|word| word.len() > 2 && doc.id.contains(word));
-    let ids: Vec<&str> = catalogue().iter().filter(near).map(|doc| doc.id).collect();
+        |doc: &RuleDoc| wanted.split('-').any(|word| word.len() > 2 && doc.id.contains(word));
+    let ids: Vec<&str> = pages().filter(near).map(|doc| doc.id).collect();
     let failure = Failure::bad_input(format!(
         "cannot explain `{wanted}`: Culprit has no finding with this id"
     ));

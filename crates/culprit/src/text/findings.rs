@@ -1,6 +1,6 @@
 //! Findings as text: a list, and a rule's own page.
 
-use culprit_findings::{RuleDoc, Threshold};
+use culprit_findings::{Group, RuleDoc, Threshold};
 use culprit_model::{Finding, Nanos, Text, Where};
 
 use crate::output::{Output, clean, evidence_value, measured, percent, wrap};
@@ -140,10 +140,14 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         }
         lines.iter().for_each(|line| text.push_str(&wrap(line, output.width(), "  ")));
     };
+    let why = match doc.group {
+        Group::Configuration => "Why it matters",
+        _ => "Why it costs time",
+    };
     for (name, items) in [
         ("Recognised by", &[doc.signature][..]),
         ("Not reported", doc.not_reported),
-        ("Why it costs time", &[doc.why]),
+        (why, &[doc.why]),
         ("What to do", doc.fix),
     ] {
         let bullet = if items.len() > 1 { "- " } else { "" };

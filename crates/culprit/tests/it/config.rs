@@ -94,9 +94,63 @@ fn lab() -> Lab {
     lab
 }
 
+/// A site whose rule has no key, beside the variable that was to set it.
+fn site(lab: &Lab) {
+    let from = fixtures().join("../casebook/config-not-applied/site");
+    for name in
+        ["web.config", "App_Config/Sitecore.config", "App_Config/Include/Environment.config"]
+    {
+        write(lab, &format!("site/{name}"), &std::fs::read_to_string(from.join(name)).unwrap());
+    }
+}
+
+#[test]
+fn conditions_are_listed_with_their_results_in_each_combination() {
+    let lab = Lab::new();
+    site(&lab);
+    let line = "culprit config roles --matrix --declare myproject.environment=QA,Production";
+    let output = run(&lab, &lab.path("site"), line);
+    assert_eq!(
+        stdout(&output),
+        "sitecore-10\n\
+         role = standalone  (web.config:14)\n\
+         search = solr  (default)\n\
+         env = \"\"  (default)\n\
+         \n\
+         condition                         now      verdict    from                                    read as\n\
+         myproject.environment Production  ignored  undefined  App_Config/Include/Environment.config:6\n\
+         \n\
+         The result of each condition, in their order: + true, - false, i ignored because its rule is\n\
+         undefined, ! malformed.\n\
+         conditions  combination\n\
+         i           myproject.environment=QA\n\
+         i           myproject.environment=Production\n"
+    );
+    let defined = line.replace("--matrix", "--matrix --define myproject.environment=QA");
+    let output = stdout(&run(&lab, &lab.path("site"), &defined));
+    assert!(output.contains("-           myproject.environment=QA\n+  "), "{output}");
+    let many: Vec<String> = (0..300).map(|n| format!("v{n}")).collect();
+    let many = format!("culprit config roles --declare myproject.environment={}", many.join(","));
+    let refused = run(&lab, &lab.path("site"), &many);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("300 combinations"), "{}", stderr(&refused));
+}
+
+#[test]
+fn every_finding_of_configuration_has_a_page() {
+    let lab = Lab::new();
+    for (id, _) in culprit_config::RULES {
+        let output = run(&lab, &lab.path("."), &format!("culprit explain {id}"));
+        let page = stdout(&output);
+        assert!(page.starts_with(&format!("{id}  Configuration\n")), "{id}: {page}");
+        assert!(page.contains("Why it matters") && page.contains("What to do"), "{id}: {page}");
+    }
+}
+
 #[test]
 fn the_documents_hold_the_documented_keys() {
     let lab = lab();
+    site(&lab);
     for (section, line, missing) in [
         ("config-show", "Db__Pasword=1 culprit config show --json", ""),
         ("config-explain", "culprit config explain a --json", ""),
@@ -109,6 +163,9 @@ fn the_documents_hold_the_documented_keys() {
         let not_printed: Vec<_> = not_printed.iter().map(String::as_str).collect();
         assert_eq!(not_printed.join(" "), missing, "{section}");
     }
+    let output = run(&lab, &lab.path("site"), "culprit config roles --json");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert_eq!(undocumented("config-roles", &[document]), std::collections::BTreeSet::new());
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! Files of Windows programs below a root: paths with `\`, and names in any case.
+//!
+//! A copy of such a program's folder on Linux has the names as they were typed, so that `Web.config` is
+//! the file that `web.config` means.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::provenance::{Source, SourceKind, SourceState};
+use crate::readers::{Unreadable, decode_xml};
+use crate::sources::{FileRead, Root, hash, state_of};
+
+/// The text of a file, with its source.
+pub(crate) struct Text {
+    /// The source.
+    pub(crate) source: Source,
+    /// The text; none if it could not be read.
+    pub(crate) text: Option<String>,
+}
+
+/// A path of a Windows program as one below the root: `~\a\b` and `/a/b` as `a/b`.
+pub(crate) fn below_root(path: &str) -> String {
+    let path = path.trim().replace('\\', "/");
+    let path = path.trim_start_matches('~').trim_matches('/');
+    path.to_owned()
+}
+
+/// The file or folder below the root that a path means; none if there is none.
+pub(crate) fn find(root: &Root, path: &str) -> Option<String> {
+    let mut found = String::new();
+    for part in below_root(path).split('/').filter(|part| !part.is_empty()) {
+        let folder = root.path().join(&found);
+        let name = if folder.join(part).symlink_metadata().is_ok() {
+            part.to_owned()
+        } else {
+            let names = std::fs::read_dir(folder).ok()?;
+            let mut names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+            names.find(|name| fits(part, name))?
+        };
+        found = if found.is_empty() { name } else { format!("{found}/{name}") };
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Whether a name is meant, in any case; `*` at the start stands for anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.strip_prefix('*') {
+        Some(end) => name.to_lowercase().ends_with(&end.to_lowercase()),
+        None => pattern.eq_ignore_ascii_case(name),
+    }
+}
+
+/// The files below a folder: those of each folder by name, then those of its folders.
+///
+/// Deeper folders than this are not entered: a link can lead back to where it is.
+pub(crate) fn files_below(root: &Root, folder: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    add_files(root, folder, &mut files, 0);
+    files
+}
+
+/// Folders of configuration are not deeper; a folder that is linked into itself would be endless.
+const MAX_DEPTH: usize = 32;
+
+fn add_files(root: &Root, folder: &str, files: &mut Vec<String>, depth: usize) {
+    let Ok(entries) = std::fs::read_dir(root.path().join(folder)) else { return };
+    // By the name in lower case, as a file system of Windows lists them.
+    let mut here: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        // A folder that is a link is not entered; a file that is one is judged when it is read.
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        here.insert((name.to_lowercase(), name), is_folder);
+    }
+    let path = |name: &str| format!("{folder}/{name}");
+    files
+        .extend(here.iter().filter(|(_, is_folder)| !**is_folder).map(|((_, name), _)| path(name)));
+    if depth < MAX_DEPTH {
+        for ((_, name), _) in here.iter().filter(|(_, is_folder)| **is_folder) {
+            add_files(root, &path(name), files, depth + 1);
+        }
+    }
+}
+
+/// Reads a file of XML. `required`: the program does not start without it.
+pub(crate) fn text_of(root: &Root, path: &str, layer: &str, required: bool) -> Text {
+    let name = find(root, path).unwrap_or_else(|| below_root(path));
+    let FileRead { mut state, mut why, bytes, modified } = root.read(Path::new(&name));
+    if state == SourceState::Missing && required {
+        state = SourceState::MissingRequired;
+    }
+    let text = bytes.as_ref().and_then(|bytes| match decode_xml(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            (state, why) = refused(&error);
+            None
+        }
+    });
+    let source = Source {
+        kind: SourceKind::File,
+        name,
+        layer: layer.to_owned(),
+        state,
+        why,
+        sha256: bytes.as_ref().map(|bytes| hash(bytes)),
+        bytes: bytes.map_or(0, |bytes| bytes.len() as u64),
+        modified,
+    };
+    Text { source, text }
+}
+
+/// What a source that cannot be read is, and why.
+pub(crate) fn refused(error: &Unreadable) -> (SourceState, String) {
+    (state_of(error), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_case_and_with_either_slash() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("App_Config/Sub")).unwrap();
+        for name in ["b.config", "A.config", "Sub/0.config"] {
+            std::fs::write(folder.path().join("App_Config").join(name), "<a/>").unwrap();
+        }
+        let root = Root::new(folder.path());
+        assert_eq!(find(&root, "~\\app_config\\a.CONFIG").as_deref(), Some("App_Config/A.config"));
+        assert_eq!(find(&root, "/App_Config/none.config"), None);
+        assert_eq!(
+            files_below(&root, "App_Config"),
+            ["App_Config/A.config", "App_Config/b.config", "App_Config/Sub/0.config"]
+        );
+        assert_eq!(text_of(&root, "../x", "", true).source.state, SourceState::MissingRequired);
+    }
+}

@@ -1,0 +1,191 @@
+//! The pages of all rules, in the order of the list of rules.
+
+use super::page::ConfigRuleDoc;
+
+/// What shows whether a fix worked, where one key is meant.
+const EXPLAIN: &str = "culprit config explain KEY";
+/// What shows whether a fix worked.
+const SHOW: &str = "culprit config show";
+
+/// The page of every rule.
+pub const PAGES: &[ConfigRuleDoc] = &[
+    ConfigRuleDoc {
+        id: super::never_applied::ID,
+        claim: "A variable is set, and nothing takes its value.",
+        signature: "A variable has the prefix of a configuration builder, and the section has no such \
+                    key, or the builder asks for another name. Or a file of variables sets a name that \
+                    no service gets. Or a section names builders that cannot fill it.",
+        not_reported: &[
+            "variables without the prefix of a builder, because they concern other programs",
+            "variables that a builder takes under another spelling",
+        ],
+        why: "The program starts without a message and uses the value of the file, or none. A Strict \
+              builder asks the environment only for keys that the file has.",
+        fix: &[
+            "Add the line that the finding names, so that the builder asks for the variable.",
+            "Rename the variable to the name that the builder asks for.",
+            "Set `mode=\"Greedy\"` on the builder, if every variable with the prefix is meant.",
+        ],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::near_miss_name::ID,
+        claim: "A name sets a key that nothing else knows, and is almost a known one.",
+        signature: "One source alone sets a key, and the key is at most two edits away from one that a \
+                    weaker source sets.",
+        not_reported: &[
+            "names that differ only in digits",
+            "names of fewer than 8 characters",
+            "two names in the same source",
+        ],
+        why: "A name that differs in one character is the name of another key.",
+        fix: &["Write the known name.", "Remove the name, if nothing reads it."],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::duplicate_key::ID,
+        claim: "One source sets a key twice.",
+        signature: "Two lines of one source set the same key under the same condition.",
+        not_reported: &["documents of one file with different conditions"],
+        why: "Most programs take the later line, and some refuse the file.",
+        fix: &["Remove one of the two lines."],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::shadowed::ID,
+        claim: "A variable of the environment beats the value of a project's file.",
+        signature: "The winner of a key is a variable, and a file has another value for it.",
+        not_reported: &[
+            "a variable with the same value as the file",
+            "a file that overrides a weaker file",
+            "a variable that a configuration builder takes, because the builder is made for that",
+        ],
+        why: "A variable may be left over from other work in the same shell.",
+        fix: &[
+            "Unset the variable, if the file is right.",
+            "Do nothing, if the variable is right.",
+        ],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::bad_env_value::ID,
+        claim: "A file of variables has a line that its reader takes in another way.",
+        signature: "A line has quotes, blanks, a byte order mark or another character that its reader \
+                    makes a part of the value or of the name.",
+        not_reported: &["quotes that the reader removes"],
+        why: "The readers of such files differ: what one removes, another one keeps.",
+        fix: &["Write the line without what the finding names."],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::case_mismatch::ID,
+        claim: "Two names differ only in upper and lower case, where case matters.",
+        signature: "Two keys are the same in lower case, and the program keeps them apart.",
+        not_reported: &["programs that ignore case"],
+        why: "A program that reads one of them does not see the other.",
+        fix: &["Give both the spelling that the program reads."],
+        check: SHOW,
+    },
+    ConfigRuleDoc {
+        id: super::blank_interpolation::ID,
+        claim: "A `${...}` stands for a variable that is not set.",
+        signature: "A value uses a variable that neither the shell nor a file of variables sets.",
+        not_reported: &["variables with a default, as in `${NAME:-text}`"],
+        why: "An empty text takes its place, or the program refuses to start.",
+        fix: &["Set the variable.", "Give it a default."],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::undefined_rule::ID,
+        claim: "A condition is about a rule that nothing defines.",
+        signature: "An element has `require` of a rule, and appSettings has no `RULE:define`.",
+        not_reported: &["rules with a default, such as `role`"],
+        why: "The program ignores such a condition: the element applies in every environment.",
+        fix: &[
+            "Add the key `RULE:define` to appSettings.",
+            "Correct the rule's name in the namespace of the attribute.",
+        ],
+        check: "culprit config roles",
+    },
+    ConfigRuleDoc {
+        id: super::never_true::ID,
+        claim: "No declared combination of rules makes a condition true.",
+        signature: "The condition is false for every set of its words that the rule can have.",
+        not_reported: &[
+            "conditions that are false now, and true in another environment",
+            "words of a rule whose values are not documented",
+        ],
+        why: "What it guards never applies. A misspelled role is the usual reason.",
+        fix: &[
+            "Correct the word that the rule cannot have.",
+            "Remove the element, if it is not needed.",
+        ],
+        check: "culprit config roles --matrix",
+    },
+    ConfigRuleDoc {
+        id: super::added_not_changed::ID,
+        claim: "A patch was to change an element, and added a second one.",
+        signature: "A patch matches no element, and one with the same name, or almost the same, exists.",
+        not_reported: &[
+            "a new element that no other resembles",
+            "elements that differ in what tells them apart",
+            "slips among more than 5,000 elements side by side",
+        ],
+        why: "Attributes without the `set` namespace are what a patch is matched by. A second element \
+              with the same name exists then, and which one the program reads is not defined.",
+        fix: &[
+            "Write `set:value=\"...\"` instead of `value=\"...\"`.",
+            "Write `<patch:attribute name=\"value\">...</patch:attribute>` in the element.",
+        ],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::target_missing::ID,
+        claim: "A patch deletes, moves or refers to what does not exist.",
+        signature: "`patch:delete` or `patch:deleteattribute` matches nothing, or the XPath of \
+                    `patch:before`, `patch:after` or `patch:instead` leads to no element beside it.",
+        not_reported: &["patches whose condition is false"],
+        why: "The program says nothing. What was to be deleted may have another name now, and what was \
+              to be placed stands at the end.",
+        fix: &[
+            "Correct the attributes that the element is matched by.",
+            "Remove the patch, if what it deletes is gone.",
+        ],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::off_load_path::ID,
+        claim: "A file has the form of configuration, and no load path leads to it.",
+        signature: "A file is in no layer's folder, or its layer or the file itself is turned off.",
+        not_reported: &[
+            "files whose name says that they are disabled, such as `.config.disabled`",
+            "files for other environments",
+        ],
+        why: "All that the file sets has no effect, and no message says so.",
+        fix: &["Move the file into the folder of a layer.", "Remove the file, if it is not meant."],
+        check: SHOW,
+    },
+    ConfigRuleDoc {
+        id: super::optional_source_failed::ID,
+        claim: "An optional source does not exist, and the program starts without it.",
+        signature: "A file names another one that is optional, and there is no such file.",
+        not_reported: &["files that a profile looks for, and that nothing names"],
+        why: "The program starts without a message, and without the values of that source.",
+        fix: &["Create the file, or correct its path.", "Remove what names it."],
+        check: SHOW,
+    },
+    ConfigRuleDoc {
+        id: super::culture_parse::ID,
+        claim: "A value has the form of a time or date, and the invariant culture does not read it so.",
+        signature: "A time span has a part that is too large or a decimal comma, or a date has its day \
+                    first.",
+        not_reported: &["values of programs that do not read by .NET's invariant culture"],
+        why: "The program refuses the value, or reads it by the language of the user that runs it. It \
+              can work on one machine and fail on another one.",
+        fix: &[
+            "Write time spans as `d.hh:mm:ss.fff`, with at most 23 hours.",
+            "Write dates as `yyyy-MM-dd`.",
+        ],
+        check: EXPLAIN,
+    },
+];

@@ -1,0 +1,126 @@
+//! What is attacked: a reader of a foreign format, of a format of configuration, or of a dialect.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use culprit_config::{Profile, Raw, Redactor, Request, inspect, stock_profiles};
+use culprit_exchange::{Format, read_bytes};
+use culprit_model::Label as _;
+
+/// A reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Of a recording's format.
+    Exchange(Format),
+    /// Of a format of configuration.
+    Config(culprit_config::Format),
+    /// Of a file that a profile gives a meaning.
+    Dialect(&'static str, &'static str),
+}
+
+/// Files of dialects: the profile, and the file that is damaged.
+const DIALECTS: [(&str, &str); 3] = [
+    ("aspnet-framework", "web.config"),
+    ("sitecore-10", "App_Config/Include/x.config"),
+    ("compose", "compose.yaml"),
+];
+
+impl Subject {
+    /// All readers.
+    pub(crate) fn all() -> Vec<Self> {
+        let exchange = Format::ALL.iter().copied().filter(|format| format.can_read());
+        let config = culprit_config::Format::ALL.iter().copied();
+        exchange
+            .map(Self::Exchange)
+            .chain(config.map(Self::Config))
+            .chain(DIALECTS.map(|(profile, file)| Self::Dialect(profile, file)))
+            .collect()
+    }
+
+    /// What it is called on the command line and in `crashes/`.
+    pub(crate) fn word(&self) -> String {
+        match self {
+            Self::Exchange(format) => format.word().to_owned(),
+            Self::Config(format) => format!("config-{}", format.word()),
+            Self::Dialect(profile, _) => format!("dialect-{profile}"),
+        }
+    }
+
+    /// The folder of whole files.
+    pub(crate) fn seeds(&self) -> PathBuf {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        match self {
+            Self::Exchange(_) => root.join("../crates/exchange/tests/fixtures").join(self.word()),
+            Self::Config(_) | Self::Dialect(..) => root.join("seeds").join(self.word()),
+        }
+    }
+
+    /// Whether reading these bytes ends without a panic, in rows that are in order.
+    pub(crate) fn survives(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Exchange(format) => imports(*format, bytes),
+            Self::Config(format) => reads(*format, bytes),
+            Self::Dialect(profile, file) => inspects(profile, file, bytes).unwrap_or(false),
+        }
+    }
+}
+
+fn imports(format: Format, bytes: &[u8]) -> bool {
+    let read = catch_unwind(AssertUnwindSafe(|| read_bytes("fuzz", bytes.to_vec(), Some(format))));
+    let Ok(read) = read else { return false };
+    let Ok(imported) = read else { return true };
+    let recording = imported.recording;
+    recording.costs.is_sorted_by_key(|cost| (cost.thread, cost.time))
+        && recording.costs.iter().all(|cost| {
+            cost.stack.is_none_or(|stack| stack.index() < recording.stacks.len())
+                && cost.thread.is_none_or(|thread| thread.index() < recording.threads.len())
+        })
+        && recording.activity_edges.is_sorted_by_key(|edge| edge.time)
+        && recording.activity_edges.iter().all(|edge| edge.thread.index() < recording.threads.len())
+        && recording.stacks.iter().enumerate().all(|(at, stack)| {
+            stack.parent.is_none_or(|parent| parent.index() < at)
+                && stack.frame.index() < recording.frames.len()
+        })
+}
+
+fn reads(format: culprit_config::Format, bytes: &[u8]) -> bool {
+    let read = catch_unwind(AssertUnwindSafe(|| culprit_config::read(format, bytes)));
+    let Ok(read) = read else { return false };
+    let Ok(contents) = read else { return true };
+    contents.entries.iter().all(|one| !one.path.is_empty() && one.at.line <= one.end_line)
+}
+
+/// A project of whole files in which one is damaged; an error is one of this machine.
+fn inspects(profile: &str, file: &str, bytes: &[u8]) -> io::Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, bytes: &[u8]| -> io::Result<()> {
+        let path = folder.path().join(name);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, bytes)
+    };
+    write("web.config", include_bytes!("../seeds/dialect-aspnet-framework/web.config"))?;
+    write(
+        "App_Config/Sitecore.config",
+        b"<sitecore><settings><setting name='a' value='1'/></settings></sitecore>",
+    )?;
+    write(file, bytes)?;
+    let profiles = stock_profiles().map_err(io::Error::other)?;
+    let Some(profile) = profiles.into_iter().find(|one| one.name == profile) else {
+        return Ok(false);
+    };
+    Ok(catch_unwind(AssertUnwindSafe(|| is_in_order(&profile, folder.path()))).unwrap_or(false))
+}
+
+fn is_in_order(profile: &Profile, root: &Path) -> bool {
+    let request = Request {
+        root: root.to_owned(),
+        environment: Some(vec![("P_a".to_owned(), Raw::new("1"))]),
+        ..Request::default()
+    };
+    let configuration = inspect(profile, &request, Redactor::new([7; 32]));
+    let assignments = configuration.assignments.len();
+    configuration.effective.iter().all(|one| {
+        one.winner.is_none_or(|at| at < assignments) && one.chain.iter().all(|at| *at < assignments)
+    })
+}
