@@ -7,7 +7,7 @@ use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
 use crate::readers::Oddity;
 use crate::sources::{Defined, Request, collect};
 use crate::value::Redactor;
-use crate::{compose, resolve, rules};
+use crate::{compose, dropins, resolve, rules};
 
 /// What a profile says about a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +65,10 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
     let mut configuration = match profile.dialect {
         Dialect::Layers => {
             resolve::resolve(profile, collect(profile, request), request.all_variables, redactor)
+        }
+        Dialect::DropIns => {
+            let collected = dropins::collect(profile, request);
+            resolve::resolve(profile, collected, request.all_variables, redactor)
         }
         Dialect::Compose => compose::resolve(profile, compose::collect(request), redactor),
     };

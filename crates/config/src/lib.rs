@@ -10,22 +10,29 @@
 mod compose;
 mod condition;
 mod configuration;
+mod dropins;
+mod include;
 mod position;
 mod profile;
 mod provenance;
 mod readers;
+mod replace;
 mod resolve;
 mod rules;
 mod secret;
 mod sources;
+mod switch;
 mod template;
 mod value;
+mod variable;
+mod wildcard;
 
 pub use configuration::{ConfigFinding, Configuration, inspect};
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, Case, Define, Dialect, FromEnvironment, Keys, Layer, ListStyle, Prefix, Profile,
-    ProfileError, stock_profiles,
+    ActivatedBy, Case, Counted, Define, Dialect, DropIns, Formats, FromEnvironment, InVariable,
+    Includes, Keys, Layer, ListStyle, OnlyIf, Prefix, Profile, ProfileError, Replaces,
+    stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,
@@ -36,5 +43,5 @@ pub use readers::{
     formats, read,
 };
 pub use rules::RULES;
-pub use sources::{Collected, Defined, Loaded, Request, collect, detects};
+pub use sources::{Collected, Defined, Loaded, Part, Request, collect, detects};
 pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};

@@ -3,12 +3,14 @@
 //! A profile is a TOML file. Those of the program are in `profiles/`; users write their own in the same
 //! form. Nothing here reads a source: `sources` finds files by a profile, `resolve` applies them.
 
+mod mechanism;
 mod stock;
 
 use serde::Deserialize;
 
 use crate::readers::Format;
 
+pub use mechanism::{Counted, DropIns, Formats, InVariable, Includes, OnlyIf, Replaces};
 pub use stock::stock_profiles;
 
 /// What kind of rules a profile follows.
@@ -20,6 +22,8 @@ pub enum Dialect {
     Layers,
     /// A compose file: each service has variables of its own.
     Compose,
+    /// Files that folders of a search path replace, extend and mask.
+    DropIns,
 }
 
 /// Whether keys that differ only in case are the same.
@@ -59,11 +63,19 @@ pub struct Keys {
     /// How places in lists are written.
     #[serde(default)]
     pub lists: ListStyle,
+    /// What a stronger value takes away besides weaker values of its own key.
+    #[serde(default)]
+    pub replaces: Replaces,
 }
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { separator: dot(), case: Case::default(), lists: ListStyle::default() }
+        Self {
+            separator: dot(),
+            case: Case::default(),
+            lists: ListStyle::default(),
+            replaces: Replaces::default(),
+        }
     }
 }
 
@@ -87,6 +99,10 @@ pub struct Define {
     /// Whether it is a list, separated by commas.
     #[serde(default)]
     pub list: bool,
+    /// Whether it is a path, which may lead out of the root: `~/` is the home folder, and a relative
+    /// one is below the root.
+    #[serde(default)]
+    pub path: bool,
 }
 
 /// A start of variable names, and what stands in its place in the key.
@@ -124,6 +140,12 @@ pub struct Layer {
     /// name.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Ends of file names: each of `files` is looked for with each of them, in this order.
+    #[serde(default)]
+    pub endings: Vec<String>,
+    /// Those of `endings` whose files the program reads and Culprit cannot.
+    #[serde(default)]
+    pub opaque_endings: Vec<String>,
     /// The format of its files; none: by their names.
     #[serde(default, deserialize_with = "format")]
     pub format: Option<Format>,
@@ -134,6 +156,32 @@ pub struct Layer {
     pub activated_by: Option<ActivatedBy>,
     /// The environment instead of files.
     pub environment: Option<FromEnvironment>,
+    /// A variable that holds a whole document, instead of files.
+    pub document: Option<InVariable>,
+    /// Numbered variables that hold keys and values, instead of files.
+    pub counted: Option<Counted>,
+    /// Whether the values of its files are names of variables, whose values the keys take.
+    #[serde(default)]
+    pub names_variables: bool,
+    /// A key of weaker layers that must have one of these values; else the layer is not read.
+    pub only_if: Option<OnlyIf>,
+    /// A variable that turns the layer off.
+    pub off_by: Option<String>,
+}
+
+impl Layer {
+    fn with_endings(&mut self) {
+        if !self.endings.is_empty() {
+            let names = std::mem::take(&mut self.files).into_iter();
+            let with = |name: String| self.endings.iter().map(move |end| format!("{name}{end}"));
+            self.files = names.flat_map(with).collect();
+        }
+    }
+
+    /// Whether the program reads a file and Culprit cannot.
+    pub(crate) fn is_opaque(&self, file: &str) -> bool {
+        self.opaque_endings.iter().any(|end| file.ends_with(end.as_str()))
+    }
 }
 
 /// The condition of a document.
@@ -183,6 +231,14 @@ pub struct Profile {
     /// The layers, the weakest first.
     #[serde(default, rename = "layer")]
     pub layers: Vec<Layer>,
+    /// Formats of files by the ends of their names, where they are others than usual.
+    #[serde(default)]
+    pub formats: Formats,
+    /// Keys that name further files.
+    #[serde(rename = "include")]
+    pub includes: Option<Includes>,
+    /// The search path, for the dialect `drop-ins`.
+    pub drop_ins: Option<DropIns>,
 }
 
 /// Why a profile cannot be used.
@@ -208,8 +264,9 @@ impl Profile {
     /// # Errors
     /// When the text is not of the form of a profile, or its parts contradict each other.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let profile: Self =
+        let mut profile: Self =
             toml::from_str(text).map_err(|error| ProfileError::Form(error.message().to_owned()))?;
+        profile.layers.iter_mut().for_each(Layer::with_endings);
         profile.check().map_err(|what| ProfileError::Rule { name: profile.name.clone(), what })?;
         Ok(profile)
     }
@@ -233,15 +290,24 @@ impl Profile {
             return Err("it has no `[[layer]]`".to_owned());
         }
         if !is_layered && !self.layers.is_empty() {
-            return Err("the dialect `compose` has its own layers".to_owned());
+            return Err("only the dialect `layers` has a `[[layer]]`".to_owned());
+        }
+        if (self.dialect == Dialect::DropIns) != self.drop_ins.is_some() {
+            return Err("the dialect `drop-ins` needs `[drop-ins]`, and no other has it".to_owned());
         }
         self.layers.iter().try_for_each(|layer| self.check_layer(layer))
     }
 
     fn check_layer(&self, layer: &Layer) -> Result<(), String> {
         let name = &layer.name;
-        if layer.files.is_empty() == layer.environment.is_none() {
-            return Err(format!("layer `{name}` needs either `files` or `environment`"));
+        let variables =
+            [layer.environment.is_some(), layer.document.is_some(), layer.counted.is_some()];
+        let kinds = usize::from(!layer.files.is_empty())
+            + variables.into_iter().filter(|is_set| *is_set).count();
+        if kinds != 1 {
+            return Err(format!(
+                "layer `{name}` needs either `files` or `environment`, `document` or `counted`"
+            ));
         }
         let activated = layer.activated_by.iter().map(|by| by.define.as_str());
         let in_names = layer.files.iter().flat_map(|file| placeholders(file));
@@ -258,7 +324,10 @@ impl Profile {
             }
         }
         let unknown = layer.files.iter().find(|file| {
-            layer.format.is_none() && !file.ends_with('*') && Format::of_name(file).is_none()
+            layer.format.is_none()
+                && !file.ends_with('*')
+                && !layer.is_opaque(file)
+                && Format::of_name(file).is_none()
         });
         match unknown {
             Some(file) => {

@@ -7,7 +7,10 @@ const TEXTS: &[&str] = &[
     include_str!("../../profiles/compose.toml"),
     include_str!("../../profiles/dotnet.toml"),
     include_str!("../../profiles/spring.toml"),
+    include_str!("../../profiles/node-config.toml"),
     include_str!("../../profiles/dotenv.toml"),
+    include_str!("../../profiles/git.toml"),
+    include_str!("../../profiles/systemd.toml"),
     include_str!("../../profiles/generic.toml"),
 ];
 
@@ -27,7 +30,10 @@ mod tests {
     fn every_stock_profile_is_one_and_says_where_its_rules_are_documented() {
         let profiles = stock_profiles().unwrap();
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        assert_eq!(names, ["compose", "dotnet", "spring", "dotenv", "generic"]);
+        assert_eq!(
+            names,
+            ["compose", "dotnet", "spring", "node-config", "dotenv", "git", "systemd", "generic"]
+        );
         for profile in &profiles {
             assert!(profile.assumed || profile.source.starts_with("https://"), "{}", profile.name);
         }

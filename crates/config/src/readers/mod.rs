@@ -4,14 +4,18 @@
 //! Reasons never quote the text: it may hold secrets.
 
 mod env;
+mod git;
 mod ini;
 mod json;
 mod properties;
 mod toml;
+mod unit;
 mod xml;
 mod yaml;
 
 use culprit_model::{Label as _, labels};
+
+pub(crate) use git::key as git_key;
 
 use crate::position::Position;
 use crate::provenance::Op;
@@ -31,6 +35,8 @@ labels! {
         Json = "json",
         /// JSON with comments and trailing commas, as .NET and editors read it.
         Jsonc = "jsonc",
+        /// JSON5.
+        Json5 = "json5",
         /// YAML 1.2.
         Yaml = "yaml",
         /// TOML 1.1.
@@ -47,6 +53,12 @@ labels! {
         EnvCompose = "env-compose",
         /// `NAME=value` as the package `dotenv` of npm reads it.
         EnvDotenv = "env-dotenv",
+        /// git's configuration.
+        Git = "git",
+        /// The variable in which git hands on `-c KEY=VALUE`.
+        GitParameters = "git-parameters",
+        /// Units and other files of systemd.
+        Unit = "unit",
     }
 }
 
@@ -60,6 +72,7 @@ impl Format {
         match end {
             "json" => Some(Self::Jsonc),
             "jsonc" => Some(Self::Jsonc),
+            "json5" => Some(Self::Json5),
             "yaml" | "yml" => Some(Self::Yaml),
             "toml" => Some(Self::Toml),
             "ini" | "cfg" | "conf" => Some(Self::Ini),
@@ -132,6 +145,9 @@ pub struct Contents {
     pub entries: Vec<Entry>,
     /// What is odd about it, in the order of the text.
     pub oddities: Vec<Oddity>,
+    /// Its lists and groups that hold nothing: `[]` and `{}` are their values. They count only where a
+    /// list replaces a list.
+    pub empties: Vec<Entry>,
 }
 
 /// Why a source cannot be read.
@@ -176,7 +192,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
     }
     let (text, mut oddities) = decode(format, bytes)?;
     let mut contents = match format {
-        Format::Json | Format::Jsonc => json::read(&text, format == Format::Jsonc)?,
+        Format::Json | Format::Jsonc | Format::Json5 => json::read(&text, format)?,
         Format::Yaml => yaml::read(&text)?,
         Format::Toml => toml::read(&text)?,
         Format::Ini => ini::read(&text)?,
@@ -185,6 +201,9 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         Format::EnvDocker => env::docker(&text)?,
         Format::EnvCompose => env::compose(&text)?,
         Format::EnvDotenv => env::dotenv(&text),
+        Format::Git => git::read(&text)?,
+        Format::GitParameters => git::parameters(&text)?,
+        Format::Unit => unit::read(&text)?,
     };
     if contents.entries.len() > MAX_ENTRIES {
         return Err(Unreadable::too_many());

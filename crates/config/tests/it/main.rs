@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod agreement;
+mod agreement_layers;
 mod compose;
 mod findings;
 mod hostile;
