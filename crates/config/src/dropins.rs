@@ -148,18 +148,15 @@ impl Reader<'_> {
         for file in weaker.iter().rev() {
             let word = match &kind {
                 FileKind::Mask => "MASKED",
-                FileKind::Link(target) if target == file => "EQUIVALENT",
+                FileKind::Link(target) if *target == self.target(file) => "EQUIVALENT",
                 FileKind::Link(_) => "REDIRECTED",
                 FileKind::Plain => "OVERRIDDEN",
             };
-            let mut one = self.load(unit, file, file);
+            let mut one = self.load(unit, file);
             (one.source.state, one.source.why) = (SourceState::Unread, format!("{word} by {top}"));
             loaded.push(one);
         }
-        let mut one = match &kind {
-            FileKind::Link(target) => self.load(unit, top, target),
-            FileKind::Plain | FileKind::Mask => self.load(unit, top, top),
-        };
+        let mut one = self.load(unit, top);
         if matches!(kind, FileKind::Mask) {
             (one.source.state, one.source.why) = (
                 SourceState::Read,
@@ -193,19 +190,19 @@ impl Reader<'_> {
         }
     }
 
-    /// A file of a unit, with the text of another where it is a link.
-    fn load(&self, unit: &str, file: &str, target: &str) -> Loaded {
-        let read = if file == target && !matches!(self.kind(file), FileKind::Plain) {
-            // A link's own text is that of its target below the root, not on this machine.
-            match self.kind(file) {
-                FileKind::Link(other) => other,
-                FileKind::Mask | FileKind::Plain => file.to_owned(),
-            }
-        } else {
-            target.to_owned()
-        };
+    /// The file whose text a file has: itself, or what it links to below the root.
+    fn target(&self, file: &str) -> String {
+        match self.kind(file) {
+            FileKind::Link(target) => target,
+            FileKind::Plain | FileKind::Mask => file.to_owned(),
+        }
+    }
+
+    /// A file of a unit, with the text of what it links to.
+    fn load(&self, unit: &str, file: &str) -> Loaded {
+        let target = self.target(file);
         let (mut source, mut contents) =
-            load_file(self.root, Path::new(&read), Some(Format::Unit), SourceKind::File, unit);
+            load_file(self.root, Path::new(&target), Some(Format::Unit), SourceKind::File, unit);
         file.clone_into(&mut source.name);
         for entry in &mut contents.entries {
             entry.path.insert(0, Segment::Name(unit.to_owned()));

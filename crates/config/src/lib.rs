@@ -15,6 +15,7 @@ mod include;
 mod position;
 mod profile;
 mod provenance;
+mod python;
 mod readers;
 mod replace;
 mod resolve;
@@ -31,8 +32,8 @@ pub use configuration::{ConfigFinding, Configuration, inspect};
 pub use position::Position;
 pub use profile::{
     ActivatedBy, Case, Counted, Define, Dialect, DropIns, Formats, FromEnvironment, InVariable,
-    Includes, Keys, Layer, ListStyle, OnlyIf, Prefix, Profile, ProfileError, Replaces,
-    stock_profiles,
+    Includes, Keys, Layer, ListStyle, OnlyIf, Prefix, Profile, ProfileError, PythonClasses,
+    PythonModule, Replaces, stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,

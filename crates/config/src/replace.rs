@@ -42,6 +42,14 @@ pub(crate) fn apply(
             }
         }
         let is_group = assignments[at].value.text.as_deref() == Some("{}");
+        if is_tree && is_group && living.has_below(key, separator) {
+            let empty = &mut assignments[at];
+            (empty.outcome, empty.reason) = (
+                Outcome::NoOp,
+                "an empty group leaves what weaker sources set below it".to_owned(),
+            );
+            continue;
+        }
         if is_tree {
             lost.extend(living.take_around(key, separator, is_group));
         }
@@ -73,6 +81,11 @@ impl Living {
             taken.extend(below.iter().flat_map(|own| self.keys.remove(own)).flatten());
         }
         taken.into_iter().map(|at| (at, why.to_owned())).collect()
+    }
+
+    fn has_below(&self, key: &str, separator: &str) -> bool {
+        let start = format!("{key}{separator}");
+        self.keys.range(start.clone()..).next().is_some_and(|(own, _)| own.starts_with(&start))
     }
 
     /// Takes the values below a key, those of the keys that it is below of, and what stands at its

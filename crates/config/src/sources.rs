@@ -260,7 +260,13 @@ fn matches(pattern: &str, name: &str) -> bool {
 pub fn detects(profile: &Profile, root: &Path) -> bool {
     let root = Root::new(root);
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
-    profile.detect.iter().any(all)
+    let has_text = |patterns: &String| {
+        let Some(text) = &profile.detect_text else { return true };
+        let files = patterns.split('+').flat_map(|pattern| root.matching(pattern));
+        let bytes = files.filter_map(|file| root.read(Path::new(&file)).bytes);
+        bytes.into_iter().any(|bytes| String::from_utf8_lossy(&bytes).contains(text.as_str()))
+    };
+    profile.detect.iter().any(|patterns| all(patterns) && has_text(patterns))
 }
 
 /// A file as a source, with what it holds.
@@ -367,9 +373,19 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
     for (index, layer) in profile.layers.iter().enumerate() {
         collector.chosen((index, layer), &defines);
     }
+    // What looks as if it belonged to a layer is known when every layer has its files.
+    for (index, layer) in profile.layers.iter().enumerate() {
+        collector.unread((index, layer), &defines);
+    }
     // Within a layer the order of reading is the order of strength.
     collector.loaded.sort_by_key(|loaded| loaded.layer);
     let mut loaded = collector.loaded;
+    if profile.keys.replaces != Replaces::Nothing {
+        for Loaded { contents, .. } in &mut loaded {
+            contents.entries.append(&mut contents.empties);
+            contents.entries.sort_by_key(|entry| (entry.document, entry.at));
+        }
+    }
     switch::apply(profile, request, &mut loaded);
     defines.sort_by_key(|one| profile.defines.iter().position(|define| define.name == one.name));
     match &profile.includes {
@@ -386,7 +402,7 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    /// Reads the files of a layer that defines choose, and those that look as if.
+    /// Reads the files of a layer that defines choose.
     fn chosen(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
         let chosen: Vec<&String> =
             layer.files.iter().filter(|file| placeholders(file).next().is_some()).collect();
@@ -394,7 +410,11 @@ impl Collector<'_> {
             let names = self.root.matching(&file);
             names.iter().for_each(|name| self.file((index, layer), name, None));
         }
-        for file in chosen {
+    }
+
+    /// Reads the files that another value of a define would choose, and those that programs leave.
+    fn unread(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
+        for file in layer.files.iter().filter(|file| placeholders(file).next().is_some()) {
             let why = why_not(file, defines);
             for name in self.root.matching(&with_stars(self.profile, file, defines)) {
                 self.file((index, layer), &name, Some(&why));
@@ -427,10 +447,6 @@ impl Collector<'_> {
         if let Some(why) = unread {
             (source.state, source.why) = (SourceState::Unread, why.to_owned());
         }
-        if self.profile.keys.replaces != Replaces::Nothing {
-            contents.entries.append(&mut contents.empties);
-            contents.entries.sort_by_key(|entry| (entry.document, entry.at));
-        }
         self.loaded.push(Loaded::new(index, (source, contents)));
     }
 }
@@ -461,7 +477,17 @@ fn defined(define: &Define, profile: &Profile, request: &Request, loaded: &[Load
         };
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>()
     };
-    let of = |values, from: String| Defined { name: define.name.clone(), values, from };
+    let of = |mut values: Vec<String>, from: String| {
+        if let Some(end) = &define.until {
+            let first = |value: &mut String| {
+                if let Some(at) = value.find(end.as_str()) {
+                    value.truncate(at);
+                }
+            };
+            values.iter_mut().for_each(first);
+        }
+        Defined { name: define.name.clone(), values, from }
+    };
     if let Some((_, values)) = request.defines.iter().find(|(name, _)| *name == define.name) {
         return of(values.clone(), "--define".to_owned());
     }

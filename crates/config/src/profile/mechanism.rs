@@ -105,3 +105,25 @@ impl Formats {
         self.0.get(end).map(|word| word.0).or_else(|| Format::of_name(file))
     }
 }
+
+/// A module of Python whose names in upper case are the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PythonModule {
+    /// The variable that names the module.
+    pub variable: String,
+    /// Files that set this variable where it is not set, by a call with its name and the module's.
+    pub named_in: Vec<String>,
+}
+
+/// Classes of Python whose fields are the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PythonClasses {
+    /// The base class of settings.
+    pub base: String,
+    /// The base class of groups of fields.
+    pub group_base: String,
+    /// Files that may hold such classes.
+    pub files: Vec<String>,
+}

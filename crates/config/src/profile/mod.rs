@@ -10,7 +10,9 @@ use serde::Deserialize;
 
 use crate::readers::Format;
 
-pub use mechanism::{Counted, DropIns, Formats, InVariable, Includes, OnlyIf, Replaces};
+pub use mechanism::{
+    Counted, DropIns, Formats, InVariable, Includes, OnlyIf, PythonClasses, PythonModule, Replaces,
+};
 pub use stock::stock_profiles;
 
 /// What kind of rules a profile follows.
@@ -24,6 +26,10 @@ pub enum Dialect {
     Compose,
     /// Files that folders of a search path replace, extend and mask.
     DropIns,
+    /// A module of Python whose names are the keys.
+    PythonModule,
+    /// Classes of Python whose fields are the keys.
+    PythonClasses,
 }
 
 /// Whether keys that differ only in case are the same.
@@ -99,6 +105,8 @@ pub struct Define {
     /// Whether it is a list, separated by commas.
     #[serde(default)]
     pub list: bool,
+    /// A text at which its values end: they are what stands before it.
+    pub until: Option<String>,
     /// Whether it is a path, which may lead out of the root: `~/` is the home folder, and a relative
     /// one is below the root.
     #[serde(default)]
@@ -239,6 +247,12 @@ pub struct Profile {
     pub includes: Option<Includes>,
     /// The search path, for the dialect `drop-ins`.
     pub drop_ins: Option<DropIns>,
+    /// The module, for the dialect `python-module`.
+    pub python_module: Option<PythonModule>,
+    /// The classes, for the dialect `python-classes`.
+    pub python_classes: Option<PythonClasses>,
+    /// A text that one of the files of `detect` must hold.
+    pub detect_text: Option<String>,
 }
 
 /// Why a profile cannot be used.
@@ -294,6 +308,11 @@ impl Profile {
         }
         if (self.dialect == Dialect::DropIns) != self.drop_ins.is_some() {
             return Err("the dialect `drop-ins` needs `[drop-ins]`, and no other has it".to_owned());
+        }
+        if (self.dialect == Dialect::PythonModule) != self.python_module.is_some()
+            || (self.dialect == Dialect::PythonClasses) != self.python_classes.is_some()
+        {
+            return Err("the tables `[python-module]` and `[python-classes]` belong to the dialects of these names".to_owned());
         }
         self.layers.iter().try_for_each(|layer| self.check_layer(layer))
     }

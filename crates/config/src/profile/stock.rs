@@ -9,6 +9,8 @@ const TEXTS: &[&str] = &[
     include_str!("../../profiles/spring.toml"),
     include_str!("../../profiles/node-config.toml"),
     include_str!("../../profiles/dotenv.toml"),
+    include_str!("../../profiles/django.toml"),
+    include_str!("../../profiles/pydantic.toml"),
     include_str!("../../profiles/git.toml"),
     include_str!("../../profiles/systemd.toml"),
     include_str!("../../profiles/generic.toml"),
@@ -32,7 +34,18 @@ mod tests {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
         assert_eq!(
             names,
-            ["compose", "dotnet", "spring", "node-config", "dotenv", "git", "systemd", "generic"]
+            [
+                "compose",
+                "dotnet",
+                "spring",
+                "node-config",
+                "dotenv",
+                "django",
+                "pydantic",
+                "git",
+                "systemd",
+                "generic"
+            ]
         );
         for profile in &profiles {
             assert!(profile.assumed || profile.source.starts_with("https://"), "{}", profile.name);

@@ -8,6 +8,7 @@ mod git;
 mod ini;
 mod json;
 mod properties;
+mod pydotenv;
 mod toml;
 mod unit;
 mod xml;
@@ -53,6 +54,8 @@ labels! {
         EnvCompose = "env-compose",
         /// `NAME=value` as the package `dotenv` of npm reads it.
         EnvDotenv = "env-dotenv",
+        /// `NAME=value` as the package `python-dotenv` reads it.
+        EnvPython = "env-python",
         /// git's configuration.
         Git = "git",
         /// The variable in which git hands on `-c KEY=VALUE`.
@@ -86,7 +89,7 @@ impl Format {
     /// Whether it is a list of variables.
     #[must_use]
     pub fn is_env(self) -> bool {
-        matches!(self, Self::EnvDocker | Self::EnvCompose | Self::EnvDotenv)
+        matches!(self, Self::EnvDocker | Self::EnvCompose | Self::EnvDotenv | Self::EnvPython)
     }
 }
 
@@ -201,6 +204,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         Format::EnvDocker => env::docker(&text)?,
         Format::EnvCompose => env::compose(&text)?,
         Format::EnvDotenv => env::dotenv(&text),
+        Format::EnvPython => pydotenv::read(&text),
         Format::Git => git::read(&text)?,
         Format::GitParameters => git::parameters(&text)?,
         Format::Unit => unit::read(&text)?,

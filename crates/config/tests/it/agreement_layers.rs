@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use culprit_config::{Configuration, SourceState, inspect};
+use culprit_config::{Certainty, Configuration, SourceState, inspect};
 use serde_json::Value;
 
 use crate::support::{profile, redactor, request, write};
 
 /// The profiles, with how many rows a full run compares.
-const PROFILES: &[&str] = &["git", "systemd", "node-config"];
+const PROFILES: &[&str] = &["git", "systemd", "node-config", "django", "pydantic"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/layers")
@@ -71,6 +71,28 @@ impl Said {
     }
 }
 
+impl Said {
+    /// What is known agrees, and what is not known is said to be unknown.
+    fn partial_difference(&self, theirs: &BTreeMap<String, String>) -> Option<String> {
+        let of = &self.configuration;
+        let ours = self.values();
+        let is_unknown = |key: &str| {
+            let mut unknown = of.effective.iter().filter(|one| one.certainty == Certainty::Unknown);
+            unknown.any(|one| {
+                let rest = key.strip_prefix(one.key.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            })
+        };
+        for (key, (value, _)) in ours.iter().filter(|(key, _)| !is_unknown(key)) {
+            if theirs.get(key) != Some(value) {
+                return Some(format!("`{key}` is {:?}, not {value:?}", theirs.get(key)));
+            }
+        }
+        let missing = theirs.keys().find(|key| !ours.contains_key(*key) && !is_unknown(key));
+        missing.map(|key| format!("`{key}` is {:?}, and is not known", theirs[key]))
+    }
+}
+
 /// What differs from the real program's answer; none if nothing does.
 fn difference(name: &str, row: &Value) -> Option<String> {
     let said = Said::new(name, row);
@@ -92,6 +114,9 @@ fn difference(name: &str, row: &Value) -> Option<String> {
     }
     let ours: BTreeMap<String, String> =
         ours.into_iter().map(|(key, (value, _))| (key, value)).collect();
+    if row["partial"] == true {
+        return said.partial_difference(&theirs).map(|what| format!("{what}: {row}"));
+    }
     (ours != theirs).then(|| format!("ours {ours:?}\ntheirs {theirs:?}\n{row}"))
 }
 

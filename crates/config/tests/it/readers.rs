@@ -33,7 +33,7 @@ fn drawn(format: Format, outer: &str, keys: &[String]) -> String {
             "<r><o{outer}>\n{}</o{outer}></r>",
             lines(&|key| format!("  <{key}>é</{key}>\n"))
         ),
-        Format::EnvDocker | Format::EnvCompose | Format::EnvDotenv => {
+        Format::EnvDocker | Format::EnvCompose | Format::EnvDotenv | Format::EnvPython => {
             lines(&|key| format!("  {key}=é\n"))
         }
     }
