@@ -67,7 +67,13 @@ fn take_variables(request: &Request, loaded: &mut Loaded) {
             continue;
         };
         let format = is("__name").then(|| format_beside(path, &entries)).flatten();
-        for (rest, value) in of_format(format.as_deref(), value) {
+        let Some(values) = of_format(format.as_deref(), value) else {
+            loaded.source.state = SourceState::Unparsable;
+            loaded.source.why =
+                format!("the value of the variable `{shown}` is not of its `__format`");
+            continue;
+        };
+        for (rest, value) in values {
             let why = format!("the value of the variable `{shown}`");
             verdicts.insert(taken.len(), (Outcome::Won, why));
             let path = path.iter().chain(&rest).cloned().collect();
@@ -86,18 +92,15 @@ fn format_beside(group: &[Segment], entries: &[Entry]) -> Option<String> {
     entries.iter().find(beside).map(|entry| entry.value.expose().to_owned())
 }
 
-/// The values of a text in a format, each with its path below the key.
-fn of_format(format: Option<&str>, value: &Raw) -> Vec<(Vec<Segment>, Raw)> {
+/// The values of a text in a format, each with its path below the key; none if it is not of that format.
+fn of_format(format: Option<&str>, value: &Raw) -> Option<Vec<(Vec<Segment>, Raw)>> {
     let whole = vec![(Vec::new(), value.clone())];
     let text = match format {
         Some("json" | "json5") => format!("{{\"v\":{}\n}}", value.expose()),
-        _ => return whole,
+        None | Some("number" | "boolean") => return Some(whole),
+        Some(_) => return None,
     };
-    match read(Format::Json5, text.as_bytes()) {
-        Ok(found) => {
-            let entries = found.entries.into_iter().chain(found.empties);
-            entries.map(|entry| (entry.path[1..].to_vec(), entry.value)).collect()
-        }
-        Err(_) => whole,
-    }
+    let found = read(Format::Json5, text.as_bytes()).ok()?;
+    let entries = found.entries.into_iter().chain(found.empties);
+    Some(entries.map(|entry| (entry.path[1..].to_vec(), entry.value)).collect())
 }

@@ -20,7 +20,7 @@ use crate::position::Position;
 use crate::profile::{Profile, PythonClasses};
 use crate::provenance::{Op, Outcome, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, Segment, read};
-use crate::sources::{Collected, Loaded, Request, Root, environment_source, load_file};
+use crate::sources::{Collected, Loaded, Part, Request, Root, environment_source, load_file};
 use crate::value::Raw;
 
 /// Reads the classes of settings below a root, and their sources.
@@ -34,11 +34,11 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     for class in &settings {
         class.options.secrets_dir.iter().for_each(|folder| root.allow(Path::new(folder)));
     }
-    let mut loaded = classes.gaps;
+    let mut collected = Collected::in_order(classes.gaps, Vec::new());
     for class in &settings {
-        class.sources(&root, request, &mut loaded);
+        class.sources(&root, request, &mut collected);
     }
-    Collected::in_order(loaded, Vec::new())
+    collected
 }
 
 /// A class as it is written.
@@ -390,80 +390,112 @@ struct Given {
     name: String,
     value: Raw,
     at: Option<(Position, u32)>,
+    /// Its source: an index of [`Collected::loaded`].
+    source: usize,
     used: bool,
+    /// Why it loses before fields are set.
+    lost: Option<String>,
 }
 
 /// A value for a key, or why there is none.
 type Set = (Vec<Segment>, Result<String, String>);
 
 impl Settings {
-    fn sources(&self, root: &Root, request: &Request, loaded: &mut Vec<Loaded>) {
-        let first = loaded.len();
-        loaded.push(self.defaults(root));
+    fn sources(&self, root: &Root, request: &Request, to: &mut Collected) {
+        let first = to.loaded.len();
+        self.defaults(root, to);
         if let Some(folder) = &self.options.secrets_dir {
-            self.secrets(root, folder, loaded);
+            self.secrets(root, folder, to);
         }
-        for file in &self.options.env_files {
-            loaded.push(self.env_file(root, request, file));
-        }
+        self.env_files(root, request, to);
         if let Some(variables) = &request.environment {
             let (source, _) = environment_source("environment", variables);
+            let index = to.loaded.len();
+            to.loaded.push(Loaded::new(0, (source, Contents::default())));
             let given = variables.iter().map(|(name, value)| Given {
                 name: name.clone(),
                 value: value.clone(),
                 at: None,
+                source: index,
                 used: false,
+                lost: None,
             });
-            let mut one = Loaded::new(0, (source, Contents::default()));
-            self.take(&mut given.collect::<Vec<_>>(), &mut one);
-            loaded.push(one);
+            self.take(&mut given.collect::<Vec<_>>(), to);
         }
-        self.forget_made(&mut loaded[first..]);
+        self.forget_made(&mut to.loaded[first..]);
     }
 
     fn start(&self) -> Vec<Segment> {
         vec![Segment::Name(self.name.clone())]
     }
 
-    fn defaults(&self, root: &Root) -> Loaded {
+    fn defaults(&self, root: &Root, to: &mut Collected) {
         let (mut source, _) =
             load_file(root, Path::new(&self.file), None, SourceKind::File, "class");
         (source.state, source.why) = (SourceState::Read, String::new());
-        let mut one = Loaded::new(0, (source, Contents::default()));
-        add_defaults(&self.fields, &self.start(), &mut one);
-        one
+        to.loaded.push(Loaded::new(0, (source, Contents::default())));
+        add_defaults(&self.fields, &self.start(), to);
     }
 
     /// Files of a folder, each with the name of a field.
-    fn secrets(&self, root: &Root, folder: &str, loaded: &mut Vec<Loaded>) {
+    fn secrets(&self, root: &Root, folder: &str, to: &mut Collected) {
         let files = root.matching(&format!("{}/*", folder.trim_end_matches('/')));
         for file in files {
             let kind = SourceKind::File;
             let (mut source, _) = load_file(root, Path::new(&file), None, kind, "secrets_dir");
-            let mut one = Vec::new();
+            let index = to.loaded.len();
+            let mut given = Vec::new();
             if source.state == SourceState::Unread {
                 (source.state, source.why) = (SourceState::Read, String::new());
                 let bytes = root.read(Path::new(&file)).bytes.unwrap_or_default();
-                let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-                let name = file.rsplit('/').next().unwrap_or_default().to_owned();
-                one.push(Given {
-                    name,
-                    value: Raw::new(text),
+                given.push(Given {
+                    name: file.rsplit('/').next().unwrap_or_default().to_owned(),
+                    value: Raw::new(String::from_utf8_lossy(&bytes).trim()),
                     at: Some((Position::START, 1)),
+                    source: index,
                     used: false,
+                    lost: None,
                 });
             }
-            let mut source = Loaded::new(0, (source, Contents::default()));
-            self.take(&mut one, &mut source);
-            if source.contents.entries.is_empty() {
-                source.source.state = SourceState::Unread;
-                source.source.why = format!("no field of {} has this name", self.name);
+            to.loaded.push(Loaded::new(0, (source, Contents::default())));
+            self.take(&mut given, to);
+            let own = &mut to.loaded[index];
+            if own.contents.entries.is_empty() && own.source.state == SourceState::Read {
+                own.source.state = SourceState::Unread;
+                own.source.why = format!("no field of {} has this name", self.name);
             }
-            loaded.push(source);
         }
     }
 
-    fn env_file(&self, root: &Root, request: &Request, file: &str) -> Loaded {
+    /// All files of variables are one source: a name of a later file replaces that of an earlier one.
+    fn env_files(&self, root: &Root, request: &Request, to: &mut Collected) {
+        let (mut given, mut lost): (Vec<Given>, Vec<Given>) = (Vec::new(), Vec::new());
+        for file in &self.options.env_files {
+            for next in self.env_file(root, request, file, to) {
+                let same = |other: &Given| {
+                    self.options.folded(&other.name) == self.options.folded(&next.name)
+                };
+                if let Some(at) = given.iter().position(same) {
+                    let by = &to.loaded[next.source].source.name;
+                    let line = next.at.map_or(1, |(at, _)| at.line);
+                    let why = format!("line {line} of {by} sets it again");
+                    lost.push(Given { lost: Some(why), ..given.remove(at) });
+                }
+                given.push(next);
+            }
+        }
+        self.take(&mut lost, to);
+        self.take(&mut given, to);
+        self.forbid(&given, to);
+    }
+
+    fn env_file(
+        &self,
+        root: &Root,
+        request: &Request,
+        file: &str,
+        to: &mut Collected,
+    ) -> Vec<Given> {
         let kind = SourceKind::Dotenv;
         let (source, contents) =
             load_file(root, Path::new(file), Some(Format::EnvPython), kind, "env_file");
@@ -479,25 +511,22 @@ impl Settings {
                 values.get(name).cloned().or_else(outside)
             });
             values.insert(name.clone(), text.clone());
-            given.retain(|other| self.options.folded(&other.name) != self.options.folded(name));
             given.push(Given {
                 name: name.clone(),
                 value: Raw::new(text),
                 at: Some((entry.at, entry.end_line)),
+                source: to.loaded.len(),
                 used: false,
+                lost: None,
             });
         }
-        let mut one = Loaded::new(
-            0,
-            (source, Contents { oddities: contents.oddities, ..Contents::default() }),
-        );
-        self.take(&mut given, &mut one);
-        self.forbid(&given, &mut one);
-        one
+        let contents = Contents { oddities: contents.oddities, ..Contents::default() };
+        to.loaded.push(Loaded::new(0, (source, contents)));
+        given
     }
 
     /// Names of an `env_file` that no field has: they end the program, or are left out.
-    fn forbid(&self, given: &[Given], one: &mut Loaded) {
+    fn forbid(&self, given: &[Given], to: &mut Collected) {
         let prefix = self.options.folded(&self.options.prefix);
         for unused in given.iter().filter(|given| !given.used) {
             let own = self.options.folded(&unused.name);
@@ -512,12 +541,12 @@ impl Settings {
             };
             let mut path = self.start();
             path.push(Segment::Name(own[prefix.len()..].to_owned()));
-            push(one, path, unused, (Outcome::NeverApplied, why.to_owned()), String::new());
+            push(to, path, unused, (Outcome::NeverApplied, why.to_owned()), String::new());
         }
     }
 
     /// Adds what variables set.
-    fn take(&self, given: &mut [Given], one: &mut Loaded) {
+    fn take(&self, given: &mut [Given], to: &mut Collected) {
         let given = RefCell::new(given);
         for field in &self.fields {
             let prefixed = format!("{}{}", self.options.prefix, field.written.name);
@@ -529,7 +558,7 @@ impl Settings {
             let mut path = self.start();
             path.push(Segment::Name(field.written.name.clone()));
             for name in &names {
-                if self.take_field(field, name, &path, &mut given.borrow_mut(), one) {
+                if self.take_field(field, name, &path, &mut given.borrow_mut(), to) {
                     break;
                 }
             }
@@ -543,7 +572,7 @@ impl Settings {
         name: &str,
         path: &[Segment],
         given: &mut [Given],
-        one: &mut Loaded,
+        to: &mut Collected,
     ) -> bool {
         let wanted = self.options.folded(name);
         let is_group = !field.below.is_empty();
@@ -562,7 +591,7 @@ impl Settings {
                     Ok(text) => ((Outcome::Won, String::new()), text),
                     Err(why) => ((Outcome::Unknown, why), String::new()),
                 };
-                push(one, path, own, verdict, text);
+                push(to, path, own, verdict, text);
             }
         }
         let Some(delimiter) = self.options.delimiter.as_ref().filter(|_| is_group) else {
@@ -572,7 +601,7 @@ impl Settings {
             let name = format!("{name}{delimiter}{}", inner.written.name);
             let mut path = path.to_vec();
             path.push(Segment::Name(inner.written.name.clone()));
-            found |= self.take_field(inner, &name, &path, given, one);
+            found |= self.take_field(inner, &name, &path, given, to);
         }
         found
     }
@@ -613,11 +642,11 @@ impl Settings {
 /// What is said of the arguments of a default.
 const MADE: &str = "an argument of the default";
 
-fn add_defaults(fields: &[Field], start: &[Segment], one: &mut Loaded) {
+fn add_defaults(fields: &[Field], start: &[Segment], to: &mut Collected) {
     for field in fields {
         let mut path = start.to_vec();
         path.push(Segment::Name(field.written.name.clone()));
-        add_defaults(&field.below, &path, one);
+        add_defaults(&field.below, &path, to);
         let made = field.written.made.iter().flat_map(|(name, value)| {
             value.leaves().into_iter().map(|(below, text)| {
                 let below = std::iter::once(Segment::Name(name.clone())).chain(below).collect();
@@ -635,27 +664,33 @@ fn add_defaults(fields: &[Field], start: &[Segment], one: &mut Loaded) {
                 name: String::new(),
                 value: Raw::default(),
                 at: Some((field.written.at, field.written.at.line)),
+                source: to.loaded.len() - 1,
                 used: true,
+                lost: None,
             };
             let path = path.iter().cloned().chain(below).collect();
-            push(one, path, &given, verdict, text.unwrap_or_default());
+            push(to, path, &given, verdict, text.unwrap_or_default());
         }
     }
 }
 
 fn push(
-    one: &mut Loaded,
+    to: &mut Collected,
     path: Vec<Segment>,
     given: &Given,
     verdict: (Outcome, String),
     text: String,
 ) {
-    let (outcome, mut reason) = verdict;
-    if reason.is_empty() && !given.name.is_empty() {
+    let (mut outcome, mut reason) = verdict;
+    if let Some(why) = &given.lost {
+        (outcome, reason) = (Outcome::Shadowed, why.clone());
+    } else if reason.is_empty() && !given.name.is_empty() {
         reason = format!("from `{}`", crate::secret::name(&given.name));
     }
     let (at, end_line) = given.at.unwrap_or((Position::START, 1));
-    one.verdicts.insert(one.contents.entries.len(), (outcome, reason));
+    let one = &mut to.loaded[given.source];
+    let entry = one.contents.entries.len();
+    one.verdicts.insert(entry, (outcome, reason));
     one.contents.entries.push(Entry {
         path,
         value: Raw::new(text),
@@ -666,6 +701,7 @@ fn push(
         end_line,
         document: 0,
     });
+    to.parts.push(Part { loaded: given.source, entries: entry..entry + 1 });
 }
 
 /// The values that a text sets, each below the key.

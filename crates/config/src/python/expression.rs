@@ -231,6 +231,10 @@ impl Scope<'_> {
     /// What stands in brackets.
     fn display(&self, open: &str, inner: &[Token], depth: usize) -> Value {
         let parts = split_all(inner, ",");
+        // `[x for x in ...]` is as many values as its loop makes.
+        if parts.iter().any(|part| has_word(part, &["for"])) {
+            return Value::Unknown;
+        }
         match open {
             "(" if parts.len() == 1 && !inner.is_empty() && !ends_in(inner, ",") => {
                 self.of(inner, depth + 1)

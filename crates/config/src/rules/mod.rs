@@ -10,6 +10,7 @@ mod duplicate_key;
 mod near_miss_name;
 mod never_applied;
 mod shadowed;
+mod undefined_order;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub const RULES: &[(&str, &str)] = &[
     (bad_env_value::ID, "A file of variables has a line that its reader takes in another way."),
     (case_mismatch::ID, "Two names differ only in upper and lower case, where case matters."),
     (blank_interpolation::ID, "A `${...}` stands for a variable that is not set."),
+    (undefined_order::ID, "Two values of equal rank set one key, and no rule says which one wins."),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.
@@ -35,7 +37,7 @@ pub(crate) fn nearest_keys(configuration: &Configuration) -> BTreeMap<String, St
 
 /// The findings of a configuration, the worst first, then by rule and key.
 pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 7] = [
+    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 8] = [
         never_applied::find,
         near_miss_name::find,
         duplicate_key::find,
@@ -43,6 +45,7 @@ pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         bad_env_value::find,
         case_mismatch::find,
         blank_interpolation::find,
+        undefined_order::find,
     ];
     let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(configuration)).collect();
     findings.sort_by(|a, b| {

@@ -8,6 +8,7 @@ mod compose;
 mod findings;
 mod hostile;
 mod layers;
+mod mistakes;
 mod readers;
 mod redaction;
 mod support;
