@@ -7,7 +7,7 @@ use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
 use crate::readers::Oddity;
 use crate::sources::{Defined, Request, collect};
 use crate::value::Redactor;
-use crate::{compose, framework, resolve, rules, sitecore};
+use crate::{compose, dropins, framework, python, resolve, rules, sitecore};
 
 /// What a profile says about a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +66,13 @@ pub struct ConfigFinding {
 /// Reads and resolves a folder by a profile.
 #[must_use]
 pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Configuration {
+    let layered =
+        |collected, redactor| resolve::resolve(profile, collected, request.all_variables, redactor);
     let mut configuration = match profile.dialect {
-        Dialect::Layers => {
-            resolve::resolve(profile, collect(profile, request), request.all_variables, redactor)
-        }
+        Dialect::Layers => layered(collect(profile, request), redactor),
+        Dialect::DropIns => layered(dropins::collect(profile, request), redactor),
+        Dialect::PythonModule => layered(python::collect_module(profile, request), redactor),
+        Dialect::PythonClasses => layered(python::collect_classes(profile, request), redactor),
         Dialect::Compose => compose::resolve(profile, compose::collect(request), redactor),
         Dialect::Framework => framework::inspect(profile, request, redactor),
         Dialect::Sitecore => sitecore::inspect(profile, request, redactor),

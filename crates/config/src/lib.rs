@@ -10,27 +10,36 @@
 mod compose;
 mod condition;
 mod configuration;
+mod dropins;
 mod folder;
 mod framework;
+mod include;
 mod ledger;
 mod position;
 mod profile;
 mod provenance;
+mod python;
 mod readers;
+mod replace;
 mod resolve;
 mod roles;
 mod rules;
 mod secret;
 mod sitecore;
 mod sources;
+mod switch;
 mod template;
 mod value;
+mod variable;
+mod wildcard;
 
 pub use configuration::{ConfigFinding, Configuration, inspect};
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, BuilderClass, Builders, Case, Define, Dialect, FromEnvironment, Keys, Layer,
-    ListStyle, Patches, Prefix, Profile, ProfileError, RuleDefault, TreeLayer, stock_profiles,
+    ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Formats,
+    FromEnvironment, InVariable, Includes, Keys, Layer, ListStyle, OnlyIf, Patches, Prefix,
+    Profile, ProfileError, PythonClasses, PythonModule, Replaces, RuleDefault, TreeLayer,
+    stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,
@@ -42,5 +51,5 @@ pub use readers::{
 };
 pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};
 pub use rules::{ConfigRuleDoc, PAGES, RULES};
-pub use sources::{Collected, Defined, Loaded, Request, collect, detects};
+pub use sources::{Collected, Defined, Loaded, Part, Request, collect, detects};
 pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};

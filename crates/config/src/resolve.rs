@@ -17,9 +17,9 @@ use crate::provenance::{
     SourceState, Variable,
 };
 use crate::readers::{Entry, Segment};
-use crate::secret;
-use crate::sources::{Collected, Defined, Loaded};
+use crate::sources::{Collected, Defined, Loaded, Part};
 use crate::value::Redactor;
+use crate::{replace, secret};
 
 /// The key of a path, as the profile writes it.
 pub(crate) fn key_of(profile: &Profile, path: &[Segment]) -> String {
@@ -116,10 +116,11 @@ pub(crate) fn resolve(
         defines: &collected.defines,
         found: Found::default(),
     };
-    for (index, loaded) in collected.loaded.iter().enumerate() {
-        resolver.source(index, loaded);
+    for part in &collected.parts {
+        resolver.part(part, &collected.loaded[part.loaded]);
     }
-    let Found { mut assignments, conditions, others, keys } = resolver.found;
+    let Found { mut assignments, conditions, others, keys, documents } = resolver.found;
+    replace::apply(profile, &keys, &documents, &mut assignments);
     let sources: Vec<Source> =
         collected.loaded.iter().map(|loaded| loaded.source.clone()).collect();
     let effective = effective(profile.assumed, &sources, &mut assignments, keys);
@@ -255,6 +256,8 @@ struct Found {
     others: usize,
     /// The identity of each assignment's key.
     keys: Vec<String>,
+    /// The source and the document in it of each assignment.
+    documents: Vec<(usize, u32)>,
 }
 
 struct Resolver<'a> {
@@ -267,9 +270,10 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn source(&mut self, index: usize, loaded: &Loaded) {
-        let Some(layer) = self.profile.layers.get(loaded.layer) else { return };
-        if let Some(environment) = &layer.environment {
+    fn part(&mut self, part: &Part, loaded: &Loaded) {
+        let layer = self.profile.layers.get(loaded.layer);
+        let index = part.loaded;
+        if let Some(environment) = layer.and_then(|layer| layer.environment.as_ref()) {
             loaded
                 .contents
                 .entries
@@ -277,14 +281,19 @@ impl Resolver<'_> {
                 .for_each(|entry| self.variable(index, environment, entry));
             return;
         }
-        let conditions = self.conditions(layer, loaded);
-        for entry in &loaded.contents.entries {
+        let conditions = layer.map(|layer| self.conditions(layer, loaded)).unwrap_or_default();
+        for at in part.entries.clone() {
+            let Some(entry) = loaded.contents.entries.get(at) else { continue };
             let key = key_of(self.profile, &entry.path);
-            if condition::is_condition(self.profile, layer, &key) {
+            if layer.is_some_and(|layer| condition::is_condition(self.profile, layer, &key)) {
                 continue;
             }
             let condition = conditions.get(&entry.document).copied();
-            let (outcome, reason) = self.outcome_of(&loaded.source, condition);
+            let (outcome, reason) =
+                match (self.outcome_of(&loaded.source, condition), loaded.verdicts.get(&at)) {
+                    ((Outcome::Won, _), Some(verdict)) => verdict.clone(),
+                    (found, _) => found,
+                };
             let at = (Some(entry.at), Some(entry.end_line));
             self.assign(index, (&key, &key), entry, at, (condition, outcome, reason));
         }
@@ -355,6 +364,7 @@ impl Resolver<'_> {
         // Either name may say that the value is secret.
         let named = format!("{key} {written}");
         self.found.keys.push(identity(self.profile, key));
+        self.found.documents.push((source, entry.document));
         self.found.assignments.push(Assignment {
             source,
             key: secret::name(key),

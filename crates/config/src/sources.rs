@@ -3,19 +3,20 @@
 //! Everything stays below one root folder: a link or `..` that leads out of it is refused. What is read
 //! becomes a [`Loaded`], with what became of it; nothing here fails as a whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::profile::{Define, Layer, Profile, placeholders};
-use crate::provenance::{Op, Source, SourceKind, SourceState};
+use crate::profile::{Define, Layer, Profile, Replaces, placeholders};
+use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
 use crate::resolve::{identity, key_of};
 use crate::value::{Raw, hex};
-use crate::{condition, position::Position};
+use crate::{condition, include, position::Position, switch, variable};
 
 /// What to read, beyond what a profile says.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +33,14 @@ pub struct Request {
     pub environment: Option<Vec<(String, Raw)>>,
     /// Whether variables that no other source knows count as keys, too.
     pub all_variables: bool,
+}
+
+impl Request {
+    /// The value of a variable of the environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&Raw> {
+        let mut variables = self.environment.iter().flatten();
+        variables.find(|(other, _)| other == name).map(|(_, value)| value)
+    }
 }
 
 /// The value of a define.
@@ -54,6 +63,17 @@ pub struct Loaded {
     pub layer: usize,
     /// What it holds; empty if it could not be read.
     pub contents: Contents,
+    /// What became of single entries before they compete, by index, and why: entries that the rules of
+    /// the profile treat in another way than their source. [`Outcome::Won`] with a remark for one that
+    /// competes.
+    pub verdicts: BTreeMap<usize, (Outcome, String)>,
+}
+
+impl Loaded {
+    /// A source of a layer.
+    pub(crate) fn new(layer: usize, (source, contents): (Source, Contents)) -> Self {
+        Self { source, layer, contents, verdicts: BTreeMap::new() }
+    }
 }
 
 /// All sources of a profile.
@@ -61,14 +81,40 @@ pub struct Loaded {
 pub struct Collected {
     /// The sources, weakest first; those that are not read stand at their layer's place.
     pub loaded: Vec<Loaded>,
+    /// The parts of sources in the order of their strength, the weakest first. A source that includes
+    /// another has two: what stands before it, and what stands behind.
+    pub parts: Vec<Part>,
     /// The defines of the profile.
     pub defines: Vec<Defined>,
 }
 
-/// A folder that reading does not leave.
+/// Entries of a source that stand together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The source: an index of [`Collected::loaded`].
+    pub loaded: usize,
+    /// Indexes of its entries.
+    pub entries: Range<usize>,
+}
+
+impl Collected {
+    /// Sources in order, each in one part.
+    pub(crate) fn in_order(loaded: Vec<Loaded>, defines: Vec<Defined>) -> Self {
+        let part = |(at, one): (usize, &Loaded)| Part {
+            loaded: at,
+            entries: 0..one.contents.entries.len(),
+        };
+        let parts = loaded.iter().enumerate().map(part).collect();
+        Self { loaded, parts, defines }
+    }
+}
+
+/// Folders that reading does not leave.
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
+    /// Folders elsewhere that the profile names.
+    also: Vec<PathBuf>,
 }
 
 /// A file as it was read.
@@ -86,12 +132,23 @@ pub(crate) struct FileRead {
 impl Root {
     /// The root of a request; the path as typed where it does not exist.
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()) }
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { path, also: Vec::new() }
     }
 
     /// The folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Also allows what is below a path that the profile names: a folder, or a file with its
+    /// neighbours.
+    pub(crate) fn allow(&mut self, path: &Path) {
+        let folder = if path.is_dir() { Some(path) } else { path.parent() };
+        if let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) {
+            // The root of all files would allow everything.
+            self.also.extend(Some(folder).filter(|folder| folder.parent().is_some()));
+        }
     }
 
     /// Reads a file below the root.
@@ -105,7 +162,8 @@ impl Root {
             }
             Err(error) => return failed(SourceState::Denied, &error.to_string()),
         };
-        if !path.starts_with(&self.path) {
+        let is_allowed = |folder: &PathBuf| path.starts_with(folder);
+        if !is_allowed(&self.path) && !self.also.iter().any(is_allowed) {
             return failed(
                 SourceState::Outside,
                 "lies outside the root folder; `--root` sets another one",
@@ -147,8 +205,12 @@ impl Root {
 
     /// The files that a pattern matches, by name. `*` stands for a part of a name without a dot.
     pub(crate) fn matching(&self, pattern: &str) -> Vec<String> {
-        let mut folders = vec![String::new()];
-        let parts: Vec<&str> = pattern.split('/').collect();
+        let (start, rest) = match pattern.strip_prefix('/') {
+            Some(rest) => ("/", rest),
+            None => ("", pattern),
+        };
+        let mut folders = vec![start.to_owned()];
+        let parts: Vec<&str> = rest.split('/').collect();
         for (at, part) in parts.iter().enumerate() {
             let is_last = at + 1 == parts.len();
             folders =
@@ -160,6 +222,7 @@ impl Root {
     fn inside(&self, folder: &str, part: &str, is_last: bool) -> Vec<String> {
         let below = |name: &str| match folder {
             "" => name.to_owned(),
+            "/" => format!("/{name}"),
             folder => format!("{folder}/{name}"),
         };
         let fits = |name: &str| {
@@ -197,7 +260,14 @@ fn matches(pattern: &str, name: &str) -> bool {
 pub fn detects(profile: &Profile, root: &Path) -> bool {
     let root = Root::new(root);
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
-    profile.detect.iter().any(all) && !profile.unless.iter().any(all)
+    let has_text = |patterns: &String| {
+        let Some(text) = &profile.detect_text else { return true };
+        let files = patterns.split('+').flat_map(|pattern| root.matching(pattern));
+        let bytes = files.filter_map(|file| root.read(Path::new(&file)).bytes);
+        bytes.into_iter().any(|bytes| String::from_utf8_lossy(&bytes).contains(text.as_str()))
+    };
+    !profile.unless.iter().any(all)
+        && profile.detect.iter().any(|patterns| all(patterns) && has_text(patterns))
 }
 
 /// A file as a source, with what it holds.
@@ -278,75 +348,130 @@ pub(crate) fn environment_source(layer: &str, variables: &[(String, Raw)]) -> (S
         end_line: 1,
         document: 0,
     });
-    (source, Contents { entries: entries.collect(), oddities: Vec::new() })
+    (source, Contents { entries: entries.collect(), ..Contents::default() })
 }
 
 /// Reads all sources of a layered profile.
 #[must_use]
 pub fn collect(profile: &Profile, request: &Request) -> Collected {
-    let root = Root::new(&request.root);
-    let mut collector = Collector { root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
-    // Files that no define chooses come first, because one of them may set a define.
+    let mut root = Root::new(&request.root);
+    let mut defines = Vec::new();
+    // Paths that no file sets are known first, because files lie below them.
+    for define in profile.defines.iter().filter(|define| define.path) {
+        let found = defined(define, profile, request, &[]);
+        defines.push(path_defined(found, &defines, request));
+    }
+    defines.iter().flat_map(|path| &path.values).for_each(|path| root.allow(Path::new(path)));
+    let mut collector =
+        Collector { profile, root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
+    // Files that no define chooses come before the others, because one of them may set a define.
     for (index, layer) in profile.layers.iter().enumerate() {
         for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
             root.matching(file).iter().for_each(|name| collector.file((index, layer), name, None));
         }
-        if let (Some(_), Some(variables)) = (&layer.environment, &request.environment) {
-            let (source, contents) = environment_source(&layer.name, variables);
-            collector.loaded.push(Loaded { source, layer: index, contents });
-        }
+        let variables = request.environment.as_deref();
+        let found = variables.and_then(|variables| of_variables(layer, variables));
+        collector.loaded.extend(found.map(|held| Loaded::new(index, held)));
     }
-    let defines: Vec<Defined> = profile
-        .defines
-        .iter()
-        .map(|define| defined(define, profile, request, &collector.loaded))
-        .collect();
+    for define in profile.defines.iter().filter(|define| !define.path) {
+        defines.push(defined(define, profile, request, &collector.loaded));
+    }
     for (index, layer) in profile.layers.iter().enumerate() {
-        let chosen: Vec<&String> =
-            layer.files.iter().filter(|file| placeholders(file).next().is_some()).collect();
-        for file in names_of(&chosen, &defines) {
-            root.matching(&file).iter().for_each(|name| collector.file((index, layer), name, None));
-        }
-        for file in chosen {
-            let why = why_not(file, &defines);
-            for name in root.matching(&with_stars(file)) {
-                collector.file((index, layer), &name, Some(&why));
-            }
-        }
-        for file in &layer.not_read {
-            let why = format!("the program reads {}", layer.files.join(", "));
-            let names = root.matching(file);
-            names.iter().for_each(|name| collector.file((index, layer), name, Some(&why)));
-        }
+        collector.chosen((index, layer), &defines);
+    }
+    // What looks as if it belonged to a layer is known when every layer has its files.
+    for (index, layer) in profile.layers.iter().enumerate() {
+        collector.unread((index, layer), &defines);
     }
     // Within a layer the order of reading is the order of strength.
     collector.loaded.sort_by_key(|loaded| loaded.layer);
-    Collected { loaded: collector.loaded, defines }
+    let mut loaded = collector.loaded;
+    if profile.keys.replaces != Replaces::Nothing {
+        for Loaded { contents, .. } in &mut loaded {
+            contents.entries.append(&mut contents.empties);
+            contents.entries.sort_by_key(|entry| (entry.document, entry.at));
+        }
+    }
+    switch::apply(profile, request, &mut loaded);
+    defines.sort_by_key(|one| profile.defines.iter().position(|define| define.name == one.name));
+    match &profile.includes {
+        Some(includes) => include::follow(includes, &root, request, loaded, defines),
+        None => Collected::in_order(loaded, defines),
+    }
 }
 
 struct Collector<'a> {
+    profile: &'a Profile,
     root: &'a Root,
     taken: BTreeSet<String>,
     loaded: Vec<Loaded>,
 }
 
 impl Collector<'_> {
+    /// Reads the files of a layer that defines choose.
+    fn chosen(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
+        let chosen: Vec<&String> =
+            layer.files.iter().filter(|file| placeholders(file).next().is_some()).collect();
+        for file in names_of(&chosen, self.profile, defines) {
+            let names = self.root.matching(&file);
+            names.iter().for_each(|name| self.file((index, layer), name, None));
+        }
+    }
+
+    /// Reads the files that another value of a define would choose, and those that programs leave.
+    fn unread(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
+        for file in layer.files.iter().filter(|file| placeholders(file).next().is_some()) {
+            let why = why_not(file, defines);
+            for name in self.root.matching(&with_stars(self.profile, file, defines)) {
+                self.file((index, layer), &name, Some(&why));
+            }
+        }
+        for file in &layer.not_read {
+            let why = format!("the program reads {}", layer.files.join(", "));
+            let names = self.root.matching(file);
+            names.iter().for_each(|name| self.file((index, layer), name, Some(&why)));
+        }
+    }
+
     /// Reads a file, unless an earlier pattern took it; with a reason it does not count.
     fn file(&mut self, (index, layer): (usize, &Layer), name: &str, unread: Option<&str>) {
-        if layer.format.is_none() && Format::of_name(name).is_none()
-            || !self.taken.insert(name.to_owned())
-        {
+        let format = layer.format.or_else(|| self.profile.formats.of(name));
+        let is_opaque = layer.is_opaque(name);
+        if format.is_none() && !is_opaque || !self.taken.insert(name.to_owned()) {
             return;
         }
-        let is_env = layer.format.is_some_and(Format::is_env);
+        let is_env = format.is_some_and(Format::is_env) && layer.format.is_some();
         let kind = if is_env { SourceKind::Dotenv } else { SourceKind::File };
-        let (mut source, contents) =
-            load_file(self.root, Path::new(name), layer.format, kind, &layer.name);
+        let format = format.filter(|_| !is_opaque);
+        let (mut source, mut contents) =
+            load_file(self.root, Path::new(name), format, kind, &layer.name);
+        if is_opaque && !source.state.is_gap() {
+            contents = Contents::default();
+            source.state = SourceState::Unparsable;
+            source.why = "Culprit cannot read its format, and runs no program".to_owned();
+        }
         if let Some(why) = unread {
             (source.state, source.why) = (SourceState::Unread, why.to_owned());
         }
-        self.loaded.push(Loaded { source, layer: index, contents });
+        self.loaded.push(Loaded::new(index, (source, contents)));
     }
+}
+
+/// What a layer takes from the environment; none if it takes nothing.
+fn of_variables(layer: &Layer, variables: &[(String, Raw)]) -> Option<(Source, Contents)> {
+    if layer.environment.is_some() {
+        return Some(environment_source(&layer.name, variables));
+    }
+    layer
+        .document
+        .as_ref()
+        .and_then(|document| variable::document(&layer.name, document, variables))
+        .or_else(|| {
+            layer
+                .counted
+                .as_ref()
+                .and_then(|counted| variable::counted(&layer.name, counted, variables))
+        })
 }
 
 /// The value of a define, and what sets it.
@@ -358,7 +483,17 @@ fn defined(define: &Define, profile: &Profile, request: &Request, loaded: &[Load
         };
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>()
     };
-    let of = |values, from: String| Defined { name: define.name.clone(), values, from };
+    let of = |mut values: Vec<String>, from: String| {
+        if let Some(end) = &define.until {
+            let first = |value: &mut String| {
+                if let Some(at) = value.find(end.as_str()) {
+                    value.truncate(at);
+                }
+            };
+            values.iter_mut().for_each(first);
+        }
+        Defined { name: define.name.clone(), values, from }
+    };
     if let Some((_, values)) = request.defines.iter().find(|(name, _)| *name == define.name) {
         return of(values.clone(), "--define".to_owned());
     }
@@ -400,20 +535,45 @@ fn defined(define: &Define, profile: &Profile, request: &Request, loaded: &[Load
     }
 }
 
-/// File names with their placeholders replaced: for each value all files, in their order. A name with a
-/// define that is not set is left out.
-fn names_of(files: &[&String], defines: &[Defined]) -> Vec<String> {
-    let mut names = Vec::new();
+/// A path define with its placeholders and `~` replaced; a relative path is below the root.
+fn path_defined(found: Defined, earlier: &[Defined], request: &Request) -> Defined {
+    let home = request.variable("HOME").map(|home| home.expose().to_owned());
+    let replaced = |value: &String| {
+        let mut path = value.clone();
+        for define in earlier {
+            let first = define.values.first().map_or("", String::as_str);
+            path = path.replace(&format!("{{{}}}", define.name), first);
+        }
+        match (path.strip_prefix("~/"), &home) {
+            (Some(rest), Some(home)) => path = format!("{home}/{rest}"),
+            (Some(_), None) => return None,
+            (None, _) => {}
+        }
+        let shown = path.strip_prefix("./").unwrap_or(&path).to_owned();
+        (!shown.is_empty() && !shown.contains('{')).then_some(shown)
+    };
+    Defined { values: found.values.iter().filter_map(replaced).collect(), ..found }
+}
+
+/// File names with their placeholders replaced: for each value of a list all files, in their order. A
+/// name with a define that is not set is left out, and one that occurs twice stands at its last place.
+fn names_of(files: &[&String], profile: &Profile, defines: &[Defined]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
     let most = defines.iter().map(|define| define.values.len()).max().unwrap_or(0);
     for at in 0..most {
         for file in files {
             let mut name = (*file).clone();
             for define in defines {
-                if let Some(value) = define.values.get(at).filter(|value| is_name(value)) {
+                let of_profile = profile.define(&define.name);
+                let is_list = of_profile.is_some_and(|define| define.list);
+                let is_path = of_profile.is_some_and(|define| define.path);
+                let value = define.values.get(if is_list { at } else { 0 });
+                if let Some(value) = value.filter(|value| is_path || is_name(value)) {
                     name = name.replace(&format!("{{{}}}", define.name), value);
                 }
             }
             if !name.contains('{') {
+                names.retain(|other| *other != name);
                 names.push(name);
             }
         }
@@ -426,12 +586,19 @@ fn is_name(value: &str) -> bool {
     !value.is_empty() && !value.contains(['/', '\\', '*', '{']) && value != ".."
 }
 
-fn with_stars(file: &str) -> String {
+/// The pattern of the files that a define with another value would choose; paths stay.
+fn with_stars(profile: &Profile, file: &str, defines: &[Defined]) -> String {
     let mut name = file.to_owned();
     for placeholder in placeholders(file) {
-        name = name.replace(&format!("{{{placeholder}}}"), "*");
+        let path = profile
+            .define(placeholder)
+            .filter(|define| define.path)
+            .and_then(|define| defines.iter().find(|one| one.name == define.name)?.values.first());
+        let stands = path.map_or("*", String::as_str);
+        name = name.replace(&format!("{{{placeholder}}}"), stands);
     }
-    name
+    // Nothing outside is looked for by a part of its name.
+    if name.starts_with('*') && name.contains('/') { String::new() } else { name }
 }
 
 /// Why a file that a define would choose does not count.

@@ -4,6 +4,7 @@
 //! form. Nothing here reads a source: `sources` finds files by a profile, `resolve` applies them.
 
 mod markup;
+mod mechanism;
 mod stock;
 
 use serde::Deserialize;
@@ -11,6 +12,9 @@ use serde::Deserialize;
 use crate::readers::Format;
 
 pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
+pub use mechanism::{
+    Counted, DropIns, Formats, InVariable, Includes, OnlyIf, PythonClasses, PythonModule, Replaces,
+};
 pub use stock::stock_profiles;
 
 /// What kind of rules a profile follows.
@@ -26,6 +30,12 @@ pub enum Dialect {
     Framework,
     /// .NET Framework, and a tree of XML that files patch layer by layer, under conditions.
     Sitecore,
+    /// Files that folders of a search path replace, extend and mask.
+    DropIns,
+    /// A module of Python whose names are the keys.
+    PythonModule,
+    /// Classes of Python whose fields are the keys.
+    PythonClasses,
 }
 
 /// Whether keys that differ only in case are the same.
@@ -68,6 +78,9 @@ pub struct Keys {
     /// Whether programs read numbers and times by .NET's invariant culture.
     #[serde(default)]
     pub invariant_culture: bool,
+    /// What a stronger value takes away besides weaker values of its own key.
+    #[serde(default)]
+    pub replaces: Replaces,
 }
 
 impl Default for Keys {
@@ -77,6 +90,7 @@ impl Default for Keys {
             case: Case::default(),
             lists: ListStyle::default(),
             invariant_culture: false,
+            replaces: Replaces::default(),
         }
     }
 }
@@ -101,6 +115,12 @@ pub struct Define {
     /// Whether it is a list, separated by commas.
     #[serde(default)]
     pub list: bool,
+    /// A text at which its values end: they are what stands before it.
+    pub until: Option<String>,
+    /// Whether it is a path, which may lead out of the root: `~/` is the home folder, and a relative
+    /// one is below the root.
+    #[serde(default)]
+    pub path: bool,
 }
 
 /// A start of variable names, and what stands in its place in the key.
@@ -138,6 +158,12 @@ pub struct Layer {
     /// name.
     #[serde(default)]
     pub files: Vec<String>,
+    /// Ends of file names: each of `files` is looked for with each of them, in this order.
+    #[serde(default)]
+    pub endings: Vec<String>,
+    /// Those of `endings` whose files the program reads and Culprit cannot.
+    #[serde(default)]
+    pub opaque_endings: Vec<String>,
     /// The format of its files; none: by their names.
     #[serde(default, deserialize_with = "format")]
     pub format: Option<Format>,
@@ -148,6 +174,32 @@ pub struct Layer {
     pub activated_by: Option<ActivatedBy>,
     /// The environment instead of files.
     pub environment: Option<FromEnvironment>,
+    /// A variable that holds a whole document, instead of files.
+    pub document: Option<InVariable>,
+    /// Numbered variables that hold keys and values, instead of files.
+    pub counted: Option<Counted>,
+    /// Whether the values of its files are names of variables, whose values the keys take.
+    #[serde(default)]
+    pub names_variables: bool,
+    /// A key of weaker layers that must have one of these values; else the layer is not read.
+    pub only_if: Option<OnlyIf>,
+    /// A variable that turns the layer off.
+    pub off_by: Option<String>,
+}
+
+impl Layer {
+    fn with_endings(&mut self) {
+        if !self.endings.is_empty() {
+            let names = std::mem::take(&mut self.files).into_iter();
+            let with = |name: String| self.endings.iter().map(move |end| format!("{name}{end}"));
+            self.files = names.flat_map(with).collect();
+        }
+    }
+
+    /// Whether the program reads a file and Culprit cannot.
+    pub(crate) fn is_opaque(&self, file: &str) -> bool {
+        self.opaque_endings.iter().any(|end| file.ends_with(end.as_str()))
+    }
 }
 
 /// The condition of a document.
@@ -204,6 +256,20 @@ pub struct Profile {
     pub builders: Option<Builders>,
     /// The rules of the dialect `sitecore` for patches.
     pub patches: Option<Patches>,
+    /// Formats of files by the ends of their names, where they are others than usual.
+    #[serde(default)]
+    pub formats: Formats,
+    /// Keys that name further files.
+    #[serde(rename = "include")]
+    pub includes: Option<Includes>,
+    /// The search path, for the dialect `drop-ins`.
+    pub drop_ins: Option<DropIns>,
+    /// The module, for the dialect `python-module`.
+    pub python_module: Option<PythonModule>,
+    /// The classes, for the dialect `python-classes`.
+    pub python_classes: Option<PythonClasses>,
+    /// A text that one of the files of `detect` must hold.
+    pub detect_text: Option<String>,
 }
 
 /// Why a profile cannot be used.
@@ -229,8 +295,9 @@ impl Profile {
     /// # Errors
     /// When the text is not of the form of a profile, or its parts contradict each other.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let profile: Self =
+        let mut profile: Self =
             toml::from_str(text).map_err(|error| ProfileError::Form(error.message().to_owned()))?;
+        profile.layers.iter_mut().for_each(Layer::with_endings);
         profile.check().map_err(|what| ProfileError::Rule { name: profile.name.clone(), what })?;
         Ok(profile)
     }
@@ -256,24 +323,40 @@ impl Profile {
         if !is_layered && !self.layers.is_empty() {
             return Err("only the dialect `layers` takes `[[layer]]`".to_owned());
         }
-        let is_framework = matches!(self.dialect, Dialect::Framework | Dialect::Sitecore);
-        if is_framework != self.builders.is_some() {
-            return Err("the dialects `framework` and `sitecore` need `[builders]`, and no other \
-                        takes it"
-                .to_owned());
-        }
-        if (self.dialect == Dialect::Sitecore) != self.patches.is_some() {
-            return Err(
-                "the dialect `sitecore` needs `[patches]`, and no other takes it".to_owned()
-            );
-        }
+        self.check_tables()?;
         self.layers.iter().try_for_each(|layer| self.check_layer(layer))
+    }
+
+    /// Whether it has the tables of its dialect, and no others.
+    fn check_tables(&self) -> Result<(), String> {
+        use Dialect::{DropIns, Framework, PythonClasses, PythonModule, Sitecore};
+        let tables: [(&str, bool, &[Dialect]); 5] = [
+            ("builders", self.builders.is_some(), &[Framework, Sitecore]),
+            ("patches", self.patches.is_some(), &[Sitecore]),
+            ("drop-ins", self.drop_ins.is_some(), &[DropIns]),
+            ("python-module", self.python_module.is_some(), &[PythonModule]),
+            ("python-classes", self.python_classes.is_some(), &[PythonClasses]),
+        ];
+        for (table, is_there, dialects) in tables {
+            match (is_there, dialects.contains(&self.dialect)) {
+                (false, true) => return Err(format!("its dialect needs `[{table}]`")),
+                (true, false) => return Err(format!("its dialect has no `[{table}]`")),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn check_layer(&self, layer: &Layer) -> Result<(), String> {
         let name = &layer.name;
-        if layer.files.is_empty() == layer.environment.is_none() {
-            return Err(format!("layer `{name}` needs either `files` or `environment`"));
+        let variables =
+            [layer.environment.is_some(), layer.document.is_some(), layer.counted.is_some()];
+        let kinds = usize::from(!layer.files.is_empty())
+            + variables.into_iter().filter(|is_set| *is_set).count();
+        if kinds != 1 {
+            return Err(format!(
+                "layer `{name}` needs either `files` or `environment`, `document` or `counted`"
+            ));
         }
         let activated = layer.activated_by.iter().map(|by| by.define.as_str());
         let in_names = layer.files.iter().flat_map(|file| placeholders(file));
@@ -290,7 +373,10 @@ impl Profile {
             }
         }
         let unknown = layer.files.iter().find(|file| {
-            layer.format.is_none() && !file.ends_with('*') && Format::of_name(file).is_none()
+            layer.format.is_none()
+                && !file.ends_with('*')
+                && !layer.is_opaque(file)
+                && Format::of_name(file).is_none()
         });
         match unknown {
             Some(file) => {

@@ -10,7 +10,12 @@ const TEXTS: &[&str] = &[
     include_str!("../../profiles/sitecore-10.toml"),
     include_str!("../../profiles/sitecore-9.toml"),
     include_str!("../../profiles/spring.toml"),
+    include_str!("../../profiles/node-config.toml"),
     include_str!("../../profiles/dotenv.toml"),
+    include_str!("../../profiles/django.toml"),
+    include_str!("../../profiles/pydantic.toml"),
+    include_str!("../../profiles/git.toml"),
+    include_str!("../../profiles/systemd.toml"),
     include_str!("../../profiles/generic.toml"),
 ];
 
@@ -39,7 +44,12 @@ mod tests {
                 "sitecore-10",
                 "sitecore-9",
                 "spring",
+                "node-config",
                 "dotenv",
+                "django",
+                "pydantic",
+                "git",
+                "systemd",
                 "generic"
             ]
         );

@@ -1,43 +1,44 @@
-//! JSON, and JSON with comments and trailing commas (`jsonc-parser`).
+//! JSON, JSON with comments and trailing commas, and JSON5 (`jsonc-parser`).
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
-use super::{Contents, Entry, MAX_ENTRIES, Segment, Unreadable};
+use super::{Contents, Entry, Format, MAX_ENTRIES, Segment, Unreadable};
 use crate::position::Lines;
 use crate::provenance::Op;
 use crate::value::Raw;
 
-pub(super) fn read(text: &str, lenient: bool) -> Result<Contents, Unreadable> {
+pub(super) fn read(text: &str, format: Format) -> Result<Contents, Unreadable> {
     let lines = Lines::new(text);
     let collect = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: false };
     let parsed =
-        parse_to_ast(text, &collect, &options(lenient)).map_err(|error| match error.kind() {
+        parse_to_ast(text, &collect, &options(format)).map_err(|error| match error.kind() {
             ParseErrorKind::NestingDepthExceeded => Unreadable::too_deep(),
             kind => Unreadable::syntax(lines.at(error.range().start), &kind.to_string()),
         })?;
     let mut contents = Contents::default();
     if let Some(value) = parsed.value {
-        flatten(&value, value.start(), &lines, &mut Vec::new(), &mut contents.entries);
+        flatten(&value, value.start(), &lines, &mut Vec::new(), &mut contents);
     }
     Ok(contents)
 }
 
-/// What .NET allows (`JsonCommentHandling.Skip`, `AllowTrailingCommas`), or the standard.
-fn options(lenient: bool) -> ParseOptions {
+/// What .NET allows (`JsonCommentHandling.Skip`, `AllowTrailingCommas`), JSON5, or the standard.
+fn options(format: Format) -> ParseOptions {
+    let (lenient, json5) = (format != Format::Json, format == Format::Json5);
     ParseOptions {
         allow_comments: lenient,
-        allow_loose_object_property_names: false,
+        allow_loose_object_property_names: json5,
         allow_trailing_commas: lenient,
         allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
+        allow_single_quoted_strings: json5,
+        allow_hexadecimal_numbers: json5,
+        allow_unary_plus_numbers: json5,
+        allow_bare_decimal_point_numbers: json5,
+        allow_non_finite_numbers: json5,
+        allow_extended_string_escapes: json5,
     }
 }
 
@@ -47,16 +48,18 @@ fn flatten(
     key_at: usize,
     lines: &Lines<'_>,
     path: &mut Vec<Segment>,
-    entries: &mut Vec<Entry>,
+    contents: &mut Contents,
 ) {
-    if entries.len() > MAX_ENTRIES {
+    if contents.entries.len() + contents.empties.len() > MAX_ENTRIES {
         return;
     }
     let text = match value {
+        Value::Object(object) if object.properties.is_empty() => "{}".to_owned(),
+        Value::Array(array) if array.elements.is_empty() => "[]".to_owned(),
         Value::Object(object) => {
             for property in &object.properties {
                 path.push(Segment::Name(property.name.as_str().to_owned()));
-                flatten(&property.value, property.range.start, lines, path, entries);
+                flatten(&property.value, property.range.start, lines, path, contents);
                 path.pop();
             }
             return;
@@ -64,7 +67,7 @@ fn flatten(
         Value::Array(array) => {
             for (at, element) in array.elements.iter().enumerate() {
                 path.push(Segment::Index(at));
-                flatten(element, element.start(), lines, path, entries);
+                flatten(element, element.start(), lines, path, contents);
                 path.pop();
             }
             return;
@@ -77,6 +80,8 @@ fn flatten(
     if path.is_empty() {
         return;
     }
+    let is_empty = matches!(value, Value::Object(_) | Value::Array(_));
+    let entries = if is_empty { &mut contents.empties } else { &mut contents.entries };
     entries.push(Entry {
         path: path.clone(),
         value: Raw::new(text),

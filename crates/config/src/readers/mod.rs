@@ -4,14 +4,19 @@
 //! Reasons never quote the text: it may hold secrets.
 
 mod env;
+mod git;
 mod ini;
 mod json;
 mod properties;
+mod pydotenv;
 mod toml;
+mod unit;
 mod xml;
 mod yaml;
 
 use culprit_model::{Label as _, labels};
+
+pub(crate) use git::key as git_key;
 
 use crate::position::Position;
 use crate::provenance::Op;
@@ -33,6 +38,8 @@ labels! {
         Json = "json",
         /// JSON with comments and trailing commas, as .NET and editors read it.
         Jsonc = "jsonc",
+        /// JSON5.
+        Json5 = "json5",
         /// YAML 1.2.
         Yaml = "yaml",
         /// TOML 1.1.
@@ -49,6 +56,14 @@ labels! {
         EnvCompose = "env-compose",
         /// `NAME=value` as the package `dotenv` of npm reads it.
         EnvDotenv = "env-dotenv",
+        /// `NAME=value` as the package `python-dotenv` reads it.
+        EnvPython = "env-python",
+        /// git's configuration.
+        Git = "git",
+        /// The variable in which git hands on `-c KEY=VALUE`.
+        GitParameters = "git-parameters",
+        /// Units and other files of systemd.
+        Unit = "unit",
     }
 }
 
@@ -62,6 +77,7 @@ impl Format {
         match end {
             "json" => Some(Self::Jsonc),
             "jsonc" => Some(Self::Jsonc),
+            "json5" => Some(Self::Json5),
             "yaml" | "yml" => Some(Self::Yaml),
             "toml" => Some(Self::Toml),
             "ini" | "cfg" | "conf" => Some(Self::Ini),
@@ -75,7 +91,7 @@ impl Format {
     /// Whether it is a list of variables.
     #[must_use]
     pub fn is_env(self) -> bool {
-        matches!(self, Self::EnvDocker | Self::EnvCompose | Self::EnvDotenv)
+        matches!(self, Self::EnvDocker | Self::EnvCompose | Self::EnvDotenv | Self::EnvPython)
     }
 }
 
@@ -134,6 +150,9 @@ pub struct Contents {
     pub entries: Vec<Entry>,
     /// What is odd about it, in the order of the text.
     pub oddities: Vec<Oddity>,
+    /// Its lists and groups that hold nothing: `[]` and `{}` are their values. They count only where a
+    /// list replaces a list.
+    pub empties: Vec<Entry>,
 }
 
 /// Why a source cannot be read.
@@ -178,7 +197,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
     }
     let (text, mut oddities) = decode(format, bytes)?;
     let mut contents = match format {
-        Format::Json | Format::Jsonc => json::read(&text, format == Format::Jsonc)?,
+        Format::Json | Format::Jsonc | Format::Json5 => json::read(&text, format)?,
         Format::Yaml => yaml::read(&text)?,
         Format::Toml => toml::read(&text)?,
         Format::Ini => ini::read(&text)?,
@@ -187,6 +206,10 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         Format::EnvDocker => env::docker(&text)?,
         Format::EnvCompose => env::compose(&text)?,
         Format::EnvDotenv => env::dotenv(&text),
+        Format::EnvPython => pydotenv::read(&text),
+        Format::Git => git::read(&text)?,
+        Format::GitParameters => git::parameters(&text)?,
+        Format::Unit => unit::read(&text)?,
     };
     if contents.entries.len() > MAX_ENTRIES {
         return Err(Unreadable::too_many());

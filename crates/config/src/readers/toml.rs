@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
         end_line: lines.line(found.end),
         document: 0,
     });
-    Ok(Contents { entries: entries.collect(), oddities: Vec::new() })
+    Ok(Contents { entries: entries.collect(), ..Contents::default() })
 }
 
 struct Found {

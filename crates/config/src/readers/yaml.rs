@@ -239,6 +239,26 @@ struct Flattened<'a> {
 }
 
 impl Flattened<'_> {
+    fn entry(&self, node: &Node, at: Position, path: &[Segment], text: &str) -> Entry {
+        Entry {
+            path: path.to_vec(),
+            value: Raw::new(text),
+            op: Op::Set,
+            template: false,
+            null: node.is_null(),
+            at,
+            end_line: node.end_line.max(at.line),
+            document: self.document,
+        }
+    }
+
+    fn push_empty(&mut self, node: &Node, at: Position, path: &[Segment], text: &str) {
+        if !path.is_empty() {
+            let entry = self.entry(node, at, path, text);
+            self.contents.empties.push(entry);
+        }
+    }
+
     fn add(
         &mut self,
         node: &Node,
@@ -253,6 +273,8 @@ impl Flattened<'_> {
             return Err(Unreadable::too_deep());
         }
         match &node.kind {
+            Kind::Mapping(pairs) if pairs.is_empty() => self.push_empty(node, at, path, "{}"),
+            Kind::Sequence(all) if all.is_empty() => self.push_empty(node, at, path, "[]"),
             Kind::Mapping(_) => {
                 for (key, value) in node.pairs() {
                     path.push(Segment::Name(name(key)));
@@ -269,16 +291,8 @@ impl Flattened<'_> {
             }
             Kind::Scalar { text, .. } if !path.is_empty() => {
                 let text = if node.is_null() { "" } else { text };
-                self.contents.entries.push(Entry {
-                    path: path.clone(),
-                    value: Raw::new(text),
-                    op: Op::Set,
-                    template: false,
-                    null: node.is_null(),
-                    at,
-                    end_line: node.end_line.max(at.line),
-                    document: self.document,
-                });
+                let entry = self.entry(node, at, path, text);
+                self.contents.entries.push(entry);
             }
             Kind::Scalar { text, .. } => {
                 if !text.is_empty() {

@@ -18,6 +18,7 @@ mod page;
 mod pages;
 mod shadowed;
 mod target_missing;
+mod undefined_order;
 mod undefined_rule;
 
 use std::cmp::Reverse;
@@ -50,6 +51,7 @@ pub const RULES: &[(&str, &str)] = &[
         culture_parse::ID,
         "A value has the form of a time or date, and the invariant culture does not read it so.",
     ),
+    (undefined_order::ID, "Two values of equal rank set one key, and no rule says which one wins."),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.
@@ -60,7 +62,7 @@ pub(crate) fn nearest_keys(configuration: &Configuration) -> BTreeMap<String, St
 
 /// The findings of a configuration, the worst first, then by rule and key.
 pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 14] = [
+    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 15] = [
         never_applied::find,
         near_miss_name::find,
         duplicate_key::find,
@@ -75,6 +77,7 @@ pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         off_load_path::find,
         optional_source_failed::find,
         culture_parse::find,
+        undefined_order::find,
     ];
     let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(configuration)).collect();
     findings.sort_by(|a, b| {

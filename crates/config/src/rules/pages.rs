@@ -188,4 +188,17 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         ],
         check: EXPLAIN,
     },
+    ConfigRuleDoc {
+        id: super::undefined_order::ID,
+        claim: "Two values of equal rank set one key, and no rule says which one wins.",
+        signature: "Two variables set the same key to different values. Or two files of one layer do, and \
+                    the order of the files is assumed.",
+        not_reported: &[
+            "equal values",
+            "one source that sets a key twice under one name, because its last line wins",
+        ],
+        why: "The winner can change with the order in which a program lists variables or files.",
+        fix: &["Leave the key in one of the two places."],
+        check: EXPLAIN,
+    },
 ];

@@ -4,11 +4,13 @@
 
 mod acceptance;
 mod agreement;
+mod agreement_layers;
 mod compose;
 mod findings;
 mod framework;
 mod hostile;
 mod layers;
+mod mistakes;
 mod readers;
 mod redaction;
 mod sitecore;

@@ -14,20 +14,26 @@ fn at(text: &str, position: Position) -> String {
 fn drawn(format: Format, outer: &str, keys: &[String]) -> String {
     let lines = |line: &dyn Fn(&String) -> String| keys.iter().map(line).collect::<String>();
     match format {
-        Format::Json | Format::Jsonc => {
+        Format::Json | Format::Jsonc | Format::Json5 => {
             let keys: Vec<String> =
                 keys.iter().map(|key| format!("\n  \"{key}\": \"é\"")).collect();
             format!("{{ \"ü{outer}\": {{ {} }} }}\n", keys.join(","))
         }
         Format::Yaml => format!("ü{outer}:\n{}", lines(&|key| format!("  {key}: 'é'\n"))),
         Format::Toml => format!("[\"ü{outer}\"]\n{}", lines(&|key| format!("  {key} = 'é'\n"))),
+        Format::Git => format!("[{outer} \"ü\"]\n{}", lines(&|key| format!("  {key} = é\n"))),
+        Format::GitParameters => {
+            let keys: Vec<String> = keys.iter().map(|key| format!("'{key}'='é'")).collect();
+            keys.join(" ")
+        }
+        Format::Unit => format!("[ü{outer}]\n{}", lines(&|key| format!("  {key} = é\n"))),
         Format::Ini => format!("[ü{outer}]\n{}", lines(&|key| format!("  {key} = é\n"))),
         Format::Properties => lines(&|key| format!("  {key} = e\n")),
         Format::Xml => format!(
             "<r><o{outer}>\n{}</o{outer}></r>",
             lines(&|key| format!("  <{key}>é</{key}>\n"))
         ),
-        Format::EnvDocker | Format::EnvCompose | Format::EnvDotenv => {
+        Format::EnvDocker | Format::EnvCompose | Format::EnvDotenv | Format::EnvPython => {
             lines(&|key| format!("  {key}=é\n"))
         }
     }
@@ -49,7 +55,7 @@ proptest! {
             for (entry, key) in contents.entries.iter().zip(&keys) {
                 prop_assert_eq!(entry.path.last(), Some(&Segment::Name(key.clone())));
                 let found = at(&text, entry.at);
-                let found = found.trim_start_matches(['"', '<']);
+                let found = found.trim_start_matches(['"', '<', '\'']);
                 prop_assert!(found.starts_with(key.as_str()), "{}: {:?} at {}", format, found, entry.at);
                 prop_assert_eq!(entry.end_line, entry.at.line);
             }

@@ -1,0 +1,305 @@
+//! Files that folders of a search path replace, extend and mask: units of systemd, and its other files.
+//!
+//! ```text
+//! etc/systemd/system/a.service               the strongest folder's file is the unit
+//! etc/systemd/system/a.service.d/10-x.conf   extends it, in the order of file names
+//! usr/lib/systemd/system/a.service           OVERRIDDEN, or MASKED by an empty file
+//! ```
+//!
+//! The words for what a file does to a weaker one of its name are those of `systemd-delta`: OVERRIDDEN,
+//! EXTENDED, MASKED, REDIRECTED, EQUIVALENT.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use crate::profile::{DropIns, Profile};
+use crate::provenance::{Outcome, SourceKind, SourceState};
+use crate::readers::{Format, Segment};
+use crate::sources::{Collected, Loaded, Request, Root, load_file};
+
+/// Reads the sources of a root of files.
+pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
+    let Some(rules) = &profile.drop_ins else {
+        return Collected::in_order(Vec::new(), Vec::new());
+    };
+    let root = Root::new(&request.root);
+    let reader = Reader { rules, root: &root };
+    let mut loaded = Vec::new();
+    for unit in reader.units() {
+        reader.add(&unit, &rules.unit_path, &reader.unit_folders(&unit), &mut loaded);
+    }
+    for name in reader.files() {
+        let folders: Vec<String> =
+            rules.file_path.iter().map(|folder| format!("{folder}/{name}.d")).collect();
+        reader.add(&name, &rules.file_path, &folders, &mut loaded);
+    }
+    Collected::in_order(loaded, Vec::new())
+}
+
+struct Reader<'a> {
+    rules: &'a DropIns,
+    root: &'a Root,
+}
+
+/// What a file is, before its text is read.
+enum FileKind {
+    /// A file of its own.
+    Plain,
+    /// It is empty or a link to `/dev/null`.
+    Mask,
+    /// A link to this file below the root.
+    Link(String),
+}
+
+impl Reader<'_> {
+    /// The names of all units that have a file or a folder of drop-ins.
+    fn units(&self) -> BTreeSet<String> {
+        let names = self.rules.unit_path.iter().flat_map(|folder| self.names(folder));
+        let plain = names.map(|name| name.strip_suffix(".d").map_or(name.clone(), str::to_owned));
+        let is_unit = |name: &String| {
+            name.rsplit_once('.').is_some_and(|(start, end)| {
+                let of_all = start.is_empty() || start.ends_with('-');
+                !of_all && self.rules.unit_types.iter().any(|known| known == end)
+            })
+        };
+        plain.filter(is_unit).collect()
+    }
+
+    /// The names of other files, below the search path.
+    fn files(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for (folder, pattern) in self
+            .rules
+            .file_path
+            .iter()
+            .flat_map(|folder| self.rules.files.iter().map(move |pattern| (folder, pattern)))
+        {
+            let prefix = format!("{folder}/");
+            let files = self.root.matching(&format!("{folder}/{pattern}")).into_iter();
+            let extended = self.root.matching(&format!("{folder}/{pattern}.d/*.conf")).into_iter();
+            let extended = extended
+                .filter_map(|name| name.rsplit_once(".d/").map(|(start, _)| start.to_owned()));
+            let names = files.chain(extended);
+            found.extend(names.filter_map(|name| name.strip_prefix(&prefix).map(str::to_owned)));
+        }
+        found
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.root.path().join(folder)) else {
+            return Vec::new();
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    /// Folders of drop-ins of a unit, the strongest first: its own, those of its template and of the
+    /// starts of its name, and those of its type.
+    fn unit_folders(&self, unit: &str) -> Vec<String> {
+        let (name, end) = unit.rsplit_once('.').unwrap_or((unit, ""));
+        let mut names = vec![name.to_owned()];
+        if let Some((template, instance)) = name.split_once('@')
+            && !instance.is_empty()
+        {
+            names.push(format!("{template}@"));
+        }
+        let dashes = name.match_indices('-').map(|(at, _)| &name[..=at]);
+        let starts: Vec<String> =
+            dashes.filter(|start| *start != name).map(str::to_owned).collect();
+        names.extend(starts.into_iter().rev());
+        let of_names =
+            self.rules.unit_path.iter().flat_map(|folder| {
+                names.iter().map(move |name| format!("{folder}/{name}.{end}.d"))
+            });
+        let of_type = self.rules.unit_path.iter().map(|folder| format!("{folder}/{end}.d"));
+        of_names.chain(of_type).collect()
+    }
+
+    /// Adds the file of a name and what extends it, the weakest first.
+    fn add(&self, name: &str, path: &[String], folders: &[String], loaded: &mut Vec<Loaded>) {
+        let files = path.iter().map(|folder| format!("{folder}/{name}"));
+        let files: Vec<String> = files.filter(|file| self.exists(file)).collect();
+        let first = loaded.len();
+        self.add_versions(name, &files, String::new(), loaded);
+        let mut extending: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for folder in folders {
+            for file in self.names(folder).into_iter().filter(|file| file.ends_with(".conf")) {
+                extending.entry(file.clone()).or_default().push(format!("{folder}/{file}"));
+            }
+        }
+        let extended = files.first().map(|top| format!("EXTENDED {top}")).unwrap_or_default();
+        for versions in extending.values() {
+            self.add_versions(name, versions, extended.clone(), loaded);
+        }
+        self.number_lists(&mut loaded[first..]);
+    }
+
+    fn exists(&self, file: &str) -> bool {
+        let path = self.root.path().join(file);
+        path.symlink_metadata().is_ok() && !path.is_dir()
+    }
+
+    /// Adds files that stand for each other, given the strongest first: only that one counts.
+    fn add_versions(&self, unit: &str, files: &[String], why: String, loaded: &mut Vec<Loaded>) {
+        let Some((top, weaker)) = files.split_first() else { return };
+        let kind = self.kind(top);
+        for file in weaker.iter().rev() {
+            let word = match &kind {
+                FileKind::Mask => "MASKED",
+                FileKind::Link(target) if *target == self.target(file) => "EQUIVALENT",
+                FileKind::Link(_) => "REDIRECTED",
+                FileKind::Plain => "OVERRIDDEN",
+            };
+            let mut one = self.load(unit, file);
+            (one.source.state, one.source.why) = (SourceState::Unread, format!("{word} by {top}"));
+            loaded.push(one);
+        }
+        let mut one = self.load(unit, top);
+        if matches!(kind, FileKind::Mask) {
+            (one.source.state, one.source.why) = (
+                SourceState::Read,
+                format!("{why} is empty: it masks weaker files").trim().to_owned(),
+            );
+        } else if one.source.state == SourceState::Read {
+            one.source.why = why;
+        }
+        loaded.push(one);
+    }
+
+    fn kind(&self, file: &str) -> FileKind {
+        let mut at = file.to_owned();
+        // A chain of links that is longer is a loop.
+        for _ in 0..16 {
+            let path = self.root.path().join(&at);
+            let Ok(target) = std::fs::read_link(&path) else { break };
+            if target == Path::new("/dev/null") {
+                return FileKind::Mask;
+            }
+            at = below_root(&at, &target);
+        }
+        let is_empty = |name: &str| {
+            let metadata = self.root.path().join(name).symlink_metadata();
+            metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+        };
+        match at == file {
+            _ if is_empty(&at) => FileKind::Mask,
+            true => FileKind::Plain,
+            false => FileKind::Link(at),
+        }
+    }
+
+    /// The file whose text a file has: itself, or what it links to below the root.
+    fn target(&self, file: &str) -> String {
+        match self.kind(file) {
+            FileKind::Link(target) => target,
+            FileKind::Plain | FileKind::Mask => file.to_owned(),
+        }
+    }
+
+    /// A file of a unit, with the text of what it links to.
+    fn load(&self, unit: &str, file: &str) -> Loaded {
+        let target = self.target(file);
+        let (mut source, mut contents) =
+            load_file(self.root, Path::new(&target), Some(Format::Unit), SourceKind::File, unit);
+        file.clone_into(&mut source.name);
+        for entry in &mut contents.entries {
+            entry.path.insert(0, Segment::Name(unit.to_owned()));
+        }
+        Loaded::new(0, (source, contents))
+    }
+
+    fn is_list(&self, key: &str) -> bool {
+        self.rules.lists.iter().any(|known| match known.strip_suffix('*') {
+            Some(start) => key.starts_with(start),
+            None => known == key,
+        })
+    }
+
+    /// Gives each value of a list its place; an empty assignment empties the list.
+    fn number_lists(&self, loaded: &mut [Loaded]) {
+        let mut lists: BTreeMap<Vec<String>, List> = BTreeMap::new();
+        for source in 0..loaded.len() {
+            if loaded[source].source.state != SourceState::Read {
+                continue;
+            }
+            for at in 0..loaded[source].contents.entries.len() {
+                let entry = &loaded[source].contents.entries[at];
+                let names: Vec<String> = entry.path.iter().filter_map(name).collect();
+                if !names.last().is_some_and(|key| self.is_list(key)) {
+                    continue;
+                }
+                let list = lists.entry(names).or_default();
+                if entry.value.expose().is_empty() {
+                    let by = format!(
+                        "line {} of {} empties the list",
+                        entry.at.line, loaded[source].source.name
+                    );
+                    for (source, at) in list.reset((source, at)) {
+                        loaded[source].verdicts.insert(at, (Outcome::Shadowed, by.clone()));
+                    }
+                    continue;
+                }
+                if let Some((source, at)) = list.emptied.take() {
+                    let why = "later lines add to the list".to_owned();
+                    loaded[source].verdicts.insert(at, (Outcome::Shadowed, why));
+                }
+                let place = list.values.len();
+                list.values.push((source, at));
+                loaded[source].contents.entries[at].path.push(Segment::Index(place));
+            }
+        }
+    }
+}
+
+/// The values of a list so far: a source and an entry in it.
+#[derive(Default)]
+struct List {
+    values: Vec<(usize, usize)>,
+    emptied: Option<(usize, usize)>,
+}
+
+impl List {
+    fn reset(&mut self, by: (usize, usize)) -> Vec<(usize, usize)> {
+        let lost = self.values.drain(..).chain(self.emptied.take()).collect();
+        self.emptied = Some(by);
+        lost
+    }
+}
+
+fn name(segment: &Segment) -> Option<String> {
+    match segment {
+        Segment::Name(name) => Some(name.clone()),
+        Segment::Index(_) => None,
+    }
+}
+
+/// The target of a link, as a path below the root: an absolute target starts there.
+fn below_root(link: &str, target: &Path) -> String {
+    let folder = Path::new(link).parent().unwrap_or(Path::new(""));
+    let mut path = if target.is_absolute() { PathBuf::new() } else { folder.to_owned() };
+    for part in target.components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::Normal(name) => path.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_followed_below_the_root() {
+        let target = |link, target| below_root(link, Path::new(target));
+        assert_eq!(target("etc/a/x.service", "/usr/lib/x.service"), "usr/lib/x.service");
+        assert_eq!(target("etc/a/x.service", "../b/./y.service"), "etc/b/y.service");
+        assert_eq!(target("x", "../../../y"), "y");
+    }
+}

@@ -1,0 +1,129 @@
+//! Ways of profiles to find and to merge sources, beyond files and variables in layers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::format;
+use crate::readers::Format;
+
+/// What a stronger value takes away besides weaker values of its own key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replaces {
+    /// Nothing: each key is on its own.
+    #[default]
+    Nothing,
+    /// A list replaces the weaker list as a whole.
+    Lists,
+    /// A list replaces a list, and a value all keys below it. Groups of keys are merged.
+    Trees,
+}
+
+/// A variable that holds a document.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InVariable {
+    /// Its name.
+    pub variable: String,
+    /// The format of its value.
+    #[serde(deserialize_with = "known_format")]
+    pub format: Format,
+}
+
+fn known_format<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Format, D::Error> {
+    let missing = || serde::de::Error::custom("a format is missing");
+    format(deserializer)?.ok_or_else(missing)
+}
+
+/// Numbered variables: one says how many there are, and two of each number are a key and its value.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counted {
+    /// The variable with the number of pairs.
+    pub count: String,
+    /// How the variables with keys start; a number from 0 follows.
+    pub key: String,
+    /// How the variables with values start.
+    pub value: String,
+}
+
+/// A key that must have one of these values.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlyIf {
+    /// The key.
+    pub key: String,
+    /// The values, compared without case; empty stands for a key without a value.
+    pub values: Vec<String>,
+}
+
+/// Keys that name further files. What such a file holds stands in place of the key.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Includes {
+    /// The key whose value is the path of a file, relative to the file that has the key.
+    pub key: String,
+    /// A key with a `*` for a condition: the file counts where the condition holds.
+    pub conditional: Option<String>,
+    /// The deepest nesting; the program refuses what is deeper.
+    pub depth: usize,
+}
+
+/// A search path whose stronger folders replace, extend and mask files of weaker ones.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DropIns {
+    /// Folders of units, the strongest first.
+    pub unit_path: Vec<String>,
+    /// The ends of the names of units.
+    pub unit_types: Vec<String>,
+    /// Folders of other files, the strongest first.
+    pub file_path: Vec<String>,
+    /// Other files below these folders. `*` stands for a part of a name without a dot.
+    pub files: Vec<String>,
+    /// Keys that are lists: each assignment adds to it, and an empty one empties it. `*` at the end
+    /// stands for any rest.
+    pub lists: Vec<String>,
+}
+
+/// Formats of files by the ends of their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Formats(BTreeMap<String, FormatWord>);
+
+/// A format, written as its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+struct FormatWord(#[serde(deserialize_with = "known_format")] Format);
+
+impl Formats {
+    /// The format of a file.
+    #[must_use]
+    pub fn of(&self, file: &str) -> Option<Format> {
+        let end = file.rsplit('.').next()?;
+        self.0.get(end).map(|word| word.0).or_else(|| Format::of_name(file))
+    }
+}
+
+/// A module of Python whose names in upper case are the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PythonModule {
+    /// The variable that names the module.
+    pub variable: String,
+    /// Files that set this variable where it is not set, by a call with its name and the module's.
+    pub named_in: Vec<String>,
+}
+
+/// Classes of Python whose fields are the keys.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PythonClasses {
+    /// The base class of settings.
+    pub base: String,
+    /// The base class of groups of fields.
+    pub group_base: String,
+    /// Files that may hold such classes.
+    pub files: Vec<String>,
+}

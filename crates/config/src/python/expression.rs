@@ -1,0 +1,496 @@
+//! The values of Python expressions, as far as they are known without running them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::tokens::Token;
+use crate::readers::Segment;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    /// A text.
+    Text(String),
+    /// An integer or another number, as Python prints it.
+    Number(String),
+    /// A truth value.
+    Truth(bool),
+    /// `None`.
+    None,
+    /// A list or a tuple.
+    List(Vec<Value>),
+    /// A dictionary whose keys are texts or numbers.
+    Group(Vec<(String, Value)>),
+    /// Made by code that is not run.
+    Unknown,
+}
+
+/// A value below another: where, and its text; none where it is unknown.
+pub(super) type Leaf = (Vec<Segment>, Option<String>);
+
+impl Value {
+    /// The values without others below them.
+    pub(super) fn leaves(&self) -> Vec<Leaf> {
+        let mut leaves = Vec::new();
+        self.add_leaves(&mut Vec::new(), &mut leaves);
+        leaves
+    }
+
+    fn add_leaves(&self, path: &mut Vec<Segment>, leaves: &mut Vec<Leaf>) {
+        let text = match self {
+            Self::Text(text) | Self::Number(text) => Some(text.clone()),
+            Self::Truth(true) => Some("True".to_owned()),
+            Self::Truth(false) => Some("False".to_owned()),
+            Self::None => Some("None".to_owned()),
+            Self::Unknown => None,
+            Self::List(all) if all.is_empty() => Some("[]".to_owned()),
+            Self::Group(all) if all.is_empty() => Some("{}".to_owned()),
+            Self::List(all) => {
+                for (at, value) in all.iter().enumerate() {
+                    path.push(Segment::Index(at));
+                    value.add_leaves(path, leaves);
+                    path.pop();
+                }
+                return;
+            }
+            Self::Group(all) => {
+                for (name, value) in all {
+                    path.push(Segment::Name(name.clone()));
+                    value.add_leaves(path, leaves);
+                    path.pop();
+                }
+                return;
+            }
+        };
+        leaves.push((path.clone(), text));
+    }
+
+    /// Whether Python takes it for true; none where it is unknown.
+    pub(super) fn truth(&self) -> Option<bool> {
+        Some(match self {
+            Self::Text(text) => !text.is_empty(),
+            Self::Number(number) => number.parse::<f64>().ok()? != 0.0,
+            Self::Truth(truth) => *truth,
+            Self::None => false,
+            Self::List(all) => !all.is_empty(),
+            Self::Group(all) => !all.is_empty(),
+            Self::Unknown => return None,
+        })
+    }
+
+    fn is_known(&self) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::List(all) => all.iter().all(Self::is_known),
+            Self::Group(all) => all.iter().all(|(_, value)| value.is_known()),
+            _ => true,
+        }
+    }
+}
+
+/// What expressions are evaluated with.
+pub(super) struct Scope<'a> {
+    /// The names that are set so far.
+    pub(super) names: BTreeMap<String, Value>,
+    /// The variables of the environment; none: they are not known.
+    pub(super) variables: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether they are known.
+    pub(super) has_variables: bool,
+    /// The variables that were looked up, and whether each is set.
+    pub(super) used: RefCell<Vec<(String, bool)>>,
+}
+
+/// Deeper nesting is no literal that a person writes.
+const MAX_DEPTH: usize = 60;
+
+impl Scope<'_> {
+    /// The value of an expression.
+    pub(super) fn value(&self, tokens: &[Token]) -> Value {
+        self.of(tokens, 0)
+    }
+
+    fn of(&self, tokens: &[Token], depth: usize) -> Value {
+        if depth > MAX_DEPTH || tokens.is_empty() {
+            return Value::Unknown;
+        }
+        let of = |tokens: &[Token]| self.of(tokens, depth + 1);
+        if has_word(tokens, &["lambda", "for", "await", "yield"]) {
+            return Value::Unknown;
+        }
+        if let Some((value, rest)) = split_word(tokens, "if") {
+            let Some((condition, other)) = split_word(rest, "else") else { return Value::Unknown };
+            return match of(condition).truth() {
+                Some(true) => of(value),
+                Some(false) => of(other),
+                None => Value::Unknown,
+            };
+        }
+        for (word, ends_at) in [("or", true), ("and", false)] {
+            if let Some((first, rest)) = split_word(tokens, word) {
+                let first = of(first);
+                return match first.truth() {
+                    Some(truth) if truth == ends_at => first,
+                    Some(_) => of(rest),
+                    None => Value::Unknown,
+                };
+            }
+        }
+        if is_name(&tokens[0], "not") {
+            return of(&tokens[1..]).truth().map_or(Value::Unknown, |truth| Value::Truth(!truth));
+        }
+        self.compared(tokens, depth)
+            .or_else(|| self.calculated(tokens, depth))
+            .unwrap_or_else(|| self.atom(tokens, depth))
+    }
+
+    fn compared(&self, tokens: &[Token], depth: usize) -> Option<Value> {
+        let of = |tokens: &[Token]| self.of(tokens, depth + 1);
+        for symbol in ["==", "!=", "<", ">", "<=", ">="] {
+            if let Some((left, right)) = split_symbol(tokens, symbol) {
+                let (left, right) = (of(left), of(right));
+                let known = left.is_known() && right.is_known() && same_kind(&left, &right);
+                return Some(match symbol {
+                    "==" if known => Value::Truth(left == right),
+                    "!=" if known => Value::Truth(left != right),
+                    _ => Value::Unknown,
+                });
+            }
+        }
+        if has_word(tokens, &["is"]) {
+            return Some(Value::Unknown);
+        }
+        let (left, right) = split_word(tokens, "in")?;
+        let (left, negated) = match left.split_last() {
+            Some((last, rest)) if is_name(last, "not") => (rest, true),
+            _ => (left, false),
+        };
+        let found = match (of(left), of(right)) {
+            (Value::Text(part), Value::Text(text)) => text.contains(&part),
+            (left, Value::List(all)) if left.is_known() && all.iter().all(Value::is_known) => {
+                all.contains(&left)
+            }
+            _ => return Some(Value::Unknown),
+        };
+        Some(Value::Truth(found != negated))
+    }
+
+    fn calculated(&self, tokens: &[Token], depth: usize) -> Option<Value> {
+        let of = |tokens: &[Token]| self.of(tokens, depth + 1);
+        if let Some((left, right)) = split_last_symbol(tokens, "+") {
+            return Some(match (of(left), of(right)) {
+                (Value::Text(a), Value::Text(b)) => Value::Text(a + &b),
+                (Value::List(a), Value::List(b)) => Value::List(a.into_iter().chain(b).collect()),
+                (Value::Number(a), Value::Number(b)) => number(&a, &b, i64::checked_add),
+                _ => Value::Unknown,
+            });
+        }
+        if tokens.len() == 2 && tokens[0] == Token::Symbol("-") {
+            return Some(match of(&tokens[1..]) {
+                Value::Number(text) => Value::Number(format!("-{text}")),
+                _ => Value::Unknown,
+            });
+        }
+        if has_symbol(
+            tokens,
+            &["-", "/", "//", "%", "**", "|", "&", "^", "<<", ">>", "~", ":=", "@"],
+        ) {
+            return Some(Value::Unknown);
+        }
+        let (left, right) = split_last_symbol(tokens, "*")?;
+        Some(match (of(left), of(right)) {
+            (Value::Number(a), Value::Number(b)) => number(&a, &b, i64::checked_mul),
+            _ => Value::Unknown,
+        })
+    }
+
+    fn atom(&self, tokens: &[Token], depth: usize) -> Value {
+        match tokens {
+            [Token::Number(text)] => canonical_number(text),
+            [Token::Name(name)] => match name.as_str() {
+                "True" => Value::Truth(true),
+                "False" => Value::Truth(false),
+                "None" => Value::None,
+                name => self.names.get(name).cloned().unwrap_or(Value::Unknown),
+            },
+            _ if tokens.iter().all(|token| matches!(token, Token::Text(_))) => {
+                let texts = tokens.iter().map(|token| match token {
+                    Token::Text(text) => text.clone(),
+                    _ => None,
+                });
+                texts.collect::<Option<String>>().map_or(Value::Unknown, Value::Text)
+            }
+            [Token::Symbol(open @ ("(" | "[" | "{")), .., Token::Symbol(_)]
+                if closing(tokens, 0) == Some(tokens.len() - 1) =>
+            {
+                self.display(open, &tokens[1..tokens.len() - 1], depth)
+            }
+            _ => self.call(tokens, depth),
+        }
+    }
+
+    /// What stands in brackets.
+    fn display(&self, open: &str, inner: &[Token], depth: usize) -> Value {
+        let parts = split_all(inner, ",");
+        // `[x for x in ...]` is as many values as its loop makes.
+        if parts.iter().any(|part| has_word(part, &["for"])) {
+            return Value::Unknown;
+        }
+        match open {
+            "(" if parts.len() == 1 && !inner.is_empty() && !ends_in(inner, ",") => {
+                self.of(inner, depth + 1)
+            }
+            "{" => {
+                let pair = |part: &&[Token]| {
+                    let (key, value) = split_symbol(part, ":")?;
+                    match self.of(key, depth + 1) {
+                        Value::Text(key) | Value::Number(key) => {
+                            Some((key, self.of(value, depth + 1)))
+                        }
+                        _ => None,
+                    }
+                };
+                let pairs = parts.iter().map(pair).collect::<Option<Vec<_>>>();
+                pairs.map_or(Value::Unknown, |pairs| Value::Group(without_earlier(pairs)))
+            }
+            _ if parts.iter().any(|part| part.first() == Some(&Token::Symbol("*"))) => {
+                Value::Unknown
+            }
+            _ => Value::List(parts.iter().map(|part| self.of(part, depth + 1)).collect()),
+        }
+    }
+
+    fn call(&self, tokens: &[Token], depth: usize) -> Value {
+        let Some((callee, open, inner)) = called(tokens) else { return Value::Unknown };
+        let words = dotted(callee);
+        let arguments = split_all(inner, ",");
+        let of = |at: usize| arguments.get(at).map(|tokens| self.of(tokens, depth + 1));
+        match (words.as_deref(), open) {
+            (Some("os.environ.get" | "environ.get" | "os.getenv" | "getenv"), "(") => {
+                let default = match arguments.get(1) {
+                    Some([Token::Name(_), Token::Symbol("="), rest @ ..]) => {
+                        self.of(rest, depth + 1)
+                    }
+                    Some(tokens) => self.of(tokens, depth + 1),
+                    None => Value::None,
+                };
+                self.variable(of(0), Some(default))
+            }
+            (Some("os.environ" | "environ"), "[") => self.variable(of(0), None),
+            (Some(kind @ ("int" | "float" | "str" | "bool" | "list" | "tuple")), "(")
+                if arguments.len() == 1 =>
+            {
+                of(0).map_or(Value::Unknown, |value| converted(kind, value))
+            }
+            _ => self.method(callee, open, &arguments, depth),
+        }
+    }
+
+    fn method(&self, callee: &[Token], open: &str, arguments: &[&[Token]], depth: usize) -> Value {
+        let [start @ .., Token::Symbol("."), Token::Name(name)] = callee else {
+            return Value::Unknown;
+        };
+        if open != "(" || start.is_empty() {
+            return Value::Unknown;
+        }
+        let Value::Text(text) = self.of(start, depth + 1) else { return Value::Unknown };
+        match (name.as_str(), arguments) {
+            ("lower", []) => Value::Text(text.to_lowercase()),
+            ("upper", []) => Value::Text(text.to_uppercase()),
+            ("strip", []) => Value::Text(text.trim().to_owned()),
+            ("split", [by]) => match self.of(by, depth + 1) {
+                Value::Text(by) if !by.is_empty() => {
+                    Value::List(text.split(&by).map(|part| Value::Text(part.to_owned())).collect())
+                }
+                _ => Value::Unknown,
+            },
+            _ => Value::Unknown,
+        }
+    }
+
+    /// The value of a variable; without one, the default.
+    fn variable(&self, name: Option<Value>, default: Option<Value>) -> Value {
+        let Some(Value::Text(name)) = name else { return Value::Unknown };
+        if !self.has_variables {
+            return Value::Unknown;
+        }
+        let value = (self.variables)(&name);
+        self.used.borrow_mut().push((name, value.is_some()));
+        match (value, default) {
+            (Some(text), _) => Value::Text(text),
+            (None, Some(default)) => default,
+            // The program ends with an error.
+            (None, None) => Value::Unknown,
+        }
+    }
+}
+
+fn same_kind(a: &Value, b: &Value) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+        || matches!((a, b), (Value::None | Value::Text(_), Value::None | Value::Text(_)))
+}
+
+/// An integer in decimal digits; other numbers only where Python prints them as they are written.
+fn canonical_number(text: &str) -> Value {
+    if let Ok(number) = text.parse::<i64>() {
+        return Value::Number(number.to_string());
+    }
+    let is_plain = text.split_once('.').is_some_and(|(whole, part)| {
+        let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        let canonical = whole == "0" || !whole.starts_with('0');
+        let short = whole.len() + part.len() < 15 && (part == "0" || !part.ends_with('0'));
+        digits(whole) && digits(part) && canonical && short && !part.starts_with("0000")
+    });
+    if is_plain { Value::Number(text.to_owned()) } else { Value::Unknown }
+}
+
+fn number(a: &str, b: &str, of: fn(i64, i64) -> Option<i64>) -> Value {
+    let numbers = a.parse::<i64>().ok().zip(b.parse::<i64>().ok());
+    let result = numbers.and_then(|(a, b)| of(a, b));
+    result.map_or(Value::Unknown, |number| Value::Number(number.to_string()))
+}
+
+fn converted(kind: &str, value: Value) -> Value {
+    match (kind, value) {
+        ("bool", value) => value.truth().map_or(Value::Unknown, Value::Truth),
+        ("int", Value::Text(text)) => {
+            let number = text.trim().parse::<i64>();
+            number.map_or(Value::Unknown, |number| Value::Number(number.to_string()))
+        }
+        ("int", Value::Number(text)) if text.parse::<i64>().is_ok() => Value::Number(text),
+        ("int", Value::Truth(truth)) => Value::Number(i32::from(truth).to_string()),
+        ("float", Value::Text(text)) => canonical_number(text.trim()),
+        ("float", Value::Number(text)) if text.contains('.') => Value::Number(text),
+        ("str", Value::Text(text) | Value::Number(text)) => Value::Text(text),
+        ("list" | "tuple", Value::List(all)) => Value::List(all),
+        _ => Value::Unknown,
+    }
+}
+
+/// Pairs of a dictionary: the last one of a name counts, at the place of the first.
+fn without_earlier(pairs: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    let mut kept: Vec<(String, Value)> = Vec::new();
+    for (name, value) in pairs {
+        match kept.iter_mut().find(|(other, _)| *other == name) {
+            Some(other) => other.1 = value,
+            None => kept.push((name, value)),
+        }
+    }
+    kept
+}
+
+pub(super) fn is_name(token: &Token, wanted: &str) -> bool {
+    matches!(token, Token::Name(name) if name == wanted)
+}
+
+fn ends_in(tokens: &[Token], symbol: &str) -> bool {
+    matches!(tokens.last(), Some(Token::Symbol(last)) if *last == symbol)
+}
+
+/// The places of tokens outside brackets.
+fn top_level(tokens: &[Token]) -> impl Iterator<Item = (usize, &Token)> {
+    let mut depth = 0_i32;
+    tokens.iter().enumerate().filter(move |(_, token)| match token {
+        Token::Symbol("(" | "[" | "{") => {
+            depth += 1;
+            false
+        }
+        Token::Symbol(")" | "]" | "}") => {
+            depth -= 1;
+            false
+        }
+        _ => depth == 0,
+    })
+}
+
+fn has_word(tokens: &[Token], words: &[&str]) -> bool {
+    top_level(tokens).any(|(_, token)| words.iter().any(|word| is_name(token, word)))
+}
+
+fn has_symbol(tokens: &[Token], symbols: &[&str]) -> bool {
+    top_level(tokens).any(|(_, token)| matches!(token, Token::Symbol(s) if symbols.contains(s)))
+}
+
+fn split_word<'t>(tokens: &'t [Token], word: &str) -> Option<(&'t [Token], &'t [Token])> {
+    let (at, _) = top_level(tokens).find(|(_, token)| is_name(token, word))?;
+    Some((&tokens[..at], &tokens[at + 1..]))
+}
+
+/// What stands before and behind the first symbol of a kind outside brackets.
+pub(super) fn split_symbol<'t>(
+    tokens: &'t [Token],
+    symbol: &str,
+) -> Option<(&'t [Token], &'t [Token])> {
+    let (at, _) =
+        top_level(tokens).find(|(_, token)| matches!(token, Token::Symbol(s) if *s == symbol))?;
+    Some((&tokens[..at], &tokens[at + 1..]))
+}
+
+fn split_last_symbol<'t>(tokens: &'t [Token], symbol: &str) -> Option<(&'t [Token], &'t [Token])> {
+    let found =
+        top_level(tokens).filter(|(_, token)| matches!(token, Token::Symbol(s) if *s == symbol));
+    let (at, _) = found.last()?;
+    (at > 0).then(|| (&tokens[..at], &tokens[at + 1..]))
+}
+
+/// The parts between symbols outside brackets; an empty last part is left out.
+pub(super) fn split_all<'t>(tokens: &'t [Token], symbol: &str) -> Vec<&'t [Token]> {
+    let mut parts = Vec::new();
+    let mut rest = tokens;
+    while let Some((part, after)) = split_symbol(rest, symbol) {
+        parts.push(part);
+        rest = after;
+    }
+    if !rest.is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
+
+/// The place of the bracket that closes the one at a place.
+fn closing(tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token {
+            Token::Symbol("(" | "[" | "{") => depth += 1,
+            Token::Symbol(")" | "]" | "}") => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What is called or indexed, by which bracket, and with what.
+pub(super) fn called(tokens: &[Token]) -> Option<(&[Token], &'static str, &[Token])> {
+    let mut at = 0;
+    // The last bracket pair at the top level reaches the end.
+    while at < tokens.len() {
+        if matches!(tokens[at], Token::Symbol("(" | "[" | "{")) {
+            let end = closing(tokens, at)?;
+            if end + 1 == tokens.len() {
+                let Token::Symbol(open) = tokens[at] else { return None };
+                return (at > 0).then(|| (&tokens[..at], open, &tokens[at + 1..end]));
+            }
+            at = end;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// `a.b.c`; none if it is something else.
+pub(super) fn dotted(tokens: &[Token]) -> Option<String> {
+    let mut text = String::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Name(name) if at % 2 == 0 => text.push_str(name),
+            Token::Symbol(".") if at % 2 == 1 => text.push('.'),
+            _ => return None,
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,12 @@
+//! Settings that are Python: what of it can be known without running it.
+//!
+//! Literals, names that hold literals, and variables of the environment with their defaults have a value.
+//! All else is unknown, and is never guessed.
+
+mod classes;
+mod expression;
+mod module;
+mod tokens;
+
+pub(crate) use classes::collect as collect_classes;
+pub(crate) use module::collect as collect_module;

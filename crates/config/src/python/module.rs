@@ -1,0 +1,447 @@
+//! A settings module: assignments of names in upper case, and modules that it takes all names from.
+//!
+//! A name that is set again is another value as a whole: dictionaries are not merged.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::expression::{Scope, Value, called, dotted, is_name, split_symbol};
+use super::tokens::{Statement, Token, statements};
+use crate::position::Position;
+use crate::profile::{Profile, PythonModule};
+use crate::provenance::{Op, Outcome, SourceKind, SourceState};
+use crate::readers::{Contents, Entry, Segment};
+use crate::sources::{Collected, Defined, Loaded, Part, Request, Root, load_file};
+use crate::value::Raw;
+
+/// What is said of a value that code makes.
+pub(super) const BY_CODE: &str = "code makes the value, and Culprit does not run it";
+
+/// Reads the settings module of a project.
+pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
+    let Some(rules) = &profile.python_module else {
+        return Collected::in_order(Vec::new(), Vec::new());
+    };
+    let root = Root::new(&request.root);
+    let module = module_of(rules, &root, request);
+    let lookup = |name: &str| request.variable(name).map(|value| value.expose().to_owned());
+    let scope = Scope {
+        names: BTreeMap::new(),
+        variables: &lookup,
+        has_variables: request.environment.is_some(),
+        used: RefCell::new(Vec::new()),
+    };
+    let mut runner =
+        Runner { root: &root, scope, loaded: Vec::new(), parts: Vec::new(), active: Vec::new() };
+    let file = module.values.first().and_then(|name| runner.file_of(name));
+    match (file, module.values.first()) {
+        (Some(file), _) => runner.run(&file),
+        (None, Some(name)) => runner.missing(name),
+        (None, None) => {}
+    }
+    let Runner { loaded, parts, .. } = runner;
+    Collected { loaded, parts, defines: vec![module] }
+}
+
+/// The module's name, and what sets it.
+fn module_of(rules: &PythonModule, root: &Root, request: &Request) -> Defined {
+    let of =
+        |values: Vec<String>, from: String| Defined { name: "module".to_owned(), values, from };
+    if let Some((_, values)) = request.defines.iter().find(|(name, _)| name == "module") {
+        return of(values.clone(), "--define".to_owned());
+    }
+    if let Some(name) = request.variable(&rules.variable).filter(|name| !name.expose().is_empty()) {
+        return of(vec![name.expose().to_owned()], format!("variable {}", rules.variable));
+    }
+    for file in &rules.named_in {
+        let Some(bytes) = root.read(Path::new(file)).bytes else { continue };
+        let found = statements(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
+        let name = found.iter().find_map(|statement| {
+            let at = statement.tokens.iter().position(
+                |token| matches!(token, Token::Text(Some(text)) if *text == rules.variable),
+            )?;
+            match statement.tokens.get(at + 2) {
+                Some(Token::Text(Some(name))) => Some((name.clone(), statement.at[at].line)),
+                _ => None,
+            }
+        });
+        if let Some((name, line)) = name {
+            return of(vec![name], format!("{file}:{line}"));
+        }
+    }
+    of(Vec::new(), "not set".to_owned())
+}
+
+struct Runner<'a> {
+    root: &'a Root,
+    scope: Scope<'a>,
+    loaded: Vec<Loaded>,
+    parts: Vec<Part>,
+    /// The files that are being run: a module that takes from itself is not run again.
+    active: Vec<String>,
+}
+
+/// Whether statements of a block are run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Run,
+    Skip,
+    /// It depends on what is not known.
+    Maybe,
+}
+
+/// The blocks around a statement: how far each one's head is indented, and the mode of what is below.
+type Blocks = Vec<(usize, Mode)>;
+
+impl Runner<'_> {
+    /// The file of a module.
+    fn file_of(&self, module: &str) -> Option<String> {
+        let path = module.replace('.', "/");
+        let files = [format!("{path}.py"), format!("{path}/__init__.py")];
+        files.into_iter().find(|file| !self.root.matching(file).is_empty())
+    }
+
+    fn add_source(&mut self, file: &str) -> Option<String> {
+        let kind = SourceKind::File;
+        let (mut source, _) = load_file(self.root, Path::new(file), None, kind, "module");
+        let mut text = None;
+        if source.state == SourceState::Unread {
+            source.state = SourceState::Read;
+            source.why.clear();
+            let bytes = self.root.read(Path::new(file)).bytes.unwrap_or_default();
+            match String::from_utf8(bytes) {
+                Ok(found) => text = Some(found),
+                Err(_) => {
+                    (source.state, source.why) = (SourceState::Unparsable, "not UTF-8".to_owned());
+                }
+            }
+        }
+        self.loaded.push(Loaded::new(0, (source, Contents::default())));
+        text
+    }
+
+    fn missing(&mut self, module: &str) {
+        let _ = self.add_source(&format!("{}.py", module.replace('.', "/")));
+        if let Some(last) = self.loaded.last_mut() {
+            last.source.state = SourceState::MissingRequired;
+        }
+    }
+
+    fn run(&mut self, file: &str) {
+        if self.active.iter().any(|active| active == file) || self.active.len() > 32 {
+            return;
+        }
+        let index = self.loaded.len();
+        let Some(text) = self.add_source(file) else { return };
+        let found = match statements(&text) {
+            Ok(found) => found,
+            Err((at, why)) => {
+                let source = &mut self.loaded[index].source;
+                source.state = SourceState::Unparsable;
+                source.why = format!("line {}, column {}: {why}", at.line, at.column);
+                return;
+            }
+        };
+        self.active.push(file.to_owned());
+        let mut part = 0;
+        let mut blocks: Blocks = Vec::new();
+        let mut taken: BTreeMap<usize, Option<bool>> = BTreeMap::new();
+        for statement in &found {
+            blocks.retain(|(indent, _)| *indent < statement.indent);
+            let mode = blocks.iter().fold(Mode::Run, |mode, (_, block)| match (mode, block) {
+                (Mode::Skip, _) | (_, Mode::Skip) => Mode::Skip,
+                (Mode::Maybe, _) | (_, Mode::Maybe) => Mode::Maybe,
+                _ => Mode::Run,
+            });
+            if let Some(module) = starred(&statement.tokens).filter(|_| mode != Mode::Skip) {
+                let length = self.loaded[index].contents.entries.len();
+                self.parts.push(Part { loaded: index, entries: part..length });
+                part = length;
+                if let Some(other) = self.relative(file, &module) {
+                    self.run(&other);
+                }
+                continue;
+            }
+            self.statement(index, statement, mode, &mut blocks, &mut taken);
+        }
+        let length = self.loaded[index].contents.entries.len();
+        self.parts.push(Part { loaded: index, entries: part..length });
+        self.active.pop();
+    }
+
+    /// The file of a module that a file names, relative or not.
+    fn relative(&self, file: &str, module: &str) -> Option<String> {
+        let dots = module.chars().take_while(|c| *c == '.').count();
+        if dots == 0 {
+            return self.file_of(module);
+        }
+        let folders = Path::new(file).ancestors().nth(dots)?;
+        let name = &module[dots..];
+        self.file_of(&folders.join(name.replace('.', "/")).to_string_lossy())
+    }
+
+    fn statement(
+        &mut self,
+        index: usize,
+        statement: &Statement,
+        mode: Mode,
+        blocks: &mut Blocks,
+        taken: &mut BTreeMap<usize, Option<bool>>,
+    ) {
+        let Some(Token::Name(word)) = statement.tokens.first() else { return };
+        let below = match word.as_str() {
+            "if" | "elif" | "else" => self.branch(word, statement, taken),
+            "def" | "class" | "async" | "@" => Mode::Skip,
+            "try" => Mode::Run,
+            "for" | "while" | "with" | "except" | "finally" | "match" | "case" => Mode::Maybe,
+            _ if mode == Mode::Skip => return,
+            _ => return self.assignment(index, statement, mode),
+        };
+        blocks.push((statement.indent, below));
+        // `if X: Y = 1`
+        let Some((head, rest)) = split_symbol(&statement.tokens, ":") else { return };
+        if rest.is_empty() || below == Mode::Skip || mode == Mode::Skip {
+            return;
+        }
+        let inner = Statement {
+            indent: statement.indent + 1,
+            tokens: rest.to_vec(),
+            at: statement.at[head.len() + 1..].to_vec(),
+            end_line: statement.end_line,
+        };
+        let mode = if mode == Mode::Maybe { mode } else { below };
+        self.assignment(index, &inner, mode);
+    }
+
+    /// The mode below `if`, `elif` and `else`; `taken` remembers whether a branch before was taken.
+    fn branch(
+        &self,
+        word: &str,
+        statement: &Statement,
+        taken: &mut BTreeMap<usize, Option<bool>>,
+    ) -> Mode {
+        let before = if word == "if" {
+            Some(false)
+        } else {
+            taken.get(&statement.indent).copied().flatten()
+        };
+        let truth = match split_symbol(&statement.tokens[1..], ":") {
+            _ if word == "else" => Some(true),
+            Some((condition, _)) => self.scope.value(condition).truth(),
+            None => None,
+        };
+        let (mode, now) = match (before, truth) {
+            (Some(true), _) => (Mode::Skip, Some(true)),
+            (Some(false), Some(true)) => (Mode::Run, Some(true)),
+            (_, Some(false)) => (Mode::Skip, before),
+            _ => (Mode::Maybe, None),
+        };
+        taken.insert(statement.indent, now);
+        mode
+    }
+
+    fn assignment(&mut self, index: usize, statement: &Statement, mode: Mode) {
+        let tokens = &statement.tokens;
+        let first = match tokens.first() {
+            Some(Token::Name(name)) => name.clone(),
+            _ => return,
+        };
+        if matches!(first.as_str(), "import" | "from") {
+            return tokens.iter().for_each(|token| {
+                if let Token::Name(name) = token {
+                    self.scope.names.remove(name);
+                }
+            });
+        }
+        let written = Written { index, at: statement.at[0], end_line: statement.end_line };
+        if let Some((target, value)) = split_symbol(tokens, "+=") {
+            return self.extend(&written, target, value, mode);
+        }
+        let Some((target, mut value)) = split_symbol(tokens, "=") else {
+            return self.called(&written, tokens);
+        };
+        let mut targets = vec![split_symbol(target, ":").map_or(target, |(name, _)| name)];
+        while let Some((next, rest)) = split_symbol(value, "=") {
+            targets.push(next);
+            value = rest;
+        }
+        self.scope.used.borrow_mut().clear();
+        let value = if mode == Mode::Maybe { Value::Unknown } else { self.scope.value(value) };
+        for target in targets {
+            match target {
+                [Token::Name(name)] => self.set(&written, name, &[], value.clone()),
+                target => self.set_below(&written, target, value.clone()),
+            }
+        }
+    }
+
+    /// `NAME["a"]["b"] = value`
+    fn set_below(&mut self, written: &Written, target: &[Token], value: Value) {
+        let mut path = Vec::new();
+        let mut rest = target;
+        while let Some((start, "[", inner)) = called(rest) {
+            let name = match self.scope.value(inner) {
+                Value::Text(name) => Some(name),
+                _ => None,
+            };
+            path.insert(0, name);
+            rest = start;
+        }
+        let Some(name) = dotted(rest) else { return };
+        match path.into_iter().collect::<Option<Vec<String>>>() {
+            Some(path) if !path.is_empty() && self.is_group(&name, &path) => {
+                self.set(written, &name, &path, value);
+            }
+            _ => self.set(written, &name, &[], Value::Unknown),
+        }
+    }
+
+    /// Whether a name holds groups down to the last part of a path.
+    fn is_group(&self, name: &str, path: &[String]) -> bool {
+        let mut value = self.scope.names.get(name);
+        for part in &path[..path.len() - 1] {
+            value = match value {
+                Some(Value::Group(all)) => {
+                    all.iter().find(|(own, _)| own == part).map(|(_, value)| value)
+                }
+                _ => None,
+            };
+        }
+        matches!(value, Some(Value::Group(_)))
+    }
+
+    /// `NAME += value`
+    fn extend(&mut self, written: &Written, target: &[Token], value: &[Token], mode: Mode) {
+        let [Token::Name(name)] = target else { return };
+        self.scope.used.borrow_mut().clear();
+        let more = if mode == Mode::Maybe { Value::Unknown } else { self.scope.value(value) };
+        let value = match (self.scope.names.get(name), more) {
+            (Some(Value::List(all)), Value::List(more)) => {
+                Value::List(all.iter().cloned().chain(more).collect())
+            }
+            (Some(Value::Text(text)), Value::Text(more)) => Value::Text(format!("{text}{more}")),
+            _ => Value::Unknown,
+        };
+        self.set(written, name, &[], value);
+    }
+
+    /// A statement that calls something may change the names that it mentions, and all names if it gets
+    /// them all.
+    fn called(&mut self, written: &Written, tokens: &[Token]) {
+        let all = tokens.iter().any(|token| is_name(token, "locals") || is_name(token, "globals"));
+        let known: Vec<String> = self.scope.names.keys().cloned().collect();
+        for name in known {
+            let mentioned = tokens.iter().any(|token| is_name(token, &name));
+            if (all || mentioned) && called(tokens).is_some() {
+                self.set(written, &name, &[], Value::Unknown);
+            }
+        }
+    }
+
+    fn set(&mut self, written: &Written, name: &str, path: &[String], value: Value) {
+        if name.contains('.') {
+            return;
+        }
+        if path.is_empty() {
+            self.scope.names.insert(name.to_owned(), value.clone());
+        } else if let Some(group) = self.scope.names.get_mut(name) {
+            put(group, path, value.clone());
+        }
+        let is_setting = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        if !name.chars().all(is_setting) || name.starts_with('_') {
+            return;
+        }
+        let start: Vec<Segment> = std::iter::once(name.to_owned())
+            .chain(path.iter().cloned())
+            .map(Segment::Name)
+            .collect();
+        self.replace(&start, written);
+        let remark = self.remark();
+        for (below, text) in value.leaves() {
+            let verdict = match &text {
+                Some(_) => (Outcome::Won, remark.clone()),
+                None => (Outcome::Unknown, BY_CODE.to_owned()),
+            };
+            let entry = Entry {
+                path: start.iter().cloned().chain(below).collect(),
+                value: Raw::new(text.unwrap_or_default()),
+                op: Op::Set,
+                template: false,
+                null: false,
+                at: written.at,
+                end_line: written.end_line,
+                document: 0,
+            };
+            let loaded = &mut self.loaded[written.index];
+            loaded.verdicts.insert(loaded.contents.entries.len(), verdict);
+            loaded.contents.entries.push(entry);
+        }
+    }
+
+    /// Marks what an assignment replaces: all that is at its place and below it.
+    fn replace(&mut self, start: &[Segment], by: &Written) {
+        let name = self.loaded[by.index].source.name.clone();
+        let why = format!("line {} of {name} sets it again", by.at.line);
+        for loaded in &mut self.loaded {
+            for (at, entry) in loaded.contents.entries.iter().enumerate() {
+                let verdict = loaded.verdicts.get(&at);
+                let lives = verdict
+                    .is_none_or(|(outcome, _)| matches!(outcome, Outcome::Won | Outcome::Unknown));
+                let is_group = entry.value.expose() == "{}" && start.starts_with(&entry.path);
+                if lives && (entry.path.starts_with(start) || is_group) {
+                    loaded.verdicts.insert(at, (Outcome::Shadowed, why.clone()));
+                }
+            }
+        }
+    }
+
+    /// Which variables the value was made from.
+    fn remark(&self) -> String {
+        let used = self.scope.used.borrow();
+        let shown = |(name, is_set): &(String, bool)| {
+            let name = crate::secret::name(name);
+            if *is_set {
+                format!("from the variable `{name}`")
+            } else {
+                format!("the variable `{name}` is not set")
+            }
+        };
+        used.iter().map(shown).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Where an assignment is written.
+struct Written {
+    index: usize,
+    at: Position,
+    end_line: u32,
+}
+
+/// Puts a value into groups.
+fn put(group: &mut Value, path: &[String], value: Value) {
+    let (Value::Group(all), Some((first, rest))) = (group, path.split_first()) else { return };
+    match all.iter_mut().find(|(name, _)| name == first) {
+        Some((_, own)) if rest.is_empty() => *own = value,
+        Some((_, own)) => put(own, rest, value),
+        None if rest.is_empty() => all.push((first.clone(), value)),
+        None => {}
+    }
+}
+
+/// The module that `from MODULE import *` names.
+fn starred(tokens: &[Token]) -> Option<String> {
+    let [first, module @ .., import, Token::Symbol("*")] = tokens else { return None };
+    if !is_name(first, "from") || !is_name(import, "import") {
+        return None;
+    }
+    let mut text = String::new();
+    for token in module {
+        match token {
+            Token::Name(name) => text.push_str(name),
+            Token::Symbol(symbol @ ("." | "...")) => text.push_str(symbol),
+            _ => return None,
+        }
+    }
+    Some(text)
+}

@@ -1,0 +1,106 @@
+//! Layers that are turned off by a variable, or count only if a weaker source sets a key.
+
+use std::collections::BTreeMap;
+
+use crate::profile::{OnlyIf, Profile};
+use crate::provenance::{Outcome, SourceState};
+use crate::readers::{Entry, Format, Segment, read};
+use crate::resolve::{identity, key_of};
+use crate::sources::{Loaded, Request};
+use crate::value::Raw;
+
+/// Values that say no, as git has them.
+const NO: [&str; 5] = ["", "0", "false", "no", "off"];
+
+/// Marks what does not count, and replaces names of variables by what they hold.
+pub(crate) fn apply(profile: &Profile, request: &Request, loaded: &mut [Loaded]) {
+    for at in 0..loaded.len() {
+        let Some(layer) = profile.layers.get(loaded[at].layer) else { continue };
+        if layer.names_variables {
+            take_variables(request, &mut loaded[at]);
+        }
+        let off_by = layer.off_by.as_ref().filter(|name| {
+            let value = request.variable(name).map(|value| value.expose().to_lowercase());
+            value.is_some_and(|value| !NO.contains(&value.as_str()))
+        });
+        let why = match (off_by, &layer.only_if) {
+            (Some(name), _) => format!("the variable `{name}` turns this layer off"),
+            (None, Some(only_if)) if !holds(profile, only_if, &loaded[..at]) => {
+                format!("no weaker file sets `{}` to `{}`", only_if.key, only_if.values[0])
+            }
+            _ => continue,
+        };
+        (loaded[at].source.state, loaded[at].source.why) = (SourceState::Unread, why);
+    }
+}
+
+fn holds(profile: &Profile, only_if: &OnlyIf, weaker: &[Loaded]) -> bool {
+    let wanted = identity(profile, &only_if.key);
+    let entries = weaker.iter().filter(|one| one.source.state == SourceState::Read);
+    let last = entries
+        .flat_map(|one| &one.contents.entries)
+        .filter(|entry| identity(profile, &key_of(profile, &entry.path)) == wanted)
+        .next_back();
+    let value = last.map(|entry| entry.value.expose().to_lowercase());
+    value.is_some_and(|value| only_if.values.contains(&value))
+}
+
+/// The keys of a file whose values are names of variables, with what the variables hold. A group with
+/// `__name` and `__format` holds a document of that format.
+fn take_variables(request: &Request, loaded: &mut Loaded) {
+    let (mut taken, mut verdicts) = (Vec::new(), BTreeMap::new());
+    let entries = std::mem::take(&mut loaded.contents.entries);
+    for entry in &entries {
+        let last = entry.path.last();
+        let is = |name: &str| matches!(last, Some(Segment::Name(own)) if own == name);
+        if is("__format") {
+            continue;
+        }
+        let path = if is("__name") { &entry.path[..entry.path.len() - 1] } else { &entry.path };
+        let name = entry.value.expose();
+        let value = request.variable(name).filter(|value| !value.expose().is_empty());
+        let shown = crate::secret::name(name);
+        let Some(value) = value else {
+            let why = format!("the variable `{shown}` is not set");
+            verdicts.insert(taken.len(), (Outcome::ConditionFalse, why));
+            taken.push(Entry { path: path.to_vec(), value: Raw::default(), ..entry.clone() });
+            continue;
+        };
+        let format = is("__name").then(|| format_beside(path, &entries)).flatten();
+        let Some(values) = of_format(format.as_deref(), value) else {
+            loaded.source.state = SourceState::Unparsable;
+            loaded.source.why =
+                format!("the value of the variable `{shown}` is not of its `__format`");
+            continue;
+        };
+        for (rest, value) in values {
+            let why = format!("the value of the variable `{shown}`");
+            verdicts.insert(taken.len(), (Outcome::Won, why));
+            let path = path.iter().chain(&rest).cloned().collect();
+            taken.push(Entry { path, value, ..entry.clone() });
+        }
+    }
+    (loaded.contents.entries, loaded.verdicts) = (taken, verdicts);
+}
+
+fn format_beside(group: &[Segment], entries: &[Entry]) -> Option<String> {
+    let beside = |entry: &&Entry| {
+        entry.path.split_last().is_some_and(|(last, path)| {
+            path == group && matches!(last, Segment::Name(name) if name == "__format")
+        })
+    };
+    entries.iter().find(beside).map(|entry| entry.value.expose().to_owned())
+}
+
+/// The values of a text in a format, each with its path below the key; none if it is not of that format.
+fn of_format(format: Option<&str>, value: &Raw) -> Option<Vec<(Vec<Segment>, Raw)>> {
+    let whole = vec![(Vec::new(), value.clone())];
+    let text = match format {
+        Some("json" | "json5") => format!("{{\"v\":{}\n}}", value.expose()),
+        None | Some("number" | "boolean") => return Some(whole),
+        Some(_) => return None,
+    };
+    let found = read(Format::Json5, text.as_bytes()).ok()?;
+    let entries = found.entries.into_iter().chain(found.empties);
+    Some(entries.map(|entry| (entry.path[1..].to_vec(), entry.value)).collect())
+}
