@@ -10,18 +10,42 @@
 mod compose;
 mod condition;
 mod configuration;
+mod difference;
+mod drift;
+mod exposure;
+mod files;
+mod inspected;
+mod memory;
+mod place_profile;
 mod position;
 mod profile;
 mod provenance;
 mod readers;
 mod resolve;
+mod reveal;
 mod rules;
 mod secret;
+mod snapshot;
 mod sources;
 mod template;
 mod value;
+mod variables;
 
 pub use configuration::{ConfigFinding, Configuration, inspect};
+pub use difference::{
+    KeyChange, KeyDifference, PlacedValue, SnapshotDifference, difference,
+};
+pub use drift::{
+    CONFIG_HASH_LABEL, CellState, Drift, DriftCell, DriftColumn, DriftRequest, DriftRow, HashState,
+    drift,
+};
+pub use exposure::{
+    newer_files, secrets_of_arguments, secrets_of_files, secrets_of_image, shown_arguments,
+};
+pub use files::{Files, ImageFile, ImageFiles, ProcessFiles};
+pub use inspected::{Inspected, NotInspected, read_inspected};
+pub use memory::{NotInMemory, environment_in_memory};
+pub use place_profile::{PROCESS_PROFILE, process_configuration};
 pub use position::Position;
 pub use profile::{
     ActivatedBy, Case, Define, Dialect, FromEnvironment, Keys, Layer, ListStyle, Prefix, Profile,
@@ -35,6 +59,14 @@ pub use readers::{
     Contents, Entry, Format, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable,
     formats, read,
 };
+pub use reveal::Revealed;
 pub use rules::RULES;
-pub use sources::{Collected, Defined, Loaded, Request, collect, detects};
+pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot};
+pub use sources::{
+    Collected, Defined, FileRead, Loaded, Request, collect, detects, detects_in,
+};
 pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};
+pub use variables::{
+    NotObserved, ObservedProcess, ProcessRole, VariableSet, created_with, image_not_read,
+    image_variables, observe_process,
+};

@@ -6,10 +6,13 @@
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use culprit_place::procfs::EntryKind;
 use sha2::{Digest as _, Sha256};
 
+use crate::files::Files;
 use crate::profile::{Define, Layer, Profile, placeholders};
 use crate::provenance::{Op, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
@@ -32,6 +35,8 @@ pub struct Request {
     pub environment: Option<Vec<(String, Raw)>>,
     /// Whether variables that no other source knows count as keys, too.
     pub all_variables: bool,
+    /// The files, if they are not in the folder `root` of this machine.
+    pub files: Option<Arc<dyn Files>>,
 }
 
 /// The value of a define.
@@ -69,28 +74,42 @@ pub struct Collected {
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
+    /// The files, if they are not in that folder of this machine.
+    files: Option<Arc<dyn Files>>,
 }
 
 /// A file as it was read.
-pub(crate) struct FileRead {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRead {
     /// What became of it.
-    pub(crate) state: SourceState,
-    /// Why.
-    pub(crate) why: String,
+    pub state: SourceState,
+    /// Why; empty if it was read.
+    pub why: String,
     /// Its bytes; none if it could not be read.
-    pub(crate) bytes: Option<Vec<u8>>,
-    /// When it changed.
-    pub(crate) modified: Option<u64>,
+    pub bytes: Option<Vec<u8>>,
+    /// When it changed, in seconds since 1970; none if that is not known.
+    pub modified: Option<u64>,
 }
 
 impl Root {
     /// The root of a request; the path as typed where it does not exist.
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()) }
+        Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()), files: None }
+    }
+
+    /// The root of a request, wherever its files are.
+    pub(crate) fn from_request(request: &Request) -> Self {
+        match &request.files {
+            Some(files) => Self { path: request.root.clone(), files: Some(Arc::clone(files)) },
+            None => Self::new(&request.root),
+        }
     }
 
     /// Reads a file below the root.
     pub(crate) fn read(&self, name: &Path) -> FileRead {
+        if let Some(files) = &self.files {
+            return files.read(name);
+        }
         let failed =
             |state, why: &str| FileRead { state, why: why.to_owned(), bytes: None, modified: None };
         let path = match self.path.join(name).canonicalize() {
@@ -158,20 +177,33 @@ impl Root {
             folder => format!("{folder}/{name}"),
         };
         let fits = |name: &str| {
+            if let Some(files) = &self.files {
+                let kind = files.kind(&below(name));
+                return kind.is_some_and(|kind| is_last != (kind == EntryKind::Folder));
+            }
             let path = self.path.join(below(name));
             if is_last { !path.is_dir() && path.symlink_metadata().is_ok() } else { path.is_dir() }
         };
         if !part.contains('*') {
             return if fits(part) { vec![below(part)] } else { Vec::new() };
         }
-        let Ok(entries) = std::fs::read_dir(self.path.join(folder)) else { return Vec::new() };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names
+        let mut names: Vec<String> = self
+            .names(folder)
+            .into_iter()
             .filter(|name| matches(part, name) && fits(name))
             .map(|name| below(&name))
             .collect();
         names.sort();
         names
+    }
+
+    /// The names in a folder.
+    fn names(&self, folder: &str) -> Vec<String> {
+        if let Some(files) = &self.files {
+            return files.names(folder);
+        }
+        let Ok(entries) = std::fs::read_dir(self.path.join(folder)) else { return Vec::new() };
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
     }
 }
 
@@ -190,7 +222,16 @@ fn matches(pattern: &str, name: &str) -> bool {
 /// Whether a folder looks as if a profile were meant for it.
 #[must_use]
 pub fn detects(profile: &Profile, root: &Path) -> bool {
-    let root = Root::new(root);
+    fits(profile, &Root::new(root))
+}
+
+/// Whether the folder of a request looks as if a profile were meant for it, wherever its files are.
+#[must_use]
+pub fn detects_in(profile: &Profile, request: &Request) -> bool {
+    fits(profile, &Root::from_request(request))
+}
+
+fn fits(profile: &Profile, root: &Root) -> bool {
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
     profile.detect.iter().any(all)
 }
@@ -274,7 +315,7 @@ pub(crate) fn environment_source(layer: &str, variables: &[(String, Raw)]) -> (S
 /// Reads all sources of a layered profile.
 #[must_use]
 pub fn collect(profile: &Profile, request: &Request) -> Collected {
-    let root = Root::new(&request.root);
+    let root = Root::from_request(request);
     let mut collector = Collector { root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
     // Files that no define chooses come first, because one of them may set a define.
     for (index, layer) in profile.layers.iter().enumerate() {

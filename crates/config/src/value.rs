@@ -7,10 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::OnceLock;
 
+use aho_corasick::AhoCorasick;
 use culprit_model::labels;
 use sha2::{Digest as _, Sha256};
 
+use crate::reveal::Reveal;
 use crate::secret;
 
 labels! {
@@ -33,6 +36,9 @@ labels! {
 
 /// Secrets that are shorter occur in other texts by chance.
 const SHORTEST_PART: usize = 4;
+/// Secrets that are shorter are looked for only in values that were made from others: `test` and `root`
+/// are passwords too, and parts of many harmless values.
+const SHORTEST_ANYWHERE: usize = 6;
 
 /// What stands for a hidden part.
 pub const HIDDEN: &str = "•••";
@@ -87,6 +93,10 @@ pub struct Redactor {
     key: [u8; 32],
     /// The secrets that were learned: they stay here.
     secrets: BTreeSet<String>,
+    /// Finds the longer of them in a text; made when it is first needed.
+    finder: OnceLock<Option<AhoCorasick>>,
+    /// The key whose plaintext a terminal may show.
+    reveal: Option<Reveal>,
 }
 
 impl fmt::Debug for Redactor {
@@ -100,11 +110,29 @@ impl Redactor {
     /// snapshot.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
-        Self { key, secrets: BTreeSet::new() }
+        Self { key, secrets: BTreeSet::new(), finder: OnceLock::new(), reveal: None }
+    }
+
+    /// The same, which also keeps the plaintext of one key for [`Redactor::revealed`].
+    #[must_use]
+    pub fn revealing(self, name: &str) -> Self {
+        Self { reveal: Some(Reveal::new(name)), ..self }
+    }
+
+    /// The plaintext of a value, if its key is the one to reveal. It can be shown on a terminal alone.
+    #[must_use]
+    pub fn revealed(&self, value: &ValueRef) -> Option<crate::reveal::Revealed> {
+        self.reveal.as_ref()?.find(&value.fingerprint)
+    }
+
+    /// The key of its fingerprints, which a snapshot keeps.
+    pub(crate) fn key(&self) -> [u8; 32] {
+        self.key
     }
 
     /// Remembers a value if it is secret, so that its text is hidden under every other key too.
     pub fn learn(&mut self, key: &str, raw: &Raw) {
+        let before = self.secrets.len();
         match secret::classify(key, raw.expose()) {
             (Class::Plain, _) => {}
             (Class::Partial, shown) => {
@@ -115,14 +143,36 @@ impl Redactor {
                 self.secrets.insert(raw.expose().to_owned());
             }
         }
+        if self.secrets.len() > before {
+            self.finder = OnceLock::new();
+        }
+    }
+
+    /// Whether a text is a known secret, or holds one.
+    fn holds_secret(&self, text: &str) -> bool {
+        let finder = self.finder.get_or_init(|| {
+            let long = self.secrets.iter().filter(|secret| secret.len() >= SHORTEST_ANYWHERE);
+            AhoCorasick::new(long).ok()
+        });
+        self.secrets.contains(text)
+            || match finder {
+                Some(finder) => finder.is_match(text),
+                // More secrets than the automaton has room for.
+                None => self.secrets.iter().any(|secret| text.contains(secret.as_str())),
+            }
     }
 
     /// What may be shown of the value of a key.
     #[must_use]
     pub fn value(&self, key: &str, raw: &Raw) -> ValueRef {
         let fingerprint = self.fingerprint(raw.expose());
+        if let Some(reveal) = &self.reveal {
+            reveal.keep(key, &fingerprint, raw);
+        }
         let (class, text) = match secret::classify(key, raw.expose()) {
-            (Class::Plain, _) if self.secrets.contains(raw.expose()) => (Class::Derived, None),
+            (Class::Plain | Class::Partial, Some(shown)) if self.holds_secret(&shown) => {
+                (Class::Derived, None)
+            }
             classified => classified,
         };
         ValueRef { length: raw.expose().len(), class, fingerprint, text }

@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::configuration::{ConfigFinding, Configuration};
+use crate::{drift, exposure};
 
 /// The rules: the stable identifier, and what a finding of it says.
 pub const RULES: &[(&str, &str)] = &[
@@ -25,6 +26,10 @@ pub const RULES: &[(&str, &str)] = &[
     (bad_env_value::ID, "A file of variables has a line that its reader takes in another way."),
     (case_mismatch::ID, "Two names differ only in upper and lower case, where case matters."),
     (blank_interpolation::ID, "A `${...}` stands for a variable that is not set."),
+    (drift::DRIFT, "A variable has another value in a later place than in an earlier one."),
+    (drift::WORKER_MISSES, "The main process has a variable, and a worker does not."),
+    (exposure::NEWER, "A file changed after the process that reads it had started."),
+    (exposure::EXPOSED, "Others can read a secret: in an image, a file or a command line."),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.
