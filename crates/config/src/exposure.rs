@@ -51,7 +51,7 @@ pub fn secrets_of_image(configuration: &Configuration) -> Vec<ConfigFinding> {
 }
 
 /// Secrets in files that everybody may read: one finding a file. `is_open` says whether that holds for a
-/// path below the project's folder; `where_from` is what holds the files.
+/// path below the project's folder.
 #[must_use]
 pub fn secrets_of_files(
     configuration: &Configuration,

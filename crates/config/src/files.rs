@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use culprit_model::Pid;
 use culprit_place::procfs::{
-    EntryKind, entry_beneath, folder_in_root, names_beneath, open_beneath, root_of,
+    EntryKind, entry_beneath, folder_in_root, is_open_to_all, names_beneath, open_beneath, root_of,
 };
 
 use crate::provenance::SourceState;
@@ -35,7 +35,9 @@ pub trait Files: fmt::Debug + Send + Sync {
 /// The files below a folder of a running process.
 #[derive(Debug)]
 pub struct ProcessFiles {
+    root: OwnedFd,
     folder: OwnedFd,
+    path: PathBuf,
 }
 
 impl ProcessFiles {
@@ -44,7 +46,15 @@ impl ProcessFiles {
     /// # Errors
     /// When the process has ended, its files may not be read, or there is no such folder.
     pub fn open(pid: Pid, folder: &Path) -> culprit_place::Result<Self> {
-        Ok(Self { folder: folder_in_root(root_of(pid)?, folder)? })
+        let root = root_of(pid)?;
+        let opened = folder_in_root(&root, folder)?;
+        Ok(Self { root, folder: opened, path: folder.to_owned() })
+    }
+
+    /// Whether every user can read a file, by its mode and those of the folders above it.
+    #[must_use]
+    pub fn is_open_to_all(&self, name: &str) -> bool {
+        is_open_to_all(&self.root, &self.path.join(name)).unwrap_or(false)
     }
 }
 

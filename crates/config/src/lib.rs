@@ -45,7 +45,9 @@ pub use exposure::{
 pub use files::{Files, ImageFile, ImageFiles, ProcessFiles};
 pub use inspected::{Inspected, NotInspected, read_inspected};
 pub use memory::{NotInMemory, environment_in_memory};
-pub use place_profile::{PROCESS_PROFILE, process_configuration};
+pub use place_profile::{
+    OptionSource, PROCESS_PROFILE, option_configuration, process_configuration,
+};
 pub use position::Position;
 pub use profile::{
     ActivatedBy, Case, Define, Dialect, FromEnvironment, Keys, Layer, ListStyle, Prefix, Profile,

@@ -13,12 +13,13 @@
 use std::collections::BTreeSet;
 
 use crate::configuration::Configuration;
+use crate::position::Position;
 use crate::provenance::{
     Assignment, Certainty, Op, Outcome, Source, SourceKind, SourceState, Variable,
 };
 use crate::resolve::effective;
 use crate::secret;
-use crate::value::Redactor;
+use crate::value::{Raw, Redactor};
 use crate::variables::VariableSet;
 
 /// The name of the profile.
@@ -67,6 +68,60 @@ pub fn process_configuration(
         assignments,
         conditions: Vec::new(),
         effective,
+        other_variables: 0,
+        findings: Vec::new(),
+    }
+}
+
+/// A source of options, with what it sets: key, value, and where.
+#[derive(Debug, Clone)]
+pub struct OptionSource {
+    /// The source.
+    pub source: Source,
+    /// The name that it writes, the key that this sets, the value, and where it stands.
+    pub options: Vec<(String, String, Raw, Option<Position>)>,
+}
+
+/// Options from several sources, of which the last that sets one wins.
+#[must_use]
+pub fn option_configuration(
+    (profile, title): (&str, &str),
+    layers: Vec<OptionSource>,
+    redactor: &Redactor,
+) -> Configuration {
+    let (mut sources, mut assignments, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, OptionSource { source, options }) in layers.into_iter().enumerate() {
+        for (written, key, value, at) in options {
+            assignments.push(Assignment {
+                source: index,
+                key: secret::name(&key),
+                written: secret::name(&written),
+                op: Op::Set,
+                value: redactor.value(&key, &value),
+                at,
+                end_line: at.map(|at| at.line),
+                condition: None,
+                outcome: Outcome::Won,
+                superseded_by: None,
+                reason: String::new(),
+            });
+            keys.push(key);
+        }
+        sources.push(source);
+    }
+    let effective = effective(false, &sources, &mut assignments, keys);
+    Configuration {
+        profile: profile.to_owned(),
+        title: title.to_owned(),
+        leaves_out: Vec::new(),
+        separator: ".".to_owned(),
+        defines: Vec::new(),
+        sources,
+        oddities: Vec::new(),
+        assignments,
+        conditions: Vec::new(),
+        effective,
+        variables: Vec::new(),
         other_variables: 0,
         findings: Vec::new(),
     }
@@ -155,7 +210,7 @@ fn origin(sets: &[VariableSet], assignment: &Assignment) -> String {
 /// Docker lists what was given first, then what it took from the image, in the image's order. A value
 /// that equals the image's and stands before one that does not was given.
 fn created_from(created: &VariableSet, image: &VariableSet, name: &str) -> String {
-    let from_image = |(name, value): &&(String, crate::Raw)| image.get(name) == Some(value);
+    let from_image = |(name, value): &&(String, Raw)| image.get(name) == Some(value);
     let taken = created.variables.iter().rev().take_while(from_image).any(|(one, _)| one == name);
     if taken {
         "taken from the image (assumed, by the order of the list)".to_owned()
@@ -167,7 +222,6 @@ fn created_from(created: &VariableSet, image: &VariableSet, name: &str) -> Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Raw;
 
     fn set(kind: SourceKind, name: &str, variables: &[(&str, &str)]) -> VariableSet {
         let variable = |(name, value): &(&str, &str)| ((*name).to_owned(), Raw::new(*value));

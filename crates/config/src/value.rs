@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aho_corasick::AhoCorasick;
 use culprit_model::labels;
@@ -87,16 +87,45 @@ impl ValueRef {
     }
 }
 
-/// Turns raw values into values that may be shown.
+/// Turns raw values into values that may be shown. Clones share what they learn.
 #[derive(Clone)]
 pub struct Redactor {
     key: [u8; 32],
     /// The secrets that were learned: they stay here.
-    secrets: BTreeSet<String>,
-    /// Finds the longer of them in a text; made when it is first needed.
-    finder: OnceLock<Option<AhoCorasick>>,
+    secrets: Arc<Mutex<Secrets>>,
     /// The key whose plaintext a terminal may show.
     reveal: Option<Reveal>,
+}
+
+#[derive(Default)]
+struct Secrets {
+    texts: BTreeSet<String>,
+    /// Finds the longer of them in a text; made when it is first needed.
+    finder: Option<AhoCorasick>,
+}
+
+impl Secrets {
+    fn learn(&mut self, text: &str) {
+        if self.texts.insert(text.to_owned()) {
+            self.finder = None;
+        }
+    }
+
+    /// Whether a text is a known secret, or holds one.
+    fn are_in(&mut self, text: &str) -> bool {
+        if self.texts.contains(text) {
+            return true;
+        }
+        let long = || self.texts.iter().filter(|secret| secret.len() >= SHORTEST_ANYWHERE);
+        if self.finder.is_none() {
+            self.finder = AhoCorasick::new(long()).ok();
+        }
+        match &self.finder {
+            Some(finder) => finder.is_match(text),
+            // More secrets than the automaton has room for.
+            None => long().any(|secret| text.contains(secret.as_str())),
+        }
+    }
 }
 
 impl fmt::Debug for Redactor {
@@ -110,7 +139,7 @@ impl Redactor {
     /// snapshot.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
-        Self { key, secrets: BTreeSet::new(), finder: OnceLock::new(), reveal: None }
+        Self { key, secrets: Arc::default(), reveal: None }
     }
 
     /// The same, which also keeps the plaintext of one key for [`Redactor::revealed`].
@@ -132,34 +161,24 @@ impl Redactor {
 
     /// Remembers a value if it is secret, so that its text is hidden under every other key too.
     pub fn learn(&mut self, key: &str, raw: &Raw) {
-        let before = self.secrets.len();
         match secret::classify(key, raw.expose()) {
             (Class::Plain, _) => {}
             (Class::Partial, shown) => {
                 let parts = secret::hidden_parts(raw.expose(), &shown.unwrap_or_default());
-                self.secrets.extend(parts.into_iter().map(str::to_owned));
+                parts.into_iter().for_each(|part| self.secrets().learn(part));
             }
-            _ => {
-                self.secrets.insert(raw.expose().to_owned());
-            }
-        }
-        if self.secrets.len() > before {
-            self.finder = OnceLock::new();
+            _ => self.secrets().learn(raw.expose()),
         }
     }
 
-    /// Whether a text is a known secret, or holds one.
-    fn holds_secret(&self, text: &str) -> bool {
-        let finder = self.finder.get_or_init(|| {
-            let long = self.secrets.iter().filter(|secret| secret.len() >= SHORTEST_ANYWHERE);
-            AhoCorasick::new(long).ok()
-        });
-        self.secrets.contains(text)
-            || match finder {
-                Some(finder) => finder.is_match(text),
-                // More secrets than the automaton has room for.
-                None => self.secrets.iter().any(|secret| text.contains(secret.as_str())),
-            }
+    /// How many secrets it has learned.
+    #[must_use]
+    pub fn secrets_learned(&self) -> usize {
+        self.secrets().texts.len()
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, Secrets> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What may be shown of the value of a key.
@@ -170,7 +189,7 @@ impl Redactor {
             reveal.keep(key, &fingerprint, raw);
         }
         let (class, text) = match secret::classify(key, raw.expose()) {
-            (Class::Plain | Class::Partial, Some(shown)) if self.holds_secret(&shown) => {
+            (Class::Plain | Class::Partial, Some(shown)) if self.secrets().are_in(&shown) => {
                 (Class::Derived, None)
             }
             classified => classified,
@@ -187,10 +206,14 @@ impl Redactor {
             !part.expose().is_empty() && self.value(name, part).class != Class::Plain
         };
         // A part may have been made from a secret itself, so all that is known is looked for, too.
-        let known = || self.secrets.iter().filter(|secret| secret.len() >= SHORTEST_PART);
+        let holds_known = |text: &String| {
+            let secrets = self.secrets();
+            let mut known = secrets.texts.iter().filter(|secret| secret.len() >= SHORTEST_PART);
+            known.any(|secret| text.contains(secret.as_str()))
+        };
         let leaks = |text: &String| {
             others.iter().filter(is_secret).any(|(_, part)| text.contains(part.expose()))
-                || known().any(|secret| text.contains(secret.as_str()))
+                || holds_known(text)
         };
         if value.text.as_ref().is_some_and(leaks) {
             (value.class, value.text) = (Class::Derived, None);

@@ -62,6 +62,26 @@ pub fn entry_beneath(folder: impl AsFd, path: &Path) -> io::Result<EntryKind> {
     })
 }
 
+/// Whether every user can read a file, as a process with this root names it: by its mode, and by those of
+/// the folders that lead to it. What an access control list allows is not seen.
+///
+/// # Errors
+/// What the kernel answers, where a part of the path is not there or may not be looked at.
+pub fn is_open_to_all(root: impl AsFd, path: &Path) -> io::Result<bool> {
+    let mode = |path: &Path, flags: OFlags| -> io::Result<Mode> {
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
+        let opened = openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+        Ok(Mode::from_raw_mode(fstat(&opened)?.st_mode))
+    };
+    for folder in path.ancestors().skip(1) {
+        let folder = if folder.as_os_str().is_empty() { Path::new("/") } else { folder };
+        if !mode(folder, OFlags::DIRECTORY)?.contains(Mode::XOTH) {
+            return Ok(false);
+        }
+    }
+    Ok(mode(path, OFlags::empty())?.contains(Mode::ROTH))
+}
+
 /// The names in a folder below a folder, sorted.
 ///
 /// # Errors
@@ -115,5 +135,25 @@ mod tests {
         assert_eq!(entry_beneath(&root, Path::new("sub")).unwrap(), EntryKind::Folder);
         assert_eq!(names_beneath(&root, Path::new("")).unwrap().len(), 5);
         assert_eq!(names_beneath(&root, Path::new("sub")).unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn a_file_is_open_to_all_if_its_folders_are() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = folder.path().join("a");
+        std::fs::write(&file, "text").unwrap();
+        let root = File::open("/").unwrap();
+        for (of_folder, of_file, open) in
+            [(0o755, 0o644, true), (0o755, 0o640, false), (0o750, 0o644, false)]
+        {
+            let set = |path: &Path, mode| {
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            };
+            set(folder.path(), of_folder);
+            set(&file, of_file);
+            assert_eq!(is_open_to_all(&root, &file).unwrap(), open, "{of_folder:o} {of_file:o}");
+        }
+        assert!(is_open_to_all(&root, Path::new("/no such file")).is_err());
     }
 }
