@@ -120,7 +120,9 @@ fn is_equal(one: &ValueRef, other: &ValueRef, comparable: bool) -> Option<bool> 
     if comparable {
         return Some(one.equals(other));
     }
-    if one.length != other.length || one.text.is_some() && other.text.is_some() && one.text != other.text {
+    if one.length != other.length
+        || one.text.is_some() && other.text.is_some() && one.text != other.text
+    {
         return Some(false);
     }
     let plain = one.class == Class::Plain && other.class == Class::Plain;

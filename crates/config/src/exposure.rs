@@ -89,7 +89,9 @@ pub fn secrets_of_files(
             id: EXPOSED,
             severity: if in_image { Severity::High } else { Severity::Medium },
             key: keys.join(", "),
-            title: title.replace("with 1 secrets", "with 1 secret").replace("has 1 secrets", "has 1 secret"),
+            title: title
+                .replace("with 1 secrets", "with 1 secret")
+                .replace("has 1 secrets", "has 1 secret"),
             evidence: secrets.iter().map(|one| configuration.place(one)).collect(),
             why: why.to_owned(),
             fix: vec![fix],
@@ -139,7 +141,10 @@ pub fn secrets_of_arguments(
         id: EXPOSED,
         severity: Severity::High,
         key: String::new(),
-        title: format!("The command line of PID {} ({}) has a secret.", process.own_pid, process.name),
+        title: format!(
+            "The command line of PID {} ({}) has a secret.",
+            process.own_pid, process.name
+        ),
         evidence: evidence.collect(),
         why: "Every user of the machine can read command lines: `ps -ef` shows them.".to_owned(),
         fix: vec!["Give the secret in a file, or in a variable.".to_owned()],
@@ -166,7 +171,8 @@ pub fn newer_files(configuration: &Configuration, process: &ObservedProcess) -> 
             process.name
         ),
         evidence: vec![source.name.clone()],
-        why: "A program that reads the file at its start still works with the older one.".to_owned(),
+        why: "A program that reads the file at its start still works with the older one."
+            .to_owned(),
         fix: vec!["Restart the program, unless it watches the file.".to_owned()],
     };
     newer.map(finding).collect()
@@ -188,8 +194,8 @@ mod tests {
 
     #[test]
     fn secrets_of_arguments_are_hidden_and_names_are_shown() {
-        let arguments = ["app", "--password=hunter2", "--token", "hunter3", "-v", "url", "a=b"]
-            .map(Raw::new);
+        let arguments =
+            ["app", "--password=hunter2", "--token", "hunter3", "-v", "url", "a=b"].map(Raw::new);
         let shown = shown_arguments(&arguments, &Redactor::new([1; 32]));
         let text: Vec<&str> =
             shown.iter().map(|one| one.text.as_deref().unwrap_or("•••")).collect();

@@ -192,10 +192,8 @@ impl Files for ImageFiles {
         let below = self.below(folder);
         let paths = self.files.range(below.clone()..).map(|(path, _)| path);
         let inside = paths.map_while(|path| path.strip_prefix(&below));
-        let mut names: Vec<String> = inside
-            .filter_map(|path| path.split('/').next())
-            .map(str::to_owned)
-            .collect();
+        let mut names: Vec<String> =
+            inside.filter_map(|path| path.split('/').next()).map(str::to_owned).collect();
         names.dedup();
         names
     }

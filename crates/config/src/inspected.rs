@@ -66,10 +66,8 @@ struct State {
 /// # Errors
 /// When it is something else. The reason quotes nothing of the file, which may hold secrets.
 pub fn read_inspected(bytes: &[u8]) -> Result<Inspected, NotInspected> {
-    let rows: Vec<Row> = serde_json::from_slice(bytes).map_err(|error| NotInspected::Form {
-        line: error.line(),
-        column: error.column(),
-    })?;
+    let rows: Vec<Row> = serde_json::from_slice(bytes)
+        .map_err(|error| NotInspected::Form { line: error.line(), column: error.column() })?;
     let mut found = Inspected::default();
     for row in rows {
         // Only containers have a state.

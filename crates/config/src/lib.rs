@@ -32,9 +32,7 @@ mod value;
 mod variables;
 
 pub use configuration::{ConfigFinding, Configuration, inspect};
-pub use difference::{
-    KeyChange, KeyDifference, PlacedValue, SnapshotDifference, difference,
-};
+pub use difference::{KeyChange, KeyDifference, PlacedValue, SnapshotDifference, difference};
 pub use drift::{
     CONFIG_HASH_LABEL, CellState, Drift, DriftCell, DriftColumn, DriftRequest, DriftRow, HashState,
     drift,
@@ -64,9 +62,7 @@ pub use readers::{
 pub use reveal::Revealed;
 pub use rules::RULES;
 pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot};
-pub use sources::{
-    Collected, Defined, FileRead, Loaded, Request, collect, detects, detects_in,
-};
+pub use sources::{Collected, Defined, FileRead, Loaded, Request, collect, detects, detects_in};
 pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};
 pub use variables::{
     NotObserved, ObservedProcess, ProcessRole, VariableSet, created_with, image_not_read,

@@ -44,8 +44,12 @@ pub fn process_configuration(
         if !origin.is_empty() {
             let reason = std::mem::take(&mut assignment.reason);
             let parts = [origin, reason];
-            assignment.reason =
-                parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("; ");
+            assignment.reason = parts
+                .iter()
+                .filter(|part| !part.is_empty())
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("; ");
         }
     }
     let variables = assignments.iter().map(|one| Variable {
@@ -191,7 +195,9 @@ fn origin(sets: &[VariableSet], assignment: &Assignment) -> String {
     let Some(before) = before else { return String::new() };
     let (own, other) = (set.get(name), before.get(name));
     match (set.kind, other) {
-        (SourceKind::ContainerEnvironment, Some(_)) if own == other => created_from(set, before, name),
+        (SourceKind::ContainerEnvironment, Some(_)) if own == other => {
+            created_from(set, before, name)
+        }
         (SourceKind::ContainerEnvironment, _) => "given when the container was created".to_owned(),
         (SourceKind::InitialEnvironment, None) => {
             "added by the engine or the entry point".to_owned()
@@ -270,7 +276,9 @@ mod tests {
                     not have it";
         assert_eq!(c, [gone]);
         assert_eq!(found.find("C")[0].winner, None);
-        assert!(rows(&found, "HOSTNAME")[0].starts_with("start never_applied: added by the engine"));
+        assert!(
+            rows(&found, "HOSTNAME")[0].starts_with("start never_applied: added by the engine")
+        );
         assert!(rows(&found, "B")[2].contains("changed by the entry point"));
     }
 

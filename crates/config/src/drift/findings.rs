@@ -60,11 +60,7 @@ fn steps(drift: &Drift) -> Vec<(usize, usize)> {
     let created = of_kind(SourceKind::ContainerEnvironment);
     let (start, now) =
         (of_main(SourceKind::InitialEnvironment), of_main(SourceKind::ProcessMemory));
-    let mut steps = vec![
-        compose.zip(created),
-        created.or(compose).zip(start),
-        start.zip(now),
-    ];
+    let mut steps = vec![compose.zip(created), created.or(compose).zip(start), start.zip(now)];
     for (at, column) in drift.columns.iter().enumerate().filter(|(_, column)| column.is_read()) {
         if column.role == Some(ProcessRole::Worker) {
             match column.kind {
@@ -110,12 +106,7 @@ fn change(drift: &Drift, (from, to): (usize, usize), name: &str) -> Option<Chang
     }
 }
 
-fn finding(
-    drift: &Drift,
-    (from, to): (usize, usize),
-    name: &str,
-    change: Change,
-) -> ConfigFinding {
+fn finding(drift: &Drift, (from, to): (usize, usize), name: &str, change: Change) -> ConfigFinding {
     let (before, after) = (&drift.columns[from], &drift.columns[to]);
     let is_worker = after.role == Some(ProcessRole::Worker);
     let misses = is_worker && change == Change::Missing && before.pid != after.pid;

@@ -162,7 +162,8 @@ impl DriftColumn {
     /// The columns of a process: as it started, and now.
     #[must_use]
     pub fn from_process(process: &ObservedProcess, redactor: &Redactor) -> [Self; 2] {
-        [&process.initial, &process.now].map(|set| Self::from_set(set, Some(process.role), redactor))
+        [&process.initial, &process.now]
+            .map(|set| Self::from_set(set, Some(process.role), redactor))
     }
 
     /// The column of a compose service, from what its files say now.
@@ -195,11 +196,7 @@ impl DriftColumn {
     ///
     /// # Errors
     /// When the bytes are malformed.
-    pub fn from_dump(
-        name: &str,
-        bytes: &[u8],
-        redactor: &Redactor,
-    ) -> Result<Self, Unreadable> {
+    pub fn from_dump(name: &str, bytes: &[u8], redactor: &Redactor) -> Result<Self, Unreadable> {
         let format = Format::of_name(name).filter(|format| !format.is_env());
         let contents = read(format.unwrap_or(Format::EnvDocker), bytes)?;
         let mut variables = BTreeMap::new();
@@ -354,8 +351,6 @@ impl Drift {
                 && self.columns[one].why == self.columns[other].why
                 && self.rows.iter().all(|row| row.cells[one] == row.cells[other])
         };
-        (0..self.columns.len())
-            .map(|at| (0..at).find(|earlier| same(at, *earlier)))
-            .collect()
+        (0..self.columns.len()).map(|at| (0..at).find(|earlier| same(at, *earlier))).collect()
     }
 }

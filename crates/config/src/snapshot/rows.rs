@@ -123,9 +123,8 @@ fn known(words: impl Iterator<Item = &'static str>, text: &str) -> Option<&'stat
 
 impl ProfileRow {
     pub(super) fn new(one: &Configuration) -> Self {
-        let define = |define: &Defined| {
-            (define.name.clone(), define.values.clone(), define.from.clone())
-        };
+        let define =
+            |define: &Defined| (define.name.clone(), define.values.clone(), define.from.clone());
         let condition = |condition: &Condition| ConditionRow {
             dialect: condition.dialect.to_owned(),
             text: condition.text.clone(),
@@ -182,7 +181,11 @@ impl ProfileRow {
                 .into_iter()
                 .map(ConditionRow::condition)
                 .collect::<Result<_, _>>()?,
-            findings: self.findings.into_iter().map(FindingRow::finding).collect::<Result<_, _>>()?,
+            findings: self
+                .findings
+                .into_iter()
+                .map(FindingRow::finding)
+                .collect::<Result<_, _>>()?,
             sources,
             // Findings were made of them.
             oddities: Vec::new(),
@@ -356,11 +359,7 @@ impl<'a> KeyRow<'a> {
 }
 
 impl<'a> AssignmentRow<'a> {
-    fn new(
-        one: &'a Assignment,
-        key: &str,
-        in_chain: impl Fn(usize) -> Option<usize>,
-    ) -> Self {
+    fn new(one: &'a Assignment, key: &str, in_chain: impl Fn(usize) -> Option<usize>) -> Self {
         let other = |text: &'a str, than: &str| (text != than).then(|| Cow::from(text));
         Self {
             source: one.source,

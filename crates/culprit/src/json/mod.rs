@@ -9,6 +9,7 @@ mod bench;
 mod bench_compare;
 mod casebook;
 mod config;
+mod config_running;
 mod diff;
 mod disk;
 mod error;
@@ -32,6 +33,7 @@ pub(crate) use casebook::{
 pub(crate) use config::{
     ConfigExplainDocument, ConfigProfilesDocument, ConfigShowDocument, ConfigVarsDocument,
 };
+pub(crate) use config_running::{ConfigDiffDocument, ConfigDriftDocument};
 pub(crate) use diff::DiffDocument;
 pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;
