@@ -177,8 +177,13 @@ impl DriftColumn {
         });
         let variables: BTreeMap<String, ValueRef> = of_service.collect();
         let gap = compose.sources.iter().find(|source| source.state.is_gap());
-        let state = gap.map_or(SourceState::Read, |source| source.state);
-        let why = gap.map(|source| format!("{}: {}", source.name, source.why)).unwrap_or_default();
+        let (state, why) = match gap {
+            Some(source) => (source.state, format!("{}: {}", source.name, source.why)),
+            None if variables.is_empty() => {
+                (SourceState::Unread, format!("it sets no variable for a service `{service}`"))
+            }
+            None => (SourceState::Read, String::new()),
+        };
         Self {
             kind: SourceKind::ComposeEnvironment,
             name: format!("compose, service {service}"),

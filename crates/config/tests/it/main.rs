@@ -4,9 +4,12 @@
 
 mod agreement;
 mod compose;
+mod drift;
 mod findings;
 mod hostile;
 mod layers;
+mod planted;
 mod readers;
 mod redaction;
+mod snapshot;
 mod support;

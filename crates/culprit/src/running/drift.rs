@@ -163,6 +163,13 @@ fn matrix(
     let labels = subject.container.as_ref().map(|container| container.labels.clone());
     let labels = labels.unwrap_or_default();
     let service = compose.args.service.clone().or_else(|| labels.get(SERVICE_LABEL).cloned());
+    if service.is_none() && compose.is_named() {
+        return Err(Failure::bad_input(format!(
+            "cannot compare the {} with a compose file: it has no label of a service",
+            subject.title
+        ))
+        .hint("name the service with `--service NAME`"));
+    }
     let mut columns = Vec::new();
     if let Some(service) = &service
         && let Some(configuration) = compose.of(&labels)?
@@ -204,10 +211,15 @@ struct ComposeFiles<'a> {
 }
 
 impl ComposeFiles<'_> {
+    /// Whether the arguments name a project.
+    fn is_named(&self) -> bool {
+        self.args.root.is_some() || !self.args.compose.is_empty()
+    }
+
     /// The project of a container: the one that was named, else the one that its labels name and that is
     /// on this machine.
     fn of(&mut self, labels: &BTreeMap<String, String>) -> Result<Option<&Configuration>, Failure> {
-        let is_named = self.args.root.is_some() || !self.args.compose.is_empty();
+        let is_named = self.is_named();
         let of_labels = labels.get(FOLDER_LABEL).map(PathBuf::from);
         let root = match (&self.args.root, of_labels) {
             (Some(root), _) => root.clone(),
