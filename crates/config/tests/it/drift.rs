@@ -95,7 +95,10 @@ fn a_worker_that_misses_a_variable_is_named_and_a_visitor_is_not() {
     let found = drift(DriftRequest {
         columns: vec![
             column(&set(start, "PID 1 at start", 1, all), main),
-            column(&set(SourceKind::ProcessMemory, "PID 1 now", 1, &[("A", "9"), ("B", "2")]), main),
+            column(
+                &set(SourceKind::ProcessMemory, "PID 1 now", 1, &[("A", "9"), ("B", "2")]),
+                main,
+            ),
             column(&set(start, "PID 7 at start", 7, &[("A", "9"), ("PWD", "/")]), worker),
             column(&set(start, "PID 8 at start", 8, &[("X", "1")]), visitor),
         ],
@@ -158,8 +161,7 @@ fn workers_that_are_alike_are_shown_once() {
         column(&set(start, &format!("PID {pid}"), pid, &[("A", "1")]), Some(ProcessRole::Worker))
     };
     let other = set(SourceKind::InitialEnvironment, "PID 5", 5, &[("A", "2")]);
-    let columns =
-        vec![worker(3), worker(4), column(&other, Some(ProcessRole::Worker)), worker(6)];
+    let columns = vec![worker(3), worker(4), column(&other, Some(ProcessRole::Worker)), worker(6)];
     let found = drift(DriftRequest { columns, ..DriftRequest::default() });
     assert_eq!(found.repeated(), [None, Some(0), None, Some(0)]);
 }

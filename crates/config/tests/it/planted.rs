@@ -50,7 +50,8 @@ fn outputs(secret: &str, name: &str) -> String {
     let mut configurations = Vec::new();
     for (one, files) in files {
         let folder = folder(files);
-        let read = || inspect(&profile(one), &request(folder.path(), &environment), redactor.clone());
+        let read =
+            || inspect(&profile(one), &request(folder.path(), &environment), redactor.clone());
         // The second pass knows what the first has learned, as in the command.
         let _first = read();
         configurations.push(read());

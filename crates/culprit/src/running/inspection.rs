@@ -52,19 +52,17 @@ pub(crate) fn by_profiles(
     request: &Request,
     redactor: &Redactor,
 ) -> Vec<Configuration> {
-    let mut learned = Vec::new();
-    let mut all = || -> Vec<Configuration> {
-        profiles
-            .iter()
-            .map(|profile| {
-                let found = inspect(profile, request, redactor.clone());
-                learned.push(redactor.secrets_learned());
-                found
-            })
-            .collect()
+    let all = || -> Vec<(Configuration, usize)> {
+        let one = |profile| {
+            let found = inspect(profile, request, redactor.clone());
+            (found, redactor.secrets_learned())
+        };
+        profiles.iter().map(one).collect()
     };
     let found = all();
-    if learned.first() == learned.last() { found } else { all() }
+    let learned = |at: Option<&(Configuration, usize)>| at.map(|(_, count)| *count);
+    let found = if learned(found.first()) == learned(found.last()) { found } else { all() };
+    found.into_iter().map(|(one, _)| one).collect()
 }
 
 /// The configurations that have at least one file; a running thing may have none.

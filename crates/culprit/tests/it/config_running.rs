@@ -73,10 +73,13 @@ fn project(lab: &Lab) {
 
 fn outcomes(document: &Value, key: &str) -> Vec<String> {
     let keys = document["keys"].as_array().unwrap().iter();
-    let chain = keys.filter(|one| one["key"] == key).flat_map(|one| one["chain"].as_array().unwrap());
+    let chain =
+        keys.filter(|one| one["key"] == key).flat_map(|one| one["chain"].as_array().unwrap());
     let word = |one: &Value, name: &str| one[name].as_str().unwrap_or("-").to_owned();
     let text = |one: &Value| one["value"]["text"].as_str().unwrap_or("•••").to_owned();
-    chain.map(|one| format!("{} {} {}", word(one, "outcome"), text(one), word(one, "reason"))).collect()
+    chain
+        .map(|one| format!("{} {} {}", word(one, "outcome"), text(one), word(one, "reason")))
+        .collect()
 }
 
 #[test]
@@ -182,15 +185,25 @@ fn compose_lab(count: usize) -> Lab {
     write(
         &lab,
         "compose.yaml",
-        &format!("services:\n  web:\n    environment:\n      LEVEL: info\n      DB_PASSWORD: {SECRET}\n"),
+        &format!(
+            "services:\n  web:\n    environment:\n      LEVEL: info\n      DB_PASSWORD: {SECRET}\n"
+        ),
     );
     write(&lab, "all.json", &inspected(count));
     write(&lab, "hashes", "web info\n");
     lab
 }
 
-const DRIFT: &[&str] =
-    &["config", "drift", "--inspect", "all.json", "--compose", "compose.yaml", "--hashes", "hashes"];
+const DRIFT: &[&str] = &[
+    "config",
+    "drift",
+    "--inspect",
+    "all.json",
+    "--compose",
+    "compose.yaml",
+    "--hashes",
+    "hashes",
+];
 
 #[test]
 fn drift_between_a_compose_file_and_containers_is_found_in_a_file() {
@@ -198,7 +211,9 @@ fn drift_between_a_compose_file_and_containers_is_found_in_a_file() {
     let output = run(&lab, DRIFT);
     let text = stdout(&output);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(text.contains("`LEVEL` has another value in created-with than in compose, service web."));
+    assert!(
+        text.contains("`LEVEL` has another value in created-with than in compose, service web.")
+    );
     assert!(text.contains("The container was not made from what the compose file says now."));
     assert!(text.contains("LEVEL     same  differs  missing  info"), "{text}");
     assert!(!text.contains(SECRET), "{text}");
@@ -252,14 +267,21 @@ fn a_snapshot_is_explained_compared_and_holds_no_secret() {
     let wrong = run(&lab, &["config", "explain", "levle", "--snapshot", "a.jsonl"]);
     assert!(stderr(&wrong).contains("did you mean `Level`"), "{}", stderr(&wrong));
 
-    write(&lab, "p/appsettings.json", "{\"Db\": {\"Password\": \"another-one!!\"}, \"Level\": \"Info\"}");
+    write(
+        &lab,
+        "p/appsettings.json",
+        "{\"Db\": {\"Password\": \"another-one!!\"}, \"Level\": \"Info\"}",
+    );
     let like = ["config", "snapshot", "--root", "p", "--like", "a.jsonl", "-o", "b.jsonl"];
     assert!(run(&lab, &like).status.success());
     let sides: &[&[&str]] = &[&["a.jsonl", "b.jsonl"], &["a.jsonl", "p"]];
     for sides in sides {
         let document = json(&lab, &[&["config", "diff"], *sides].concat());
         assert_eq!(document["keys"][0]["key"], "Db:Password", "{document}");
-        assert_eq!((&document["keys"][0]["change"], &document["same"]), (&"changed".into(), &1.into()));
+        assert_eq!(
+            (&document["keys"][0]["change"], &document["same"]),
+            (&"changed".into(), &1.into())
+        );
         let missing = undocumented("config-diff", &[document]);
         let missing: Vec<_> = missing.iter().map(String::as_str).collect();
         assert_eq!(missing, ["alone[].profile", "alone[].side"]);
@@ -297,7 +319,11 @@ fn plaintext_goes_to_a_terminal_alone() {
 fn the_page_has_the_keys_and_no_secret() {
     let lab = Lab::new();
     project(&lab);
-    write(&lab, "p/appsettings.Production.json", "{\"<script>alert(1)</script>\": \"<img src=x>\"}");
+    write(
+        &lab,
+        "p/appsettings.Production.json",
+        "{\"<script>alert(1)</script>\": \"<img src=x>\"}",
+    );
     let output = run(&lab, &["config", "show", "--root", "p", "--html", "page.html"]);
     assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
@@ -391,14 +417,24 @@ fn a_container_is_inspected_from_its_image_to_its_memory() {
     let drift = stdout(&run(&lab, &["config", "drift", "--container", &container.0]));
     assert!(drift.contains("`CHANGED` has another value in PID 1 (changes_env) now"), "{drift}");
     let of_image = stdout(&run(&lab, &["config", "show", "--image", &image.0]));
-    assert!(of_image.contains("FROM_IMAGE") && of_image.contains("appsettings.json:1"), "{of_image}");
+    assert!(
+        of_image.contains("FROM_IMAGE") && of_image.contains("appsettings.json:1"),
+        "{of_image}"
+    );
     let saved = lab.path("saved.tar");
     let save = program("docker").arg("save").arg("-o").arg(&saved).arg(&image.0).status();
     assert!(save.unwrap().success());
     let archive = stdout(&run(&lab, &["config", "show", "--image", "saved.tar"]));
     assert!(archive.contains("FROM_IMAGE") && archive.contains("appsettings.json:1"), "{archive}");
 
-    assert!(program("docker").args(["kill", &container.0]).stdout(Stdio::null()).status().unwrap().success());
+    assert!(
+        program("docker")
+            .args(["kill", &container.0])
+            .stdout(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    );
     let gone = run(&lab, &["config", "show", "--container", &container.0]);
     assert_eq!(gone.status.code(), Some(3), "{}", stdout(&gone));
     assert!(stdout(&gone).contains("the container is not running (it is exited)"));
