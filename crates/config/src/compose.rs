@@ -57,7 +57,7 @@ pub(crate) struct Project {
 
 /// Reads the sources of a project.
 pub(crate) fn collect(request: &Request) -> Project {
-    let root = Root::new(&request.root);
+    let root = Root::from_request(request);
     let compose = compose_files(&root, request);
     let folder = compose
         .iter()

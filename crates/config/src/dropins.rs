@@ -22,7 +22,7 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     let Some(rules) = &profile.drop_ins else {
         return Collected::in_order(Vec::new(), Vec::new());
     };
-    let root = Root::new(&request.root);
+    let root = Root::from_request(request);
     let reader = Reader { rules, root: &root };
     let mut loaded = Vec::new();
     for unit in reader.units() {

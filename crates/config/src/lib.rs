@@ -10,11 +10,18 @@
 mod compose;
 mod condition;
 mod configuration;
+mod difference;
+mod drift;
 mod dropins;
+mod exposure;
+mod files;
 mod folder;
 mod framework;
 mod include;
+mod inspected;
 mod ledger;
+mod memory;
+mod place_profile;
 mod position;
 mod profile;
 mod provenance;
@@ -22,18 +29,35 @@ mod python;
 mod readers;
 mod replace;
 mod resolve;
+mod reveal;
 mod roles;
 mod rules;
 mod secret;
 mod sitecore;
+mod snapshot;
 mod sources;
 mod switch;
 mod template;
 mod value;
 mod variable;
+mod variables;
 mod wildcard;
 
 pub use configuration::{ConfigFinding, Configuration, inspect};
+pub use difference::{KeyChange, KeyDifference, PlacedValue, SnapshotDifference, difference};
+pub use drift::{
+    CONFIG_HASH_LABEL, CellState, Drift, DriftCell, DriftColumn, DriftRequest, DriftRow, HashState,
+    drift,
+};
+pub use exposure::{
+    newer_files, secrets_of_arguments, secrets_of_files, secrets_of_image, shown_arguments,
+};
+pub use files::{Files, ImageFile, ImageFiles, ProcessFiles};
+pub use inspected::{Inspected, NotInspected, read_inspected};
+pub use memory::{NotInMemory, environment_in_memory};
+pub use place_profile::{
+    OptionSource, PROCESS_PROFILE, option_configuration, process_configuration,
+};
 pub use position::Position;
 pub use profile::{
     ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Formats,
@@ -49,7 +73,15 @@ pub use readers::{
     Contents, Entry, Format, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable,
     formats, read,
 };
+pub use reveal::Revealed;
 pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};
 pub use rules::{ConfigRuleDoc, PAGES, RULES};
-pub use sources::{Collected, Defined, Loaded, Part, Request, collect, detects};
+pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot};
+pub use sources::{
+    Collected, Defined, FileRead, Loaded, Part, Request, collect, detects, detects_in,
+};
 pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};
+pub use variables::{
+    NotObserved, ObservedProcess, ProcessRole, VariableSet, created_with, image_not_read,
+    image_variables, observe_process,
+};

@@ -28,6 +28,16 @@ labels! {
         DotenvInterpolation = "dotenv_interpolation",
         /// A file of variables that the program itself reads.
         Dotenv = "dotenv",
+        /// The variables of an image.
+        ImageEnvironment = "image_env",
+        /// The variables that a container was created with.
+        ContainerEnvironment = "container_env",
+        /// The variables that a running process was started with.
+        InitialEnvironment = "initial_env",
+        /// The variables in the memory of a running process.
+        ProcessMemory = "process_memory",
+        /// What an application says of its own configuration.
+        ApplicationDump = "application_dump",
     }
 }
 

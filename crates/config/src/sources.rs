@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use culprit_place::procfs::EntryKind;
 use sha2::{Digest as _, Sha256};
 
+use crate::files::Files;
 use crate::profile::{Define, Layer, Profile, Replaces, placeholders};
 use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
@@ -33,6 +36,8 @@ pub struct Request {
     pub environment: Option<Vec<(String, Raw)>>,
     /// Whether variables that no other source knows count as keys, too.
     pub all_variables: bool,
+    /// The files, if they are not in the folder `root` of this machine.
+    pub files: Option<Arc<dyn Files>>,
 }
 
 impl Request {
@@ -115,25 +120,40 @@ pub(crate) struct Root {
     path: PathBuf,
     /// Folders elsewhere that the profile names.
     also: Vec<PathBuf>,
+    /// The files, if they are not in that folder of this machine.
+    files: Option<Arc<dyn Files>>,
 }
 
 /// A file as it was read.
-pub(crate) struct FileRead {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRead {
     /// What became of it.
-    pub(crate) state: SourceState,
-    /// Why.
-    pub(crate) why: String,
+    pub state: SourceState,
+    /// Why; empty if it was read.
+    pub why: String,
     /// Its bytes; none if it could not be read.
-    pub(crate) bytes: Option<Vec<u8>>,
-    /// When it changed.
-    pub(crate) modified: Option<u64>,
+    pub bytes: Option<Vec<u8>>,
+    /// When it changed, in seconds since 1970; none if that is not known.
+    pub modified: Option<u64>,
 }
 
 impl Root {
     /// The root of a request; the path as typed where it does not exist.
     pub(crate) fn new(path: &Path) -> Self {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        Self { path, also: Vec::new() }
+        Self { path, also: Vec::new(), files: None }
+    }
+
+    /// The root of a request, wherever its files are.
+    pub(crate) fn from_request(request: &Request) -> Self {
+        match &request.files {
+            Some(files) => Self {
+                path: request.root.clone(),
+                also: Vec::new(),
+                files: Some(Arc::clone(files)),
+            },
+            None => Self::new(&request.root),
+        }
     }
 
     /// The folder.
@@ -141,9 +161,12 @@ impl Root {
         &self.path
     }
 
-    /// Also allows what is below a path that the profile names: a folder, or a file with its
-    /// neighbours.
+    /// Also allows what is below a path of this machine that the profile names: a folder, or a file with
+    /// its neighbours.
     pub(crate) fn allow(&mut self, path: &Path) {
+        if self.files.is_some() {
+            return;
+        }
         let folder = if path.is_dir() { Some(path) } else { path.parent() };
         if let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) {
             // The root of all files would allow everything.
@@ -153,6 +176,9 @@ impl Root {
 
     /// Reads a file below the root.
     pub(crate) fn read(&self, name: &Path) -> FileRead {
+        if let Some(files) = &self.files {
+            return files.read(name);
+        }
         let failed =
             |state, why: &str| FileRead { state, why: why.to_owned(), bytes: None, modified: None };
         let path = match self.path.join(name).canonicalize() {
@@ -226,20 +252,33 @@ impl Root {
             folder => format!("{folder}/{name}"),
         };
         let fits = |name: &str| {
+            if let Some(files) = &self.files {
+                let kind = files.kind(&below(name));
+                return kind.is_some_and(|kind| is_last != (kind == EntryKind::Folder));
+            }
             let path = self.path.join(below(name));
             if is_last { !path.is_dir() && path.symlink_metadata().is_ok() } else { path.is_dir() }
         };
         if !part.contains('*') {
             return if fits(part) { vec![below(part)] } else { Vec::new() };
         }
-        let Ok(entries) = std::fs::read_dir(self.path.join(folder)) else { return Vec::new() };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names
+        let mut names: Vec<String> = self
+            .names(folder)
+            .into_iter()
             .filter(|name| matches(part, name) && fits(name))
             .map(|name| below(&name))
             .collect();
         names.sort();
         names
+    }
+
+    /// The names in a folder.
+    fn names(&self, folder: &str) -> Vec<String> {
+        if let Some(files) = &self.files {
+            return files.names(folder);
+        }
+        let Ok(entries) = std::fs::read_dir(self.path.join(folder)) else { return Vec::new() };
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
     }
 }
 
@@ -258,7 +297,16 @@ fn matches(pattern: &str, name: &str) -> bool {
 /// Whether a folder looks as if a profile were meant for it.
 #[must_use]
 pub fn detects(profile: &Profile, root: &Path) -> bool {
-    let root = Root::new(root);
+    fits(profile, &Root::new(root))
+}
+
+/// Whether the folder of a request looks as if a profile were meant for it, wherever its files are.
+#[must_use]
+pub fn detects_in(profile: &Profile, request: &Request) -> bool {
+    fits(profile, &Root::from_request(request))
+}
+
+fn fits(profile: &Profile, root: &Root) -> bool {
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
     let has_text = |patterns: &String| {
         let Some(text) = &profile.detect_text else { return true };
@@ -354,7 +402,7 @@ pub(crate) fn environment_source(layer: &str, variables: &[(String, Raw)]) -> (S
 /// Reads all sources of a layered profile.
 #[must_use]
 pub fn collect(profile: &Profile, request: &Request) -> Collected {
-    let mut root = Root::new(&request.root);
+    let mut root = Root::from_request(request);
     let mut defines = Vec::new();
     // Paths that no file sets are known first, because files lie below them.
     for define in profile.defines.iter().filter(|define| define.path) {

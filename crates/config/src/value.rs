@@ -7,10 +7,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aho_corasick::AhoCorasick;
 use culprit_model::labels;
 use sha2::{Digest as _, Sha256};
 
+use crate::reveal::Reveal;
 use crate::secret;
 
 labels! {
@@ -33,6 +36,9 @@ labels! {
 
 /// Secrets that are shorter occur in other texts by chance.
 const SHORTEST_PART: usize = 4;
+/// Secrets that are shorter are looked for only in values that were made from others: `test` and `root`
+/// are passwords too, and parts of many harmless values.
+const SHORTEST_ANYWHERE: usize = 6;
 
 /// What stands for a hidden part.
 pub const HIDDEN: &str = "•••";
@@ -81,12 +87,45 @@ impl ValueRef {
     }
 }
 
-/// Turns raw values into values that may be shown.
+/// Turns raw values into values that may be shown. Clones share what they learn.
 #[derive(Clone)]
 pub struct Redactor {
     key: [u8; 32],
     /// The secrets that were learned: they stay here.
-    secrets: BTreeSet<String>,
+    secrets: Arc<Mutex<Secrets>>,
+    /// The key whose plaintext a terminal may show.
+    reveal: Option<Reveal>,
+}
+
+#[derive(Default)]
+struct Secrets {
+    texts: BTreeSet<String>,
+    /// Finds the longer of them in a text; made when it is first needed.
+    finder: Option<AhoCorasick>,
+}
+
+impl Secrets {
+    fn learn(&mut self, text: &str) {
+        if self.texts.insert(text.to_owned()) {
+            self.finder = None;
+        }
+    }
+
+    /// Whether a text is a known secret, or holds one.
+    fn are_in(&mut self, text: &str) -> bool {
+        if self.texts.contains(text) {
+            return true;
+        }
+        let long = || self.texts.iter().filter(|secret| secret.len() >= SHORTEST_ANYWHERE);
+        if self.finder.is_none() {
+            self.finder = AhoCorasick::new(long()).ok();
+        }
+        match &self.finder {
+            Some(finder) => finder.is_match(text),
+            // More secrets than the automaton has room for.
+            None => long().any(|secret| text.contains(secret.as_str())),
+        }
+    }
 }
 
 impl fmt::Debug for Redactor {
@@ -100,7 +139,24 @@ impl Redactor {
     /// snapshot.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
-        Self { key, secrets: BTreeSet::new() }
+        Self { key, secrets: Arc::default(), reveal: None }
+    }
+
+    /// The same, which also keeps the plaintext of one key for [`Redactor::revealed`].
+    #[must_use]
+    pub fn revealing(self, name: &str) -> Self {
+        Self { reveal: Some(Reveal::new(name)), ..self }
+    }
+
+    /// The plaintext of a value, if its key is the one to reveal. It can be shown on a terminal alone.
+    #[must_use]
+    pub fn revealed(&self, value: &ValueRef) -> Option<crate::reveal::Revealed> {
+        self.reveal.as_ref()?.find(&value.fingerprint)
+    }
+
+    /// The key of its fingerprints, which a snapshot keeps.
+    pub(crate) fn key(&self) -> [u8; 32] {
+        self.key
     }
 
     /// Remembers a value if it is secret, so that its text is hidden under every other key too.
@@ -109,20 +165,33 @@ impl Redactor {
             (Class::Plain, _) => {}
             (Class::Partial, shown) => {
                 let parts = secret::hidden_parts(raw.expose(), &shown.unwrap_or_default());
-                self.secrets.extend(parts.into_iter().map(str::to_owned));
+                parts.into_iter().for_each(|part| self.secrets().learn(part));
             }
-            _ => {
-                self.secrets.insert(raw.expose().to_owned());
-            }
+            _ => self.secrets().learn(raw.expose()),
         }
+    }
+
+    /// How many secrets it has learned.
+    #[must_use]
+    pub fn secrets_learned(&self) -> usize {
+        self.secrets().texts.len()
+    }
+
+    fn secrets(&self) -> MutexGuard<'_, Secrets> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What may be shown of the value of a key.
     #[must_use]
     pub fn value(&self, key: &str, raw: &Raw) -> ValueRef {
         let fingerprint = self.fingerprint(raw.expose());
+        if let Some(reveal) = &self.reveal {
+            reveal.keep(key, &fingerprint, raw);
+        }
         let (class, text) = match secret::classify(key, raw.expose()) {
-            (Class::Plain, _) if self.secrets.contains(raw.expose()) => (Class::Derived, None),
+            (Class::Plain | Class::Partial, Some(shown)) if self.secrets().are_in(&shown) => {
+                (Class::Derived, None)
+            }
             classified => classified,
         };
         ValueRef { length: raw.expose().len(), class, fingerprint, text }
@@ -137,10 +206,14 @@ impl Redactor {
             !part.expose().is_empty() && self.value(name, part).class != Class::Plain
         };
         // A part may have been made from a secret itself, so all that is known is looked for, too.
-        let known = || self.secrets.iter().filter(|secret| secret.len() >= SHORTEST_PART);
+        let holds_known = |text: &String| {
+            let secrets = self.secrets();
+            let mut known = secrets.texts.iter().filter(|secret| secret.len() >= SHORTEST_PART);
+            known.any(|secret| text.contains(secret.as_str()))
+        };
         let leaks = |text: &String| {
             others.iter().filter(is_secret).any(|(_, part)| text.contains(part.expose()))
-                || known().any(|secret| text.contains(secret.as_str()))
+                || holds_known(text)
         };
         if value.text.as_ref().is_some_and(leaks) {
             (value.class, value.text) = (Class::Derived, None);

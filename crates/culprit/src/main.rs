@@ -27,6 +27,7 @@ mod presets;
 #[cfg(test)]
 mod replay;
 mod rounds;
+mod running;
 mod runtimes;
 mod saved;
 mod session;

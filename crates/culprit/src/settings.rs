@@ -166,6 +166,21 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     text.filter(|(name, _)| !name.starts_with("CULPRIT_")).collect()
 }
 
+/// The settings files, whether they exist or not, the weakest first.
+pub(crate) fn own_files() -> Vec<PathBuf> {
+    let folders = user_folder().into_iter().chain([PathBuf::new()]);
+    folders.map(|folder| folder.join(FILE)).collect()
+}
+
+/// The variables that are meant for us.
+pub(crate) fn own_variables() -> Vec<(String, String)> {
+    let text = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut ours: Vec<_> = text.filter(|(name, _)| name.starts_with("CULPRIT_")).collect();
+    ours.sort();
+    ours
+}
+
 /// A TOML file; none where there is no such file.
 ///
 /// # Errors
@@ -180,6 +195,8 @@ pub(crate) fn read_table(path: &Path) -> Result<Option<toml::Table>, Failure> {
     text.parse().map(Some).or_bad_input(what)
 }
 
+/// The name of settings files.
+const FILE: &str = "culprit.toml";
 /// The table of presets in a settings file, which holds no options.
 const PRESETS: &str = "presets";
 
@@ -223,7 +240,7 @@ impl Settings {
 
     fn read_from(folders: impl IntoIterator<Item = PathBuf>) -> Result<Self, Failure> {
         let mut files = Vec::new();
-        for path in folders.into_iter().map(|folder| folder.join("culprit.toml")) {
+        for path in folders.into_iter().map(|folder| folder.join(FILE)) {
             let Some(table) = read_table(&path)? else { continue };
             files.push(File { path, table });
         }

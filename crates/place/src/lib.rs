@@ -37,7 +37,10 @@ pub use cgroup::{
 };
 pub use command::{Command, Exit, Group, Signal, Stdio};
 pub use culprit_model::{Pid, Tid};
-pub use engine::{ImageExport, LIBRARY, RunningContainer, export_image, running_container};
+pub use engine::{
+    ImageExport, InspectedContainer, InspectedImage, LIBRARY, RunningContainer, export_image,
+    inspect_container, inspect_image, running_container,
+};
 pub use error::{Error, Result};
 pub use facts::{FileSystem, OVERLAY_MAGIC, PlaceFacts, Seccomp, file_system};
 pub use held::{Held, Running, Usage};

@@ -34,7 +34,7 @@ pub(crate) struct Settings {
 /// What a profile of the dialect says about a folder.
 pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Configuration {
     let mut ledger = Ledger::new(redactor);
-    let settings = read(profile, request, &Root::new(&request.root), &mut ledger);
+    let settings = read(profile, request, &Root::from_request(request), &mut ledger);
     let effective = settings.effective(&ledger);
     let mut configuration = ledger.finish(profile, Vec::new(), effective);
     configuration.other_variables = settings.others;

@@ -28,7 +28,7 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     let Some(rules) = &profile.python_classes else {
         return Collected::in_order(Vec::new(), Vec::new());
     };
-    let mut root = Root::new(&request.root);
+    let mut root = Root::from_request(request);
     let classes = Classes::read(rules, &root);
     let settings = classes.settings(rules);
     for class in &settings {

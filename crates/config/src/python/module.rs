@@ -23,7 +23,7 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     let Some(rules) = &profile.python_module else {
         return Collected::in_order(Vec::new(), Vec::new());
     };
-    let root = Root::new(&request.root);
+    let root = Root::from_request(request);
     let module = module_of(rules, &root, request);
     let lookup = |name: &str| request.variable(name).map(|value| value.expose().to_owned());
     let scope = Scope {

@@ -25,6 +25,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::configuration::{ConfigFinding, Configuration};
+use crate::{drift, exposure};
 
 pub use page::ConfigRuleDoc;
 pub use pages::PAGES;
@@ -52,6 +53,10 @@ pub const RULES: &[(&str, &str)] = &[
         "A value has the form of a time or date, and the invariant culture does not read it so.",
     ),
     (undefined_order::ID, "Two values of equal rank set one key, and no rule says which one wins."),
+    (drift::DRIFT, "A variable has another value in a later place than in an earlier one."),
+    (drift::WORKER_MISSES, "The main process has a variable, and a worker does not."),
+    (exposure::NEWER, "A file changed after the process that reads it had started."),
+    (exposure::EXPOSED, "Others can read a secret: in an image, a file or a command line."),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.

@@ -201,4 +201,58 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         fix: &["Leave the key in one of the two places."],
         check: EXPLAIN,
     },
+    ConfigRuleDoc {
+        id: crate::drift::DRIFT,
+        claim: "A variable has another value in a later place than in an earlier one.",
+        signature: "The compose file, the image, the container, its processes and their memory are \
+                    compared with the place that is meant. A variable differs, or is missing.",
+        not_reported: &[
+            "variables that a shell or an engine sets by itself",
+            "variables that an entry point or a program adds",
+            "processes that somebody started in the container from outside",
+        ],
+        why: "The container still runs with what it was created with, or something on the way changed it.",
+        fix: &[
+            "Create the container anew: `docker compose up -d` does so where its file has changed.",
+            "Look at the entry point: a shell script may set or remove the variable.",
+        ],
+        check: "culprit config drift --container NAME",
+    },
+    ConfigRuleDoc {
+        id: crate::drift::WORKER_MISSES,
+        claim: "The main process has a variable, and a worker does not.",
+        signature: "The first process of a container was given a variable, and one of its descendants was \
+                    started without it.",
+        not_reported: &["variables that a shell or an engine sets by itself"],
+        why: "The worker reads the value of a file, or none. A container shows the variable all the same.",
+        fix: &[
+            "Let the service manager pass the variable on: it often starts workers with a clean environment.",
+        ],
+        check: "culprit config drift --container NAME",
+    },
+    ConfigRuleDoc {
+        id: crate::exposure::NEWER,
+        claim: "A file changed after the process that reads it had started.",
+        signature: "A source of the process's configuration is newer than the start of the process.",
+        not_reported: &["files that do not count for the process"],
+        why: "Most programs read their configuration once, so the process runs with the old values.",
+        fix: &["Restart the process, or tell it to read its configuration again."],
+        check: "culprit config show --pid PID",
+    },
+    ConfigRuleDoc {
+        id: crate::exposure::EXPOSED,
+        claim: "Others can read a secret: in an image, a file or a command line.",
+        signature: "A value is a secret by its name or its form. It stands in the variables or files of an \
+                    image, in a file that every user can read, or on a command line.",
+        not_reported: &[
+            "values that only look random, because a checksum does too",
+            "files of a folder, because there every file of a project is readable",
+        ],
+        why: "Who can pull the image, list processes or read the file has the secret.",
+        fix: &[
+            "Give the secret when the container starts: as a mounted file or a secret of the engine.",
+            "Take it out of the image, build it anew, and change the secret: old layers still hold it.",
+        ],
+        check: SHOW,
+    },
 ];

@@ -40,7 +40,7 @@ pub(crate) use expression::Expression;
 
 /// What a profile of the dialect says about a folder.
 pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Configuration {
-    let root = Root::new(&request.root);
+    let root = Root::from_request(request);
     let mut ledger = Ledger::new(redactor);
     let settings = framework::read(profile, request, &root, &mut ledger);
     let mut effective = settings.effective(&ledger);

@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::config_running::{
+    ConfigDiffArgs, ConfigDriftArgs, ConfigSnapshotArgs, ConfigSubjectArgs,
+};
+use super::parse::file;
+
 /// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConfigArgs {
@@ -23,6 +28,12 @@ pub(crate) enum ConfigAction {
     Vars(ConfigSourceArgs),
     /// List the conditions on roles and environments, and what each can be
     Roles(ConfigRolesArgs),
+    /// Show which variables differ between compose file, image, container and processes
+    Drift(ConfigDriftArgs),
+    /// Write a configuration to a file, without secrets, to compare it later
+    Snapshot(ConfigSnapshotArgs),
+    /// Show the keys that differ between two configurations
+    Diff(ConfigDiffArgs),
     /// List the profiles, or check profiles of your own
     Profiles(ConfigProfilesArgs),
 }
@@ -51,6 +62,8 @@ pub(crate) struct ConfigSourceArgs {
     /// Also use variables that no file of the project knows
     #[arg(long)]
     pub all: bool,
+    #[command(flatten)]
+    pub subject: ConfigSubjectArgs,
 }
 
 /// Arguments of `config show`.
@@ -61,6 +74,15 @@ pub(crate) struct ConfigShowArgs {
     /// Exit with 1 if there is a finding of this id, or of this severity or above
     #[arg(long, value_name = "FINDING|SEVERITY")]
     pub fail_on: Option<String>,
+    /// Write a page that needs no network
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub html: Option<PathBuf>,
+    /// Show the plaintext of one key, on a terminal only
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["html", "snapshot"])]
+    pub reveal: Option<String>,
+    /// Show Culprit's own settings: which variable or file sets each option
+    #[arg(long = "self")]
+    pub own: bool,
 }
 
 /// Arguments of `config explain`.
@@ -71,6 +93,9 @@ pub(crate) struct ConfigExplainArgs {
     pub key: String,
     #[command(flatten)]
     pub sources: ConfigSourceArgs,
+    /// Show the plaintext of one key, on a terminal only
+    #[arg(long, value_name = "KEY", conflicts_with = "snapshot")]
+    pub reveal: Option<String>,
 }
 
 /// Arguments of `config roles`.
@@ -96,7 +121,7 @@ pub(crate) struct ConfigProfilesArgs {
 }
 
 /// `NAME=VALUE,VALUE`.
-fn define(text: &str) -> Result<(String, Vec<String>), String> {
+pub(super) fn define(text: &str) -> Result<(String, Vec<String>), String> {
     let (name, values) =
         text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`; write `NAME=VALUE`"))?;
     let values = values.split(',').map(str::trim).filter(|value| !value.is_empty());

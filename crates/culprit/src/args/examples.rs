@@ -453,6 +453,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit config show --root app --define environment=Staging",
                 "another folder, as in another environment",
             ),
+            ("culprit config show --container web", "a running container: variables and files"),
             ("culprit config show --fail-on config-never-applied", "for a script"),
         ],
     ),
@@ -464,6 +465,35 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "the value that won, and why others lost",
             ),
             ("culprit config explain DB_HOST --env-file prod.env", "a variable of services"),
+            ("culprit config explain DB_HOST --pid 4711", "a variable of a running process"),
+        ],
+    ),
+    (
+        "config drift",
+        &[
+            ("culprit config drift --container web", "compose file, image, container, processes"),
+            ("culprit config drift --pid 4711", "a process, and those that it started"),
+            (
+                "culprit config drift --inspect containers.json --compose compose.yaml",
+                "many containers, from a file of `docker inspect`",
+            ),
+        ],
+    ),
+    (
+        "config snapshot",
+        &[
+            ("culprit config snapshot -o before.jsonl", "this folder's project"),
+            (
+                "culprit config snapshot --container web --like before.jsonl -o after.jsonl",
+                "a container, comparable with the first",
+            ),
+        ],
+    ),
+    (
+        "config diff",
+        &[
+            ("culprit config diff before.jsonl after.jsonl", "two snapshots"),
+            ("culprit config diff container:web-1 container:web-2", "two running containers"),
         ],
     ),
     (

@@ -8,6 +8,7 @@
 mod activity;
 mod casebook;
 mod config;
+mod config_running;
 mod disk;
 mod examples;
 mod exchange;
@@ -36,6 +37,9 @@ pub(crate) use casebook::{CasebookAction, CasebookArgs, RunArgs};
 pub(crate) use config::{
     ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
     ConfigShowArgs, ConfigSourceArgs,
+};
+pub(crate) use config_running::{
+    ConfigDiffArgs, ConfigDriftArgs, ConfigSnapshotArgs, ConfigSubjectArgs,
 };
 pub(crate) use disk::DiskArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};

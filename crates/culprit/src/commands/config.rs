@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use culprit_config::{
-    Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind, SourceState,
-    detects, inspect, roles, stock_profiles,
+    ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
+    SourceState, detects, roles, stock_profiles,
 };
 use culprit_model::Severity;
 
@@ -18,8 +18,12 @@ use crate::json::{
     ConfigVarsDocument,
 };
 use crate::output::Output;
-use crate::settings;
+use crate::running::{
+    Inspection, by_profiles, inspect_container, inspect_image, inspect_process, own_settings,
+    read_snapshot, redactor_with,
+};
 use crate::text::{config_explain, config_profiles, config_roles, config_show, config_vars};
+use crate::{files, html, settings};
 
 /// The profile for folders that no other fits.
 const FALLBACK: &str = "generic";
@@ -34,34 +38,87 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
         ConfigAction::Explain(args) => explain(args, output),
         ConfigAction::Vars(args) => vars(args, output),
         ConfigAction::Roles(args) => conditions(args, output),
+        ConfigAction::Drift(args) => super::config_drift::run(args, output),
+        ConfigAction::Snapshot(args) => super::config_snapshot::snapshot(args, output),
+        ConfigAction::Diff(args) => super::config_snapshot::diff(args, output),
         ConfigAction::Profiles(args) => profiles(args, output),
     }
 }
 
 fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let fail_on = args.fail_on.as_deref().map(fail_on).transpose()?;
-    let found = inspected(&args.sources)?;
+    let fail_on = args.fail_on.as_deref().map(FailOn::parse).transpose()?;
+    let inspection = match args.own {
+        true => own(args)?,
+        false => inspected(&args.sources, None, redactor_with(None, args.reveal.as_deref())?)?,
+    };
+    let found = &inspection.found;
+    if let Some(path) = &args.html {
+        let page = html::config_page(&inspection.subject, found);
+        files::write_whole(path, page.as_bytes())?;
+        output.say(&format!("wrote {}", path.display()));
+    }
     if output.wants_json() {
-        output.document(&ConfigShowDocument::new(&found))?;
-    } else {
+        output.document(&ConfigShowDocument::new(found))?;
+    } else if args.html.is_none() {
         let text: Vec<String> = found.iter().map(|one| config_show(one, output)).collect();
         output.print(&text.join("\n"))?;
     }
-    let matches = found.iter().flat_map(|one| &one.findings).any(|finding| match &fail_on {
-        Some(FailOn::Severity(severity)) => finding.severity >= *severity,
-        Some(FailOn::Id(id)) => finding.id == id,
-        None => false,
+    if let Some(key) = &args.reveal {
+        reveal(key, &inspection, output)?;
+    }
+    let findings = found.iter().flat_map(|one| &one.findings);
+    let matches =
+        findings.into_iter().any(|one| fail_on.as_ref().is_some_and(|on| on.matches(one)));
+    Ok(if matches { Outcome::Found } else { outcome(found) })
+}
+
+/// Culprit's own settings as an inspection.
+fn own(args: &ConfigShowArgs) -> Result<Inspection, Failure> {
+    let redactor = redactor_with(None, args.reveal.as_deref())?;
+    let found = vec![own_settings(&redactor)?];
+    Ok(Inspection { subject: "Culprit's own settings".to_owned(), found, redactor })
+}
+
+/// Writes the plaintext of a key to the terminal, and nowhere else.
+fn reveal(key: &str, inspection: &Inspection, output: &Output) -> Result<(), Failure> {
+    let what = || format!("cannot reveal `{key}`");
+    if output.wants_json() {
+        return Err(Failure::bad_input(format!("{}: JSON is for other programs", what()))
+            .hint("leave out `--json`"));
+    }
+    let winners = inspection.found.iter().flat_map(|one| {
+        let effective = one.find(key).into_iter().filter_map(|found| found.winner);
+        effective.map(|at| &one.assignments[at].value)
     });
-    Ok(if matches { Outcome::Found } else { outcome(&found) })
+    let revealed: Vec<_> =
+        winners.filter_map(|value| inspection.redactor.revealed(value)).collect();
+    if revealed.is_empty() {
+        return Err(Failure::bad_input(format!("{}: no source that counts sets it", what()))
+            .hint("`culprit config show` lists the keys"));
+    }
+    for one in revealed {
+        one.write_to(&mut std::io::stdout()).map_err(|error| {
+            Failure::bad_input(format!("{}: standard output {error}", what()))
+                .hint("run it on a terminal, and without a pipe: plaintext goes to no file")
+        })?;
+    }
+    Ok(())
 }
 
 fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let found = inspected(&args.sources)?;
+    let redactor = redactor_with(None, args.reveal.as_deref())?;
+    let inspection = inspected(&args.sources, Some(&args.key), redactor)?;
     let keys = |one: &Configuration| !one.find(&args.key).is_empty();
+    let found = inspection.found.clone();
     let found: Vec<Configuration> = if found.iter().any(keys) {
         found.into_iter().filter(keys).collect()
     } else {
-        return Err(unknown_key(&args.key, &found));
+        // Of a snapshot only the keys that could be meant were read.
+        let all = match args.sources.subject.snapshot {
+            Some(_) => inspected(&args.sources, None, redactor_with(None, None)?)?.found,
+            None => found,
+        };
+        return Err(unknown_key(&args.key, &all));
     };
     if output.wants_json() {
         output.document(&ConfigExplainDocument::new(&args.key, &found))?;
@@ -69,6 +126,9 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
         let text: Vec<String> =
             found.iter().map(|one| config_explain(one, &args.key, output)).collect();
         output.print(&text.join("\n"))?;
+    }
+    if let Some(key) = &args.reveal {
+        reveal(key, &inspection, output)?;
     }
     Ok(outcome(&found))
 }
@@ -84,7 +144,7 @@ fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
 }
 
 fn vars(args: &ConfigSourceArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let found = inspected(args)?;
+    let found = inspected(args, None, redactor_with(None, None)?)?.found;
     if output.wants_json() {
         output.document(&ConfigVarsDocument::new(&found))?;
     } else {
@@ -95,11 +155,12 @@ fn vars(args: &ConfigSourceArgs, output: &mut Output) -> Result<Outcome, Failure
 }
 
 fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let found = inspected(&args.sources)?;
-    let root = args.sources.root.clone().unwrap_or_else(|| PathBuf::from("."));
-    let profiles = chosen(&args.sources, &root)?;
+    let found = inspected(&args.sources, None, redactor_with(None, None)?)?.found;
+    let profiles = profiles_for(&args.sources, &|_| true)?;
     let mut matrices: Vec<RoleMatrix> = Vec::new();
-    for (one, profile) in found.iter().zip(&profiles) {
+    for one in &found {
+        let profile = profiles.iter().find(|profile| profile.name == one.profile);
+        let Some(profile) = profile else { continue };
         let matrix = roles(one, profile, &args.declare).map_err(|why| {
             Failure::bad_input(format!("cannot evaluate the conditions: {why}"))
                 .hint("`--declare RULE=VALUES` gives fewer values")
@@ -119,30 +180,70 @@ fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Fa
 }
 
 /// A source that should count and could not be read makes the answer one with gaps.
-fn outcome(found: &[Configuration]) -> Outcome {
+pub(super) fn outcome(found: &[Configuration]) -> Outcome {
     if found.iter().any(Configuration::has_gaps) { Outcome::Gaps } else { Outcome::Done }
 }
 
 /// What to fail on.
-enum FailOn {
+pub(super) enum FailOn {
+    /// A finding of this severity or above.
     Severity(Severity),
+    /// A finding of this id.
     Id(String),
 }
 
-fn fail_on(text: &str) -> Result<FailOn, Failure> {
-    if let Ok(severity) = text.parse() {
-        return Ok(FailOn::Severity(severity));
+impl FailOn {
+    /// A severity, or the id of a finding.
+    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
+        if let Ok(severity) = text.parse() {
+            return Ok(Self::Severity(severity));
+        }
+        if RULES.iter().any(|(id, _)| *id == text) {
+            return Ok(Self::Id(text.to_owned()));
+        }
+        let ids: Vec<&str> = RULES.iter().map(|(id, _)| *id).collect();
+        let what = format!("cannot use `--fail-on {text}`: unknown severity or finding");
+        Err(Failure::bad_input(what).hint(format!(
+            "give a severity (info, low, medium, high) or one of {}",
+            ids.join(", ")
+        )))
     }
-    if RULES.iter().any(|(id, _)| *id == text) {
-        return Ok(FailOn::Id(text.to_owned()));
+
+    /// Whether a finding is one to fail on.
+    pub(super) fn matches(&self, finding: &ConfigFinding) -> bool {
+        match self {
+            Self::Severity(severity) => finding.severity >= *severity,
+            Self::Id(id) => finding.id == id,
+        }
     }
-    let ids: Vec<&str> = RULES.iter().map(|(id, _)| *id).collect();
-    Err(Failure::bad_input(format!("cannot use `--fail-on {text}`: unknown severity or finding"))
-        .hint(format!("give a severity (info, low, medium, high) or one of {}", ids.join(", "))))
+}
+
+/// What the options name, inspected; of a snapshot only the keys that `name` may mean.
+pub(super) fn inspected(
+    args: &ConfigSourceArgs,
+    name: Option<&str>,
+    redactor: Redactor,
+) -> Result<Inspection, Failure> {
+    let subject = &args.subject;
+    if let Some(pid) = subject.pid {
+        return inspect_process(pid, args, redactor);
+    }
+    if let Some(name) = &subject.container {
+        return inspect_container(name, args, redactor);
+    }
+    if let Some(name) = &subject.image {
+        return inspect_image(name, args, redactor);
+    }
+    if let Some(path) = &subject.snapshot {
+        let snapshot = read_snapshot(path, name)?;
+        let found = snapshot.configurations;
+        return Ok(Inspection { subject: snapshot.subject, found, redactor });
+    }
+    inspect_folder(args, redactor)
 }
 
 /// The configuration of a folder, by each profile that fits it.
-fn inspected(args: &ConfigSourceArgs) -> Result<Vec<Configuration>, Failure> {
+fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspection, Failure> {
     let root = args.root.clone().unwrap_or_else(|| PathBuf::from("."));
     if !root.is_dir() {
         return Err(Failure::bad_input(format!("cannot read `{}`: not a folder", root.display())));
@@ -157,18 +258,11 @@ fn inspected(args: &ConfigSourceArgs) -> Result<Vec<Configuration>, Failure> {
         defines: args.define.clone(),
         environment,
         all_variables: args.all,
+        files: None,
     };
-    let redactor = redactor()?;
-    let chosen = chosen(args, &root)?;
-    let found: Vec<Configuration> =
-        chosen.iter().map(|profile| inspect(profile, &request, redactor.clone())).collect();
-    let files = |one: &Configuration| {
-        let files =
-            one.sources.iter().filter(|source| source.kind != SourceKind::ProcessEnvironment);
-        files.map(|source| (source.state, format!("{}: {}", source.name, source.why))).collect()
-    };
-    let states: Vec<(SourceState, String)> =
-        found.iter().flat_map(|one| -> Vec<_> { files(one) }).collect();
+    let chosen = profiles_for(args, &|profile| detects(profile, &root))?;
+    let found = by_profiles(&chosen, &request, &redactor);
+    let states = file_states(&found);
     if states.is_empty() {
         let names: Vec<&str> = chosen.iter().map(|profile| profile.name.as_str()).collect();
         return Err(no_configuration(&root, &names));
@@ -177,7 +271,14 @@ fn inspected(args: &ConfigSourceArgs) -> Result<Vec<Configuration>, Failure> {
         let reasons: Vec<String> = states.into_iter().map(|(_, reason)| reason).collect();
         return Err(Failure::bad_input(format!("cannot read any source: {}", reasons.join("; "))));
     }
-    Ok(found)
+    Ok(Inspection { subject: format!("folder `{}`", root.display()), found, redactor })
+}
+
+/// The states of files, each with its reason.
+fn file_states(found: &[Configuration]) -> Vec<(SourceState, String)> {
+    let sources = found.iter().flat_map(|one| &one.sources);
+    let files = sources.filter(|source| source.kind != SourceKind::ProcessEnvironment);
+    files.map(|source| (source.state, format!("{}: {}", source.name, source.why))).collect()
 }
 
 fn no_configuration(root: &Path, profiles: &[&str]) -> Failure {
@@ -190,19 +291,31 @@ fn no_configuration(root: &Path, profiles: &[&str]) -> Failure {
     .hint("`culprit config profiles` lists the files that each profile looks for")
 }
 
-/// A redactor with a key of its own, from the kernel's random numbers.
-fn redactor() -> Result<Redactor, Failure> {
-    let mut key = [0; 32];
-    getrandom_04::fill(&mut key).or_refused(|| "cannot get random numbers".to_owned())?;
-    Ok(Redactor::new(key))
+/// A profile by its name.
+///
+/// # Errors
+/// When no profile has this name.
+pub(crate) fn profile_named(name: &str) -> Result<Profile, Failure> {
+    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
+    let profile = known.iter().find(|profile| profile.name == name).cloned();
+    profile.ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|profile| profile.name.as_str()).collect();
+        Failure::bad_input(format!("no profile has the name `{name}`"))
+            .hint(format!("profiles: {}; or give a TOML file", names.join(", ")))
+    })
 }
 
-/// The profiles that are asked for, or that fit a folder.
-fn chosen(args: &ConfigSourceArgs, root: &Path) -> Result<Vec<Profile>, Failure> {
+/// The profiles that are asked for, or that fit.
+///
+/// # Errors
+/// When the profile that is asked for does not exist or cannot be read.
+pub(crate) fn profiles_for(
+    args: &ConfigSourceArgs,
+    fits: &dyn Fn(&Profile) -> bool,
+) -> Result<Vec<Profile>, Failure> {
     if let Some(path) = args.profile.as_ref().filter(|name| name.ends_with(".toml")) {
         return Ok(vec![read_profile(Path::new(path))?]);
     }
-    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
     let named = match &args.profile {
         Some(name) => Some(name.as_str()),
         // Only one profile has such files.
@@ -210,15 +323,10 @@ fn chosen(args: &ConfigSourceArgs, root: &Path) -> Result<Vec<Profile>, Failure>
         None => None,
     };
     if let Some(name) = named {
-        let profile = known.iter().find(|profile| profile.name == name).cloned();
-        return profile.map(|profile| vec![profile]).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|profile| profile.name.as_str()).collect();
-            Failure::bad_input(format!("no profile has the name `{name}`"))
-                .hint(format!("profiles: {}; or give a TOML file", names.join(", ")))
-        });
+        return profile_named(name).map(|profile| vec![profile]);
     }
-    let fitting: Vec<Profile> =
-        known.iter().filter(|profile| detects(profile, root)).cloned().collect();
+    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
+    let fitting: Vec<Profile> = known.iter().filter(|profile| fits(profile)).cloned().collect();
     if fitting.is_empty() {
         return Ok(known.into_iter().filter(|profile| profile.name == FALLBACK).collect());
     }

@@ -10,6 +10,8 @@ mod casebook;
 mod checkup;
 mod completions;
 mod config;
+mod config_drift;
+mod config_snapshot;
 mod critical_path;
 mod diff;
 mod disk;
@@ -35,6 +37,7 @@ mod wakers;
 mod why;
 
 pub(crate) use casebook::Became;
+pub(crate) use config::{profile_named as config_profile, profiles_for as config_profiles_for};
 #[cfg(test)]
 pub(crate) use why::page as why_page;
 

@@ -7,6 +7,7 @@
 //! policy that names the hashes of the one style and the one script forbids everything else.
 
 mod compare;
+mod config;
 mod data;
 mod findings;
 mod markup;
@@ -22,6 +23,7 @@ use crate::why::Answer;
 use data::{PageData, TableRows, View};
 use markup::{Markup, script_json};
 
+pub(crate) use config::config_page;
 pub(crate) use markup::escape;
 pub(crate) use probe::probe_page;
 

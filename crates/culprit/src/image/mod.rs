@@ -6,8 +6,10 @@
 //! layers in order ──> what a later layer deletes, replaces or stores again ──> findings
 //! ```
 //!
-//! In memory are names, sizes and hashes of files, never their content.
+//! In memory are names, sizes and hashes of files; of files that may be configuration also the content
+//! (`files`).
 
+mod files;
 mod layers;
 mod read;
 mod tar;
@@ -16,6 +18,8 @@ use std::io;
 
 use culprit_findings::ImageStored;
 use culprit_place::{EngineKind, Image, PlaceSpec};
+
+pub(crate) use files::{ImageContents, image_contents};
 
 use crate::failure::Failure;
 use crate::output::{Progress, bytes};

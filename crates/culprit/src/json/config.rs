@@ -70,7 +70,7 @@ struct AssignmentJson<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ValueJson<'a> {
+pub(super) struct ValueJson<'a> {
     text: Option<&'a str>,
     class: String,
     size_bytes: usize,
@@ -78,7 +78,7 @@ struct ValueJson<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct FindingOfConfig<'a> {
+pub(super) struct FindingOfConfig<'a> {
     id: &'a str,
     severity: String,
     key: &'a str,

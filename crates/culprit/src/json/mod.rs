@@ -10,6 +10,7 @@ mod bench_compare;
 mod casebook;
 mod config;
 mod config_roles;
+mod config_running;
 mod diff;
 mod disk;
 mod error;
@@ -34,6 +35,7 @@ pub(crate) use config::{
     ConfigExplainDocument, ConfigProfilesDocument, ConfigShowDocument, ConfigVarsDocument,
 };
 pub(crate) use config_roles::ConfigRolesDocument;
+pub(crate) use config_running::{ConfigDiffDocument, ConfigDriftDocument};
 pub(crate) use diff::DiffDocument;
 pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;

@@ -50,11 +50,13 @@ pub(crate) struct Rounds<R> {
     pub(crate) problems: Vec<(usize, Failure)>,
     /// True when Ctrl-C cut them short.
     pub(crate) interrupted: bool,
+    /// What the places differ in besides time, one sentence or two each.
+    pub(crate) notes: Vec<String>,
 }
 
 impl<R> Default for Rounds<R> {
     fn default() -> Self {
-        Self { runs: Vec::new(), problems: Vec::new(), interrupted: false }
+        Self { runs: Vec::new(), problems: Vec::new(), interrupted: false, notes: Vec::new() }
     }
 }
 

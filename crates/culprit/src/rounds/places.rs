@@ -1,5 +1,7 @@
 //! The places of a comparison: opened when they are needed, removed together.
 
+use std::ffi::OsString;
+
 use culprit_place::{Place, PlaceSpec};
 
 use crate::failure::Failure;
@@ -30,6 +32,12 @@ impl Places {
             none => none.insert(places::open(&self.specs[at])?),
         };
         Ok(&**place)
+    }
+
+    /// The variables with which commands begin in the places that are open, by position.
+    pub(crate) fn environments(&self) -> Vec<(usize, Vec<(OsString, OsString)>)> {
+        let open = self.open.iter().enumerate();
+        open.filter_map(|(at, place)| Some((at, place.as_ref()?.environment().ok()?))).collect()
     }
 
     /// Removes everything that was made for them; what could not be, by position.

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use culprit_config::{
-    Assignment, Certainty, Configuration, Effective, HIDDEN, Outcome, Profile, SourceKind, ValueRef,
+    Assignment, Certainty, ConfigFinding, Configuration, Effective, HIDDEN, Outcome, Profile,
+    SourceKind, ValueRef,
 };
 
 use crate::output::{Align, Output, Table, clean, wrap};
@@ -87,7 +88,7 @@ fn doubt(certainty: Certainty) -> &'static str {
 }
 
 /// A value on one line.
-fn shown(value: &ValueRef) -> String {
+pub(super) fn shown(value: &ValueRef) -> String {
     match &value.text {
         Some(text) if text.is_empty() => "\"\"".to_owned(),
         Some(text) => text.clone(),
@@ -96,12 +97,17 @@ fn shown(value: &ValueRef) -> String {
 }
 
 fn findings(one: &Configuration, output: &Output) -> String {
-    if one.findings.is_empty() {
+    findings_of(&one.findings, output)
+}
+
+/// Findings, the worst first.
+pub(super) fn findings_of(findings: &[ConfigFinding], output: &Output) -> String {
+    if findings.is_empty() {
         return "No findings.\n".to_owned();
     }
     let paint = output.paint();
     let mut text = String::new();
-    for finding in &one.findings {
+    for finding in findings {
         let severity = paint.severity(finding.severity, &format!("{:<6}", finding.severity));
         let places = finding.evidence.join(", ");
         text.push_str(&format!("{severity} {}  {}\n", finding.id, clean(&places)));

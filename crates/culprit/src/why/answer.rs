@@ -305,6 +305,7 @@ impl Answer {
             .filter_map(|index| Some((plan.label(index), cold_of(&command(index))?)));
         let mut once: Vec<(String, ColdRun)> = cold_runs.collect();
         notes.extend(once.iter().map(|(place, run)| cold(place, run)));
+        notes.extend(rounds.notes.iter().cloned());
         once.retain(|(_, run)| run.is_paid_once());
         let instead = plan.instead.as_ref().and_then(|argv| argv.last());
         Self {

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::Progress;
 use crate::rounds::{Places, Recorded, RecordedRun, Rounds, Step, record_run, steps_of};
+use crate::running::{PlaceVariables, notes};
 use crate::session::Control;
 
 /// Runs everything that is planned.
@@ -34,6 +35,9 @@ pub(crate) fn run_all(
             break;
         }
     }
+    let variables = places.environments().into_iter();
+    let variables = variables.map(|(at, all)| PlaceVariables::new(&plan.label(at), all));
+    rounds.notes = notes(&variables.collect::<Vec<_>>());
     rounds.problems.extend(places.remove());
     Ok(rounds)
 }

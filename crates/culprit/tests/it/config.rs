@@ -66,7 +66,7 @@ fn the_page_s_examples_print_what_stands_there() {
         assert_eq!(stdout(&output), printed.text, "docs/config.md: {}", block.text);
         shown += 1;
     }
-    assert_eq!(shown, 3);
+    assert!(shown >= 4, "{shown}");
 }
 
 /// A project of each kind in one folder, with one secret in many places.

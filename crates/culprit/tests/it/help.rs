@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 47] = [
+pub(crate) const SUBCOMMANDS: [&str; 50] = [
     "why",
     "bench",
     "bench cmd",
@@ -49,6 +49,9 @@ pub(crate) const SUBCOMMANDS: [&str; 47] = [
     "config show",
     "config explain",
     "config vars",
+    "config drift",
+    "config snapshot",
+    "config diff",
     "config profiles",
     "doctor",
     "completions",

@@ -19,6 +19,7 @@ mod casebook;
 mod causes;
 mod compare;
 mod config;
+mod config_running;
 mod containers;
 mod corpus;
 mod damaged;

@@ -9,6 +9,7 @@
 //!   place    docker:IMAGE, podman:IMAGE             existing    container:NAME
 //!   lower    an image with files of ours            program     a program of ours in one of those
 //!   export   an image, read while the engine sends it
+//!   inspect  what a container and an image were made with
 //!   session  one command: streams, start, end       refusal     why it did not start
 //! ```
 //!
@@ -19,6 +20,7 @@ mod create;
 mod existing;
 mod export;
 mod host_image;
+mod inspect;
 mod leftovers;
 mod lower;
 mod place;
@@ -29,6 +31,7 @@ mod stdin;
 
 pub use existing::{RunningContainer, running_container};
 pub use export::{ImageExport, export_image};
+pub use inspect::{InspectedContainer, InspectedImage, inspect_container, inspect_image};
 pub use program::LIBRARY;
 
 pub(crate) use create::text;

@@ -4,9 +4,11 @@
 //! end between two calls, so every answer may be [`Error::NoProcess`]; lists leave out what ended
 //! while they were made.
 
+mod beneath;
 mod machine;
 mod maps;
 mod memory;
+mod origin;
 mod root;
 mod socket;
 mod stat;
@@ -22,9 +24,11 @@ use culprit_model::{Pid, Tid};
 
 use crate::error::{Error, Result};
 
+pub use beneath::{EntryKind, entry_beneath, is_open_to_all, names_beneath, open_beneath};
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
 pub use memory::memory;
+pub use origin::{executable, in_namespace_of, started_since_epoch, work_folder};
 pub use root::{
     born_in, folder_in_root, names_in, open_in_root, remove_from, root_of, work_folder_of,
 };

@@ -1,0 +1,31 @@
+//! `culprit config drift`: the same variables from the compose file to the memory of the processes.
+
+use culprit_config::Drift;
+
+use super::config::FailOn;
+use crate::args::ConfigDriftArgs;
+use crate::failure::{Failure, Outcome};
+use crate::json::ConfigDriftDocument;
+use crate::output::Output;
+use crate::running::{drifts, redactor_with};
+use crate::text::config_drift;
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing is named, or something named is not there.
+pub(super) fn run(args: &ConfigDriftArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let fail_on = args.fail_on.as_deref().map(FailOn::parse).transpose()?;
+    let found = drifts(args, redactor_with(None, None)?)?;
+    if output.wants_json() {
+        output.document(&ConfigDriftDocument::new(&found, args.all))?;
+    } else {
+        let text = config_drift(&found, args.all, output);
+        output.print(&text)?;
+    }
+    let mut findings = found.iter().flat_map(|one| &one.findings);
+    if findings.any(|one| fail_on.as_ref().is_some_and(|on| on.matches(one))) {
+        return Ok(Outcome::Found);
+    }
+    Ok(if found.iter().any(Drift::has_gaps) { Outcome::Gaps } else { Outcome::Done })
+}

@@ -1,0 +1,89 @@
+//! The sides of a comparison: a snapshot, a folder, or something that runs.
+
+use std::path::{Path, PathBuf};
+
+use culprit_config::{MOST_SNAPSHOT_BYTES, NotASnapshot, Snapshot};
+
+use crate::args::{ConfigDiffArgs, ConfigSourceArgs, ConfigSubjectArgs};
+use crate::failure::{Context as _, Failure};
+
+/// One side.
+#[derive(Debug, Clone)]
+pub(crate) enum Side {
+    /// A file of `config snapshot`.
+    Snapshot(PathBuf),
+    /// Everything else, as the options of the other commands name it.
+    Live(Box<ConfigSourceArgs>),
+}
+
+impl Side {
+    /// The side that a word names.
+    ///
+    /// # Errors
+    /// When it names none.
+    pub(crate) fn parse(word: &str, args: &ConfigDiffArgs) -> Result<Self, Failure> {
+        let live = |root: Option<PathBuf>, subject: ConfigSubjectArgs| {
+            Self::Live(Box::new(ConfigSourceArgs {
+                root,
+                profile: args.profile.clone(),
+                define: args.define.clone(),
+                no_env: args.no_env,
+                subject,
+                ..ConfigSourceArgs::default()
+            }))
+        };
+        let subject = ConfigSubjectArgs::default();
+        Ok(match word.split_once(':') {
+            Some(("container", name)) => {
+                live(None, ConfigSubjectArgs { container: Some(name.to_owned()), ..subject })
+            }
+            Some(("image", name)) => {
+                live(None, ConfigSubjectArgs { image: Some(name.to_owned()), ..subject })
+            }
+            Some(("pid", number)) => {
+                let pid = number.parse().map_err(|_| {
+                    Failure::bad_input(format!(
+                        "cannot compare `{word}`: not the number of a process"
+                    ))
+                })?;
+                live(None, ConfigSubjectArgs { pid: Some(pid), ..subject })
+            }
+            _ if Path::new(word).is_dir() => live(Some(PathBuf::from(word)), subject),
+            _ if Path::new(word).is_file() => Self::Snapshot(PathBuf::from(word)),
+            _ => {
+                return Err(Failure::bad_input(format!(
+                    "cannot compare `{word}`: no such file or folder"
+                ))
+                .hint("give a snapshot, a folder, `container:NAME`, `image:NAME` or `pid:N`"));
+            }
+        })
+    }
+}
+
+/// Reads a snapshot: all of it, or only the keys that a name may mean.
+///
+/// # Errors
+/// When the file cannot be read or is no snapshot.
+pub(crate) fn read_snapshot(path: &Path, name: Option<&str>) -> Result<Snapshot, Failure> {
+    let what = || format!("cannot read the snapshot `{}`", path.display());
+    let bytes = std::fs::metadata(path).or_bad_input(what)?.len();
+    if bytes > MOST_SNAPSHOT_BYTES {
+        return Err(Failure::bad_input(format!(
+            "{}: larger than {} MiB",
+            what(),
+            MOST_SNAPSHOT_BYTES >> 20
+        )));
+    }
+    let text = std::fs::read_to_string(path).or_bad_input(what)?;
+    let read = match name {
+        Some(name) => Snapshot::read_keys(&text, name),
+        None => Snapshot::read(&text),
+    };
+    read.map_err(|error| {
+        let failure = Failure::bad_input(format!("{}: {error}", what()));
+        match error {
+            NotASnapshot::Version(_) => failure.hint("use the version of Culprit that wrote it"),
+            _ => failure.hint("`culprit config snapshot -o FILE` writes one"),
+        }
+    })
+}
