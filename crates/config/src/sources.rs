@@ -168,6 +168,8 @@ impl Root {
             return;
         }
         let folder = if path.is_dir() { Some(path) } else { path.parent() };
+        // A relative path is below the root.
+        let folder = folder.filter(|_| path.is_absolute());
         if let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) {
             // The root of all files would allow everything.
             self.also.extend(Some(folder).filter(|folder| folder.parent().is_some()));

@@ -36,11 +36,10 @@ pub(crate) fn apply(profile: &Profile, request: &Request, loaded: &mut [Loaded])
 
 fn holds(profile: &Profile, only_if: &OnlyIf, weaker: &[Loaded]) -> bool {
     let wanted = identity(profile, &only_if.key);
-    let entries = weaker.iter().filter(|one| one.source.state == SourceState::Read);
-    let last = entries
+    let read = weaker.iter().filter(|one| one.source.state == SourceState::Read);
+    let last = read
         .flat_map(|one| &one.contents.entries)
-        .filter(|entry| identity(profile, &key_of(profile, &entry.path)) == wanted)
-        .next_back();
+        .rfind(|entry| identity(profile, &key_of(profile, &entry.path)) == wanted);
     let value = last.map(|entry| entry.value.expose().to_lowercase());
     value.is_some_and(|value| only_if.values.contains(&value))
 }

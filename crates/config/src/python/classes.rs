@@ -137,9 +137,8 @@ impl Classes {
     fn settings(&self, rules: &PythonClasses) -> Vec<Settings> {
         let all = self.all.values().filter(|class| self.is_below(class, &rules.base, 0));
         // A class that others are made from is no settings of its own.
-        let is_parent = |class: &&Class| {
-            self.all.values().any(|other| other.bases.iter().any(|base| *base == class.name))
-        };
+        let is_parent =
+            |class: &&Class| self.all.values().any(|other| other.bases.contains(&class.name));
         let own = all.filter(|class| !is_parent(class) && !self.is_field(class));
         own.map(|class| Settings {
             name: class.name.clone(),

@@ -270,7 +270,7 @@ impl Runner<'_> {
         let value = if mode == Mode::Maybe { Value::Unknown } else { self.scope.value(value) };
         for target in targets {
             match target {
-                [Token::Name(name)] => self.set(&written, name, &[], value.clone()),
+                [Token::Name(name)] => self.set(&written, name, &[], &value),
                 target => self.set_below(&written, target, value.clone()),
             }
         }
@@ -291,9 +291,9 @@ impl Runner<'_> {
         let Some(name) = dotted(rest) else { return };
         match path.into_iter().collect::<Option<Vec<String>>>() {
             Some(path) if !path.is_empty() && self.is_group(&name, &path) => {
-                self.set(written, &name, &path, value);
+                self.set(written, &name, &path, &value);
             }
-            _ => self.set(written, &name, &[], Value::Unknown),
+            _ => self.set(written, &name, &[], &Value::Unknown),
         }
     }
 
@@ -323,7 +323,7 @@ impl Runner<'_> {
             (Some(Value::Text(text)), Value::Text(more)) => Value::Text(format!("{text}{more}")),
             _ => Value::Unknown,
         };
-        self.set(written, name, &[], value);
+        self.set(written, name, &[], &value);
     }
 
     /// A statement that calls something may change the names that it mentions, and all names if it gets
@@ -334,12 +334,12 @@ impl Runner<'_> {
         for name in known {
             let mentioned = tokens.iter().any(|token| is_name(token, &name));
             if (all || mentioned) && called(tokens).is_some() {
-                self.set(written, &name, &[], Value::Unknown);
+                self.set(written, &name, &[], &Value::Unknown);
             }
         }
     }
 
-    fn set(&mut self, written: &Written, name: &str, path: &[String], value: Value) {
+    fn set(&mut self, written: &Written, name: &str, path: &[String], value: &Value) {
         if name.contains('.') {
             return;
         }
@@ -348,8 +348,8 @@ impl Runner<'_> {
         } else if let Some(group) = self.scope.names.get_mut(name) {
             put(group, path, value.clone());
         }
-        let is_setting = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        if !name.chars().all(is_setting) || name.starts_with('_') {
+        // Django takes the names that `str.isupper` is true of.
+        if name.chars().any(char::is_lowercase) || !name.chars().any(char::is_uppercase) {
             return;
         }
         let start: Vec<Segment> = std::iter::once(name.to_owned())

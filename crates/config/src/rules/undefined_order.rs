@@ -16,14 +16,14 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
 
 fn finding(configuration: &Configuration, effective: &Effective) -> Option<ConfigFinding> {
     let winner = configuration.assignments.get(effective.winner?)?;
-    let others = effective.chain.iter().filter_map(|at| configuration.assignments.get(*at));
+    let mut others = effective.chain.iter().filter_map(|at| configuration.assignments.get(*at));
     let is_equal_rank = |other: &&Assignment| {
         other.outcome == Outcome::Shadowed
             && (are_variables(configuration, winner, other)
                 || effective.certainty == Certainty::Assumed
                     && are_files(configuration, winner, other))
     };
-    let other = others.filter(is_equal_rank).next_back()?;
+    let other = others.rfind(is_equal_rank)?;
     let what = if winner.source == other.source {
         format!(
             "The variables `{}` and `{}` set one key to different values.",
