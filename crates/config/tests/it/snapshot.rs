@@ -70,7 +70,7 @@ fn damage_is_named_by_its_line_and_quotes_nothing() {
     assert_eq!(Snapshot::read(&version), Err(NotASnapshot::Version(9)));
     let lines: Vec<&str> = text.lines().collect();
     for (wrong, what) in [
-        ("{\"of\": 0, hunter2", "line 3: malformed at column 10"),
+        ("{\"of\": 0, hunter2", "line 3: malformed at column"),
         (&lines[2].replacen("\"source\":", "\"source\":99", 1), "line 3: it names a source"),
         (&lines[2].replacen("\"of\":0", "\"of\":4", 1), "line 3: it names a profile"),
         (&lines[2].replacen("\"winner\":", "\"winner\":9", 1), "line 3: it names an assignment"),

@@ -75,8 +75,10 @@ fn matrix(one: &Drift, all: bool, output: &Output) -> String {
     } else {
         text.push_str(&format!("\n{}", table.render(output.width())));
         let same = one.rows.len() - rows.len();
-        if same > 0 {
-            text.push_str(&format!("{same} more variables are the same everywhere.\n"));
+        match same {
+            0 => {}
+            1 => text.push_str("1 more variable is the same everywhere.\n"),
+            more => text.push_str(&format!("{more} more variables are the same everywhere.\n")),
         }
     }
     text.push_str(&format!("\n{}", findings_of(&one.findings, output)));

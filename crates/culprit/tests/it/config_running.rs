@@ -215,7 +215,7 @@ fn drift_between_a_compose_file_and_containers_is_found_in_a_file() {
         text.contains("`LEVEL` has another value in created-with than in compose, service web.")
     );
     assert!(text.contains("The container was not made from what the compose file says now."));
-    assert!(text.contains("LEVEL     same  differs  missing  info"), "{text}");
+    assert!(text.contains("LEVEL        same  differs  missing  info"), "{text}");
     assert!(!text.contains(SECRET), "{text}");
     let failing = [DRIFT, &["--fail-on", "config-drift"]].concat();
     assert_eq!(run(&lab, &failing).status.code(), Some(1));
