@@ -10,6 +10,7 @@
 mod compose;
 mod condition;
 mod configuration;
+mod observation;
 mod position;
 mod profile;
 mod provenance;
@@ -22,6 +23,10 @@ mod template;
 mod value;
 
 pub use configuration::{ConfigFinding, Configuration, inspect};
+pub use observation::{
+    CodePlace, FileObservation, Grade, Observation, ObservedProgram, Proof, ProofGap, Seen,
+    VariableProof, Watch, grade,
+};
 pub use position::Position;
 pub use profile::{
     ActivatedBy, Case, Define, Dialect, FromEnvironment, Keys, Layer, ListStyle, Prefix, Profile,

@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::configuration::{ConfigFinding, Configuration};
+use crate::observation;
 
 /// The rules: the stable identifier, and what a finding of it says.
 pub const RULES: &[(&str, &str)] = &[
@@ -25,6 +26,8 @@ pub const RULES: &[(&str, &str)] = &[
     (bad_env_value::ID, "A file of variables has a line that its reader takes in another way."),
     (case_mismatch::ID, "Two names differ only in upper and lower case, where case matters."),
     (blank_interpolation::ID, "A `${...}` stands for a variable that is not set."),
+    (observation::NEVER_READ, "A variable is set, and no program read it while it was watched."),
+    (observation::HIDDEN_KNOB, "A program asks for a variable that nothing sets."),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.

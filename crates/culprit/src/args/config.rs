@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::prove::ConfigProveArgs;
+
 /// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConfigArgs {
@@ -20,7 +22,9 @@ pub(crate) enum ConfigAction {
     /// Explain one key: the value that won, and why every other one lost
     Explain(ConfigExplainArgs),
     /// List the variables that concern the project, and what each one sets
-    Vars(ConfigSourceArgs),
+    Vars(ConfigVarsArgs),
+    /// Run a program and show which variables it reads, with the evidence
+    Prove(Box<ConfigProveArgs>),
     /// List the profiles, or check profiles of your own
     Profiles(ConfigProfilesArgs),
 }
@@ -69,6 +73,19 @@ pub(crate) struct ConfigExplainArgs {
     pub key: String,
     #[command(flatten)]
     pub sources: ConfigSourceArgs,
+    /// Also say whether a program read it: a result of `culprit config prove -o FILE`
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
+}
+
+/// Arguments of `config vars`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConfigVarsArgs {
+    #[command(flatten)]
+    pub sources: ConfigSourceArgs,
+    /// Also say which ones a program read: a result of `culprit config prove -o FILE`
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
 }
 
 /// Arguments of `config profiles`.

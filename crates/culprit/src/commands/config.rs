@@ -10,11 +10,12 @@ use culprit_model::Severity;
 
 use crate::args::{
     ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigShowArgs,
-    ConfigSourceArgs,
+    ConfigSourceArgs, ConfigVarsArgs,
 };
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::{
     ConfigExplainDocument, ConfigProfilesDocument, ConfigShowDocument, ConfigVarsDocument,
+    ObservedDocument,
 };
 use crate::output::Output;
 use crate::settings;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
         ConfigAction::Show(args) => show(args, output),
         ConfigAction::Explain(args) => explain(args, output),
         ConfigAction::Vars(args) => vars(args, output),
+        ConfigAction::Prove(args) => super::config_prove::run(args, output),
         ConfigAction::Profiles(args) => profiles(args, output),
     }
 }
@@ -61,11 +63,14 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
     } else {
         return Err(unknown_key(&args.key, &found));
     };
+    let observed = observed(args.observed.as_deref())?;
     if output.wants_json() {
-        output.document(&ConfigExplainDocument::new(&args.key, &found))?;
+        output.document(&ConfigExplainDocument::new(&args.key, &found, observed.as_ref()))?;
     } else {
-        let text: Vec<String> =
-            found.iter().map(|one| config_explain(one, &args.key, output)).collect();
+        let text: Vec<String> = found
+            .iter()
+            .map(|one| config_explain(one, &args.key, observed.as_ref(), output))
+            .collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))
@@ -81,12 +86,22 @@ fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
     failure.hint("`--all` also uses variables that no file of the project knows")
 }
 
-fn vars(args: &ConfigSourceArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let found = inspected(args)?;
+/// What `config prove -o FILE` has written.
+fn observed(path: Option<&Path>) -> Result<Option<ObservedDocument>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let what = || format!("cannot use `--observed {}`", path.display());
+    let text = std::fs::read_to_string(path).or_bad_input(what)?;
+    serde_json::from_str(&text).map(Some).or_bad_input(what)
+}
+
+fn vars(args: &ConfigVarsArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let found = inspected(&args.sources)?;
+    let observed = observed(args.observed.as_deref())?;
     if output.wants_json() {
-        output.document(&ConfigVarsDocument::new(&found))?;
+        output.document(&ConfigVarsDocument::new(&found, observed.as_ref()))?;
     } else {
-        let text: Vec<String> = found.iter().map(|one| config_vars(one, output)).collect();
+        let text: Vec<String> =
+            found.iter().map(|one| config_vars(one, observed.as_ref(), output)).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))

@@ -10,6 +10,7 @@ mod casebook;
 mod checkup;
 mod completions;
 mod config;
+mod config_prove;
 mod critical_path;
 mod diff;
 mod disk;
