@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use culprit_place::{Command, Held, Place, Running, Stdio};
 use culprit_record::observe::{Observed, Observer, Subject as Observation, Wishes};
@@ -37,6 +38,9 @@ fn random_word() -> Result<String, Failure> {
     getrandom_04::fill(&mut bytes).or_refused(|| "cannot get random numbers".to_owned())?;
     Ok(bytes.iter().map(|byte| char::from(b'A' + byte % 26)).collect())
 }
+
+/// How long a command may take from its last instruction to its end.
+const MOST_ENDING: Duration = Duration::from_millis(200);
 
 /// Runs or joins once.
 ///
@@ -132,24 +136,26 @@ fn observe_held(
             scope.spawn(|| Observer::observe(wishes, &observation, &ready, control.stop()));
         // The channel closes without a word when the process cannot be observed.
         while !observing.is_finished() && is_ready.try_recv().is_err() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
-        let started = held.start().map(Arc::new);
-        let watched = started.as_ref().map(|running| control.watch(running, plan.limit));
-        control.stop().stop();
-        let ended = match (&started, watched) {
-            (Ok(running), Ok(Ok(None))) => end(running),
-            (Err(error), _) => Err(Failure::bad_input(chain(error)).hints(error.hints())),
-            // The observer may have heard of the end in place of us.
-            _ => Ok(()),
-        };
+        let started = held.start();
+        // Not by waiting for the command: that would take the observer's reports of its stops.
+        control.wait(plan.limit, &|| started.is_err() || observing.is_finished());
         let observed = joined(observing.join());
+        let ended = match &started {
+            Ok(running) => end(running),
+            Err(error) => Err(Failure::bad_input(chain(error)).hints(error.hints())),
+        };
         ended.and(observed)
     })
 }
 
-/// Ends a command whose time is over.
+/// Takes the end of a command note; ends one whose time is over.
 fn end(running: &Running) -> Result<(), Failure> {
+    // The observer has seen its last instruction; what is left takes the kernel a moment.
+    if let Ok(Some(_)) = running.wait_at_most(MOST_ENDING) {
+        return Ok(());
+    }
     let members = || {
         let pid = running.pid();
         pid.and_then(|pid| culprit_place::procfs::tree(pid).ok()).unwrap_or_default()

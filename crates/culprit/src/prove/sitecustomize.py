@@ -82,7 +82,6 @@ def _next():
     import importlib.util
     import sys
 
-    sys.modules.pop("sitecustomize", None)
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)

@@ -34,6 +34,8 @@ mod pages;
 mod perfview;
 mod phases;
 mod probes;
+mod prove;
+mod prove_accuracy;
 mod python;
 mod readme;
 mod requests;

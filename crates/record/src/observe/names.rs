@@ -94,10 +94,8 @@ impl NameProbes {
                 continue;
             }
             let range = format!("/proc/{pid}/map_files/{:x}-{:x}", map.range.start, map.range.end);
-            let Ok(file) = File::open(range) else {
-                all = false;
-                continue;
-            };
+            // What cannot be opened was unmapped meanwhile.
+            let Ok(file) = File::open(range) else { continue };
             match self.look(maps, &file, &map.path) {
                 Offer::Probed(before) => {
                     any = true;

@@ -95,6 +95,10 @@ impl Row {
         let Some(point) = all().find(|point| point.owns(access.id)) else { return false };
         let of_point = |seen: &&mut Accesses| seen.name() == point.name;
         let Some(seen) = self.accesses.iter_mut().find(of_point) else { return false };
+        // While it copies the stack into a record, the kernel touches values that lie there, too.
+        if access.in_kernel && names.is_in_call(self.pid, &access.registers) == Some(false) {
+            return true;
+        }
         let watched = (!access.in_kernel).then_some(point.address);
         let stack = names.stack(self.pid, &access.registers, &access.stack, watched);
         seen.add(stack, point.address, access.in_kernel);
