@@ -21,6 +21,7 @@ mod include;
 mod inspected;
 mod ledger;
 mod memory;
+mod observation;
 mod place_profile;
 mod position;
 mod profile;
@@ -55,6 +56,10 @@ pub use exposure::{
 pub use files::{Files, ImageFile, ImageFiles, ProcessFiles};
 pub use inspected::{Inspected, NotInspected, read_inspected};
 pub use memory::{NotInMemory, environment_in_memory};
+pub use observation::{
+    CodePlace, FileObservation, Grade, Observation, ObservedProgram, Proof, ProofGap, Seen,
+    VariableProof, Watch, grade,
+};
 pub use place_profile::{
     OptionSource, PROCESS_PROFILE, option_configuration, process_configuration,
 };

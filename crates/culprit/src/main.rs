@@ -24,6 +24,7 @@ mod measured;
 mod output;
 mod places;
 mod presets;
+mod prove;
 #[cfg(test)]
 mod replay;
 mod rounds;

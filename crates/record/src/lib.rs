@@ -64,6 +64,7 @@ mod ladder;
 mod ledger;
 mod managed;
 mod modules;
+pub mod observe;
 mod order;
 mod pace;
 mod perf;

@@ -35,8 +35,8 @@ pub use demangle::demangle;
 pub use error::Error;
 pub use image::{
     BuildId, BundledAssembly, CodePlace, FileIdentity, FunctionPlace, FunctionRange,
-    HiddenFunction, ImageCache, ImageKey, Instruction, MethodLines, ModuleImage, NameSource,
-    Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions, find_static_probes,
+    HiddenFunction, ImageCache, ImageKey, Instruction, MemoryAccess, MethodLines, ModuleImage,
+    NameSource, Problem, StaticProbe, SymbolFrame, SymbolStack, find_functions, find_static_probes,
     hidden_by_tail_calls, mapping_svma,
 };
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};

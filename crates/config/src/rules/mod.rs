@@ -25,7 +25,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::{drift, exposure};
+use crate::{drift, exposure, observation};
 
 pub use page::ConfigRuleDoc;
 pub use pages::PAGES;
@@ -57,6 +57,8 @@ pub const RULES: &[(&str, &str)] = &[
     (drift::WORKER_MISSES, "The main process has a variable, and a worker does not."),
     (exposure::NEWER, "A file changed after the process that reads it had started."),
     (exposure::EXPOSED, "Others can read a secret: in an image, a file or a command line."),
+    (observation::NEVER_READ, "A variable is set, and no program read it while it was watched."),
+    (observation::HIDDEN_KNOB, "A program asks for a variable that nothing sets."),
 ];
 
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.

@@ -255,4 +255,34 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         ],
         check: SHOW,
     },
+    ConfigRuleDoc {
+        id: crate::observation::NEVER_READ,
+        claim: "A variable is set, and no program read it while it was watched.",
+        signature: "The processor watched the bytes of its value in every program that `config prove` \
+                    started, from the first instruction to the last, and nobody touched them. A variable \
+                    with a random name beside it shows that the runtime does not copy all of them.",
+        not_reported: &[
+            "variables of programs that copy all variables",
+            "programs that ran already, or were not watched to their end",
+        ],
+        why: "Whoever set the variable believes that it has an effect.",
+        fix: &[
+            "Correct its name: the names that the program asks for are listed beside it.",
+            "Remove it.",
+            "Repeat the run with the work in which the program should read it.",
+        ],
+        check: "culprit config prove --vars NAME -- CMD",
+    },
+    ConfigRuleDoc {
+        id: crate::observation::HIDDEN_KNOB,
+        claim: "A program asks for a variable that nothing sets.",
+        signature: "The program's own code asked for a name that its environment does not have.",
+        not_reported: &["names that libraries and runtimes ask for"],
+        why: "The program takes its built-in default, and the name may be documented nowhere.",
+        fix: &[
+            "Set the variable, if the default is not what you want.",
+            "Compare its spelling with the variables that are set.",
+        ],
+        check: "culprit config prove -- CMD",
+    },
 ];

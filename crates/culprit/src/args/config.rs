@@ -8,6 +8,7 @@ use super::config_running::{
     ConfigDiffArgs, ConfigDriftArgs, ConfigSnapshotArgs, ConfigSubjectArgs,
 };
 use super::parse::file;
+use super::prove::ConfigProveArgs;
 
 /// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +26,7 @@ pub(crate) enum ConfigAction {
     /// Explain one key: the value that won, and why every other one lost
     Explain(ConfigExplainArgs),
     /// List the variables that concern the project, and what each one sets
-    Vars(ConfigSourceArgs),
+    Vars(ConfigVarsArgs),
     /// List the conditions on roles and environments, and what each can be
     Roles(ConfigRolesArgs),
     /// Show which variables differ between compose file, image, container and processes
@@ -34,6 +35,8 @@ pub(crate) enum ConfigAction {
     Snapshot(ConfigSnapshotArgs),
     /// Show the keys that differ between two configurations
     Diff(ConfigDiffArgs),
+    /// Run a program and show which variables it reads, with the evidence
+    Prove(Box<ConfigProveArgs>),
     /// List the profiles, or check profiles of your own
     Profiles(ConfigProfilesArgs),
 }
@@ -96,6 +99,19 @@ pub(crate) struct ConfigExplainArgs {
     /// Show the plaintext of one key, on a terminal only
     #[arg(long, value_name = "KEY", conflicts_with = "snapshot")]
     pub reveal: Option<String>,
+    /// Also say whether a program read it: a result of `culprit config prove -o FILE`
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
+}
+
+/// Arguments of `config vars`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ConfigVarsArgs {
+    #[command(flatten)]
+    pub sources: ConfigSourceArgs,
+    /// Also say which ones a program read: a result of `culprit config prove -o FILE`
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
 }
 
 /// Arguments of `config roles`.

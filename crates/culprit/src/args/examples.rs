@@ -514,6 +514,17 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "config prove",
+        &[
+            ("culprit config prove -- ./server", "which variables a program asks for and reads"),
+            (
+                "culprit config prove --vars DB_HOST,DB_PORT -o read.json -- ./server --check",
+                "watch two values",
+            ),
+            ("culprit config prove --flip MODE=fast -- ./report", "does a value have an effect?"),
+        ],
+    ),
+    (
         "config profiles",
         &[
             ("culprit config profiles", "all profiles, and the files that each looks for"),

@@ -17,6 +17,7 @@ mod measure;
 mod parse;
 mod places;
 mod probes;
+mod prove;
 mod record;
 mod runtimes;
 mod sql;
@@ -36,7 +37,7 @@ pub(crate) use activity::ActivityArg;
 pub(crate) use casebook::{CasebookAction, CasebookArgs, RunArgs};
 pub(crate) use config::{
     ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
-    ConfigShowArgs, ConfigSourceArgs,
+    ConfigShowArgs, ConfigSourceArgs, ConfigVarsArgs,
 };
 pub(crate) use config_running::{
     ConfigDiffArgs, ConfigDriftArgs, ConfigSnapshotArgs, ConfigSubjectArgs,
@@ -47,6 +48,7 @@ pub(crate) use filter::{FilterArgs, RecordingArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
 pub(crate) use parse::Work;
 pub(crate) use probes::{BenchCompareArgs, NetArgs, ProbeArgs};
+pub(crate) use prove::{ConfigProveArgs, RuntimeProbes};
 pub(crate) use record::{Allocations, RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
 pub(crate) use views::{

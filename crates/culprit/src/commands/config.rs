@@ -10,12 +10,12 @@ use culprit_model::Severity;
 
 use crate::args::{
     ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
-    ConfigShowArgs, ConfigSourceArgs,
+    ConfigShowArgs, ConfigSourceArgs, ConfigVarsArgs,
 };
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::{
     ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
-    ConfigVarsDocument,
+    ConfigVarsDocument, ObservedDocument,
 };
 use crate::output::Output;
 use crate::running::{
@@ -41,6 +41,7 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
         ConfigAction::Drift(args) => super::config_drift::run(args, output),
         ConfigAction::Snapshot(args) => super::config_snapshot::snapshot(args, output),
         ConfigAction::Diff(args) => super::config_snapshot::diff(args, output),
+        ConfigAction::Prove(args) => super::config_prove::run(args, output),
         ConfigAction::Profiles(args) => profiles(args, output),
     }
 }
@@ -120,11 +121,14 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
         };
         return Err(unknown_key(&args.key, &all));
     };
+    let observed = observed(args.observed.as_deref())?;
     if output.wants_json() {
-        output.document(&ConfigExplainDocument::new(&args.key, &found))?;
+        output.document(&ConfigExplainDocument::new(&args.key, &found, observed.as_ref()))?;
     } else {
-        let text: Vec<String> =
-            found.iter().map(|one| config_explain(one, &args.key, output)).collect();
+        let text: Vec<String> = found
+            .iter()
+            .map(|one| config_explain(one, &args.key, observed.as_ref(), output))
+            .collect();
         output.print(&text.join("\n"))?;
     }
     if let Some(key) = &args.reveal {
@@ -143,12 +147,22 @@ fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
     failure.hint("`--all` also uses variables that no file of the project knows")
 }
 
-fn vars(args: &ConfigSourceArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let found = inspected(args, None, redactor_with(None, None)?)?.found;
+/// What `config prove -o FILE` has written.
+fn observed(path: Option<&Path>) -> Result<Option<ObservedDocument>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let what = || format!("cannot use `--observed {}`", path.display());
+    let text = std::fs::read_to_string(path).or_bad_input(what)?;
+    serde_json::from_str(&text).map(Some).or_bad_input(what)
+}
+
+fn vars(args: &ConfigVarsArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let found = inspected(&args.sources, None, redactor_with(None, None)?)?.found;
+    let observed = observed(args.observed.as_deref())?;
     if output.wants_json() {
-        output.document(&ConfigVarsDocument::new(&found))?;
+        output.document(&ConfigVarsDocument::new(&found, observed.as_ref()))?;
     } else {
-        let text: Vec<String> = found.iter().map(|one| config_vars(one, output)).collect();
+        let text: Vec<String> =
+            found.iter().map(|one| config_vars(one, observed.as_ref(), output)).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))

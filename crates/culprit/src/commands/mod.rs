@@ -11,6 +11,7 @@ mod checkup;
 mod completions;
 mod config;
 mod config_drift;
+mod config_prove;
 mod config_snapshot;
 mod critical_path;
 mod diff;

@@ -7,7 +7,7 @@ use culprit_config::{
 };
 use serde::Serialize;
 
-use super::SCHEMA;
+use super::{ObservedDocument, SCHEMA};
 
 /// `config show --json`.
 #[derive(Debug, Serialize)]
@@ -94,6 +94,15 @@ pub(crate) struct ConfigExplainDocument<'a> {
     schema: u32,
     asked: &'a str,
     keys: Vec<ChainJson<'a>>,
+    /// What a result given with `--observed` says of the variables that set the keys.
+    observed: Vec<ReadJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReadJson<'a> {
+    variable: &'a str,
+    grade: &'a str,
+    count: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -126,6 +135,9 @@ struct VariableJson<'a> {
     outcome: String,
     reason: &'a str,
     nearest: Option<&'a str>,
+    /// The evidence grade of a result given with `--observed`.
+    read: Option<&'a str>,
+    reads: Option<u64>,
 }
 
 /// `config profiles --json`.
@@ -239,7 +251,11 @@ impl<'a> From<&'a ConfigFinding> for FindingOfConfig<'a> {
 
 impl<'a> ConfigExplainDocument<'a> {
     /// The document of the keys that are meant.
-    pub(crate) fn new(asked: &'a str, found: &'a [Configuration]) -> Self {
+    pub(crate) fn new(
+        asked: &'a str,
+        found: &'a [Configuration],
+        observed: Option<&'a ObservedDocument>,
+    ) -> Self {
         let chains = found.iter().flat_map(|one| {
             one.find(asked).into_iter().map(move |effective| ChainJson {
                 profile: &one.profile,
@@ -252,19 +268,26 @@ impl<'a> ConfigExplainDocument<'a> {
                     .collect(),
             })
         });
-        Self { schema: SCHEMA, asked, keys: chains.collect() }
+        let keys: Vec<ChainJson<'a>> = chains.collect();
+        let written = keys.iter().flat_map(|key| key.chain.iter().map(|one| one.written));
+        let mut read: Vec<ReadJson<'a>> = written
+            .filter_map(|written| observed?.find(written))
+            .map(|one| ReadJson { variable: &one.name, grade: &one.grade, count: one.count })
+            .collect();
+        read.dedup_by_key(|one| one.variable);
+        Self { schema: SCHEMA, asked, keys, observed: read }
     }
 }
 
 impl<'a> ConfigVarsDocument<'a> {
     /// The document of the variables.
-    pub(crate) fn new(found: &'a [Configuration]) -> Self {
+    pub(crate) fn new(found: &'a [Configuration], observed: Option<&'a ObservedDocument>) -> Self {
         let profile = |one: &'a Configuration| VariablesJson {
             profile: &one.profile,
             variables: one
                 .variables
                 .iter()
-                .map(|variable| VariableJson::new(one, variable))
+                .map(|variable| VariableJson::new(one, variable, observed))
                 .collect(),
             other_variables: one.other_variables,
         };
@@ -273,8 +296,15 @@ impl<'a> ConfigVarsDocument<'a> {
 }
 
 impl<'a> VariableJson<'a> {
-    fn new(of: &'a Configuration, variable: &'a Variable) -> Self {
+    fn new(
+        of: &'a Configuration,
+        variable: &'a Variable,
+        observed: Option<&'a ObservedDocument>,
+    ) -> Self {
+        let read = observed.and_then(|observed| observed.find(&variable.name));
         Self {
+            read: read.map(|read| read.grade.as_str()),
+            reads: read.map(|read| read.count),
             name: &variable.name,
             source: &of.sources[variable.source].name,
             key: variable.key.as_deref(),

@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 /// programs that clean up want some seconds, people do not wait longer.
 const GRACE: Duration = Duration::from_secs(3);
 /// A command that was told to end has this long before it is killed.
-pub(super) const LAST_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const LAST_GRACE: Duration = Duration::from_secs(2);
 /// How often the reasons to end are looked at; the command's own end is noticed at once.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -91,6 +91,15 @@ impl Control {
         self.state().running = None;
         self.stop.stop();
         exit
+    }
+
+    /// Waits until `ended` says so, a signal came, or the time is over; then stops the recording.
+    pub(crate) fn wait(&self, limit: Option<Duration>, ended: &dyn Fn() -> bool) {
+        let started = Moment::now();
+        while !ended() && !self.over(started, limit) && !self.interrupted() {
+            std::thread::sleep(LOOK);
+        }
+        self.stop.stop();
     }
 
     fn over(&self, started: Moment, limit: Option<Duration>) -> bool {

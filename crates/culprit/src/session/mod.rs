@@ -21,7 +21,7 @@ use crate::args;
 use crate::failure::{Failure, chain};
 
 pub(crate) use command::{CommandRun, Ran, run_command};
-pub(crate) use control::Control;
+pub(crate) use control::{Control, LAST_GRACE};
 pub(crate) use running::run_target;
 pub(crate) use sampler::SamplerFolder;
 

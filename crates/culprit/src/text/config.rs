@@ -7,6 +7,7 @@ use culprit_config::{
     SourceKind, ValueRef,
 };
 
+use crate::json::ObservedDocument;
 use crate::output::{Align, Output, Table, clean, wrap};
 
 /// What `config show` prints of a profile.
@@ -121,11 +122,35 @@ pub(super) fn findings_of(findings: &[ConfigFinding], output: &Output) -> String
 }
 
 /// What `config explain` prints of a profile.
-pub(crate) fn config_explain(one: &Configuration, key: &str, output: &Output) -> String {
+pub(crate) fn config_explain(
+    one: &Configuration,
+    key: &str,
+    observed: Option<&ObservedDocument>,
+    output: &Output,
+) -> String {
     let chains: Vec<String> =
         one.find(key).into_iter().map(|effective| chain(one, effective, output)).collect();
-    let more = "Culprit has not checked whether a program reads the value.";
+    let more = match observed {
+        Some(observed) => was_read(one, key, observed),
+        None => "Culprit has not checked whether a program reads the value.".to_owned(),
+    };
+    let more = clean(&more);
     format!("{}\n{more}\n", chains.join("\n"))
+}
+
+/// What a run has shown of the variables that set a key.
+fn was_read(one: &Configuration, key: &str, observed: &ObservedDocument) -> String {
+    let chains = one.find(key).into_iter().flat_map(|effective| &effective.chain);
+    let assignments = chains.filter_map(|at| one.assignments.get(*at));
+    let rows: Vec<String> = assignments
+        .filter_map(|assignment| observed.find(&assignment.written))
+        .map(|found| format!("`{}`: {}, {} times.", found.name, found.grade, found.count))
+        .collect();
+    if rows.is_empty() {
+        format!("`{}` was observed, and had no variable that sets this key.", observed.subject)
+    } else {
+        format!("Observed in `{}`: {}", observed.subject, rows.join(" "))
+    }
 }
 
 /// The winner, then the others, the strongest first, each with the reason.
@@ -169,15 +194,16 @@ fn written(assignment: &Assignment, key: &str) -> String {
 }
 
 /// What `config vars` prints of a profile.
-pub(crate) fn config_vars(one: &Configuration, output: &Output) -> String {
+pub(crate) fn config_vars(
+    one: &Configuration,
+    observed: Option<&ObservedDocument>,
+    output: &Output,
+) -> String {
     let mut text = format!("{} ({})\n", clean(&one.title), one.profile);
-    let mut table = Table::new(&[
-        ("variable", Align::Left),
-        ("source", Align::Left),
-        ("sets", Align::Left),
-        ("outcome", Align::Left),
-        ("why", Align::Left),
-    ]);
+    let mut columns = vec!["variable", "source", "sets", "outcome", "why"];
+    columns.extend(observed.map(|_| "read"));
+    let columns: Vec<(&str, Align)> = columns.into_iter().map(|name| (name, Align::Left)).collect();
+    let mut table = Table::new(&columns);
     for variable in &one.variables {
         let meant = variable.nearest.as_ref().map(|key| format!("meant: {key}?"));
         let cells = [
@@ -187,6 +213,10 @@ pub(crate) fn config_vars(one: &Configuration, output: &Output) -> String {
             variable.outcome.to_string(),
             meant.unwrap_or_else(|| variable.reason.clone()),
         ];
+        let read = observed.map(|observed| {
+            observed.find(&variable.name).map_or("not observed", |found| found.grade.as_str())
+        });
+        let cells = cells.into_iter().chain(read.map(str::to_owned));
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     if one.variables.is_empty() {

@@ -153,7 +153,11 @@ fn the_documents_hold_the_documented_keys() {
     site(&lab);
     for (section, line, missing) in [
         ("config-show", "Db__Pasword=1 culprit config show --json", ""),
-        ("config-explain", "culprit config explain a --json", ""),
+        (
+            "config-explain",
+            "culprit config explain a --json",
+            "observed[].count observed[].grade observed[].variable",
+        ),
         ("config-vars", "DB_URI=1 culprit config vars --json", ""),
         ("config-profiles", "culprit config profiles --json", ""),
     ] {

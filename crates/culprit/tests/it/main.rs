@@ -35,6 +35,8 @@ mod pages;
 mod perfview;
 mod phases;
 mod probes;
+mod prove;
+mod prove_accuracy;
 mod python;
 mod readme;
 mod requests;

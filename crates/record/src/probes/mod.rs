@@ -45,8 +45,9 @@ pub use activities::{ActivityEnds, ActivityProbe, Function};
 pub(crate) use allocators::AllocCall;
 pub(crate) use definitions::Definitions;
 pub use pmu::probe_cost;
-pub(crate) use pmu::{UprobePmu, as_admin, refusal};
+pub(crate) use pmu::{FOLDER, UprobePmu, as_admin, refusal};
 pub(crate) use prober::{News, Opening, Prober, Request, Scene, Trouble, Way};
+pub(crate) use programs::{C_LIBRARIES, open_in};
 pub(crate) use slowdown::Slowdown;
 pub(crate) use toll::{Hits, Toll, Trap};
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::ladder::{Errno, Limits};
 
 /// Where the kernel describes it.
-const FOLDER: &str = "/sys/bus/event_source/devices/uprobe";
+pub(crate) const FOLDER: &str = "/sys/bus/event_source/devices/uprobe";
 
 /// The PMU `uprobe`, as far as events need to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl UprobePmu {
         Ok((pmu, toll))
     }
 
-    fn read(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn read(folder: &Path) -> io::Result<Self> {
         let text = |name: &str| std::fs::read_to_string(folder.join(name));
         let number = text("type")?.trim().parse().map_err(|_| io::ErrorKind::InvalidData)?;
         let bit = |name: &str| text(name).ok().and_then(|text| lowest_bit(&text));

@@ -10,7 +10,7 @@ use culprit_place::procfs;
 
 /// Where C libraries are installed. Names of glibc (Debian, Red Hat, Arch and their relatives) and of
 /// musl.
-pub(super) const C_LIBRARIES: [&str; 10] = [
+pub(crate) const C_LIBRARIES: [&str; 10] = [
     "/lib/x86_64-linux-gnu/libc.so.6",
     "/lib/aarch64-linux-gnu/libc.so.6",
     "/usr/lib/x86_64-linux-gnu/libc.so.6",
@@ -41,7 +41,7 @@ pub(super) fn programs(pid: Pid, word: &str) -> Vec<(File, String)> {
 }
 
 /// Opens a file as a process's root names it.
-pub(super) fn open_in(pid: Pid, path: &str) -> Option<File> {
+pub(crate) fn open_in(pid: Pid, path: &str) -> Option<File> {
     procfs::open_in_root(procfs::root_of(pid).ok()?, Path::new(path)).ok()
 }
 

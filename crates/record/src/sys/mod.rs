@@ -5,8 +5,10 @@
 //! typed wrapper around one system call; what is opened and why is decided in `attr` and `plan`.
 //! Sources: perf_event_open(2), sched_setscheduler(2), process_vm_readv(2), include/uapi/linux/perf_event.h.
 
+pub(crate) mod bpf;
 mod memory;
 mod ring;
+pub(crate) mod trace;
 
 use std::ffi::CStr;
 use std::io;

@@ -13,6 +13,7 @@
 //!
 //! [`ImageCache`]: crate::ImageCache
 
+mod access;
 mod cache;
 mod debug_file;
 mod dispatch;
@@ -32,6 +33,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+pub use access::MemoryAccess;
 pub use cache::ImageCache;
 pub(crate) use dispatch::loop_name;
 pub use elf::BuildId;

@@ -1,0 +1,96 @@
+//! `culprit config prove`: which variables a program really reads.
+
+use std::time::Duration;
+
+use culprit_config::Proof;
+use culprit_place::{Pid, PlaceSpec, procfs, running_container};
+
+use crate::args::{ConfigProveArgs, RuntimeProbes};
+use crate::failure::{Context as _, Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::json::ProofDocument;
+use crate::output::Output;
+use crate::prove::{Plan, Subject, prove, rounds};
+use crate::session::Control;
+use crate::text::config_prove;
+use crate::{places, settings};
+
+/// Runs it.
+///
+/// # Errors
+/// When the command cannot be started, or no process can be observed.
+pub(crate) fn run(args: &ConfigProveArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let plan = plan(args)?;
+    let control = Control::new();
+    let signalled = control.clone();
+    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    let proof = prove(&plan, &control);
+    drop(interrupts);
+    let proof = proof?;
+    if let Some(path) = &args.output {
+        let mut text = serde_json::to_string_pretty(&ProofDocument::new(&proof))
+            .or_refused(|| "cannot write the JSON".to_owned())?;
+        text.push('\n');
+        std::fs::write(path, text).or_bad_input(|| format!("cannot write `{}`", path.display()))?;
+    }
+    if output.wants_json() {
+        output.document(&ProofDocument::new(&proof))?;
+    } else {
+        let text = config_prove(&proof, args.all, output);
+        output.print(&text)?;
+    }
+    Ok(outcome(&proof))
+}
+
+/// A missing right makes the answer one with gaps. So do variables that were to be watched and were not.
+fn outcome(proof: &Proof) -> Outcome {
+    let notes = ["flip"];
+    let gap = proof.gaps.iter().any(|gap| !notes.contains(&gap.kind.as_str()));
+    if gap { Outcome::Gaps } else { Outcome::Done }
+}
+
+fn plan(args: &ConfigProveArgs) -> Result<Plan, Failure> {
+    let subject = subject(args)?;
+    let mut present: Vec<String> = match &subject {
+        Subject::Command(_, place) => {
+            let variables = place.environment().map_err(|error| places::failure(&error))?;
+            variables.into_iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+        }
+        Subject::Running(pids, _) => {
+            let variables = pids.first().map(|pid| procfs::environment(*pid));
+            let variables = variables.transpose().map_err(|error| places::failure(&error))?;
+            let names = variables.unwrap_or_default().into_iter();
+            names.map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+        }
+    };
+    present.sort();
+    let runs = matches!(subject, Subject::Command(..));
+    let decoy = runs && !args.no_decoy;
+    let most = if runs { usize::from(args.rounds) } else { 1 };
+    let (rounds, not_armed) = rounds(&args.vars, &present, decoy, most);
+    Ok(Plan {
+        subject,
+        rounds,
+        not_armed,
+        decoy,
+        runtimes: args.runtime == RuntimeProbes::Auto,
+        flips: args.flip.clone(),
+        limit: args.duration.map(Duration::from_secs),
+    })
+}
+
+fn subject(args: &ConfigProveArgs) -> Result<Subject, Failure> {
+    if let Some(pid) = args.pid {
+        let pids = procfs::tree(Pid(pid)).map_err(|error| places::failure(&error))?;
+        return Ok(Subject::Running(pids, format!("process {pid}")));
+    }
+    if let Some(name) = &args.container {
+        let container = running_container(name, &settings::of_places());
+        let cgroup = container.and_then(|container| container.cgroup());
+        let members = cgroup.and_then(|cgroup| cgroup.members());
+        let pids = members.map_err(|error| places::failure(&error))?;
+        return Ok(Subject::Running(pids, format!("container {name}")));
+    }
+    let spec = args.place.as_deref().map(places::spec).transpose()?.unwrap_or(PlaceSpec::HOST);
+    Ok(Subject::Command(args.command.clone(), places::open(&spec)?))
+}

@@ -1,0 +1,75 @@
+//! `config prove`: runs or joins a program, and says which variables it read.
+//!
+//! ```text
+//! plan     which variables are watched in which round                    rounds
+//! run      the command with the decoy, observed by the recorder crate    run
+//! gather   facts of all rounds to observations with grades               gather
+//! flip     runs with another value, whose output is compared             flip
+//! ```
+
+mod flip;
+mod gather;
+mod python;
+mod rounds;
+mod run;
+
+use std::time::Duration;
+
+use culprit_config::Proof;
+use culprit_place::Pid;
+
+pub(crate) use rounds::rounds;
+
+use crate::failure::Failure;
+use crate::session::Control;
+
+/// What is to be proved.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Whom it is about.
+    pub(crate) subject: Subject,
+    /// The variables of each round, at least one round.
+    pub(crate) rounds: Vec<Vec<String>>,
+    /// Variables that are set and watched in no round.
+    pub(crate) not_armed: Vec<String>,
+    /// Whether a decoy is added.
+    pub(crate) decoy: bool,
+    /// Whether runtimes are asked by their own means.
+    pub(crate) runtimes: bool,
+    /// Values to compare with.
+    pub(crate) flips: Vec<(String, String)>,
+    /// When to stop observing.
+    pub(crate) limit: Option<Duration>,
+}
+
+/// Whom a proof is about.
+#[derive(Debug)]
+pub(crate) enum Subject {
+    /// A command, in a place.
+    Command(Vec<String>, Box<dyn culprit_place::Place>),
+    /// Processes that run, as the user named them.
+    Running(Vec<Pid>, String),
+}
+
+/// Runs the plan.
+///
+/// # Errors
+/// When the command cannot be started, or no process can be observed.
+pub(crate) fn prove(plan: &Plan, control: &Control) -> Result<Proof, Failure> {
+    let mut gathered = gather::Gathered::new(plan);
+    for watched in &plan.rounds {
+        let control = control.next();
+        let round = run::round(plan, watched, &control)?;
+        gathered.add(round);
+        if control.interrupted() {
+            break;
+        }
+    }
+    if let Subject::Command(words, place) = &plan.subject {
+        for flipped in &plan.flips {
+            let verdict = flip::compare(place.as_ref(), words, flipped, control)?;
+            gathered.add_flip(&flipped.0, verdict);
+        }
+    }
+    Ok(gathered.conclude())
+}
