@@ -20,23 +20,10 @@ table! {
     }
 }
 
-/// Names in brackets that stand for code, or for what an event is about, in user space. All others are the
-/// kernel and its modules.
-const USERS: [&str; 13] = [
-    "[vdso]",
-    "[vsyscall]",
-    "[uprobes]",
-    "[jit]",
-    "[asyncio]",
-    "[ruby]",
-    "[php]",
-    "[type]",
-    "[event]",
-    "[lock]",
-    "[file]",
-    "[peer]",
-    "[size]",
-];
+/// Names in brackets that stand for code in user space. All others are the kernel, its modules, and what a
+/// call into it is about (`[lock]`, `[file]`).
+const USERS: [&str; 7] =
+    ["[vdso]", "[vsyscall]", "[uprobes]", "[jit]", "[asyncio]", "[ruby]", "[php]"];
 
 impl Module {
     /// Whether it is the kernel or a module of it.
