@@ -169,7 +169,7 @@ impl Resolver {
         let (spot, named) = match frame {
             Interpreted::Awaits(event_loop) => {
                 let module = modules.in_brackets(event_loop);
-                (Spot::Awaits(event_loop), Frame::new(Some(module), "awaits", None))
+                (Spot::Awaits(event_loop), Frame::new(Some(module), Frame::AWAITS, None))
             }
             Interpreted::Loop(name) => {
                 let name = self.text(name);

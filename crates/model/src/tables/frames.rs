@@ -58,6 +58,16 @@ table! {
 }
 
 impl Frame {
+    /// The function of a frame behind which stands what an event loop awaits. Its module is the loop's kind
+    /// in brackets, `[asyncio]`, and it has no file.
+    pub const AWAITS: &str = "awaits";
+
+    /// Whether what follows is not called by what stands before: an event loop awaits it.
+    #[must_use]
+    pub fn is_await_mark(&self) -> bool {
+        self.file.is_none() && self.module.is_some() && self.function.as_str() == Self::AWAITS
+    }
+
     /// A place in code of which no source line is known.
     #[must_use]
     pub fn new(module: Option<ModuleId>, function: impl Into<Text>, address: Option<u64>) -> Self {

@@ -66,8 +66,8 @@ impl Joiner {
         *self.called.entry(read).or_insert_with(|| {
             let (mut called, mut at) = (Some(read), Some(read));
             while let Some(node) = at.map(|at| &recording.stacks[at.index()]) {
-                let frame = recording.frame(node.frame);
-                if frame.file.is_none() && frame.module.is_some() {
+                // Functions that an interpreter has in itself have no file either.
+                if recording.frame(node.frame).is_await_mark() {
                     called = node.parent;
                 }
                 at = node.parent;
@@ -239,4 +239,34 @@ fn nodes(recording: &Recording, stack: StackId) -> Vec<StackId> {
     let mut nodes: Vec<StackId> = std::iter::successors(Some(stack), parent).collect();
     nodes.reverse();
     nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use culprit_model::{ModuleId, Text};
+
+    #[test]
+    fn only_what_is_awaited_is_not_called() {
+        let mut recording = Recording::default();
+        let mut stack = None;
+        let mut stacks = Vec::new();
+        for (function, file) in [
+            ("main", Some("a.rb")),
+            ("times", None),
+            ("block", Some("a.rb")),
+            (Frame::AWAITS, None),
+        ] {
+            let frame = Frame::new(Some(ModuleId(0)), function, None);
+            recording.frames.push(Frame { file: file.map(Text::from), ..frame });
+            let frame = FrameId::from_index(recording.frames.len() - 1);
+            recording.stacks.push(Stack { parent: stack, frame });
+            stack = Some(StackId::from_index(recording.stacks.len() - 1));
+            stacks.extend(stack);
+        }
+        let mut joiner = Joiner::of(&recording, &[]);
+        let called: Vec<_> = stacks.iter().map(|read| joiner.called(&recording, *read)).collect();
+        // `times` is a function of Ruby itself.
+        assert_eq!(called, [0, 1, 2, 2].map(|at| Some(stacks[at])));
+    }
 }
