@@ -187,9 +187,8 @@ fn words(key: &str) -> Vec<String> {
 }
 
 /// One of these is in every word that names a secret; most keys have none.
-const STEMS: &[&str] = &[
-    "auth", "bearer", "cookie", "cred", "key", "pass", "pw", "sas", "secret", "sig", "token",
-];
+const STEMS: &[&str] =
+    &["auth", "bearer", "cookie", "cred", "key", "pass", "pw", "sas", "secret", "sig", "token"];
 
 /// Whether the words of a key name a secret.
 pub(crate) fn is_secret_key(key: &str) -> bool {

@@ -131,9 +131,7 @@ fn a_hostile_patch_is_refused_with_the_reason_and_the_others_are_read() {
     assert_eq!((said[3].0, said[3].1), ("d-open.config", SourceState::Unparsable));
     assert!(said[3].2.contains("never closed"), "{}", said[3].2);
     assert_eq!((said[4].0, said[4].1), ("e-link.config", SourceState::Outside));
-    assert!(
-        said.contains(&("g-large.config", SourceState::TooLarge, "larger than 64 MiB"))
-    );
+    assert!(said.contains(&("g-large.config", SourceState::TooLarge, "larger than 64 MiB")));
     assert!(said.contains(&("h-fine.config", SourceState::Read, "")), "{said:?}");
     assert!(configuration.has_gaps());
     assert!(configuration.effective.iter().any(|one| one.key == "a/d"));
