@@ -16,6 +16,7 @@ mod keys;
 mod layers;
 mod near;
 mod patch;
+mod refuse;
 mod rules;
 mod tree;
 mod xpath;

@@ -1,8 +1,6 @@
 //! `config roles --json`.
 
-use std::collections::BTreeMap;
-
-use culprit_config::{RoleCondition, RoleMatrix};
+use culprit_config::{Combination, RoleCondition, RoleMatrix};
 use serde::Serialize;
 
 use super::SCHEMA;
@@ -18,7 +16,7 @@ pub(crate) struct ConfigRolesDocument<'a> {
 struct MatrixJson<'a> {
     profile: &'a str,
     rules: Vec<RuleJson<'a>>,
-    combinations: Vec<BTreeMap<&'a str, &'a [String]>>,
+    combinations: Vec<CombinationJson<'a>>,
     conditions: Vec<ConditionJson<'a>>,
 }
 
@@ -27,6 +25,17 @@ struct RuleJson<'a> {
     name: &'a str,
     values: &'a [String],
     from: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct CombinationJson<'a> {
+    rules: Vec<ValuesJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ValuesJson<'a> {
+    name: &'a str,
+    values: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -50,15 +59,19 @@ impl<'a> ConfigRolesDocument<'a> {
 impl<'a> From<&'a RoleMatrix> for MatrixJson<'a> {
     fn from(matrix: &'a RoleMatrix) -> Self {
         let rules = matrix.now.iter();
-        let combinations = matrix.combinations.iter().map(|one| {
-            one.values.iter().map(|(rule, values)| (rule.as_str(), values.as_slice())).collect()
-        });
         Self {
             profile: &matrix.profile,
             rules: rules.map(|(name, values, from)| RuleJson { name, values, from }).collect(),
-            combinations: combinations.collect(),
+            combinations: matrix.combinations.iter().map(CombinationJson::from).collect(),
             conditions: matrix.conditions.iter().map(ConditionJson::from).collect(),
         }
+    }
+}
+
+impl<'a> From<&'a Combination> for CombinationJson<'a> {
+    fn from(one: &'a Combination) -> Self {
+        let values = one.values.iter();
+        Self { rules: values.map(|(name, values)| ValuesJson { name, values }).collect() }
     }
 }
 

@@ -96,11 +96,13 @@ fn lab() -> Lab {
 
 /// A site whose rule has no key, beside the variable that was to set it.
 fn site(lab: &Lab) {
-    let from = fixtures().join("../casebook/config-not-applied/site");
-    for name in
-        ["web.config", "App_Config/Sitecore.config", "App_Config/Include/Environment.config"]
-    {
-        write(lab, &format!("site/{name}"), &std::fs::read_to_string(from.join(name)).unwrap());
+    let from = fixtures().join("../casebook/config-not-applied");
+    for (name, to) in [
+        ("web.config", "site/web.config"),
+        ("Sitecore.config", "site/App_Config/Sitecore.config"),
+        ("Environment.config", "site/App_Config/Include/Environment.config"),
+    ] {
+        write(lab, to, &std::fs::read_to_string(from.join(name)).unwrap());
     }
 }
 
@@ -117,7 +119,7 @@ fn conditions_are_listed_with_their_results_in_each_combination() {
          search = solr  (default)\n\
          env = \"\"  (default)\n\
          \n\
-         condition                         now      verdict    from                                    read as\n\
+         condition                         now      verdict    from                                     read as\n\
          myproject.environment Production  ignored  undefined  App_Config/Include/Environment.config:6\n\
          \n\
          The result of each condition, in their order: + true, - false, i ignored because its rule is\n\
