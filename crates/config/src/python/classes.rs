@@ -13,9 +13,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::expression::{Scope, Value, called, dotted, split_all, split_symbol};
+use super::class::{Class, Written, classes_of};
+use super::expression::Value;
 use super::module::BY_CODE;
-use super::tokens::{Statement, Token, statements};
+use super::tokens::statements;
 use crate::position::Position;
 use crate::profile::{Profile, PythonClasses};
 use crate::provenance::{Op, Outcome, SourceKind, SourceState};
@@ -39,28 +40,6 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
         class.sources(&root, request, &mut collected);
     }
     collected
-}
-
-/// A class as it is written.
-struct Class {
-    name: String,
-    bases: Vec<String>,
-    file: String,
-    fields: Vec<Written>,
-    options: Vec<(String, Value)>,
-}
-
-/// A field as it is written.
-#[derive(Clone)]
-struct Written {
-    name: String,
-    kind: String,
-    default: Option<Value>,
-    /// Names of variables instead of the field's.
-    aliases: Vec<String>,
-    /// The class of the default and its arguments: `Sub(a=1)`.
-    made: Vec<(String, Value)>,
-    at: Position,
 }
 
 struct Classes {
@@ -213,159 +192,6 @@ impl Options {
 
     fn folded(&self, name: &str) -> String {
         if self.case_sensitive { name.to_owned() } else { name.to_lowercase() }
-    }
-}
-
-/// The classes of a file.
-fn classes_of(file: &str, found: &[Statement]) -> Vec<Class> {
-    let lookup = |_: &str| None;
-    let scope = Scope {
-        names: BTreeMap::new(),
-        variables: &lookup,
-        has_variables: false,
-        used: RefCell::new(Vec::new()),
-    };
-    let mut classes: Vec<Class> = Vec::new();
-    // The indentation of the class, of its body, and whether `class Config` is open in it.
-    let (mut body, mut inner): (Option<usize>, bool) = (None, false);
-    for statement in found {
-        let tokens = statement.tokens.as_slice();
-        if statement.indent == 0 {
-            (body, inner) = (None, false);
-            if let Some((name, bases)) = class_head(tokens) {
-                let (fields, options) = (Vec::new(), Vec::new());
-                classes.push(Class { name, bases, file: file.to_owned(), fields, options });
-                body = Some(usize::MAX);
-            }
-            continue;
-        }
-        let Some(own) = body else { continue };
-        let own = if own == usize::MAX { statement.indent } else { own };
-        body = Some(own);
-        let Some(class) = classes.last_mut() else { continue };
-        if statement.indent == own {
-            inner = class_head(tokens).is_some_and(|(name, _)| name == "Config");
-            add_member(class, &scope, tokens, statement);
-        } else if inner && let Some(([Token::Name(name)], value)) = split_symbol(tokens, "=") {
-            class.options.push((name.clone(), scope.value(value)));
-        }
-    }
-    classes
-}
-
-fn class_head(tokens: &[Token]) -> Option<(String, Vec<String>)> {
-    let [Token::Name(word), Token::Name(name), rest @ ..] = tokens else { return None };
-    if word != "class" {
-        return None;
-    }
-    let inner = match rest {
-        [Token::Symbol("("), inner @ .., Token::Symbol(")"), Token::Symbol(":")] => inner,
-        _ => &[],
-    };
-    let bases = split_all(inner, ",").into_iter().filter_map(dotted);
-    let last = |base: String| base.rsplit('.').next().unwrap_or_default().to_owned();
-    Some((name.clone(), bases.map(last).collect()))
-}
-
-/// Adds a field, or the options of a class.
-fn add_member(class: &mut Class, scope: &Scope<'_>, tokens: &[Token], statement: &Statement) {
-    if let Some(([Token::Name(name)], value)) = split_symbol(tokens, "=")
-        && name == "model_config"
-    {
-        let pairs = match (called(value), scope.value(value)) {
-            (_, Value::Group(pairs)) => pairs,
-            (Some((_, "(", inner)), _) => named_arguments(scope, inner),
-            _ => Vec::new(),
-        };
-        class.options.extend(pairs);
-        return;
-    }
-    let Some(([Token::Name(name)], rest)) = split_symbol(tokens, ":") else { return };
-    if matches!(name.as_str(), "class" | "def" | "if" | "else" | "try") || name.starts_with('_') {
-        return;
-    }
-    let (kind, value) = match split_symbol(rest, "=") {
-        Some((kind, value)) => (kind, Some(value)),
-        None => (rest, None),
-    };
-    let mut field = Written {
-        name: name.clone(),
-        kind: kind_of(kind),
-        default: value.map(|value| scope.value(value)),
-        aliases: Vec::new(),
-        made: Vec::new(),
-        at: statement.at[0],
-    };
-    if field.kind == "ClassVar" {
-        return;
-    }
-    if let Some((callee, "(", inner)) = value.and_then(called) {
-        match dotted(callee).as_deref().and_then(|name| name.rsplit('.').next()) {
-            Some("Field") => from_field(&mut field, scope, inner),
-            Some(made) if made == field.kind => {
-                field.made = named_arguments(scope, inner);
-                field.default = None;
-            }
-            _ => {}
-        }
-    }
-    class.fields.push(field);
-}
-
-/// A default and names of variables of `Field(...)`.
-fn from_field(field: &mut Written, scope: &Scope<'_>, inner: &[Token]) {
-    field.default = None;
-    for argument in split_all(inner, ",") {
-        let (name, value) = match split_symbol(argument, "=") {
-            Some(([Token::Name(name)], value)) => (name.as_str(), value),
-            _ => ("default", argument),
-        };
-        match name {
-            "default" if value != [Token::Symbol("...")] => {
-                field.default = Some(scope.value(value))
-            }
-            "default_factory" => field.default = Some(Value::Unknown),
-            "alias" | "validation_alias" => {
-                let texts: Vec<String> = value
-                    .iter()
-                    .filter_map(|token| match token {
-                        Token::Text(text) => text.clone(),
-                        _ => None,
-                    })
-                    .collect();
-                if !texts.is_empty() {
-                    field.aliases = texts;
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn named_arguments(scope: &Scope<'_>, inner: &[Token]) -> Vec<(String, Value)> {
-    let arguments = split_all(inner, ",").into_iter();
-    let named = arguments.filter_map(|argument| match split_symbol(argument, "=") {
-        Some(([Token::Name(name)], value)) => Some((name.clone(), scope.value(value))),
-        _ => None,
-    });
-    named.collect()
-}
-
-/// The word of a type that decides how a text is read: without `Optional`, `| None` and parts.
-fn kind_of(tokens: &[Token]) -> String {
-    let parts = split_all(tokens, "|").into_iter();
-    let mut words = parts.filter(|part| *part != [Token::Name("None".to_owned())]);
-    let part = words.next().unwrap_or_default();
-    match called(part) {
-        Some((callee, "[", inner)) => match dotted(callee).unwrap_or_default().rsplit('.').next() {
-            Some("Optional") => kind_of(inner),
-            Some("Annotated") => {
-                kind_of(split_all(inner, ",").first().copied().unwrap_or_default())
-            }
-            Some(word) => word.to_owned(),
-            None => String::new(),
-        },
-        _ => dotted(part).unwrap_or_default().rsplit('.').next().unwrap_or_default().to_owned(),
     }
 }
 

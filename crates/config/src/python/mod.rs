@@ -3,6 +3,7 @@
 //! Literals, names that hold literals, and variables of the environment with their defaults have a value.
 //! All else is unknown, and is never guessed.
 
+mod class;
 mod classes;
 mod expression;
 mod module;

@@ -271,13 +271,13 @@ impl Runner<'_> {
         for target in targets {
             match target {
                 [Token::Name(name)] => self.set(&written, name, &[], &value),
-                target => self.set_below(&written, target, value.clone()),
+                target => self.set_below(&written, target, &value),
             }
         }
     }
 
     /// `NAME["a"]["b"] = value`
-    fn set_below(&mut self, written: &Written, target: &[Token], value: Value) {
+    fn set_below(&mut self, written: &Written, target: &[Token], value: &Value) {
         let mut path = Vec::new();
         let mut rest = target;
         while let Some((start, "[", inner)) = called(rest) {
@@ -291,7 +291,7 @@ impl Runner<'_> {
         let Some(name) = dotted(rest) else { return };
         match path.into_iter().collect::<Option<Vec<String>>>() {
             Some(path) if !path.is_empty() && self.is_group(&name, &path) => {
-                self.set(written, &name, &path, &value);
+                self.set(written, &name, &path, value);
             }
             _ => self.set(written, &name, &[], &Value::Unknown),
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{profile, redactor, request, write};
 
-/// The profiles, with how many rows a full run compares.
+/// The profiles whose rows are kept.
 const PROFILES: &[&str] = &["git", "systemd", "node-config", "django", "pydantic"];
 
 fn folder() -> PathBuf {
@@ -168,6 +168,10 @@ fn kept_trees_are_resolved_as_the_real_programs_resolve_them() {
 /// `CULPRIT_PYTHON` the Python that has the packages, and `CULPRIT_PROFILE` one profile.
 #[test]
 #[ignore = "runs the real programs: make accuracy"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test starts the real programs itself, and its caller says where they are"
+)]
 fn new_trees_are_resolved_as_the_real_programs_resolve_them() {
     let variable = |name: &str| std::env::var(name).ok();
     let only = variable("CULPRIT_PROFILE");
