@@ -89,9 +89,8 @@ fn a_process_has_the_variables_of_its_start_and_those_of_now() {
     for flags in [&["-static"][..], &[]] {
         let running = Running::start(&lab.path("p"), flags, VARIABLES);
         let explain = |key: &str| json(&lab, &["config", "explain", key, "--pid", &running.pid()]);
-        let start = "by PID";
         let changed = outcomes(&explain("CHANGED"), "CHANGED");
-        assert!(changed[0].starts_with("shadowed before PID "), "{changed:?} {start}");
+        assert!(changed[0].starts_with("shadowed before PID "), "{changed:?}");
         assert_eq!(changed[1], "won after changed by the program since its start");
         let removed = outcomes(&explain("REMOVED"), "REMOVED");
         assert!(removed[0].ends_with("now does not have it"), "{removed:?}");
