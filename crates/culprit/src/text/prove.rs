@@ -94,8 +94,10 @@ fn process(proof: &Proof, program: usize) -> String {
 }
 
 fn hidden(proof: &Proof, all: bool, output: &Output) -> String {
-    let own =
-        |one: &&VariableProof| all || proof.findings.iter().any(|finding| finding.key == one.name);
+    let own = |one: &&VariableProof| {
+        let found = proof.findings.iter().any(|finding| finding.key == one.name);
+        all || found || one.grade == Grade::EffectiveDump
+    };
     let rows: Vec<&VariableProof> = proof.hidden.iter().filter(own).collect();
     let more = proof.hidden.len() - rows.len();
     let mut text = String::new();
