@@ -20,7 +20,7 @@ use crate::sys::bpf::{Map, MapKind, ProgramKind, ProgramRing, at_probe, at_trace
 /// Bytes of a name that are kept, with a zero at the end.
 pub(super) const NAME_BYTES: usize = 120;
 /// Bytes of a path that are kept, with a zero at the end.
-pub(super) const PATH_BYTES: usize = 256;
+pub(super) const PATH_BYTES: u16 = 256;
 /// Bytes of user stack that come with the first call of a name: enough for the callers that matter.
 const STACK_BYTES: i32 = 4096;
 /// Bytes that are tried where less of the stack is left.
@@ -263,7 +263,7 @@ fn follow_files(maps: &Maps) -> Vec<u64> {
 
 /// `R6` leads to the path, `R7` is the call, `R8` its result.
 fn record_path(program: &mut Assembler, maps: &Maps) {
-    let path = i32::try_from(PATH_BYTES).unwrap_or(0);
+    let path = i32::from(PATH_BYTES);
     program.label("path").store(Reg::Fp, COUNT, Reg::R7);
     reserve(program, maps, file::SIZE, file::KIND);
     program.load(Reg::R1, Reg::Fp, COUNT).store(Reg::R7, file::CALL, Reg::R1);
