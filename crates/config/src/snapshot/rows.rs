@@ -311,7 +311,7 @@ struct AssignmentRow<'a> {
     /// Index in `chain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     superseded_by: Option<usize>,
-    #[serde(borrow, default, skip_serializing_if = "str_is_empty")]
+    #[serde(borrow, default, skip_serializing_if = "is_empty")]
     reason: Cow<'a, str>,
     #[serde(borrow)]
     text: Option<Cow<'a, str>>,
@@ -322,7 +322,8 @@ struct AssignmentRow<'a> {
     fingerprint: Cow<'a, str>,
 }
 
-fn str_is_empty(text: &Cow<'_, str>) -> bool {
+#[expect(clippy::ptr_arg, reason = "serde hands in the field's own type")]
+fn is_empty(text: &Cow<'_, str>) -> bool {
     text.is_empty()
 }
 

@@ -280,7 +280,7 @@ fn apply(files: &mut BTreeMap<String, ImageFile>, change: Change) {
         Change::Empty(path) => (path, false),
     };
     let inside = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-    files.retain(|path, _| !path.starts_with(&inside) && !(itself && *path == folder));
+    files.retain(|path, _| !(path.starts_with(&inside) || itself && *path == folder));
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Gathered {
     }
 
     /// Adds a round.
-    pub(super) fn add(&mut self, round: Round) {
+    pub(super) fn add(&mut self, round: &Round) {
         self.proof.rounds += 1;
         self.proof.armed.extend(round.watched.iter().cloned());
         for gap in &round.observed.gaps {
@@ -58,7 +58,7 @@ impl Gathered {
             )
         });
         for process in &round.observed.processes {
-            self.add_process(process, &round, blind);
+            self.add_process(process, round, blind);
         }
     }
 

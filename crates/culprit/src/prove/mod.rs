@@ -60,7 +60,7 @@ pub(crate) fn prove(plan: &Plan, control: &Control) -> Result<Proof, Failure> {
     for watched in &plan.rounds {
         let control = control.next();
         let round = run::round(plan, watched, &control)?;
-        gathered.add(round);
+        gathered.add(&round);
         if control.interrupted() {
             break;
         }

@@ -32,7 +32,7 @@ pub(crate) fn inspect_process(
     let process = observed(Pid(pid), ProcessRole::Main)?;
     let title = format!("Process {pid} ({})", process.name);
     let sets = vec![process.initial.clone(), process.now.clone()];
-    let found = of_process(&title, &process, sets, args, &mut redactor)?;
+    let found = of_process(&title, &process, &sets, args, &mut redactor)?;
     Ok(Inspection { subject: format!("process {pid}"), found, redactor })
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn inspect_container(
     };
     let process = observed(init, ProcessRole::Main)?;
     sets.extend([process.initial.clone(), process.now.clone()]);
-    let found = of_process(&title, &process, sets, args, &mut redactor)?;
+    let found = of_process(&title, &process, &sets, args, &mut redactor)?;
     Ok(Inspection { subject, found, redactor })
 }
 
@@ -97,7 +97,7 @@ fn not_running(state: &str) -> VariableSet {
 fn of_process(
     title: &str,
     process: &ObservedProcess,
-    sets: Vec<VariableSet>,
+    sets: &[VariableSet],
     args: &ConfigSourceArgs,
     redactor: &mut Redactor,
 ) -> Result<Vec<Configuration>, Failure> {
@@ -125,7 +125,7 @@ fn of_process(
             one.findings.extend(open);
         }
     }
-    let mut own = process_configuration(title, &sets, redactor);
+    let mut own = process_configuration(title, sets, redactor);
     if let Err(error) = &opened {
         own.sources.push(folder_not_read(&folder, &chain(error)));
     }

@@ -110,12 +110,18 @@ mod tests {
 
     #[test]
     fn threads_are_counted() {
+        let (begun, begins) = std::sync::mpsc::channel();
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            begun.send(()).unwrap();
+            ends.recv().ok();
+        });
+        begins.recv().unwrap();
         // Other tests of this process begin and end threads.
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert_eq!(thread_count(Pid(child.id())).unwrap(), 1);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(thread_count(Pid(child.id())).is_err());
+        assert!(thread_count(Pid(std::process::id())).unwrap() >= 2);
+        drop(end);
+        other.join().unwrap();
+        assert!(thread_count(Pid(u32::MAX)).is_err());
     }
 
     #[test]

@@ -75,7 +75,8 @@ mod tests {
         let memory = procfs::memory(Pid(std::process::id())).expect("our own memory");
         let mut first = [0];
         memory.read_exact_at(&mut first, path.value_at).expect("it is mapped");
-        let value = std::env::var("PATH").expect("a path is set");
-        assert_eq!(first.first(), value.as_bytes().first());
+        let block = std::fs::read("/proc/self/environ").expect("our own variables");
+        let value = block.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(b"PATH="));
+        assert_eq!(first.first(), value.expect("a path is set").first());
     }
 }
