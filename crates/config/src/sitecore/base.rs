@@ -124,7 +124,7 @@ impl Merger<'_> {
                         let tag = child.tag_name();
                         let name = self.tree.name(tag.namespace(), tag.name());
                         let new = self.tree.create(name, target);
-                        self.tree.place(new, None);
+                        self.tree.append(new);
                         self.copy(root, file, new, child, above);
                     }
                     Err(refusal) => {

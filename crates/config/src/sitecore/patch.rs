@@ -255,7 +255,7 @@ impl Merger<'_> {
             counterpart(&self.tree, target, patch, self.patches, node)
         };
         let element = self.tree.create(patch.name.clone(), target);
-        self.tree.place(element, None);
+        self.tree.append(element);
         let op = patch.insert.as_ref().map_or(Op::Add, |insert| insert.op);
         let wanted = patch.wanted.iter().zip(&patch.places);
         let all: Vec<(Name, &str, Position)> = wanted

@@ -106,6 +106,12 @@ impl Tree {
         at
     }
 
+    /// Puts a new element behind all others of its parent.
+    pub(super) fn append(&mut self, child: u32) {
+        let parent = self.element(child).parent;
+        self.element_mut(parent).children.push(child);
+    }
+
     /// Puts an element behind or before another one of its parent, or at the end.
     pub(super) fn place(&mut self, child: u32, beside: Option<(u32, bool)>) {
         let parent = self.element(child).parent;
@@ -121,7 +127,7 @@ impl Tree {
     pub(super) fn detach(&mut self, child: u32) {
         let parent = self.element(child).parent;
         let siblings = &mut self.element_mut(parent).children;
-        // A new one is looked for at the end, where it would be.
+        // A new one stands at the end.
         if let Some(at) = siblings.iter().rposition(|one| *one == child) {
             siblings.remove(at);
         }

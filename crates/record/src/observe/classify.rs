@@ -28,6 +28,8 @@ enum Kind {
     Value,
     /// It started before the value, or wrote it.
     PassedOver,
+    /// A function that looks for a name compared it.
+    NameCompared,
 }
 
 /// One access to one value.
@@ -35,8 +37,22 @@ enum Kind {
 struct Seen {
     kind: Kind,
     /// The calls that led to it, without the innermost function, which depends on the value's length.
-    call: Vec<(String, String, u64)>,
+    call: Call,
     frames: Vec<CodeFrame>,
+}
+
+/// A place in code: module, function, address.
+type CodeKey = (String, String, u64);
+/// The calls that led to an access.
+type Call = Vec<CodeKey>;
+
+impl Seen {
+    /// The function that made the access, by its name or else by its address, with the calls that led to it.
+    fn scan(&self) -> Option<(CodeKey, &Call)> {
+        let CodeFrame { module, function, address, .. } = self.frames.first()?;
+        let address = if function.is_empty() { *address } else { 0 };
+        Some(((module.clone(), function.clone(), address), &self.call))
+    }
 }
 
 /// The accesses to one value.
@@ -75,19 +91,30 @@ impl Accesses {
     }
 
     /// Calls in which the value was read.
-    fn calls(&self) -> BTreeSet<Vec<(String, String, u64)>> {
+    fn calls(&self) -> BTreeSet<&Call> {
         let reads = self.seen.iter().filter(|seen| seen.kind == Kind::Value);
-        reads.map(|seen| seen.call.clone()).collect()
+        reads.map(|seen| &seen.call).collect()
+    }
+
+    /// Functions that passed over the value, with their calls. Go measures each variable with loads of 32 bytes,
+    /// and one of them begins at a value now and then.
+    fn scans(&self) -> BTreeSet<(CodeKey, &Call)> {
+        let passes = self.seen.iter().filter(|seen| seen.kind == Kind::PassedOver);
+        passes.filter_map(Seen::scan).collect()
     }
 
     /// What the accesses say, given those to the decoy.
     pub(super) fn sum(&self, decoy: Option<&Self>) -> WatchedValue {
         let copies = decoy.map(Self::calls).unwrap_or_default();
+        let scans = decoy.map(Self::scans).unwrap_or_default();
+        let copied = |seen: &Seen| {
+            copies.contains(&seen.call) || seen.scan().is_some_and(|scan| scans.contains(&scan))
+        };
         let mut sum = WatchedValue { name: self.name.clone(), ..WatchedValue::default() };
         for seen in &self.seen {
-            if seen.kind == Kind::PassedOver {
+            if seen.kind != Kind::Value {
                 sum.passed_over += 1;
-            } else if copies.contains(&seen.call) {
+            } else if copied(seen) {
                 sum.with_decoy += 1;
             } else {
                 sum.reads += 1;
@@ -106,7 +133,7 @@ fn kind(
 ) -> Kind {
     let compares = |frame: &CodeFrame| LOOKUPS.contains(&frame.function.as_str());
     if frames.iter().take(2).any(compares) {
-        return Kind::PassedOver;
+        return Kind::NameCompared;
     }
     match access {
         _ if in_kernel => Kind::Value,
@@ -143,6 +170,16 @@ mod tests {
         assert_eq!((sum.reads, sum.with_decoy, sum.passed_over), (1, 1, 0));
         let reader = sum.reader.expect("it was read");
         assert_eq!(reader.stack.first().map(|frame| frame.function.as_str()), Some("strcmp"));
+    }
+
+    #[test]
+    fn a_scan_that_passes_over_the_decoy_and_begins_at_a_value_is_no_read() {
+        let mut decoy = Accesses::new("DECOY");
+        decoy.add(stack(&["findnull", "goenvs", "main"], Some(490)), 500, false);
+        let mut value = Accesses::new("A");
+        value.add(stack(&["findnull", "goenvs", "main"], Some(100)), 100, false);
+        let sum = value.sum(Some(&decoy));
+        assert_eq!((sum.reads, sum.with_decoy, sum.passed_over), (0, 1, 0));
     }
 
     #[test]
