@@ -432,13 +432,10 @@ pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -
         effective.iter_mut().for_each(|effective| effective.certainty = Certainty::Unknown);
     }
     let variables = assignments.iter().filter(|one| one.key == outside_key(&one.written));
-    let variable = |one: &Assignment| Variable {
-        name: one.written.clone(),
-        source: one.source,
-        key: (one.outcome != Outcome::NeverApplied).then(|| one.key.clone()),
-        outcome: one.outcome,
-        reason: one.reason.clone(),
-        nearest: None,
+    let variable = |one: &Assignment| {
+        let mut variable = Variable::of(one);
+        variable.key = variable.key.filter(|_| one.outcome != Outcome::NeverApplied);
+        variable
     };
     Configuration {
         profile: profile.name.clone(),

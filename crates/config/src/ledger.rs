@@ -3,13 +3,16 @@
 //! Whether a value may be shown depends on the secrets of all others. So texts are kept here, outside
 //! of the [`Assignment`]s, until [`Ledger::finish`] turns each into a value that may be shown.
 
+use roxmltree::Document;
+
 use crate::configuration::Configuration;
-use crate::position::Position;
+use crate::folder;
+use crate::position::{Lines, Position};
 use crate::profile::Profile;
 use crate::provenance::{
     Assignment, Certainty, Condition, Effective, Op, Outcome, Source, Variable,
 };
-use crate::readers::Oddity;
+use crate::readers::{Oddity, parse_xml};
 use crate::secret;
 use crate::sources::Defined;
 use crate::value::{Class, Raw, Redactor, ValueRef};
@@ -52,6 +55,23 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Ledger {
+    /// The document of a source's text; none if it is refused, and the source says why then.
+    pub(crate) fn parsed<'t>(
+        &mut self,
+        source: usize,
+        text: &'t str,
+        lines: &Lines<'_>,
+    ) -> Option<Document<'t>> {
+        match parse_xml(text, lines) {
+            Ok(document) => Some(document),
+            Err(error) => {
+                let refused = &mut self.sources[source];
+                (refused.state, refused.why) = folder::refused(&error);
+                None
+            }
+        }
+    }
+
     pub(crate) fn new(redactor: Redactor) -> Self {
         Self {
             redactor,
@@ -166,17 +186,7 @@ impl Ledger {
             assignment.key = secret::name(&assignment.key);
             assignment.written = secret::name(&assignment.written);
         }
-        let variable = |at: &usize| {
-            let one = &self.assignments[*at];
-            Variable {
-                name: one.written.clone(),
-                source: one.source,
-                key: Some(one.key.clone()),
-                outcome: one.outcome,
-                reason: one.reason.clone(),
-                nearest: None,
-            }
-        };
+        let variable = |at: &usize| Variable::of(&self.assignments[*at]);
         Configuration {
             profile: profile.name.clone(),
             title: profile.title.clone(),

@@ -52,14 +52,7 @@ pub fn process_configuration(
                 .join("; ");
         }
     }
-    let variables = assignments.iter().map(|one| Variable {
-        name: one.written.clone(),
-        source: one.source,
-        key: Some(one.key.clone()),
-        outcome: one.outcome,
-        reason: one.reason.clone(),
-        nearest: None,
-    });
+    let variables = assignments.iter().map(Variable::of);
     Configuration {
         profile: PROCESS_PROFILE.to_owned(),
         title: title.to_owned(),

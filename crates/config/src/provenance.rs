@@ -280,3 +280,17 @@ pub struct Variable {
     /// The known key that it may be meant to set.
     pub nearest: Option<String>,
 }
+
+impl Variable {
+    /// The variable that an assignment of an environment is, which sets the assignment's key.
+    pub(crate) fn of(assignment: &Assignment) -> Self {
+        Self {
+            name: assignment.written.clone(),
+            source: assignment.source,
+            key: Some(assignment.key.clone()),
+            outcome: assignment.outcome,
+            reason: assignment.reason.clone(),
+            nearest: None,
+        }
+    }
+}

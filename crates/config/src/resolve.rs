@@ -447,15 +447,7 @@ fn variables(configuration: &Configuration) -> Vec<Variable> {
     let of_variables = configuration.assignments.iter().filter(|assignment| {
         is_variable(configuration.sources[assignment.source].kind) && assignment.op == Op::Set
     });
-    let variable = |assignment: &Assignment| Variable {
-        name: assignment.written.clone(),
-        source: assignment.source,
-        key: Some(assignment.key.clone()),
-        outcome: assignment.outcome,
-        reason: assignment.reason.clone(),
-        nearest: None,
-    };
-    of_variables.map(variable).collect()
+    of_variables.map(Variable::of).collect()
 }
 
 #[cfg(test)]

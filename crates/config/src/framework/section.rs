@@ -7,7 +7,6 @@ use crate::folder::{self, Text};
 use crate::ledger::{Entry, Ledger};
 use crate::position::Lines;
 use crate::provenance::{Op, Outcome, SourceState};
-use crate::readers::parse_xml;
 use crate::sources::Root;
 
 /// A kind of section that builders can fill.
@@ -127,14 +126,7 @@ impl Main {
         let source = ledger.source(source);
         let Some(text) = text else { return Self::default() };
         let lines = Lines::new(&text);
-        let document = match parse_xml(&text, &lines) {
-            Ok(document) => document,
-            Err(error) => {
-                let (state, why) = folder::refused(&error);
-                (ledger.sources[source].state, ledger.sources[source].why) = (state, why);
-                return Self::default();
-            }
-        };
+        let Some(document) = ledger.parsed(source, &text, &lines) else { return Self::default() };
         let mut main = Self { builders: Written::all(&document, &lines), ..Self::default() };
         for node in document.root_element().children().filter(Node::is_element) {
             let name = node.tag_name().name();
@@ -204,19 +196,12 @@ impl Section {
         }
         let Some(text) = text else { return };
         let lines = Lines::new(&text);
-        match parse_xml(&text, &lines) {
-            Ok(document) => {
-                let node = document.root_element();
-                if self.builders.is_empty() {
-                    self.builders = names_of(node.attribute("configBuilders").unwrap_or_default());
-                }
-                self.entries(source, node, &lines, ledger);
-            }
-            Err(error) => {
-                let (state, why) = folder::refused(&error);
-                (ledger.sources[source].state, ledger.sources[source].why) = (state, why);
-            }
+        let Some(document) = ledger.parsed(source, &text, &lines) else { return };
+        let node = document.root_element();
+        if self.builders.is_empty() {
+            self.builders = names_of(node.attribute("configBuilders").unwrap_or_default());
         }
+        self.entries(source, node, &lines, ledger);
     }
 
     /// `<add>`, `<remove>` and `<clear>`, in their order.

@@ -72,18 +72,11 @@ impl Merger<'_> {
         let index = self.ledger.source(source);
         let Some(text) = text else { return };
         let lines = Lines::new(&text);
-        match parse_xml(&text, &lines) {
-            Ok(document) => {
-                above.push(name);
-                let file = File { source: index, lines: &lines };
-                self.copy(root, file, target, document.root_element(), above);
-                above.pop();
-            }
-            Err(error) => {
-                let (state, why) = folder::refused(&error);
-                (self.ledger.sources[index].state, self.ledger.sources[index].why) = (state, why);
-            }
-        }
+        let Some(document) = self.ledger.parsed(index, &text, &lines) else { return };
+        above.push(name);
+        let file = File { source: index, lines: &lines };
+        self.copy(root, file, target, document.root_element(), above);
+        above.pop();
     }
 
     /// Copies the attributes and children of an element.

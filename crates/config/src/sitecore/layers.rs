@@ -62,14 +62,7 @@ fn read(root: &Root, path: &str, ledger: &mut Ledger) -> Vec<Layer> {
     let source = ledger.source(source);
     let Some(text) = text else { return Vec::new() };
     let lines = Lines::new(&text);
-    let document = match parse_xml(&text, &lines) {
-        Ok(document) => document,
-        Err(error) => {
-            let (state, why) = folder::refused(&error);
-            (ledger.sources[source].state, ledger.sources[source].why) = (state, why);
-            return Vec::new();
-        }
-    };
+    let Some(document) = ledger.parsed(source, &text, &lines) else { return Vec::new() };
     let layers = document.descendants().filter(|node| node.has_tag_name("layer"));
     layers.map(layer).collect()
 }

@@ -28,7 +28,6 @@ use crate::ledger::Ledger;
 use crate::position::Lines;
 use crate::profile::{Patches, Profile};
 use crate::provenance::Effective;
-use crate::readers::parse_xml;
 use crate::sources::{Request, Root};
 use crate::value::Redactor;
 
@@ -77,25 +76,17 @@ impl Merger<'_> {
         let index = self.ledger.source(source);
         let Some(text) = text.filter(|_| file.unread.is_none()) else { return };
         let lines = Lines::new(&text);
-        match parse_xml(&text, &lines) {
-            Ok(document) => {
-                let node = document.root_element();
-                let section = node.first_element_child().filter(|child| {
-                    node.has_tag_name("configuration")
-                        && child.has_tag_name(self.patches.section.as_str())
-                });
-                let file = File { source: index, lines: &lines };
-                match section {
-                    Some(section) => self.section(file, section),
-                    None => {
-                        "its first element is not the patched section"
-                            .clone_into(&mut self.ledger.sources[index].why);
-                    }
-                }
-            }
-            Err(error) => {
-                let (state, why) = folder::refused(&error);
-                (self.ledger.sources[index].state, self.ledger.sources[index].why) = (state, why);
+        let Some(document) = self.ledger.parsed(index, &text, &lines) else { return };
+        let node = document.root_element();
+        let section = node.first_element_child().filter(|child| {
+            node.has_tag_name("configuration") && child.has_tag_name(self.patches.section.as_str())
+        });
+        let file = File { source: index, lines: &lines };
+        match section {
+            Some(section) => self.section(file, section),
+            None => {
+                "its first element is not the patched section"
+                    .clone_into(&mut self.ledger.sources[index].why);
             }
         }
     }
