@@ -6,14 +6,18 @@
 //!
 //! A definition does nothing until an event is opened for it, and events end with their recorder. What
 //! a killed one leaves is a line, which the next recorder takes away. Groups are named after the pid
-//! namespace and the process, so that nobody takes away what is not dead. Source:
-//! Documentation/trace/uprobetracer.rst.
+//! namespace and the process, so that nobody takes away what is not dead, and they have a number: a process may
+//! have several recorders, also at once. To a name that exists the kernel adds a second probe, and Linux 6.18
+//! follows a null pointer when the events of one of the two are closed (`uprobe_apply` below
+//! `uprobe_perf_close`); no recording works after that until the machine is started again. Source:
+//! Documentation/trace/uprobetracer.rst; the fault was seen.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Moment, Site};
 use crate::tracefs::Tracefs;
@@ -45,7 +49,7 @@ impl Definitions {
             // In use after all, or taken away by somebody else.
             let _ = list.write_all(left.as_bytes());
         }
-        let group = format!("{}{space}_{}", PREFIX, std::process::id());
+        let group = new_group(space, std::process::id());
         Ok(Self { tracefs, list, group, defined: 0 })
     }
 
@@ -79,13 +83,21 @@ impl Drop for Definitions {
 /// What the names of our groups begin with.
 const PREFIX: &str = "culprit_";
 
+/// The name of a group that no other recorder has.
+fn new_group(space: u64, pid: u32) -> String {
+    static RECORDERS: AtomicU32 = AtomicU32::new(0);
+    let number = RECORDERS.fetch_add(1, Ordering::Relaxed);
+    format!("{PREFIX}{space}_{pid}_{number}")
+}
+
 /// The lines that take away what recorders of this pid namespace have left that live no more.
 fn left_behind(list: &str, space: u64, lives: &dyn Fn(u32) -> bool) -> Vec<String> {
     let dead = |line: &str| {
         let (_, name) = line.split_once(':')?;
         let name = name.split_whitespace().next()?;
         let (group, _) = name.split_once('/')?;
-        let (of, pid) = group.strip_prefix(PREFIX)?.split_once('_')?;
+        let (of, rest) = group.strip_prefix(PREFIX)?.split_once('_')?;
+        let (pid, _) = rest.split_once('_')?;
         let left = of.parse() == Ok(space) && !lives(pid.parse().ok()?);
         left.then(|| format!("-:{name}"))
     };
@@ -98,12 +110,22 @@ mod tests {
 
     #[test]
     fn only_what_dead_recorders_of_our_namespace_left_is_taken_away() {
-        let list = "p:culprit_77_10/p0 /proc/self/fd/9:0x0000000000001130\n\
-            r:culprit_77_11/p1 /proc/self/fd/9:0x0000000000001130\n\
-            p:culprit_78_11/p0 /proc/self/fd/9:0x0000000000001130\n\
+        let list = "p:culprit_77_10_0/p0 /proc/self/fd/9:0x0000000000001130\n\
+            r:culprit_77_11_2/p1 /proc/self/fd/9:0x0000000000001130\n\
+            p:culprit_78_11_0/p0 /proc/self/fd/9:0x0000000000001130\n\
             p:probe_libc/malloc /lib/libc.so.6:0x0000000000001130\n\
-            p:culprit_77_x/p0 /a:0x1\nnonsense\n";
-        assert_eq!(left_behind(list, 77, &|pid| pid == 10), ["-:culprit_77_11/p1"]);
+            p:culprit_77_x_0/p0 /a:0x1\np:culprit_77_11/p0 /a:0x1\nnonsense\n";
+        assert_eq!(left_behind(list, 77, &|pid| pid == 10), ["-:culprit_77_11_2/p1"]);
         assert!(left_behind(list, 79, &|_| false).is_empty());
+    }
+
+    #[test]
+    fn two_recorders_of_a_process_have_a_group_each_which_the_next_one_takes_away() {
+        let groups = [new_group(77, 11), new_group(77, 11)];
+        assert_ne!(groups[0], groups[1]);
+        for group in groups {
+            let list = format!("p:{group}/p0 /a:0x1\n");
+            assert_eq!(left_behind(&list, 77, &|_| false), [format!("-:{group}/p0")]);
+        }
     }
 }
