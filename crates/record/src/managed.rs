@@ -20,6 +20,7 @@ use culprit_model::Time;
 use culprit_symbols::{Avma, CodeAddress, CodeMap, GeneratedCode, InterpretedFrame};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::interpreters::Notice;
 use crate::resolve::chain_word;
 use crate::space::SpaceId;
 
@@ -123,7 +124,7 @@ struct CodeSite {
 /// What is known of code, by process.
 #[derive(Debug, Default)]
 pub(crate) struct ManagedCode {
-    requests: Option<Sender<CodeRequest>>,
+    reader: Option<Sender<Notice>>,
     processes: FxHashMap<i32, ProcessCode>,
     sites: Vec<CodeSite>,
     by_site: FxHashMap<CodeSite, u32>,
@@ -147,9 +148,9 @@ struct ProcessCode {
 }
 
 impl ManagedCode {
-    /// Nothing is known; `requests` leads to who reads processes.
-    pub(crate) fn new(requests: Sender<CodeRequest>) -> Self {
-        Self { requests: Some(requests), ..Self::default() }
+    /// Nothing is known; `reader` leads to who reads processes.
+    pub(crate) fn new(reader: Sender<Notice>) -> Self {
+        Self { reader: Some(reader), ..Self::default() }
     }
 
     /// Whether anything was ever told of a process.
@@ -274,9 +275,9 @@ impl ManagedCode {
     }
 
     fn send(&self, pid: i32, place: ManagedPlace) {
-        if let Some(requests) = &self.requests {
+        if let Some(reader) = &self.reader {
             // Who reads processes may have ended; then the place has no name.
-            let _ = requests.send(CodeRequest { pid, place });
+            let _ = reader.send(Notice::Asked(CodeRequest { pid, place }));
         }
     }
 
@@ -321,12 +322,21 @@ mod tests {
         code.tell(pid, ManagedNews::Owners(vec![owner]), Time(5));
     }
 
-    fn code() -> (ManagedCode, Receiver<CodeRequest>) {
-        let (requests, asked) = channel();
-        let mut code = ManagedCode::new(requests);
+    fn code() -> (ManagedCode, Receiver<Notice>) {
+        let (reader, asked) = channel();
+        let mut code = ManagedCode::new(reader);
         tell(&mut code, PID, 0x1000, 0, "A.a");
         tell(&mut code, PID, 0x2000, 0, "B.b");
         (code, asked)
+    }
+
+    /// What was asked for since.
+    fn requests(asked: &Receiver<Notice>) -> Vec<(i32, ManagedPlace)> {
+        let request = |notice| match notice {
+            Notice::Asked(CodeRequest { pid, place }) => (pid, place),
+            other => panic!("{other:?}"),
+        };
+        asked.try_iter().map(request).collect()
     }
 
     fn frames(addresses: &[u64]) -> Vec<CodeAddress> {
@@ -342,11 +352,10 @@ mod tests {
         let (mut code, asked) = code();
         let chain = code.chain((SPACE, PID), &frames(&[0x1010, 0x2020, 0x9000]), &[]);
         assert_eq!(chain, [0x1010, 0x2020, 0x9000]);
-        let places: Vec<ManagedPlace> = asked.try_iter().map(|request| request.place).collect();
         let place = |address| ManagedPlace::Instruction { address, version: 0 };
-        assert_eq!(places, [place(0x1010), place(0x201f)]);
+        assert_eq!(requests(&asked), [place(0x1010), place(0x201f)].map(|place| (PID, place)));
         code.chain((SPACE, PID), &frames(&[0x1010]), &[]);
-        assert_eq!(asked.try_iter().count(), 0, "it was asked before");
+        assert_eq!(requests(&asked), [], "it was asked before");
     }
 
     #[test]
@@ -365,7 +374,7 @@ mod tests {
         assert_eq!(code.site(SPACE, second[1]), Some((PID, place)));
         assert_eq!(code.site(SpaceId(2), second[1]), None);
         assert!(ManagedCode::has_sites(&first) && !ManagedCode::has_sites(&first[..1]));
-        assert_eq!(asked.try_iter().filter(|request| request.place == place).count(), 1);
+        assert_eq!(requests(&asked).iter().filter(|request| request.1 == place).count(), 1);
         assert_eq!(code.functions(PID, place), None);
         let functions: ManagedFunctions = Arc::new([function("C.c")]);
         code.tell(PID, ManagedNews::Functions(vec![(place, Arc::clone(&functions))]), Time(6));
@@ -392,9 +401,9 @@ mod tests {
         let (mut code, asked) = code();
         let place = ManagedPlace::Instruction { address: 0x1010, version: 0 };
         code.ask(8, place);
-        assert_eq!(asked.try_iter().count(), 0);
+        assert_eq!(requests(&asked), []);
         tell(&mut code, 8, 0x1000, 0, "A.a");
-        assert_eq!(asked.try_iter().collect::<Vec<_>>(), [CodeRequest { pid: 8, place }]);
+        assert_eq!(requests(&asked), [(8, place)]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
+use crate::interpreters::Notice;
 use crate::order::Chunk;
 use crate::pace::Pace;
 use crate::probes::Request;
@@ -125,7 +126,7 @@ pub(crate) struct Reader<S> {
     paces: FxHashMap<(u32, Role), Pace>,
     rates: SwitchRates,
     prober: Option<Sender<Request>>,
-    mapped: Sender<i32>,
+    interpreters: Sender<Notice>,
 }
 
 /// The reader's ends of its channels.
@@ -142,8 +143,8 @@ pub(crate) struct Lines {
     pub(crate) rates: SwitchRates,
     /// Who wants to know what is mapped, to place probes there.
     pub(crate) prober: Option<Sender<Request>>,
-    /// Processes that map code: they may have an interpreter then.
-    pub(crate) mapped: Sender<i32>,
+    /// To who reads interpreters: processes that map code may have one.
+    pub(crate) interpreters: Sender<Notice>,
 }
 
 /// How often switches are sampled, a second and CPU, at most; none for always.
@@ -158,7 +159,7 @@ pub(crate) struct SwitchRates {
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
     pub(crate) fn new(source: S, opener: Opener, early: Vec<Chunk>, lines: Lines) -> Self {
-        let Lines { out, spares, stop, budget, rates, prober, mapped } = lines;
+        let Lines { out, spares, stop, budget, rates, prober, interpreters } = lines;
         Self {
             shapes: source.shapes(),
             source,
@@ -174,7 +175,7 @@ impl<S: EventSource> Reader<S> {
             paces: FxHashMap::default(),
             rates,
             prober,
-            mapped,
+            interpreters,
         }
     }
 
@@ -225,7 +226,7 @@ impl<S: EventSource> Reader<S> {
                     let path = String::from_utf8_lossy(map.path).into_owned();
                     let _ = prober.send(Request::Mapped { pid, path, at });
                 }
-                let _ = self.mapped.send(pid);
+                let _ = self.interpreters.send(Notice::Mapped(pid));
             });
         }
     }

@@ -28,8 +28,7 @@ use crate::error::Error;
 use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
-use crate::interpreters::{Interpreters, LastAnswers};
-use crate::managed::CodeRequest;
+use crate::interpreters::{Interpreters, LastAnswers, Notice};
 use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{Plan, Target};
@@ -128,6 +127,7 @@ pub struct Armed {
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
     poller: JoinHandle<()>,
+    notices: Sender<Notice>,
     interpreters: JoinHandle<LastAnswers>,
     asking: Option<Asking>,
     worker: JoinHandle<Remains>,
@@ -192,9 +192,7 @@ impl Plan {
         let interpreters = Interpreters {
             roster: Arc::clone(&crew.roster),
             out: crew.readings.clone(),
-            mapped: crew.mapped,
-            requests: crew.requests,
-            stop: Arc::clone(&crew.stop_poller),
+            notices: crew.notices,
         };
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
@@ -215,6 +213,7 @@ impl Plan {
             stop_poller: crew.stop_poller,
             worker: spawn("culprit-rows", move || worker.run())?,
             poller: spawn("culprit-poll", move || poller.run())?,
+            notices: crew.interpreters,
             interpreters: spawn("culprit-frames", move || interpreters.run())?,
             asking,
             toll: self.found.probes.map(|(_, toll)| toll),
@@ -424,7 +423,8 @@ impl Armed {
         self.stop_poller.store(true, Ordering::Release);
         self.poller.thread().unpark();
         self.poller.join().map_err(panicked("read /proc"))?;
-        self.interpreters.thread().unpark();
+        // It may have ended before, because nobody is left to hear it.
+        let _ = self.notices.send(Notice::Stop);
         let answers = self.interpreters.join().map_err(panicked("read interpreters"))?;
         if let Some((requests, prober)) = self.prober {
             // It may have panicked, which the join tells.
@@ -484,8 +484,8 @@ pub(crate) struct Crew {
     pub(crate) wires: Wires,
     pub(crate) news: Sender<News>,
     pub(crate) readings: Sender<Vec<crate::poller::Reading>>,
-    pub(crate) mapped: Receiver<i32>,
-    pub(crate) requests: Receiver<CodeRequest>,
+    pub(crate) interpreters: Sender<Notice>,
+    pub(crate) notices: Receiver<Notice>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) stop_reader: Arc<AtomicBool>,
@@ -498,8 +498,7 @@ impl Crew {
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();
         let (news_in, news) = channel();
-        let (mapped_in, mapped) = channel();
-        let (requests_in, requests) = channel();
+        let (interpreters, notices) = channel();
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
@@ -512,7 +511,7 @@ impl Crew {
                 budget: Arc::clone(&budget),
                 rates,
                 prober: None,
-                mapped: mapped_in,
+                interpreters: interpreters.clone(),
             },
             wires: Wires {
                 batches,
@@ -520,15 +519,15 @@ impl Crew {
                 readings,
                 news,
                 prober: None,
-                requests: requests_in,
+                interpreters: interpreters.clone(),
                 roster: Arc::clone(&roster),
                 budget,
                 counts: Arc::clone(&counts),
             },
             news: news_in,
             readings: readings_in,
-            mapped,
-            requests,
+            interpreters,
+            notices,
             roster,
             counts,
             stop_reader,

@@ -24,7 +24,8 @@ use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
 use crate::dotnet::Answer;
 use crate::handle::{Context, Handler};
-use crate::managed::{CodeRequest, ManagedCode};
+use crate::interpreters::Notice;
+use crate::managed::ManagedCode;
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
 use crate::probes::{News, Request, Toll, Trouble};
@@ -83,8 +84,8 @@ pub(crate) struct Wires {
     pub(crate) news: Receiver<News>,
     /// To the prober, where there is one.
     pub(crate) prober: Option<Sender<Request>>,
-    /// To who reads the memory of processes.
-    pub(crate) requests: Sender<CodeRequest>,
+    /// To who reads interpreters.
+    pub(crate) interpreters: Sender<Notice>,
     /// For the poller.
     pub(crate) roster: Arc<Roster>,
     /// Bytes on the way.
@@ -142,7 +143,7 @@ impl Worker {
         kernel: KernelLoading,
     ) -> Self {
         let mut handler = Handler::new(context);
-        handler.managed = ManagedCode::new(wires.requests.clone());
+        handler.managed = ManagedCode::new(wires.interpreters.clone());
         Self {
             handler,
             resolver: Resolver::default(),
@@ -385,6 +386,8 @@ impl Worker {
             let living = self.handler.tracker.living();
             self.wires.counts.living.store(living.len() as u64, Ordering::Relaxed);
             self.wires.roster.set(living);
+            // It may have ended, because nobody is left to read.
+            let _ = self.wires.interpreters.send(Notice::Roster);
         }
         if let Some(processes) = self.handler.doors.take_changes() {
             self.wires.roster.set_servers_and_clients(processes);

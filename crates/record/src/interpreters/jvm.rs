@@ -171,6 +171,13 @@ impl Interpreter for Java {
         }
     }
 
+    fn due(&self) -> u64 {
+        if self.is_asked() || !self.blocks.is_empty() || !self.unowned.is_empty() {
+            return 0;
+        }
+        self.due.min(self.all_due)
+    }
+
     fn is_asked(&self) -> bool {
         !self.interpreted.is_empty() || !self.compiled.is_empty()
     }

@@ -1,14 +1,15 @@
-//! What interpreters run: read from their processes' memory by a thread of its own, about a thousand
+//! What interpreters run: read from their processes' memory by a thread of its own, up to a thousand
 //! times a second.
 //!
 //! ```text
 //! roster, new mappings -> has the process an interpreter? -> each of its threads, when it is due -> reading
 //! ```
 //!
+//! The thread sleeps until something is due, or until a [`Notice`] comes.
 //! A thread that is off the CPU does not change its frames, so what is read during a wait is exact; the
 //! engine finds out which readings were. A thread that waits and whose frames stay the same is read less and
-//! less often. After each round comes a pause that is fifty times as long as the CPU time that the round took,
-//! so reading takes at most 2 % of one CPU. Finding interpreters may take 100 ms of CPU time more than
+//! less often. After each round comes a pause that is fifty times as long as the CPU time that the round and the
+//! pause before it took, so reading takes at most 2 % of one CPU. Finding interpreters may take 100 ms of CPU time more than
 //! that, once in a recording.
 
 mod jvm;
@@ -20,10 +21,9 @@ mod python;
 mod ruby;
 mod watched;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use culprit_place::procfs::{self, Mapping};
@@ -31,14 +31,14 @@ use culprit_symbols::runtimes::cpython::CPythonProgram;
 use culprit_symbols::runtimes::php::PhpProgram;
 use culprit_symbols::runtimes::ruby::RubyProgram;
 use culprit_symbols::runtimes::{InterpreterError, Unreadable};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::managed::{CodeRequest, ManagedPlace};
 use crate::modules::kernel_pid;
 use crate::poller::{Polled, Reading, Roster};
-use crate::sys::be_realtime;
+use crate::sys::be_prompt;
 
 use jvm::JavaPrograms;
 use programs::Programs;
@@ -48,10 +48,14 @@ const MILLISECOND: u64 = 1_000_000;
 const SHORTEST: u64 = MILLISECOND;
 /// Between two readings of a thread that waits.
 const LONGEST: u64 = 16 * MILLISECOND;
-/// So often new processes are looked for while none has an interpreter.
-const SEARCH: u64 = 5 * MILLISECOND;
-/// A round of readings ends after this, and the next one goes on where it ended: the thread has a
-/// real-time priority, so whatever else wants its CPU waits for it.
+/// How long a round of few threads takes at most.
+const SLICE: u64 = MILLISECOND / 10;
+/// A burst of notices is taken in together, after this.
+const BURST: u64 = MILLISECOND;
+/// When nothing is due for this long, the thread looks all the same.
+const REST: u64 = 250 * MILLISECOND;
+/// A round of readings ends after this, and the next one goes on where it ended: the thread goes
+/// before others, so whatever else wants its CPU waits for it.
 const ROUND: u64 = MILLISECOND;
 /// Between two attempts to find an interpreter in a process, at first and later.
 const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
@@ -95,14 +99,23 @@ pub(crate) enum Interpreted {
 pub(crate) struct Interpreters {
     /// Whom to read.
     pub(crate) roster: Arc<Roster>,
-    /// Processes that map code, told long before the roster knows them: they may have an interpreter now.
-    pub(crate) mapped: Receiver<i32>,
-    /// Places in the code of runtimes that stacks have.
-    pub(crate) requests: Receiver<CodeRequest>,
+    /// What happens meanwhile.
+    pub(crate) notices: Receiver<Notice>,
     /// Where readings go.
     pub(crate) out: Sender<Vec<Reading>>,
-    /// Set to end reading.
-    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// What the reader of interpreters has to know at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// A process maps code, long before the roster knows it: it may have an interpreter now.
+    Mapped(i32),
+    /// A stack has a place in a runtime's code.
+    Asked(CodeRequest),
+    /// The roster has changed.
+    Roster,
+    /// The recording ends.
+    Stop,
 }
 
 /// What reads one process's interpreter.
@@ -114,8 +127,14 @@ trait Interpreter: Send {
     /// When the process has ended, has executed another program, or may not be read.
     fn read(&mut self, until: u64, readings: &mut Vec<Reading>) -> Result<(), Unreadable>;
 
+    /// When there is something to read next (`CLOCK_MONOTONIC`, ns).
+    fn due(&self) -> u64;
+
     /// The process has mapped code.
     fn mapped(&mut self) {}
+
+    /// Threads may have begun or ended.
+    fn threads_changed(&mut self) {}
 
     /// A stack has this place in the runtime's code; one of the next calls of `read` says what it is.
     fn ask(&mut self, _place: ManagedPlace) {}
@@ -168,48 +187,94 @@ impl Process {
             Self::Read(interpreter) => interpreter.mapped(),
         }
     }
+
+    /// When there is something to do next.
+    fn due(&self) -> u64 {
+        match self {
+            Self::Unknown { due, .. } | Self::Unreadable { due } => *due,
+            Self::Read(interpreter) => interpreter.due(),
+        }
+    }
 }
 
 impl Interpreters {
-    /// Reads until told to stop. Gives who answers what is asked for after that.
+    /// Reads until a notice says to stop. Gives who answers what is asked for after that.
     pub(crate) fn run(self) -> LastAnswers {
         // Not allowed without CAP_SYS_NICE; then readings come late where CPUs are busy. Pauses keep it
         // from taking more than its share.
-        let _ = be_realtime();
+        let _ = be_prompt(SLICE);
         let mut processes = Processes::default();
+        processes.list(&self.roster.get());
         let mut ahead = AHEAD;
-        while !self.stop.load(Ordering::Acquire) {
-            let before = thread_cpu_ns();
-            processes.list(self.roster.get(), self.mapped.try_iter());
-            processes.ask(self.requests.try_iter());
+        let mut before = thread_cpu_ns();
+        loop {
+            let began = thread_cpu_ns();
+            processes.forget();
             let mut readings = processes.find();
-            let found = thread_cpu_ns();
+            let finding = thread_cpu_ns().saturating_sub(began);
             processes.read(&mut readings);
             if !readings.is_empty() && self.out.send(readings).is_err() {
                 break;
             }
-            let any = processes.known.values().any(|process| matches!(process, Process::Read(_)));
-            let least = if any { SHORTEST } else { SEARCH };
-            let finding = found.saturating_sub(before);
-            let used = finding.saturating_sub(ahead) + thread_cpu_ns().saturating_sub(found);
+            let now = thread_cpu_ns();
+            let used = now.saturating_sub(before).saturating_sub(finding.min(ahead));
             ahead = ahead.saturating_sub(finding);
-            let pause = least.max(used.saturating_mul(SHARE));
-            std::thread::park_timeout(Duration::from_nanos(pause));
+            before = now;
+            let earliest = monotonic_ns() + SHORTEST.max(used.saturating_mul(SHARE));
+            if !self.rest(&mut processes, earliest) {
+                break;
+            }
         }
-        LastAnswers { processes, requests: self.requests }
+        LastAnswers { processes, notices: self.notices }
+    }
+
+    /// Waits until something is due, and until `earliest` at least. Takes in what happens meanwhile. False
+    /// when the recording ends.
+    fn rest(&self, processes: &mut Processes, earliest: u64) -> bool {
+        let mut until = processes.due().clamp(earliest, earliest.max(monotonic_ns() + REST));
+        loop {
+            let left = until.saturating_sub(monotonic_ns());
+            if left == 0 {
+                return true;
+            }
+            let first = match self.notices.recv_timeout(Duration::from_nanos(left)) {
+                Ok(first) => first,
+                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+            };
+            // Who sends many would wake this thread with each of them.
+            std::thread::sleep(Duration::from_nanos(BURST));
+            let mut goes_on = true;
+            for notice in std::iter::once(first).chain(self.notices.try_iter()) {
+                match notice {
+                    Notice::Stop => goes_on = false,
+                    Notice::Roster => processes.list(&self.roster.get()),
+                    Notice::Mapped(pid) => processes.mapped(pid),
+                    Notice::Asked(request) => processes.ask(request),
+                }
+            }
+            if !goes_on {
+                return false;
+            }
+            until = earliest;
+        }
     }
 }
 
 /// Answers what the last records ask for, while the processes that were recorded live.
 pub(crate) struct LastAnswers {
     processes: Processes,
-    requests: Receiver<CodeRequest>,
+    notices: Receiver<Notice>,
 }
 
 impl LastAnswers {
     /// What is known of the places that were asked for and not looked at yet.
     pub(crate) fn read(mut self) -> Vec<Reading> {
-        self.processes.ask(self.requests.try_iter());
+        for notice in self.notices.try_iter() {
+            if let Notice::Asked(request) = notice {
+                self.processes.ask(request);
+            }
+        }
         let until = monotonic_ns() + LAST_ANSWERS;
         let mut readings = Vec::new();
         while monotonic_ns() < until && self.processes.answer(until, &mut readings) {}
@@ -221,35 +286,47 @@ impl LastAnswers {
 #[derive(Default)]
 struct Processes {
     known: BTreeMap<i32, Process>,
-    /// Who lives, as it was taken in last.
-    roster: Arc<[Task]>,
     /// The last one whose threads were read.
     last: i32,
     /// When a process was last told of that the roster may not know yet.
     told: FxHashMap<i32, u64>,
+    living: BTreeSet<i32>,
     finder: Finder,
 }
 
 impl Processes {
-    /// Takes in who lives, and who has mapped code. In that an interpreter is looked for at once.
-    fn list(&mut self, roster: Arc<[Task]>, mapped: impl Iterator<Item = i32>) {
-        let mut mapped = mapped.peekable();
-        if self.told.is_empty() && mapped.peek().is_none() && Arc::ptr_eq(&roster, &self.roster) {
+    /// Takes in who lives.
+    fn list(&mut self, roster: &[Task]) {
+        self.living = roster.iter().map(|task| task.pid).collect();
+        for pid in &self.living {
+            if let Process::Read(interpreter) = self.known.entry(*pid).or_insert(Process::UNKNOWN) {
+                interpreter.threads_changed();
+            }
+        }
+        self.known.retain(|pid, _| self.living.contains(pid) || self.told.contains_key(pid));
+    }
+
+    /// Forgets who mapped code and never came to live.
+    fn forget(&mut self) {
+        if self.told.is_empty() {
             return;
         }
         let now = monotonic_ns();
-        let Self { known, told, .. } = self;
+        let Self { known, told, living, .. } = self;
         told.retain(|_, at| now.saturating_sub(*at) < UNLISTED);
-        for pid in mapped {
-            told.insert(pid, now);
-            known.entry(pid).or_insert(Process::UNKNOWN).mapped(now);
-        }
-        let living: FxHashSet<i32> = roster.iter().map(|task| task.pid).collect();
         known.retain(|pid, _| living.contains(pid) || told.contains_key(pid));
-        for task in roster.iter() {
-            known.entry(task.pid).or_insert(Process::UNKNOWN);
-        }
-        self.roster = roster;
+    }
+
+    /// A process has mapped code: in that an interpreter is looked for at once.
+    fn mapped(&mut self, pid: i32) {
+        let now = monotonic_ns();
+        self.told.insert(pid, now);
+        self.known.entry(pid).or_insert(Process::UNKNOWN).mapped(now);
+    }
+
+    /// When there is something to do next.
+    fn due(&self) -> u64 {
+        self.known.values().map(Process::due).min().unwrap_or(u64::MAX)
     }
 
     /// Reads the processes of which something is asked; true where there are such.
@@ -267,12 +344,10 @@ impl Processes {
         any
     }
 
-    /// Passes on which places are asked for.
-    fn ask(&mut self, requests: impl Iterator<Item = CodeRequest>) {
-        for CodeRequest { pid, place } in requests {
-            if let Some(Process::Read(interpreter)) = self.known.get_mut(&pid) {
-                interpreter.ask(place);
-            }
+    /// Passes on which place is asked for.
+    fn ask(&mut self, CodeRequest { pid, place }: CodeRequest) {
+        if let Some(Process::Read(interpreter)) = self.known.get_mut(&pid) {
+            interpreter.ask(place);
         }
     }
 
@@ -362,7 +437,8 @@ impl Finder {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::channel;
 
     use super::*;
 
@@ -377,6 +453,57 @@ mod tests {
             }
             Ok(())
         }
+
+        fn due(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Who reads interpreters, and the ends of its lines.
+    fn interpreters() -> (Interpreters, Sender<Notice>, Receiver<Vec<Reading>>) {
+        let (send, notices) = channel();
+        let (out, readings) = channel();
+        (Interpreters { roster: Arc::default(), notices, out }, send, readings)
+    }
+
+    #[test]
+    fn nothing_is_looked_at_while_nothing_is_due() {
+        let (interpreters, _notices, _readings) = interpreters();
+        let began = monotonic_ns();
+        assert!(interpreters.rest(&mut Processes::default(), 0));
+        assert!(monotonic_ns() - began >= REST);
+    }
+
+    #[test]
+    fn a_notice_ends_the_rest_but_not_the_pause() {
+        let (interpreters, notices, _readings) = interpreters();
+        let mut processes = Processes::default();
+        notices.send(Notice::Mapped(7)).unwrap();
+        let earliest = monotonic_ns() + 30 * MILLISECOND;
+        assert!(interpreters.rest(&mut processes, earliest));
+        assert!(monotonic_ns() >= earliest);
+        assert!(matches!(processes.known.get(&7), Some(Process::Unknown { due: 0, .. })));
+    }
+
+    #[test]
+    fn the_end_comes_before_what_is_due_and_before_the_pause_is_over() {
+        let (interpreters, notices, _readings) = interpreters();
+        let mut processes = Processes::default();
+        notices.send(Notice::Mapped(7)).unwrap();
+        notices.send(Notice::Stop).unwrap();
+        assert!(!interpreters.rest(&mut processes, u64::MAX));
+        drop(notices);
+        assert!(!interpreters.rest(&mut processes, u64::MAX), "nobody is left to say it");
+    }
+
+    #[test]
+    fn what_is_asked_for_after_the_end_is_answered() {
+        let (interpreters, notices, _readings) = interpreters();
+        notices.send(Notice::Stop).unwrap();
+        let place = ManagedPlace::Interpreted { method: 1, bytecode: 2 };
+        let answers = interpreters.run();
+        notices.send(Notice::Asked(CodeRequest { pid: 7, place })).unwrap();
+        assert!(answers.read().is_empty(), "nothing is known of the process");
     }
 
     #[test]

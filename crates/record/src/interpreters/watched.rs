@@ -263,7 +263,18 @@ where
         Ok(())
     }
 
+    fn due(&self) -> u64 {
+        if self.threads.len() < self.tids.len() || self.tids.is_empty() {
+            return 0;
+        }
+        self.threads.values().map(|thread| thread.due).min().unwrap_or_default()
+    }
+
     fn mapped(&mut self) {
         self.look.mapped();
+    }
+
+    fn threads_changed(&mut self) {
+        (self.count_due, self.list_due) = (0, 0);
     }
 }

@@ -180,8 +180,9 @@ impl Heap {
         let segments = (self.memory.end - self.memory.start) >> self.segment_bits;
         let mut map = vec![0; usize::try_from(segments).unwrap_or_default()];
         read(memory, "a code heap", self.segments, &mut map)?;
-        let starts = map.iter().zip(0_u64..).filter(|(step, _)| **step == 0);
-        let starts = starts.map(|(_, at)| self.memory.start + (at << self.segment_bits));
+        // Most of a heap is free, and its map is read fifty times a second.
+        let starts = memchr::memchr_iter(0, &map).filter_map(|at| u64::try_from(at).ok());
+        let starts = starts.map(|at| self.memory.start + (at << self.segment_bits));
         Ok(starts.take(MOST_BLOBS).collect())
     }
 }
