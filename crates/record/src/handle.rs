@@ -232,7 +232,8 @@ impl Handler {
             Some(stack_pointer) => Variant { thread: thread.0, stack_pointer },
         };
         let space = self.tracker.space(thread);
-        let stack = self.raw.intern(space, variant, sample.chain);
+        let is_code = |address| self.spaces.find(space, address).is_some();
+        let stack = self.raw.intern_pointers(space, variant, sample.chain, is_code);
         self.tracker.state(thread).leaving = Some(stack);
     }
 

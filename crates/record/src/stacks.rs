@@ -5,8 +5,18 @@
 //! *variant* per thread and stack pointer: in glibc's wrappers (built without frame pointers) the
 //! chain loses a caller, and two callers then look alike; where the stack pointer stood tells them
 //! apart. When a dump of the same switch is unwound by DWARF, the switch has the stack with these true
-//! user frames, and the variant learns them for its samples without a dump. Two dumps that disagree
-//! teach nothing.
+//! user frames, and the variant learns them for its samples without a dump. A dump with other frames
+//! begins a new *generation* of the variant: a function that was compiled meanwhile, another caller. The
+//! switches before it keep what they had. When frames come back that a generation before had, two callers take
+//! turns, and nobody knows which one a switch without a dump had. Such dumps teach nothing, but where the frame
+//! pointers led to no code they teach what they have in common:
+//!
+//! ```text
+//! frame pointers   open < ?
+//! dumps            open < uv_fs_open < openSync (interpreted) < store < load < main
+//!                  open < uv_fs_open < openSync (compiled)    < store < load < main
+//! together         open < uv_fs_open < ? < store < load < main
+//! ```
 //!
 //! A dump that is smaller than the stack has its innermost frames only. Frame pointers may lead further:
 //!
@@ -33,6 +43,12 @@ pub(crate) struct RawStack(pub(crate) u32);
 const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 /// Anything at or above this is a marker, not an address (`PERF_CONTEXT_MAX`).
 const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
+
+/// In a chain: the caller is not known.
+const NOWHERE: u64 = 8;
+
+/// Generations of a variant, above which its callers are taken to be a random choice.
+const MOST_GENERATIONS: usize = 8;
 
 /// Unique stacks beyond this are no longer told apart by stack pointer. At some 300 bytes each,
 /// the key included, this is the bulk of the recorder's bounded memory.
@@ -92,7 +108,8 @@ enum Learned {
         /// They reach the thread's root.
         whole: bool,
     },
-    Contradiction,
+    /// Dumps that disagree: the innermost frames that all of them have, and the outermost.
+    Contradiction { inner: Box<[u64]>, outer: Box<[u64]> },
 }
 
 impl Learned {
@@ -101,8 +118,15 @@ impl Learned {
         let UnwoundFrames { chain, reach } = unwound;
         let is_whole = *reach == Reach::Root;
         let new = || Self::Chain { user: chain.as_slice().into(), whole: is_whole };
-        let Self::Chain { user, whole } = self else {
-            return if self == Self::Nothing { new() } else { Self::Contradiction };
+        let (user, whole) = match self {
+            Self::Nothing => return new(),
+            Self::Chain { user, whole } => (user, whole),
+            Self::Contradiction { inner, outer } => {
+                return Self::Contradiction {
+                    inner: same_start(&inner, chain).into(),
+                    outer: same_end(&outer, chain).into(),
+                };
+            }
         };
         // One of two was copied before the runtime's frames were known, or ended early.
         let ranks = [(has_sites(&user), has_sites(chain)), (whole, is_whole)];
@@ -111,9 +135,42 @@ impl Learned {
             Some((true, _)) => Self::Chain { user, whole },
             Some((false, _)) => new(),
             None if *user == **chain => Self::Chain { user, whole },
-            None => Self::Contradiction,
+            None => {
+                let inner = same_start(&user, chain);
+                let outer = if whole { same_end(&user[inner.len()..], chain) } else { &[] };
+                Self::Contradiction { inner: inner.into(), outer: outer.into() }
+            }
         }
     }
+}
+
+impl Learned {
+    /// Whether these are all frames, and others than all those that are known.
+    fn is_another(&self, UnwoundFrames { chain, reach }: &UnwoundFrames) -> bool {
+        match self {
+            Self::Chain { user, whole: true } => {
+                *reach == Reach::Root && has_sites(user) == has_sites(chain) && **user != **chain
+            }
+            _ => false,
+        }
+    }
+
+    fn has(&self, chain: &[u64]) -> bool {
+        matches!(self, Self::Chain { user, .. } if **user == *chain)
+    }
+}
+
+/// What two chains begin with.
+fn same_start<'a>(one: &'a [u64], other: &[u64]) -> &'a [u64] {
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    &one[..same]
+}
+
+/// What two chains end with.
+fn same_end<'a>(one: &'a [u64], other: &[u64]) -> &'a [u64] {
+    let ends = one.iter().rev().zip(other.iter().rev());
+    let same = ends.take_while(|(one, other)| one == other).count();
+    &one[one.len() - same..]
 }
 
 #[derive(Debug)]
@@ -123,6 +180,8 @@ struct Entry {
     key: Box<[u64]>,
     learned: Learned,
     stack: Option<StackId>,
+    /// The generation before this one.
+    before: Option<RawStack>,
 }
 
 /// Every unique stack.
@@ -146,8 +205,54 @@ pub(crate) struct Variant {
 }
 
 impl RawStacks {
+    /// The unique stack of a chain that frame pointers have found. It ends at the first address that `is_code`
+    /// does not know: where a register that is no frame pointer led to something, it leads to something else at
+    /// the next call, and stacks that are the same would never meet.
+    pub(crate) fn intern_pointers(
+        &mut self,
+        space: SpaceId,
+        variant: Variant,
+        chain: &[u64],
+        is_code: impl Fn(u64) -> bool,
+    ) -> RawStack {
+        if let Some(known) = self.find(space, variant, chain) {
+            return known;
+        }
+        let (kernel, user) = split(chain);
+        match user.iter().position(|word| !is_code(*word)) {
+            None => self.intern(space, variant, chain),
+            Some(at) => {
+                let user = [&user[..at], &[NOWHERE]].concat();
+                self.intern(space, variant, &join(kernel, &user))
+            }
+        }
+    }
+
     /// The unique stack of a chain.
     pub(crate) fn intern(&mut self, space: SpaceId, variant: Variant, chain: &[u64]) -> RawStack {
+        if let Some(known) = self.find(space, variant, chain) {
+            return known;
+        }
+        let key: Box<[u64]> = self.scratch.as_slice().into();
+        let hash = hash(space, &key);
+        let RawStack(at) = self.push(space, key, None);
+        let entries = &self.entries;
+        self.table.insert_unique(hash, at, |at| {
+            let entry = &entries[*at as usize];
+            self::hash(entry.space, &entry.key)
+        });
+        RawStack(at)
+    }
+
+    fn push(&mut self, space: SpaceId, key: Box<[u64]>, before: Option<RawStack>) -> RawStack {
+        let at = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        self.key_words += key.len();
+        self.entries.push(Entry { space, key, learned: Learned::Nothing, stack: None, before });
+        RawStack(at)
+    }
+
+    /// The unique stack of a chain that was met before. Leaves the chain's key in `scratch`.
+    fn find(&mut self, space: SpaceId, variant: Variant, chain: &[u64]) -> Option<RawStack> {
         let variant = if self.entries.len() < MOST_VARIANTS { variant } else { Variant::default() };
         self.scratch.clear();
         self.scratch.extend([u64::from(variant.thread), variant.stack_pointer]);
@@ -158,23 +263,7 @@ impl RawStacks {
             let entry = &entries[*at as usize];
             entry.space == space && *entry.key == **key
         };
-        if let Some(at) = self.table.find(hash, same) {
-            return RawStack(*at);
-        }
-        let at = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        self.key_words += key.len();
-        self.entries.push(Entry {
-            space,
-            key: self.scratch.as_slice().into(),
-            learned: Learned::default(),
-            stack: None,
-        });
-        let entries = &self.entries;
-        self.table.insert_unique(hash, at, |at| {
-            let entry = &entries[*at as usize];
-            self::hash(entry.space, &entry.key)
-        });
-        RawStack(at)
+        self.table.find(hash, same).map(|at| RawStack(*at))
     }
 
     /// What a dump tells of the user frames of a stack; none where frame pointers tell as much.
@@ -215,10 +304,49 @@ impl RawStacks {
         entry.learned = std::mem::take(&mut entry.learned).merge(unwound);
     }
 
+    /// As [`RawStacks::learn`], of a switch: what is known of the switches before it stays if it has other frames.
+    pub(crate) fn learn_from_now_on(&mut self, stack: RawStack, unwound: &UnwoundFrames) {
+        if !self.entries[stack.0 as usize].learned.is_another(unwound) {
+            return self.learn(stack, unwound);
+        }
+        let before = |stack: &RawStack| self.entries[stack.0 as usize].before;
+        let all: Vec<RawStack> = std::iter::successors(Some(stack), before).collect();
+        let had = |stack: &RawStack| self.entries[stack.0 as usize].learned.has(&unwound.chain);
+        if all.len() >= MOST_GENERATIONS || all.iter().any(had) {
+            return self.take_turns(&all, unwound);
+        }
+        let Entry { space, ref key, .. } = self.entries[stack.0 as usize];
+        let hash = hash(space, key);
+        let next = self.push(space, key.clone(), Some(stack));
+        // An older generation's dump came late; then nothing is found by the new one.
+        if let Ok(mut found) = self.table.find_entry(hash, |known| *known == stack.0) {
+            *found.get_mut() = next.0;
+        }
+        self.learn(next, unwound);
+    }
+
+    /// All generations of a variant know what all of them, and these frames, have in common.
+    fn take_turns(&mut self, generations: &[RawStack], unwound: &UnwoundFrames) {
+        let mut known = Vec::with_capacity(generations.len());
+        for stack in generations {
+            known.push(std::mem::take(&mut self.entries[stack.0 as usize].learned));
+        }
+        let mut common = Learned::Nothing.merge(unwound);
+        for learned in known {
+            if let Learned::Chain { user, .. } = learned {
+                let (chain, reach) = (user.into_vec(), Reach::Root);
+                common = common.merge(&UnwoundFrames { chain, reach });
+            }
+        }
+        for stack in generations {
+            self.entries[stack.0 as usize].learned = common.clone();
+        }
+    }
+
     /// Whether another dump could tell more of the user frames of a stack.
     pub(crate) fn is_open(&self, stack: RawStack) -> bool {
         let learned = &self.entries[stack.0 as usize].learned;
-        !matches!(learned, Learned::Chain { whole: true, .. } | Learned::Contradiction)
+        !matches!(learned, Learned::Chain { whole: true, .. } | Learned::Contradiction { .. })
     }
 
     /// The space that a stack's addresses belong to.
@@ -233,14 +361,15 @@ impl RawStacks {
 
     /// A stack's addresses with the user frames that a dump taught; none when nothing was learnt.
     pub(crate) fn repaired(&self, stack: RawStack) -> Option<Vec<u64>> {
-        let Learned::Chain { user, .. } = &self.entries[stack.0 as usize].learned else {
-            return None;
-        };
         let (kernel, known) = split(self.chain(stack));
-        if known == &**user {
-            return None;
+        match &self.entries[stack.0 as usize].learned {
+            Learned::Chain { user, .. } if known != &**user => Some(join(kernel, user)),
+            Learned::Contradiction { inner, outer } if known.last() == Some(&NOWHERE) => {
+                let user = [inner, [NOWHERE].as_slice(), outer].concat();
+                Some(join(kernel, &user))
+            }
+            _ => None,
         }
-        Some(join(kernel, user))
     }
 
     /// The row that a stack was given.
@@ -345,6 +474,21 @@ mod tests {
     }
 
     #[test]
+    fn what_frame_pointers_find_outside_of_code_is_one_stack_that_a_dump_repairs() {
+        let mut stacks = RawStacks::default();
+        let is_code = |word| word < 0x1_0000;
+        let chain = |garbage: &[u64]| [&[CONTEXT_USER, 0x1000], garbage].concat();
+        let first = stacks.intern_pointers(SPACE, at(100), &chain(&[0x7_0000, 0x2000]), is_code);
+        let second = stacks.intern_pointers(SPACE, at(100), &chain(&[0x8_0000]), is_code);
+        assert_eq!(first, second);
+        assert_eq!(stacks.chain(first), chain(&[NOWHERE]));
+        let elsewhere = stacks.intern_pointers(SPACE, at(100), &chain(&[0x2000]), is_code);
+        assert_ne!(elsewhere, first);
+        stacks.learn(first, &whole(&[0x1000, 0x3000]));
+        assert_eq!(stacks.repaired(second), Some(vec![CONTEXT_USER, 0x1000, 0x3000]));
+    }
+
+    #[test]
     fn a_dump_restores_the_caller_that_frame_pointers_lose() {
         let mut stacks = RawStacks::default();
         let stack = stacks.intern(SPACE, at(100), &CHAIN);
@@ -379,6 +523,54 @@ mod tests {
         stacks.learn(stack, &whole(&[10, 21, 30]));
         stacks.learn(stack, &whole(&[10, 20, 30]));
         assert_eq!(stacks.repaired(stack), None);
+    }
+
+    #[test]
+    fn frames_that_never_come_back_belong_to_the_switches_before() {
+        let mut stacks = RawStacks::default();
+        let before = stacks.intern(SPACE, at(100), &CHAIN);
+        stacks.learn_from_now_on(before, &whole(&[10, 20, 30]));
+        assert_eq!(stacks.intern(SPACE, at(100), &CHAIN), before);
+        stacks.learn_from_now_on(before, &whole(&[10, 21, 30]));
+        let after = stacks.intern(SPACE, at(100), &CHAIN);
+        assert_ne!(after, before);
+        let user = |stacks: &RawStacks, stack| {
+            stacks.repaired(stack).map(|chain: Vec<u64>| split(&chain).1.to_vec())
+        };
+        assert_eq!(user(&stacks, before), Some(vec![10, 20, 30]));
+        assert_eq!(user(&stacks, after), Some(vec![10, 21, 30]));
+        stacks.learn_from_now_on(after, &whole(&[10, 20, 30]));
+        assert_eq!((user(&stacks, before), user(&stacks, after)), (None, None), "they take turns");
+        assert_eq!(stacks.intern(SPACE, at(100), &CHAIN), after);
+        stacks.forget(&[before, after]);
+        assert_ne!(stacks.intern(SPACE, at(100), &CHAIN), after);
+    }
+
+    #[test]
+    fn a_variant_whose_frames_are_never_the_same_has_none() {
+        let mut stacks = RawStacks::default();
+        for caller in 20..40 {
+            let stack = stacks.intern(SPACE, at(100), &CHAIN);
+            stacks.learn_from_now_on(stack, &whole(&[10, caller, 30]));
+        }
+        let all: Vec<RawStack> = stacks.kept().collect();
+        assert_eq!(all.len(), MOST_GENERATIONS);
+        assert!(all.iter().all(|stack| stacks.repaired(*stack).is_none()));
+    }
+
+    #[test]
+    fn dumps_that_disagree_teach_what_they_have_in_common_where_frame_pointers_lead_to_nothing() {
+        let mut stacks = RawStacks::default();
+        let chain = [&CHAIN[..4], &[0x7_0000]].concat();
+        let stack = stacks.intern_pointers(SPACE, at(100), &chain, |word| word < 100);
+        let taught = |stacks: &mut RawStacks, dump: &[u64]| {
+            stacks.learn(stack, &whole(dump));
+            stacks.repaired(stack).map(|chain| split(&chain).1.to_vec())
+        };
+        assert_eq!(taught(&mut stacks, &[10, 20, 30, 40]), Some(vec![10, 20, 30, 40]));
+        assert_eq!(taught(&mut stacks, &[10, 21, 30, 40]), Some(vec![10, NOWHERE, 30, 40]));
+        assert_eq!(taught(&mut stacks, &[10, 22, 23, 41, 40]), Some(vec![10, NOWHERE, 40]));
+        assert_eq!(taught(&mut stacks, &[10, 40]), Some(vec![10, NOWHERE, 40]));
     }
 
     fn whole(chain: &[u64]) -> UnwoundFrames {

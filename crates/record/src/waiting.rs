@@ -54,7 +54,7 @@ impl Handler {
         (sampled, dumped): (RawStack, Dumped),
     ) -> Option<RawStack> {
         let exact = self.raw.user_frames(sampled, dumped.unwound.clone()).map(|user| {
-            self.raw.learn(sampled, &user);
+            self.raw.learn_from_now_on(sampled, &user);
             self.raw.exact(sampled, &user)
         });
         let stack = exact.unwrap_or(sampled);
@@ -162,15 +162,18 @@ mod tests {
 
     #[test]
     fn each_switch_has_the_frames_of_its_own_dump() {
-        let (mut handler, thread, sampled) = waiting();
+        let (mut handler, thread, first) = waiting();
+        let space = handler.tracker.space(thread);
         let mut frames_of = |chain: &[u64]| {
+            let sampled = handler.raw.intern(space, Variant::default(), &join(&[], &[10, 77]));
             let dumped = dumped(chain, Reach::Root);
             let stack = handler.apply_dump(thread, (sampled, dumped)).unwrap();
             split(handler.raw.chain(stack)).1.to_vec()
         };
         assert_eq!(frames_of(&[10, 20]), [10, 20]);
         assert_eq!(frames_of(&[10, 21]), [10, 21]);
-        assert_eq!(handler.raw.repaired(sampled), None, "one without a dump may be either");
+        assert_eq!(frames_of(&[10, 20]), [10, 20]);
+        assert_eq!(handler.raw.repaired(first), None, "one without a dump may be either");
     }
 
     #[test]
