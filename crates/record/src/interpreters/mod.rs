@@ -5,13 +5,13 @@
 //! roster, new mappings -> has the process an interpreter? -> each of its threads, when it is due -> reading
 //! ```
 //!
-//! The thread sleeps until something is due, or until a [`Notice`] comes.
-//! A thread that is off the CPU does not change its frames, so what is read during a wait is exact; the
-//! engine finds out which readings were. A thread that waits and whose frames stay the same is read less and
-//! less often. After each round comes a pause that is fifty times as long as the CPU time that the round and the
-//! pause before it took, so reading takes at most 2 % of one CPU. Finding interpreters may take 100 ms of CPU time more than
-//! that, once in a recording.
+//! The thread sleeps until something is due, or until a [`Notice`] comes. A thread that is off the CPU does not
+//! change its frames, so what is read during a wait is exact; the engine finds out which readings were. A thread
+//! that waits and whose frames stay the same is read less and less often. After each round comes a pause that is
+//! fifty times as long as the CPU time that the round and the pause before it took, so reading takes at most 2 % of
+//! one CPU. Finding interpreters may take 100 ms of CPU time more than that, once in a recording.
 
+mod finder;
 mod jvm;
 mod memory;
 mod names;
@@ -19,6 +19,7 @@ mod php;
 mod programs;
 mod python;
 mod ruby;
+mod urgency;
 mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,30 +27,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use culprit_place::procfs::{self, Mapping};
-use culprit_symbols::runtimes::cpython::CPythonProgram;
-use culprit_symbols::runtimes::php::PhpProgram;
-use culprit_symbols::runtimes::ruby::RubyProgram;
 use culprit_symbols::runtimes::{InterpreterError, Unreadable};
 use rustc_hash::FxHashMap;
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::managed::{CodeRequest, ManagedPlace};
-use crate::modules::kernel_pid;
-use crate::poller::{Polled, Reading, Roster};
-use crate::sys::be_prompt;
+use crate::poller::{Reading, Roster};
 
-use jvm::JavaPrograms;
-use programs::Programs;
+use finder::Finder;
+use urgency::Urgency;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Between two readings of a thread that runs, or whose frames change.
 const SHORTEST: u64 = MILLISECOND;
 /// Between two readings of a thread that waits.
 const LONGEST: u64 = 16 * MILLISECOND;
-/// How long a round of few threads takes at most.
-const SLICE: u64 = MILLISECOND / 10;
 /// A burst of notices is taken in together, after this.
 const BURST: u64 = MILLISECOND;
 /// When nothing is due for this long, the thread looks all the same.
@@ -200,9 +193,7 @@ impl Process {
 impl Interpreters {
     /// Reads until a notice says to stop. Gives who answers what is asked for after that.
     pub(crate) fn run(self) -> LastAnswers {
-        // Not allowed without CAP_SYS_NICE; then readings come late where CPUs are busy. Pauses keep it
-        // from taking more than its share.
-        let _ = be_prompt(SLICE);
+        let mut urgency = Urgency::new();
         let mut processes = Processes::default();
         processes.list(&self.roster.get());
         let mut ahead = AHEAD;
@@ -221,7 +212,7 @@ impl Interpreters {
             ahead = ahead.saturating_sub(finding);
             before = now;
             let earliest = monotonic_ns() + SHORTEST.max(used.saturating_mul(SHARE));
-            if !self.rest(&mut processes, earliest) {
+            if !self.rest(&mut processes, &mut urgency, earliest) {
                 break;
             }
         }
@@ -230,7 +221,7 @@ impl Interpreters {
 
     /// Waits until something is due, and until `earliest` at least. Takes in what happens meanwhile. False
     /// when the recording ends.
-    fn rest(&self, processes: &mut Processes, earliest: u64) -> bool {
+    fn rest(&self, processes: &mut Processes, urgency: &mut Urgency, earliest: u64) -> bool {
         let mut until = processes.due().clamp(earliest, earliest.max(monotonic_ns() + REST));
         loop {
             let left = until.saturating_sub(monotonic_ns());
@@ -239,7 +230,10 @@ impl Interpreters {
             }
             let first = match self.notices.recv_timeout(Duration::from_nanos(left)) {
                 Ok(first) => first,
-                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Timeout) => {
+                    urgency.woke(monotonic_ns().saturating_sub(until));
+                    return true;
+                }
                 Err(RecvTimeoutError::Disconnected) => return false,
             };
             // Who sends many would wake this thread with each of them.
@@ -384,57 +378,6 @@ impl Processes {
     }
 }
 
-/// Finds interpreters in processes.
-#[derive(Debug, Default)]
-struct Finder {
-    python: Programs<CPythonProgram>,
-    java: JavaPrograms,
-    ruby: Programs<RubyProgram>,
-    php: Programs<PhpProgram>,
-}
-
-impl Finder {
-    /// Looks for an interpreter in a process that has none yet, when that is due. What is wrong with one
-    /// is told.
-    fn find(&mut self, pid: i32, process: &mut Process) -> Option<Reading> {
-        let now = monotonic_ns();
-        let pause = match *process {
-            Process::Unknown { due, pause } if due <= now => pause,
-            Process::Unreadable { due } if due <= now => ATTEMPTS.0,
-            _ => return None,
-        };
-        let wait = |longer: u64| Process::Unknown {
-            due: now + pause,
-            pause: (pause + longer).min(ATTEMPTS.1),
-        };
-        match self.look(pid) {
-            Ok(Some(interpreter)) => *process = Process::Read(interpreter),
-            Ok(None) => *process = wait(pause),
-            // It is about to start: what it runs first is missed by a fifth of the time that its start takes.
-            Err(Trouble::Later) => *process = wait(pause / 4),
-            Err(Trouble::Never(why)) => {
-                *process = Process::Unreadable { due: u64::MAX };
-                return Some(Reading { at: now, what: Polled::Unread { pid, why } });
-            }
-        }
-        None
-    }
-
-    fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
-        let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
-        if let Some(java) = jvm::find(pid, &maps, &mut self.java)? {
-            return Ok(Some(java));
-        }
-        if let Some(python) = python::find(pid, &maps, &mut self.python)? {
-            return Ok(Some(python));
-        }
-        if let Some(ruby) = ruby::find(pid, &maps, &mut self.ruby)? {
-            return Ok(Some(ruby));
-        }
-        php::find(pid, &maps, &mut self.php)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -470,7 +413,7 @@ mod tests {
     fn nothing_is_looked_at_while_nothing_is_due() {
         let (interpreters, _notices, _readings) = interpreters();
         let began = monotonic_ns();
-        assert!(interpreters.rest(&mut Processes::default(), 0));
+        assert!(interpreters.rest(&mut Processes::default(), &mut Urgency::new(), 0));
         assert!(monotonic_ns() - began >= REST);
     }
 
@@ -480,7 +423,7 @@ mod tests {
         let mut processes = Processes::default();
         notices.send(Notice::Mapped(7)).unwrap();
         let earliest = monotonic_ns() + 30 * MILLISECOND;
-        assert!(interpreters.rest(&mut processes, earliest));
+        assert!(interpreters.rest(&mut processes, &mut Urgency::new(), earliest));
         assert!(monotonic_ns() >= earliest);
         assert!(matches!(processes.known.get(&7), Some(Process::Unknown { due: 0, .. })));
     }
@@ -491,9 +434,12 @@ mod tests {
         let mut processes = Processes::default();
         notices.send(Notice::Mapped(7)).unwrap();
         notices.send(Notice::Stop).unwrap();
-        assert!(!interpreters.rest(&mut processes, u64::MAX));
+        assert!(!interpreters.rest(&mut processes, &mut Urgency::new(), u64::MAX));
         drop(notices);
-        assert!(!interpreters.rest(&mut processes, u64::MAX), "nobody is left to say it");
+        assert!(
+            !interpreters.rest(&mut processes, &mut Urgency::new(), u64::MAX),
+            "nobody is left to say it"
+        );
     }
 
     #[test]
@@ -529,16 +475,5 @@ mod tests {
         };
         assert!(matches!(trouble(Unreadable::Ended), Trouble::Later));
         assert!(matches!(trouble(Unreadable::Denied), Trouble::Never(_)));
-    }
-
-    #[test]
-    fn one_that_cannot_be_read_is_looked_at_again_when_it_maps_code() {
-        let mut process = Process::Unreadable { due: u64::MAX };
-        let mut finder = Finder::default();
-        assert!(finder.find(i32::MAX, &mut process).is_none());
-        assert!(matches!(process, Process::Unreadable { due: u64::MAX }));
-        process.mapped(0);
-        finder.find(i32::MAX, &mut process);
-        assert!(matches!(process, Process::Unknown { .. }), "no such process");
     }
 }
