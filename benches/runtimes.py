@@ -1,9 +1,8 @@
 """How much slower programs of language runtimes get by recording, with and without runtime help.
 
 Each runtime has the same program (runtimes/): `cpu` works all the time, `mixed` also reads a file and sleeps. It
-does a fixed number of orders, chosen so that it takes about a second. It runs bare, under
-`record --no-runtime-help`, and under `record`, interleaved, in an order that rotates every round. CPython, Ruby
-and PHP have no variables: their frames are read from outside by both.
+does a fixed number of orders, chosen so that it takes about a second. It runs bare, under `perf record -g` at the
+same rate, and under `record`, interleaved, in an order that rotates every round.
 
 Numbers are ratios to the bare run of the same round: the median with the lowest and the highest. `recorder` is the
 CPU time of Culprit while it records, of the program's wall time.
@@ -27,7 +26,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).parent
 SOURCES = HERE / "runtimes"
-Runtime = collections.namedtuple("Runtime", "name command helped")
+Runtime = collections.namedtuple("Runtime", "name command")
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Orders of the first run, from which the number for a second is known.
 FIRST = 20_000
@@ -67,21 +66,21 @@ def compile_dotnet(folder):
 def runtimes(folder):
     """The runtimes of this machine."""
     version = version_of([sys.executable, "--version"])
-    yield Runtime(f"CPython {version}", [sys.executable, str(SOURCES / "orders.py")], False)
-    for name, command, source, helped in [
-        ("Node.js", "node", "orders.js", True), ("Ruby", "ruby", "orders.rb", False), ("PHP", "php", "orders.php", False)
+    yield Runtime(f"CPython {version}", [sys.executable, str(SOURCES / "orders.py")])
+    for name, command, source in [
+        ("Node.js", "node", "orders.js"), ("Ruby", "ruby", "orders.rb"), ("PHP", "php", "orders.php")
     ]:
         if shutil.which(command):
-            yield Runtime(f"{name} {version_of([command, '--version'])}", [command, str(SOURCES / source)], helped)
+            yield Runtime(f"{name} {version_of([command, '--version'])}", [command, str(SOURCES / source)])
         else:
             print(f"skipped: {name} is missing", file=sys.stderr)
     for name, command in [("JVM", compile_java(folder)), (".NET", compile_dotnet(folder))]:
         if not command:
             print(f"skipped: {name} or its compiler is missing", file=sys.stderr)
         elif name == "JVM":
-            yield Runtime(f"JVM {version_of(['java', '-version'])}", command, True)
+            yield Runtime(f"JVM {version_of(['java', '-version'])}", command)
         else:
-            yield Runtime(".NET 8", command, True)
+            yield Runtime(".NET 8", command)
 
 
 class Bench:
@@ -115,8 +114,9 @@ class Bench:
     def measure(self, runtime, part):
         record = [self.options.culprit, "record", "--quiet", "--force", "-o"]
         arms = {"bare": []}
-        if runtime.helped:
-            arms["no help"] = [*record, f"{self.folder}/no-help.culprit", "--no-runtime-help", "--"]
+        if shutil.which("perf"):
+            perf = ["perf", "record", "--quiet", "-e", "cpu-clock", "-F", "999", "-g"]
+            arms["perf"] = [*perf, "-o", f"{self.folder}/perf.data", "--"]
         arms["record"] = [*record, f"{self.folder}/record.culprit", "--"]
         count = self.orders(runtime.command, part)
         taken = {name: [] for name in arms}
@@ -127,7 +127,7 @@ class Bench:
         share = self.recorder_cpu(f"{self.folder}/record.culprit") / taken["record"][-1]["wall_ns"]
         bare = statistics.median(each["wall_ns"] for each in taken["bare"]) / 1e9
         cells = [
-            slowdown(taken, arm, what) for arm in ("no help", "record") for what in ("cpu_ns", "wall_ns")
+            slowdown(taken, arm, what) for arm in ("perf", "record") for what in ("cpu_ns", "wall_ns")
         ]
         print(f"| {runtime.name} | {part} | {bare:.2f} s | {' | '.join(cells)} | {100 * share:.1f} % |", flush=True)
 
@@ -152,7 +152,7 @@ def main():
         bench = Bench(options, folder)
         print(f"slow-down by recording, {options.rounds} interleaved rounds, {os.cpu_count()} CPUs, "
               f"load {os.getloadavg()[0]:.1f}")
-        print("| runtime | program | bare | no help: CPU time | no help: wall | record: CPU time | record: wall | recorder |")
+        print("| runtime | program | bare | perf: CPU time | perf: wall | record: CPU time | record: wall | recorder |")
         print("|---|---|---|---|---|---|---|---|")
         for runtime in runtimes(folder):
             if options.only in runtime.name:

@@ -7,13 +7,14 @@
 //! Measured is the run time between the first and the last moment in which the function is on the stack:
 //! before and after it, the runtime starts and ends. Time in which other programs have the CPU says nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use culprit_engine::calls::Query;
 use culprit_engine::run_time::RunTime;
-use culprit_model::{Cause, Interval, Nanos, Pid, Recording};
+use culprit_model::{Cause, Interval, Nanos, Pid, Recording, ThreadId};
 use culprit_place::procfs;
 use serde::Deserialize;
 
@@ -123,8 +124,20 @@ struct Share {
 }
 
 fn share(recording: &Recording, expected: &Expected) -> Option<Share> {
-    let run = RunTime::build(recording, &Query::default()).recording;
-    let found: Vec<bool> = run.intervals.iter().map(|row| expected.is_on(&run, row)).collect();
+    share_of(&RunTime::build(recording, &Query::default()).recording, expected)
+}
+
+/// As [`share`], of the threads that the function is on: without a command, no path leads through the threads.
+fn share_of_threads(recording: &Recording, expected: &Expected) -> Option<Share> {
+    let on = recording.intervals.iter().filter(|row| expected.is_on(recording, row));
+    let threads: BTreeSet<ThreadId> = on.map(|row| row.thread).collect();
+    let mut theirs = recording.clone();
+    theirs.intervals.retain(|row| threads.contains(&row.thread));
+    share_of(&theirs, expected)
+}
+
+fn share_of(run: &Recording, expected: &Expected) -> Option<Share> {
+    let found: Vec<bool> = run.intervals.iter().map(|row| expected.is_on(run, row)).collect();
     let seen = || run.intervals.iter().zip(&found).filter(|(_, found)| **found);
     let from = seen().map(|(row, _)| row.start).min()?;
     let to = seen().map(|(row, _)| row.start + row.duration).max()?;
@@ -220,30 +233,39 @@ fn time_of_commands_is_in_their_own_functions() {
 }
 
 /// A program that ends with the test.
-struct Started(Child);
+struct Started {
+    child: Child,
+    /// It has a folder, or a child process, that it takes away itself.
+    cleans_up: bool,
+}
 
 impl Drop for Started {
     fn drop(&mut self) {
         // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = if self.cleans_up { Ok(()) } else { self.child.kill() };
+        let _ = self.child.wait();
     }
 }
 
 impl Started {
-    /// Started, and for half a second of CPU time at its work.
-    fn at_work(runtime: &Installed) -> Self {
+    /// Started, and at its part: it has worked for half a second, or waits.
+    fn at_work(runtime: &Installed, part: &str) -> Self {
+        let cleans_up = ["file", "child"].contains(&part);
         let child = program(&runtime.command[0])
             .args(&runtime.command[1..])
-            .arg("cpu")
-            .env("WORK_SECONDS", "600")
+            .arg(part)
+            .env("WORK_SECONDS", if cleans_up { "20" } else { "600" })
             .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let started = Self(child);
-        wait_until(&format!("{} works", runtime.name), || {
-            procfs::stat(Pid(started.0.id())).is_ok_and(|stat| stat.user_ticks > 50)
+        let started = Self { child, cleans_up };
+        let pid = Pid(started.child.id());
+        let used = || procfs::stat(pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
+        wait_until(&format!("{} is at its part `{part}`", runtime.name), || {
+            let before = used();
+            std::thread::sleep(Duration::from_millis(500));
+            if WORKING.contains(&part) { before > 50 } else { before > 0 && used() == before }
         });
         started
     }
@@ -260,13 +282,12 @@ fn time_of_running_processes_is_in_their_own_functions() {
     }
     let (lab, expected, mut measured) = (Lab::new(), expected(), Measured::default());
     for runtime in installed(&lab).iter().filter(|found| ATTACHED.contains(&&*found.name)) {
-        let started = Started::at_work(runtime);
-        let pid = started.0.id().to_string();
-        let recording = record(&lab, &["-d", "2s", "--pid", &pid]);
-        let share = share(&recording, &expected[runtime.language]["cpu"]);
-        // Without a command there is no path through the threads: each one counts, idle ones too.
-        let share = share.map(|share| Share { blocked: None, ..share });
-        measured.add(&runtime.name, "cpu", share);
+        for (part, expected) in &expected[runtime.language] {
+            let started = Started::at_work(runtime, part);
+            let pid = started.child.id().to_string();
+            let recording = record(&lab, &["-d", "2s", "--pid", &pid]);
+            measured.add(&runtime.name, part, share_of_threads(&recording, expected));
+        }
     }
     measured.judge("running processes");
 }
