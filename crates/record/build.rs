@@ -1,6 +1,7 @@
-//! Builds the library that samples allocations (`shim/allocations.c`), which the program carries.
+//! Builds the libraries that the program carries: one samples allocations (`shim/allocations.c`), one notes which
+//! variables a Java program asks for (`shim/javaenv.c`).
 //!
-//! It is linked without a C library: it runs with that of each program that loads it, glibc or musl.
+//! They are linked without a C library: they run with that of each program that loads them, glibc or musl.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -28,18 +29,32 @@ const FLAGS: [&str; 17] = [
     "-Wl,--hash-style=both,--build-id,-z,now,-z,noexecstack",
 ];
 
+/// Source and library, and what the source includes.
+const LIBRARIES: [(&str, &str, Option<&str>); 2] = [
+    ("shim/allocations.c", "libculprit-alloc.so", None),
+    ("shim/javaenv.c", "libculprit-javaenv.so", Some("shim/culprit/Environment.class")),
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let source = package.join("shim/allocations.c");
-    println!("cargo:rerun-if-changed={}", source.display());
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    let library = folder.join("libculprit-alloc.so");
-    let mut compiler = cc::Build::new().no_default_flags(true).get_compiler().to_command();
-    let status = compiler.args(FLAGS).arg("-o").arg(&library).arg(&source).status()?;
-    if !status.success() {
-        return Err(format!("the C compiler failed on `{}`: {status}", source.display()).into());
+    for (source, library, included) in LIBRARIES {
+        let (source, library) = (package.join(source), folder.join(library));
+        println!("cargo:rerun-if-changed={}", source.display());
+        let mut compiler = cc::Build::new().no_default_flags(true).get_compiler().to_command();
+        if let Some(included) = included.map(|included| package.join(included)) {
+            println!("cargo:rerun-if-changed={}", included.display());
+            compiler
+                .arg("-Wa,-I")
+                .arg(format!("-Wa,{}", included.parent().unwrap_or(&package).display()));
+        }
+        let status = compiler.args(FLAGS).arg("-o").arg(&library).arg(&source).status()?;
+        if !status.success() {
+            return Err(format!("the C compiler failed on `{}`: {status}", source.display()).into());
+        }
+        is_free_of_versions(&library)?;
     }
-    is_free_of_versions(&library)
+    Ok(())
 }
 
 /// A library that needs a symbol's newest version would not load beside an older C library.

@@ -9,7 +9,7 @@ use culprit_config::{
 use culprit_record::observe::{GapKind, Lookup, ObservedProcess, Reader, WatchedValue};
 
 use super::flip::Verdict;
-use super::python::{Report, Use};
+use super::report::{Report, Use};
 use super::run::Round;
 use super::{Plan, Subject};
 
@@ -19,6 +19,29 @@ const RUNTIME_FUNCTIONS: [&str; 1] = ["syscall.Getenv"];
 const WHOLE_FUNCTIONS: [&str; 1] = ["syscall.Environ"];
 /// The environment as a file.
 const ENVIRONMENT_FILES: [&str; 2] = ["/proc/self/environ", "/proc/thread-self/environ"];
+
+/// An interpreter that loads a hook.
+struct Hooked {
+    /// How its program's name begins.
+    program: &'static str,
+    /// The interface that the hook observes.
+    through: &'static str,
+    /// What to do where it was not loaded.
+    next: &'static str,
+}
+
+const HOOKED: [Hooked; 2] = [
+    Hooked {
+        program: "python",
+        through: "os.environ",
+        next: "run Python without -I, -E and -S, as the same user, and without `--runtime off`",
+    },
+    Hooked {
+        program: "java",
+        through: "System.getenv",
+        next: "run Java as the same user, outside a sandbox, and without `--runtime off`",
+    },
+];
 
 /// What all rounds gave so far.
 #[derive(Debug)]
@@ -63,7 +86,7 @@ impl Gathered {
     }
 
     fn add_process(&mut self, process: &ObservedProcess, round: &Round, blind: bool) {
-        let python = PythonReads::new(&round.python, process, round.decoy.as_deref());
+        let hooked = HookReads::new(&round.reports, process, round.decoy.as_deref());
         let watch = watch(process, round, blind);
         let program = self.proof.programs.len();
         self.proof.programs.push(ObservedProgram {
@@ -79,20 +102,20 @@ impl Gathered {
             process.present.iter().filter(|name| !ours(name)).collect();
         self.present.extend(present.iter().map(|name| (*name).clone()));
         let asked = process.lookups.iter().map(|lookup| &lookup.name);
-        let mut names: BTreeSet<&String> = asked.chain(python.names()).collect();
+        let mut names: BTreeSet<&String> = asked.chain(hooked.names()).collect();
         if !process.forked {
             names.extend(present.iter().copied());
         }
         names.extend(process.watched.iter().map(|value| &value.name));
         names.retain(|name| !name.is_empty() && !ours(name));
         for name in names {
-            let row = Variable::new(name, process, &python);
+            let row = Variable::new(name, process, &hooked, round.decoy.as_deref());
             if !process.forked || row.is_touched() {
                 self.proof.observations.push(row.observation(program, &watch));
             }
         }
         self.add_files(process, program);
-        self.add_gaps(process, &python, round);
+        self.add_gaps(process, &hooked, round);
     }
 
     fn add_files(&mut self, process: &ObservedProcess, program: usize) {
@@ -106,7 +129,7 @@ impl Gathered {
         }));
     }
 
-    fn add_gaps(&mut self, process: &ObservedProcess, python: &PythonReads<'_>, round: &Round) {
+    fn add_gaps(&mut self, process: &ObservedProcess, hooked: &HookReads<'_>, round: &Round) {
         let name = || {
             let program = process.program.rsplit('/').next().unwrap_or_default();
             format!("`{program}` (process {})", process.pid)
@@ -120,13 +143,11 @@ impl Gathered {
             let why = format!("{} ran before it was observed (late_attach)", name());
             self.gap("process", why, "start it with `culprit config prove -- CMD`");
         }
-        let is_python =
-            process.program.rsplit('/').next().unwrap_or_default().starts_with("python");
-        if is_python && !python.loaded && !process.late {
-            let why = format!("{} did not load the hook for `os.environ`", name());
-            let next =
-                "run Python without -I, -E and -S, as the same user, and without `--runtime off`";
-            self.gap("runtime", why, next);
+        let program = process.program.rsplit('/').next().unwrap_or_default();
+        let unhooked = HOOKED.iter().find(|hooked| program.starts_with(hooked.program));
+        if let Some(hook) = unhooked.filter(|_| !hooked.loaded && !process.late) {
+            let why = format!("{} did not load the hook for `{}`", name(), hook.through);
+            self.gap("runtime", why, hook.next);
         }
     }
 
@@ -195,34 +216,60 @@ fn is_environment_file(path: &str, pid: u32) -> bool {
     ENVIRONMENT_FILES.contains(&path) || path == format!("/proc/{pid}/environ")
 }
 
+/// Whether the language's own interface was asked.
+fn is_of_runtime(lookup: &Lookup) -> bool {
+    lookup.interface.is_some() || RUNTIME_FUNCTIONS.contains(&&*lookup.function)
+}
+
+fn through(lookup: &Lookup) -> String {
+    lookup.interface.map_or_else(|| lookup.function.clone(), str::to_owned)
+}
+
+/// How often the language's interface was asked for a variable alone, and how often with all others: as often as for
+/// the decoy, which nobody asks for alone.
+fn runtime_counts(process: &ObservedProcess, name: &str, decoy: Option<&str>) -> (u64, u64) {
+    let calls = |name: &str| -> u64 {
+        let lookups = process.lookups.iter().filter(|lookup| lookup.name == name);
+        lookups.filter(|lookup| is_of_runtime(lookup)).map(|lookup| lookup.count).sum()
+    };
+    let all = calls(name);
+    let with_decoy = decoy.map_or(0, calls).min(all);
+    (all - with_decoy, with_decoy)
+}
+
 /// One variable in one process.
 struct Variable<'a> {
     name: &'a str,
     seen: Seen,
     value: Option<&'a WatchedValue>,
     lookup: Option<&'a Lookup>,
-    python: Option<&'a Report>,
+    hooked: Option<&'a Report>,
 }
 
 impl<'a> Variable<'a> {
-    fn new(name: &'a str, process: &'a ObservedProcess, python: &PythonReads<'a>) -> Self {
+    fn new(
+        name: &'a str,
+        process: &'a ObservedProcess,
+        hooked: &HookReads<'a>,
+        decoy: Option<&str>,
+    ) -> Self {
         let value = process.watched.iter().find(|value| value.name == name);
         let lookups: Vec<&Lookup> =
             process.lookups.iter().filter(|lookup| lookup.name == name).collect();
-        let of_runtime = |lookup: &&&Lookup| RUNTIME_FUNCTIONS.contains(&&*lookup.function);
-        let runtime: u64 = lookups.iter().filter(of_runtime).map(|lookup| lookup.count).sum();
+        let (runtime, copied) = runtime_counts(process, name, decoy);
         // `secure_getenv` calls `getenv`: the larger number is that of the calls.
-        let plain = lookups.iter().filter(|lookup| !of_runtime(lookup)).map(|lookup| lookup.count);
-        let (asked, probed) = python.counts(name);
+        let plain =
+            lookups.iter().filter(|lookup| !is_of_runtime(lookup)).map(|lookup| lookup.count);
+        let (asked, probed) = hooked.counts(name);
         let seen = Seen {
             present: process.present.iter().any(|present| present == name),
             armed: value.is_some(),
             value_reads: value.map_or(0, |value| value.reads),
-            with_decoy: value.map_or(0, |value| value.with_decoy),
+            with_decoy: value.map_or(0, |value| value.with_decoy) + copied,
             lookups: plain.max().unwrap_or(0) + probed,
             runtime_reads: runtime + asked,
         };
-        Self { name, seen, value, lookup: lookups.first().copied(), python: python.first(name) }
+        Self { name, seen, value, lookup: lookups.first().copied(), hooked: hooked.first(name) }
     }
 
     fn is_touched(&self) -> bool {
@@ -232,9 +279,9 @@ impl<'a> Variable<'a> {
 
     fn observation(&self, program: usize, watch: &Watch) -> Observation {
         let grade = grade(&self.seen, watch);
-        let asked = || match (self.python, self.lookup) {
-            (Some(report), _) => (Some(report.place()), "os.environ".to_owned()),
-            (None, Some(lookup)) => (place(lookup.reader.as_ref()), lookup.function.clone()),
+        let asked = || match (self.hooked, self.lookup) {
+            (Some(report), _) => (Some(report.place()), report.through.clone()),
+            (None, Some(lookup)) => (place(lookup.reader.as_ref()), through(lookup)),
             (None, None) => (None, String::new()),
         };
         let (count, (first, through)) = match grade {
@@ -258,13 +305,13 @@ fn place(reader: Option<&Reader>) -> Option<CodePlace> {
     Some(CodePlace { function, file: frame.file.clone(), line: frame.line })
 }
 
-/// What Python's hook reported of one process, without the calls that copy all variables.
-struct PythonReads<'a> {
+/// What a hook reported of one process, without the calls that copy all variables.
+struct HookReads<'a> {
     loaded: bool,
     by_name: BTreeMap<&'a String, Vec<&'a Report>>,
 }
 
-impl<'a> PythonReads<'a> {
+impl<'a> HookReads<'a> {
     fn new(reports: &'a [Report], process: &ObservedProcess, decoy: Option<&str>) -> Self {
         let own = |report: &&Report| report.pid == process.pid.0;
         let copies: Vec<CodePlace> = reports

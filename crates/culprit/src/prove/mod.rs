@@ -3,13 +3,16 @@
 //! ```text
 //! plan     which variables are watched in which round                    rounds
 //! run      the command with the decoy, observed by the recorder crate    run
+//! hooks    what language runtimes load to report names                   hooks, python, report
 //! gather   facts of all rounds to observations with grades               gather
 //! flip     runs with another value, whose output is compared             flip
 //! ```
 
 mod flip;
 mod gather;
+mod hooks;
 mod python;
+mod report;
 mod rounds;
 mod run;
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use culprit_place::{Command, Held, Place, Running, Stdio};
 use culprit_record::observe::{Observed, Observer, Subject as Observation, Wishes};
 
-use super::python::{self, PythonHook, Report};
+use super::hooks::Hooks;
+use super::report::Report;
 use super::{Plan, Subject};
 use crate::failure::{Context as _, Failure, chain};
 use crate::places;
@@ -19,8 +20,8 @@ use crate::session::Control;
 pub(super) struct Round {
     /// Facts of the kernel.
     pub(super) observed: Observed,
-    /// What Python's hook reported.
-    pub(super) python: Vec<Report>,
+    /// What hooks in language runtimes reported.
+    pub(super) reports: Vec<Report>,
     /// The decoy's name.
     pub(super) decoy: Option<String>,
     /// The variables that were watched.
@@ -31,6 +32,10 @@ pub(super) struct Round {
 
 /// Bytes of a decoy's name and value: like those of real variables.
 const DECOY_BYTES: usize = 12;
+
+/// Bytes of the value before each watched one. Functions of the C library that look for a text's end read up to four
+/// vectors of 64 bytes at a time, also behind that end: the next value must lie further away.
+const SPACER_BYTES: usize = 384;
 
 /// A name or value that nobody uses.
 fn random_word() -> Result<String, Failure> {
@@ -50,7 +55,7 @@ pub(super) fn round(plan: &Plan, watched: &[String], control: &Control) -> Resul
     match &plan.subject {
         Subject::Command(words, place) => command(plan, (words, place.as_ref()), watched, control),
         Subject::Running(pids, _) => {
-            let wishes = Wishes { watched: watched.to_vec(), decoy: None };
+            let wishes = Wishes { watched: watched.to_vec(), ..Wishes::default() };
             let observation = Observation::Running(pids.clone());
             let (ready, _) = channel();
             let observed = std::thread::scope(|scope| {
@@ -61,8 +66,8 @@ pub(super) fn round(plan: &Plan, watched: &[String], control: &Control) -> Resul
                 observing.join()
             });
             let observed = joined(observed)?;
-            let (python, ours, watched) = (Vec::new(), Vec::new(), watched.to_vec());
-            Ok(Round { observed, python, decoy: None, watched, ours })
+            let (reports, ours, watched) = (Vec::new(), Vec::new(), watched.to_vec());
+            Ok(Round { observed, reports, decoy: None, watched, ours })
         }
     }
 }
@@ -84,28 +89,43 @@ fn command(
     control: &Control,
 ) -> Result<Round, Failure> {
     let decoy = if plan.decoy { Some(random_word()?) } else { None };
-    let mut hook = plan.runtimes.then(PythonHook::new).and_then(Result::ok);
+    let mut hooks = plan.runtimes.then(Hooks::new).and_then(Result::ok);
     let mut command = quiet(words)?;
-    let set = |command: &mut Command, name: &str, value: String| {
-        command.env.push((OsString::from(name), OsString::from(value)));
+    let environment = place.environment().unwrap_or_default();
+    let before = |name: &str| {
+        let found = environment.iter().find(|(of, _)| of == name);
+        found.map(|(_, value)| value.to_string_lossy().into_owned())
     };
+    let mut ours = Vec::new();
+    if let Some(hooks) = &hooks {
+        for (name, value) in hooks.variables(before) {
+            ours.push(name.to_owned());
+            command.env.push((name.into(), value.into()));
+        }
+    }
+    let watched_values = watched.iter().filter_map(|name| {
+        let (name, value) = environment.iter().find(|(of, _)| of == name.as_str())?;
+        (!ours.iter().any(|ours| name == ours.as_str())).then(|| (name.clone(), value.clone()))
+    });
+    let mut apart: Vec<(OsString, OsString)> = watched_values.collect();
     if let Some(decoy) = &decoy {
-        set(&mut command, decoy, random_word()?);
+        ours.push(decoy.clone());
+        apart.push((decoy.into(), random_word()?.into()));
     }
-    if let Some(hook) = &hook {
-        let environment = place.environment().unwrap_or_default();
-        let before = environment.iter().find(|(name, _)| *name == *python::VARIABLE);
-        let before = before.map(|(_, value)| value.to_string_lossy().into_owned());
-        set(&mut command, python::VARIABLE, hook.value(before.as_deref()));
+    for variable in apart {
+        let spacer = random_word()?;
+        command.env.push((spacer.clone().into(), "x".repeat(SPACER_BYTES).into()));
+        command.env.push(variable);
+        ours.push(spacer);
     }
-    let ours = command.env.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
     let mut names = watched.to_vec();
     names.extend(decoy.clone());
-    let wishes = Wishes { watched: names, decoy: decoy.clone() };
+    let guarded = hooks.as_ref().map(Hooks::guarded);
+    let wishes = Wishes { watched: names, decoy: decoy.clone(), guarded };
     let held = place.hold(&command, None).map_err(|error| places::failure(&error))?;
     let observed = observe_held(held, wishes, (plan, control))?;
-    let python = hook.as_mut().and_then(|hook| hook.reports().ok()).unwrap_or_default();
-    Ok(Round { observed, python, decoy, watched: watched.to_vec(), ours })
+    let reports = hooks.as_mut().and_then(|hooks| hooks.reports().ok()).unwrap_or_default();
+    Ok(Round { observed, reports, decoy, watched: watched.to_vec(), ours })
 }
 
 /// A command whose output does not mix with ours: its stdout is our stderr.

@@ -52,6 +52,7 @@ def _observe():
         use, name, file, line, function = key
         row = {"use": use, "name": name, "file": file, "line": line, "function": function}
         row["count"] = counts[key]
+        row["through"] = "os.environ"
         return row
 
     def finish():

@@ -1,7 +1,6 @@
 //! Who touched a value or asked for a name: call stacks of observed processes, named while the processes exist.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,9 +18,6 @@ use crate::modules::base_name;
 
 /// Physical frames of a stack that are named; the caller that matters is near the value.
 const MOST_FRAMES: usize = 24;
-
-/// The instructions `syscall`, `sysenter` and `int 0x80`.
-const CALLS: [[u8; 2]; 3] = [[0x0f, 0x05], [0x0f, 0x34], [0xcd, 0x80]];
 
 /// A named stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -103,17 +99,6 @@ impl CodeNames {
         let open = |path: &Path| procfs::open_in_root(&root, path).ok();
         let file = File::open(range).ok().or_else(|| open(Path::new(&map.path)))?;
         self.cache.open(file, &map.path, None, &mut |path| open(path)).ok()
-    }
-
-    /// Whether a process with these registers waits for a system call: the instruction before is one. None where its
-    /// memory cannot be read.
-    pub(super) fn is_in_call(&self, pid: i32, registers: &[u64]) -> Option<bool> {
-        let registers = Registers::from_perf(Arch::NATIVE?, UNWIND_REGISTERS, registers)?;
-        let memory = procfs::memory(Pid(u32::try_from(pid).ok()?)).ok()?;
-        let mut before = [0; 2];
-        let at = registers.instruction_pointer().0.checked_sub(2)?;
-        memory.read_exact_at(&mut before, at).ok()?;
-        Some(CALLS.contains(&before))
     }
 
     /// The stack of a process at `registers` (in the kernel's order), with the top of its stack memory.

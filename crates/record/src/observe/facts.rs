@@ -100,6 +100,8 @@ pub struct Lookup {
     pub name: String,
     /// The function: `getenv`, `syscall.Getenv`.
     pub function: String,
+    /// The language's interface through which the first call came: `process.env`.
+    pub interface: Option<&'static str>,
     /// How often.
     pub count: u64,
     /// Who asked first.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use culprit_model::Pid;
 use culprit_place::procfs;
 
+use super::accessors::interface;
 use super::block::Entry;
 use super::classify::Accesses;
 use super::code::CodeNames;
@@ -89,16 +90,17 @@ impl Row {
         self.more.extend(points);
     }
 
-    /// Takes an access in, if it is to one of its values.
+    /// Takes note of a watchpoint that the kernel has stopped for a moment, if it is one of its own.
+    pub(super) fn pause(&self, id: u64) {
+        self.armed.iter().chain(&self.more).for_each(|point| point.pause(id));
+    }
+
+    /// Takes an access in that was made for the program, if it is to one of its values.
     pub(super) fn add(&mut self, access: &Access, names: &mut CodeNames) -> bool {
         let all = || self.armed.iter().chain(&self.more);
         let Some(point) = all().find(|point| point.owns(access.id)) else { return false };
         let of_point = |seen: &&mut Accesses| seen.name() == point.name;
         let Some(seen) = self.accesses.iter_mut().find(of_point) else { return false };
-        // While it copies the stack into a record, the kernel touches values that lie there, too.
-        if access.in_kernel && names.is_in_call(self.pid, &access.registers) == Some(false) {
-            return true;
-        }
         let watched = (!access.in_kernel).then_some(point.address);
         let stack = names.stack(self.pid, &access.registers, &access.stack, watched);
         seen.add(stack, point.address, access.in_kernel);
@@ -130,7 +132,8 @@ impl Row {
                     (of.as_str(), for_name.as_str()) == (function.as_str(), name.as_str())
                 });
                 let reader = first.map(|(_, _, reader)| reader.clone());
-                Lookup { name, function, count, reader }
+                let interface = reader.as_ref().and_then(|reader| interface(&reader.stack));
+                Lookup { name, function, interface, count, reader }
             })
             .collect();
         self.process.files = self.files.finish();

@@ -13,10 +13,12 @@ use std::time::Duration;
 use culprit_model::Pid;
 use culprit_place::procfs;
 
+use super::behalf::{Behalf, KernelStacks};
 use super::block;
 use super::code::CodeNames;
 use super::facts::{Gap, GapKind, Observed, Reader};
 use super::files::{FileRecord, word};
+use super::guard::Guarded;
 use super::names::NameProbes;
 use super::program::{self, Maps, attach_files};
 use super::rows::Row;
@@ -40,6 +42,8 @@ pub struct Wishes {
     pub watched: Vec<String>,
     /// A variable that no program knows.
     pub decoy: Option<String>,
+    /// A text that is taken out of a variable where a program could not reach what it names.
+    pub guarded: Option<Guarded>,
 }
 
 /// Whom to observe.
@@ -58,6 +62,7 @@ pub struct Observer {
     rings: Option<Rings>,
     programs: Option<Programs>,
     names: CodeNames,
+    kernel: KernelStacks,
     /// The process of each observed thread.
     threads: BTreeMap<i32, i32>,
     /// Threads that ran before and have not stopped yet.
@@ -87,6 +92,7 @@ impl Observer {
             rings: None,
             programs: None,
             names: CodeNames::default(),
+            kernel: KernelStacks::default(),
             threads: BTreeMap::new(),
             joining: BTreeSet::new(),
             rows: BTreeMap::new(),
@@ -358,6 +364,9 @@ impl Observer {
                 Vec::new()
             }
         };
+        if let Some(guarded) = self.wishes.guarded.as_ref().filter(|_| !late) {
+            guarded.protect(of, &entries);
+        }
         let mut row = Row::new(pid, monotonic_ns(), &entries);
         row.process.late = late;
         row.process.whole_life = !late;
@@ -395,15 +404,32 @@ impl Observer {
         points
     }
 
-    /// Takes all records that wait.
-    fn drain(&mut self) {
-        let accesses = self.rings.as_mut().map(Rings::drain).unwrap_or_default();
+    fn drain_accesses(&mut self) {
+        let Some(rings) = &mut self.rings else { return };
+        let (accesses, paused) = (rings.drain(), std::mem::take(&mut rings.paused));
+        for id in paused {
+            self.rows.values().for_each(|row| row.pause(id));
+        }
+        let mut hidden = false;
         for access in accesses {
             let row = self.rows.get_mut(&access.pid);
-            if let Some(row) = row.filter(|row| row.since <= access.time) {
-                row.add(&access, &mut self.names);
+            let Some(row) = row.filter(|row| row.since <= access.time) else { continue };
+            match access.in_kernel.then(|| self.kernel.behalf(&access.chain)) {
+                None | Some(Behalf::Program) => _ = row.add(&access, &mut self.names),
+                Some(Behalf::Other) => {}
+                Some(Behalf::Unknown) => hidden = true,
             }
         }
+        if hidden {
+            let why = "the kernel hides its functions, so that a system call that reads a value looks \
+                       like another profiler's copy (/proc/kallsyms)";
+            self.gap(GapKind::KernelAccess, why, AS_ROOT);
+        }
+    }
+
+    /// Takes all records that wait.
+    fn drain(&mut self) {
+        self.drain_accesses();
         let Some(Programs { maps, probes, .. }) = &mut self.programs else { return };
         let (rows, names) = (&mut self.rows, &mut self.names);
         maps.ring.drain(&mut |record| {

@@ -22,8 +22,9 @@ const MOST_HITS: u64 = 2_000;
 const RING_BYTES: usize = 512 << 10;
 /// Bytes of user stack in a record.
 const STACK_BYTES: u32 = 4096;
-/// `PERF_RECORD_LOST` and `PERF_RECORD_SAMPLE`.
+/// `PERF_RECORD_LOST`, `PERF_RECORD_THROTTLE` and `PERF_RECORD_SAMPLE`.
 const LOST: u32 = 2;
+const THROTTLE: u32 = 5;
 const SAMPLE: u32 = 9;
 /// Bits of `perf_event_header.misc` that say where the processor was (`PERF_RECORD_MISC_CPUMODE_MASK`).
 const MODE: u32 = 7;
@@ -41,6 +42,7 @@ pub(super) struct Watchpoint {
     /// The events' numbers in records.
     ids: Vec<u64>,
     hits: std::cell::Cell<u64>,
+    paused: std::cell::Cell<bool>,
 }
 
 impl Watchpoint {
@@ -70,9 +72,16 @@ impl Watchpoint {
         owns
     }
 
-    /// Whether it was taken away before the program ended.
+    /// Takes note that the kernel stopped it for a moment, if it is this one that was stopped.
+    pub(super) fn pause(&self, id: u64) {
+        if self.ids.contains(&id) {
+            self.paused.set(true);
+        }
+    }
+
+    /// Whether it missed accesses: it was taken away before the program ended, or the kernel stopped it for a moment.
     pub(super) fn is_spent(&self) -> bool {
-        self.hits.get() >= MOST_HITS
+        self.paused.get() || self.hits.get() >= MOST_HITS
     }
 }
 
@@ -85,8 +94,10 @@ pub(super) struct Access {
     pub(super) pid: i32,
     /// When, ns of the monotonic clock.
     pub(super) time: u64,
-    /// Whether the kernel touched the value, for the process.
+    /// Whether the kernel touched the value.
     pub(super) in_kernel: bool,
+    /// The kernel's call chain, innermost first, with markers; empty for an access in user mode.
+    pub(super) chain: Vec<u64>,
     /// The user's registers, in the order of the kernel's numbers.
     pub(super) registers: Vec<u64>,
     /// The top of the user's stack.
@@ -100,6 +111,8 @@ pub(super) struct Rings {
     words: Vec<u64>,
     /// Records that the kernel found no room for.
     pub(super) lost: u64,
+    /// Events that the kernel stopped until the next tick, because they fired too often.
+    pub(super) paused: Vec<u64>,
     /// Whether accesses of the kernel may be seen.
     pub(super) kernel: bool,
 }
@@ -121,7 +134,7 @@ impl Rings {
             let ring = MappedRing::map(anchor.as_fd(), RING_BYTES)?;
             rings.push((*cpu, anchor, ring));
         }
-        Ok(Self { cpus: rings, words: Vec::new(), lost: 0, kernel: true })
+        Ok(Self { cpus: rings, words: Vec::new(), lost: 0, paused: Vec::new(), kernel: true })
     }
 
     /// Watches one value from now on, in a stopped thread and in all that it makes.
@@ -139,11 +152,12 @@ impl Rings {
     }
 
     fn open(&self, tid: i32, name: &str, address: u64) -> io::Result<Watchpoint> {
-        let hits = std::cell::Cell::new(0);
+        let (hits, paused) = (std::cell::Cell::default(), std::cell::Cell::default());
         let (mut events, mut ids) = (Vec::new(), Vec::new());
         for (cpu, anchor, _) in &self.cpus {
             let mut attr = watchpoint(address);
             attr.set_exclude_kernel(u64::from(!self.kernel));
+            attr.set_exclude_callchain_kernel(u64::from(!self.kernel));
             let event = open_event(&mut attr, Scope::Thread(tid), *cpu)?;
             redirect(event.as_fd(), anchor.as_fd())?;
             ids.push(event_id(event.as_fd())?);
@@ -152,7 +166,7 @@ impl Rings {
         for event in &events {
             enable(event.as_fd())?;
         }
-        Ok(Watchpoint { name: name.to_owned(), address, events, ids, hits })
+        Ok(Watchpoint { name: name.to_owned(), address, events, ids, hits, paused })
     }
 
     /// Takes all records that wait.
@@ -171,6 +185,8 @@ impl Rings {
             match kind {
                 SAMPLE => accesses.extend(parse(record, misc & MODE == KERNEL_MODE)),
                 LOST => self.lost += record.get(1).copied().unwrap_or(1),
+                // Behind the time.
+                THROTTLE => self.paused.extend(record.get(1)),
                 _ => {}
             }
             rest = rest.get(length.max(1)..).unwrap_or_default();
@@ -209,20 +225,25 @@ fn watchpoint(address: u64) -> perf_event_attr {
         perf::PERF_SAMPLE_IDENTIFIER,
         perf::PERF_SAMPLE_TID,
         perf::PERF_SAMPLE_TIME,
+        perf::PERF_SAMPLE_CALLCHAIN,
         perf::PERF_SAMPLE_REGS_USER,
         perf::PERF_SAMPLE_STACK_USER,
     ];
     attr.sample_type = fields.iter().map(|bit| u64::from(*bit)).sum();
     attr.sample_regs_user = UNWIND_REGISTERS;
     attr.sample_stack_user = STACK_BYTES;
+    // The user's part comes from registers and stack.
+    attr.set_exclude_callchain_user(1);
     attr.set_inherit(1);
     attr.set_remove_on_exec(1);
     attr
 }
 
-/// `id, pid and tid, time, abi, registers, size of the stack, stack, size that was copied`
+/// `id, pid and tid, time, length of the chain, chain, abi, registers, size of the stack, stack, size that was copied`
 fn parse(record: &[u64], in_kernel: bool) -> Option<Access> {
-    let [id, threads, time, abi, rest @ ..] = record else { return None };
+    let [id, threads, time, length, rest @ ..] = record else { return None };
+    let (chain, rest) = rest.split_at_checked(usize::try_from(*length).ok()?)?;
+    let (abi, rest) = rest.split_first()?;
     let count = if *abi == 0 { 0 } else { UNWIND_REGISTERS.count_ones() as usize };
     let (registers, rest) = rest.split_at_checked(count)?;
     let (size, rest) = rest.split_first()?;
@@ -236,6 +257,7 @@ fn parse(record: &[u64], in_kernel: bool) -> Option<Access> {
         pid: i32::try_from(threads & u64::from(u32::MAX)).ok()?,
         time: *time,
         in_kernel,
+        chain: chain.to_vec(),
         registers: registers.to_vec(),
         stack: bytes,
     })
@@ -248,12 +270,12 @@ mod tests {
     #[test]
     fn a_record_is_read_in_the_kernels_order() {
         let count = UNWIND_REGISTERS.count_ones() as usize;
-        let mut words = vec![7, 11 | 12 << 32, 99, 2];
+        let mut words = vec![7, 11 | 12 << 32, 99, 2, 71, 72, 2];
         words.extend((0..count as u64).map(|register| register * 10));
         words.extend([16, 0x0807_0605_0403_0201, 0, 8]);
         let access = parse(&words, true).expect("it is whole");
         assert_eq!((access.id, access.pid, access.time), (7, 11, 99));
-        assert_eq!(access.registers.get(2), Some(&20));
+        assert_eq!((access.chain.as_slice(), access.registers.get(2)), (&[71, 72][..], Some(&20)));
         assert_eq!(access.stack, [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(parse(&words[..10], false), None);
     }
