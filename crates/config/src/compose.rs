@@ -357,8 +357,8 @@ impl Found {
         self.keys.push(key.clone());
         self.assignments.push(Assignment {
             source,
-            key: secret::name(&key),
-            written: secret::name(name),
+            key: secret::name(&key).into(),
+            written: secret::name(name).into(),
             op,
             value: self.redactor.made_from(name, raw, made),
             at: (!in_environment).then_some(entry.at),
@@ -431,7 +431,7 @@ pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -
         // Compose starts nothing then; a value for `${...}` may be in the file that cannot be read.
         effective.iter_mut().for_each(|effective| effective.certainty = Certainty::Unknown);
     }
-    let variables = assignments.iter().filter(|one| one.key == outside_key(&one.written));
+    let variables = assignments.iter().filter(|one| *one.key == *outside_key(&one.written));
     let variable = |one: &Assignment| {
         let mut variable = Variable::of(one);
         variable.key = variable.key.filter(|_| one.outcome != Outcome::NeverApplied);

@@ -37,7 +37,7 @@ pub fn secrets_of_image(configuration: &Configuration) -> Vec<ConfigFinding> {
         ConfigFinding {
             id: EXPOSED,
             severity: Severity::High,
-            key: one.key.clone(),
+            key: one.key.to_string(),
             title: format!("The secret `{}` is a variable of the {image}.", one.key),
             evidence: vec![image],
             why: "Everybody who can pull the image can read it, also in older layers.".to_owned(),
@@ -110,9 +110,9 @@ pub fn shown_arguments(arguments: &[Raw], redactor: &Redactor) -> Vec<ValueRef> 
         let value = match (text.split_once('='), before) {
             (Some((name, value)), _) if !name.is_empty() => {
                 let own = redactor.value(name, &Raw::new(value));
-                let text = own.text.unwrap_or_else(|| crate::value::HIDDEN.to_owned());
+                let text = own.text.unwrap_or_else(|| crate::value::HIDDEN.into());
                 let name = crate::secret::name(name);
-                ValueRef { text: Some(format!("{name}={text}")), ..own }
+                ValueRef { text: Some(format!("{name}={text}").into()), ..own }
             }
             (_, Some(flag)) if flag.starts_with('-') && !flag.contains('=') => {
                 redactor.value(flag, argument)

@@ -17,6 +17,9 @@ use crate::readers::{Entry, Format, Segment};
 use crate::sources::{Collected, Defined, Loaded, Part, Request, Root, load_file};
 use crate::wildcard::fits;
 
+/// More files than this are not included: a file that includes itself twice is 2^depth files.
+const MOST_FILES: usize = 1_000;
+
 /// Puts included files in the places of the keys that name them.
 pub(crate) fn follow(
     includes: &Includes,
@@ -75,6 +78,9 @@ impl Follower<'_> {
         collected.loaded.push(one);
         let mut start = 0;
         for (entry, path, condition) in named {
+            if collected.loaded.len() > MOST_FILES {
+                break;
+            }
             collected.parts.push(Part { loaded: at, entries: start..entry + 1 });
             start = entry + 1;
             let Some(path) = self.path(&name, kind, &path) else { continue };
@@ -92,6 +98,12 @@ impl Follower<'_> {
                 (included.source.state, included.source.why) = (
                     SourceState::TooLarge,
                     format!("included deeper than {}", self.includes.depth),
+                );
+                included.contents = Default::default();
+            } else if collected.loaded.len() == MOST_FILES {
+                (included.source.state, included.source.why) = (
+                    SourceState::TooLarge,
+                    format!("the {MOST_FILES}th file: files that include each other have no end"),
                 );
                 included.contents = Default::default();
             }

@@ -3,6 +3,7 @@
 //! Whether a value may be shown depends on the secrets of all others. So texts are kept here, outside
 //! of the [`Assignment`]s, until [`Ledger::finish`] turns each into a value that may be shown.
 
+use culprit_model::Text;
 use roxmltree::Document;
 
 use crate::configuration::Configuration;
@@ -13,9 +14,9 @@ use crate::provenance::{
     Assignment, Certainty, Condition, Effective, Op, Outcome, Source, Variable,
 };
 use crate::readers::{Oddity, parse_xml};
-use crate::secret;
 use crate::sources::Defined;
-use crate::value::{Class, Raw, Redactor, ValueRef};
+use crate::value::{Class, Raw, Redactor, ValueFingerprint, ValueRef};
+use crate::{parallel, secret};
 
 /// What was found so far.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Ledger {
     pub(crate) assignments: Vec<Assignment>,
     /// The value of each assignment.
     raws: Vec<Raw>,
+    /// The texts that were noted last.
+    recent: Recent,
     /// Variables of the environment that set or were to set something.
     pub(crate) variables: Vec<usize>,
 }
@@ -80,6 +83,7 @@ impl Ledger {
             conditions: Vec::new(),
             assignments: Vec::new(),
             raws: Vec::new(),
+            recent: Recent::default(),
             variables: Vec::new(),
         }
     }
@@ -92,18 +96,25 @@ impl Ledger {
 
     /// Notes an assignment that counts so far.
     pub(crate) fn assign(&mut self, entry: &Entry<'_>) -> usize {
-        let raw = Raw::new(entry.value);
-        self.redactor.learn(entry.key, &raw);
+        let at = self.assign_without_key(&[entry.key], entry);
+        self.assignments[at].key = Text::from(entry.key);
+        at
+    }
+
+    /// The same where the key is not known yet: `names` may say that the value is secret.
+    pub(crate) fn assign_without_key(&mut self, names: &[&str], entry: &Entry<'_>) -> usize {
+        let raw = Raw::new(self.recent.share(entry.value));
+        self.redactor.learn_named(names, &raw);
         self.raws.push(raw);
         self.assignments.push(Assignment {
             source: entry.source,
-            key: entry.key.to_owned(),
-            written: entry.written.to_owned(),
+            key: Text::default(),
+            written: self.recent.share(entry.written),
             op: entry.op,
             value: ValueRef {
                 length: 0,
                 class: Class::Plain,
-                fingerprint: String::new(),
+                fingerprint: ValueFingerprint::default(),
                 text: None,
             },
             at: entry.at,
@@ -158,6 +169,11 @@ impl Ledger {
         self.raws[at].expose()
     }
 
+    /// The same, shared.
+    pub(crate) fn shared(&self, at: usize) -> Text {
+        self.raws[at].share()
+    }
+
     /// The certainty of a value whose winner is in a source: nothing is certain beside a source that
     /// could not be read.
     fn certainty(&self, effective: &Effective, has_gap: bool) -> Certainty {
@@ -179,13 +195,15 @@ impl Ledger {
         for one in &mut effective {
             one.certainty = self.certainty(one, has_gap);
         }
-        effective.sort_by(|a, b| a.key.cmp(&b.key));
-        for (assignment, raw) in self.assignments.iter_mut().zip(std::mem::take(&mut self.raws)) {
-            let named = format!("{} {}", assignment.key, assignment.written);
-            assignment.value = self.redactor.value(&named, &raw);
-            assignment.key = secret::name(&assignment.key);
-            assignment.written = secret::name(&assignment.written);
-        }
+        parallel::sort_by(&mut effective, |a, b| a.key.cmp(&b.key));
+        let raws = std::mem::take(&mut self.raws);
+        parallel::zip(&mut self.assignments, &raws, |assignment, raw| {
+            let names = [assignment.key.as_str(), assignment.written.as_str()];
+            assignment.value = self.redactor.value_named(&names, raw);
+            assignment.key = secret::shown_name(&assignment.key);
+            assignment.written = secret::shown_name(&assignment.written);
+        });
+        drop(raws);
         let variable = |at: &usize| Variable::of(&self.assignments[*at]);
         Configuration {
             profile: profile.name.clone(),
@@ -204,5 +222,25 @@ impl Ledger {
             never_true: Vec::new(),
             findings: Vec::new(),
         }
+    }
+}
+
+/// The texts that were noted last, so that a text that comes again soon is kept once: the names of
+/// attributes, and the name of an element, which is the value of one attribute and names the other.
+#[derive(Debug, Default)]
+struct Recent {
+    texts: [Text; 8],
+    next: usize,
+}
+
+impl Recent {
+    fn share(&mut self, text: &str) -> Text {
+        if let Some(known) = self.texts.iter().find(|known| **known == *text) {
+            return known.clone();
+        }
+        let new = Text::from(text);
+        self.texts[self.next].clone_from(&new);
+        self.next = (self.next + 1) % self.texts.len();
+        new
     }
 }

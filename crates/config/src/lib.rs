@@ -22,6 +22,7 @@ mod inspected;
 mod ledger;
 mod memory;
 mod observation;
+mod parallel;
 mod place_profile;
 mod position;
 mod profile;
@@ -85,7 +86,7 @@ pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot
 pub use sources::{
     Collected, Defined, FileRead, Loaded, Part, Request, collect, detects, detects_in,
 };
-pub use value::{Class, HIDDEN, Raw, Redactor, ValueRef};
+pub use value::{Class, HIDDEN, NotAFingerprint, Raw, Redactor, ValueFingerprint, ValueRef};
 pub use variables::{
     NotObserved, ObservedProcess, ProcessRole, VariableSet, created_with, image_not_read,
     image_variables, observe_process,

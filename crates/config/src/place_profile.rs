@@ -93,8 +93,8 @@ pub fn option_configuration(
         for (written, key, value, at) in options {
             assignments.push(Assignment {
                 source: index,
-                key: secret::name(&key),
-                written: secret::name(&written),
+                key: secret::name(&key).into(),
+                written: secret::name(&written).into(),
                 op: Op::Set,
                 value: redactor.value(&key, &value),
                 at,
@@ -168,8 +168,8 @@ fn assignments(sets: &[VariableSet], redactor: &Redactor) -> (Vec<Assignment>, V
             keys.push(name.clone());
             assignments.push(Assignment {
                 source: index,
-                key: secret::name(name),
-                written: secret::name(name),
+                key: secret::name(name).into(),
+                written: secret::name(name).into(),
                 op: Op::Set,
                 value: redactor.value(name, value),
                 at: None,

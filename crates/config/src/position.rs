@@ -33,8 +33,8 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        let breaks = memchr::memchr_iter(b'\n', text.as_bytes());
+        let starts = std::iter::once(0).chain(breaks.map(|at| at + 1)).collect();
         Self { text, starts, last: std::cell::Cell::new((0, 1)) }
     }
 

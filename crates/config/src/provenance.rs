@@ -8,7 +8,7 @@
 //!
 //! All rows are values that may be shown to anybody: plaintext of secrets is gone ([`crate::ValueRef`]).
 
-use culprit_model::labels;
+use culprit_model::{Text, labels};
 
 use crate::position::Position;
 use crate::value::ValueRef;
@@ -18,6 +18,8 @@ labels! {
     SourceKind ("kind of a source") {
         /// A configuration file.
         File = "file",
+        /// A file that holds one secret and nothing else: of the folder `secrets_dir`.
+        SecretFile = "secret_file",
         /// The environment that a program started from here would get.
         ProcessEnvironment = "process_env",
         /// The variables that a compose file gives to a service.
@@ -64,6 +66,14 @@ labels! {
         OffLoadPath = "unread(off_load_path)",
         /// It is of a kind that Culprit does not read.
         Unsupported = "unsupported",
+    }
+}
+
+impl SourceKind {
+    /// Whether a source of this kind holds nothing but secrets.
+    #[must_use]
+    pub fn is_secret(self) -> bool {
+        self == Self::SecretFile
     }
 }
 
@@ -187,9 +197,9 @@ pub struct Assignment {
     /// Its source: an index of [`crate::Configuration::sources`].
     pub source: usize,
     /// The key as the program knows it.
-    pub key: String,
+    pub key: Text,
     /// The name as the source writes it.
-    pub written: String,
+    pub written: Text,
     /// How it changes the key.
     pub op: Op,
     /// The value.
@@ -254,7 +264,7 @@ labels! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective {
     /// The key as the program knows it.
-    pub key: String,
+    pub key: Text,
     /// The assignment that won: an index of [`crate::Configuration::assignments`]; none if no assignment
     /// counts.
     pub winner: Option<usize>,
@@ -285,9 +295,9 @@ impl Variable {
     /// The variable that an assignment of an environment is, which sets the assignment's key.
     pub(crate) fn of(assignment: &Assignment) -> Self {
         Self {
-            name: assignment.written.clone(),
+            name: assignment.written.to_string(),
             source: assignment.source,
-            key: Some(assignment.key.clone()),
+            key: Some(assignment.key.to_string()),
             outcome: assignment.outcome,
             reason: assignment.reason.clone(),
             nearest: None,

@@ -104,9 +104,12 @@ pub(crate) fn resolve(
 ) -> Configuration {
     let known = Known::new(profile, &collected.loaded);
     for loaded in &collected.loaded {
-        loaded.contents.entries.iter().for_each(|entry| {
-            redactor.learn(&key_of(profile, &entry.path), &entry.value);
-        });
+        for entry in &loaded.contents.entries {
+            match loaded.source.kind.is_secret() {
+                true => redactor.learn_secret(&entry.value),
+                false => redactor.learn(&key_of(profile, &entry.path), &entry.value),
+            }
+        }
     }
     let mut resolver = Resolver {
         profile,
@@ -295,7 +298,8 @@ impl Resolver<'_> {
                     (found, _) => found,
                 };
             let at = (Some(entry.at), Some(entry.end_line));
-            self.assign(index, (&key, &key), entry, at, (condition, outcome, reason));
+            let source = (index, loaded.source.kind.is_secret());
+            self.assign(source, (&key, &key), entry, at, (condition, outcome, reason));
         }
     }
 
@@ -304,7 +308,7 @@ impl Resolver<'_> {
         match self.known.key_of_variable(self.profile, layer, name) {
             Some((key, is_ours)) if is_ours || self.all_variables => {
                 let counts = (None, Outcome::Won, String::new());
-                self.assign(index, (&key, name), entry, (None, None), counts);
+                self.assign((index, false), (&key, name), entry, (None, None), counts);
             }
             Some(_) => self.found.others += 1,
             None => {}
@@ -355,7 +359,7 @@ impl Resolver<'_> {
 
     fn assign(
         &mut self,
-        source: usize,
+        (source, is_secret): (usize, bool),
         (key, written): (&str, &str),
         entry: &Entry,
         (at, end_line): (Option<crate::Position>, Option<u32>),
@@ -367,10 +371,13 @@ impl Resolver<'_> {
         self.found.documents.push((source, entry.document));
         self.found.assignments.push(Assignment {
             source,
-            key: secret::name(key),
-            written: secret::name(written),
+            key: secret::name(key).into(),
+            written: secret::name(written).into(),
             op: entry.op,
-            value: self.redactor.value(&named, &entry.value),
+            value: match is_secret {
+                true => self.redactor.secret(&named, &entry.value),
+                false => self.redactor.value(&named, &entry.value),
+            },
             at,
             end_line,
             condition,

@@ -8,14 +8,14 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::value::Raw;
+use crate::value::{Raw, ValueFingerprint};
 
 /// What is kept of the key that is to be revealed.
 #[derive(Clone)]
 pub(crate) struct Reveal {
     name: String,
     /// By fingerprint.
-    found: Arc<Mutex<BTreeMap<String, Raw>>>,
+    found: Arc<Mutex<BTreeMap<ValueFingerprint, Raw>>>,
 }
 
 impl Reveal {
@@ -23,19 +23,22 @@ impl Reveal {
         Self { name: name.to_owned(), found: Arc::default() }
     }
 
-    /// Keeps a value if it is of this key. `key` is a key, or a key, a space and the name that the source
-    /// writes.
-    pub(crate) fn keep(&self, key: &str, fingerprint: &str, raw: &Raw) {
+    /// Keeps a value if one of its names is this key. A name is a key, or a key, a space and the name that
+    /// the source writes.
+    pub(crate) fn keep(&self, names: &[&str], fingerprint: ValueFingerprint, raw: &Raw) {
         let same = |part: &str| part.eq_ignore_ascii_case(&self.name);
-        if same(key) || key.split_once(' ').is_some_and(|(key, name)| same(key) || same(name)) {
+        let is_key = |name: &str| {
+            same(name) || name.split_once(' ').is_some_and(|(key, name)| same(key) || same(name))
+        };
+        if names.iter().any(|name| is_key(name)) {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.insert(fingerprint.to_owned(), raw.clone());
+            found.insert(fingerprint, raw.clone());
         }
     }
 
-    pub(crate) fn find(&self, fingerprint: &str) -> Option<Revealed> {
+    pub(crate) fn find(&self, fingerprint: ValueFingerprint) -> Option<Revealed> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.get(fingerprint).cloned().map(Revealed)
+        found.get(&fingerprint).cloned().map(Revealed)
     }
 }
 

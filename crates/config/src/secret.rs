@@ -4,6 +4,12 @@
 //! password. So every doubt counts as secret, except where the text cannot hold one (empty, a truth
 //! value, the path of a file that holds the secret).
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use culprit_model::Text;
+
 use crate::value::{Class, HIDDEN};
 
 /// Words of a key that name a secret, in lower case.
@@ -100,28 +106,31 @@ const TOKENS: &[(&str, usize)] = &[
     ("ya29.", 20),
 ];
 
-/// The class of a value, and what may be shown of it.
-pub(crate) fn classify(key: &str, text: &str) -> (Class, Option<String>) {
-    let plain = || (Class::Plain, Some(text.to_owned()));
+/// The class of a value, and what may be shown of it. Each of its names may say that it is secret.
+pub(crate) fn classify<'a>(names: &[&str], text: &'a str) -> (Class, Option<Cow<'a, str>>) {
+    let plain = (Class::Plain, Some(Cow::Borrowed(text)));
     if is_harmless(text) {
-        return plain();
+        return plain;
     }
-    let is_place = text.starts_with(['/', '.']) || text.contains("://");
-    if is_secret_key(key) && !(names_a_place(key) && is_place) {
-        return (Class::KeyWord, None);
+    if names.iter().any(|name| may_be_secret(name)) {
+        let key = names.join(" ");
+        let is_place = text.starts_with(['/', '.']) || text.contains("://");
+        if is_secret_key(&key) && !(names_a_place(&key) && is_place) {
+            return (Class::KeyWord, None);
+        }
     }
     if is_too_short(text) {
-        return plain();
+        return plain;
     }
     if has_token(text) {
         return (Class::Token, None);
     }
     match without_secret_parts(text) {
         Parts::None if looks_random(text) => (Class::Entropy, None),
-        Parts::None => plain(),
+        Parts::None => plain,
         // What is left of the text must be harmless by itself.
         Parts::Hidden(rest) if looks_random(&rest) => (Class::Entropy, None),
-        Parts::Hidden(rest) => (Class::Partial, Some(rest)),
+        Parts::Hidden(rest) => (Class::Partial, Some(Cow::Owned(rest))),
         Parts::Unclear => (Class::Token, None),
     }
 }
@@ -156,16 +165,27 @@ pub(crate) fn hidden_parts<'a>(text: &'a str, shown: &str) -> Vec<&'a str> {
 
 /// A name as it may be shown: a secret that was pasted where a name belongs is hidden.
 pub(crate) fn name(name: &str) -> String {
-    let one_word = !name.contains(['_', '.', '-', ':', ' ']) && name.len() >= 32;
+    hidden_name(name).unwrap_or_else(|| name.to_owned())
+}
+
+/// The same of a name that is shared.
+pub(crate) fn shown_name(name: &Text) -> Text {
+    hidden_name(name).map_or_else(|| name.clone(), Text::from)
+}
+
+/// What stands for a name that is a secret; none if it is none.
+fn hidden_name(name: &str) -> Option<String> {
+    let one_word = || name.len() >= 32 && !name.contains(['_', '.', '-', ':', ' ']);
     let is_secret =
-        name.contains("PRIVATE KEY") || has_token(name) || one_word && looks_random(name);
-    if is_secret { format!("{HIDDEN} ({} bytes)", name.len()) } else { name.to_owned() }
+        name.contains("PRIVATE KEY") || has_token(name) || one_word() && looks_random(name);
+    is_secret.then(|| format!("{HIDDEN} ({} bytes)", name.len()))
 }
 
 /// Whether a text cannot be a secret.
-fn is_harmless(text: &str) -> bool {
-    let lower = text.trim().to_ascii_lowercase();
-    matches!(lower.as_str(), "" | "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "none")
+pub(crate) fn is_harmless(text: &str) -> bool {
+    const WORDS: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "null", "none"];
+    let text = text.trim();
+    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// The words of a key in lower case: split at separators and where a capital follows a small letter.
@@ -190,10 +210,20 @@ fn words(key: &str) -> Vec<String> {
 const STEMS: &[&str] =
     &["auth", "bearer", "cookie", "cred", "key", "pass", "pw", "sas", "secret", "sig", "token"];
 
+/// Finds a stem. A large configuration has a million names, so that this is one pass over each.
+static STEM: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).build(STEMS).ok()
+});
+
+/// Whether the words of a name need to be looked at.
+fn may_be_secret(name: &str) -> bool {
+    !name.is_ascii() || STEM.as_ref().is_none_or(|stem| stem.is_match(name))
+}
+
 /// Whether the words of a key name a secret.
 pub(crate) fn is_secret_key(key: &str) -> bool {
-    let lower = key.to_ascii_lowercase();
-    if key.is_ascii() && !STEMS.iter().any(|stem| lower.contains(stem)) {
+    if !may_be_secret(key) {
         return false;
     }
     let words = words(key);
@@ -209,18 +239,36 @@ fn names_a_place(key: &str) -> bool {
     words(key).last().is_some_and(|word| PLACES.contains(&word.as_str()))
 }
 
+/// The first characters of tokens, by their number.
+const FIRST: [bool; 128] = {
+    let mut first = [false; 128];
+    let mut at = 0;
+    while at < TOKENS.len() {
+        first[TOKENS[at].0.as_bytes()[0] as usize] = true;
+        at += 1;
+    }
+    first
+};
+
 /// Whether a text holds a token of a known form.
 fn has_token(text: &str) -> bool {
-    let known = TOKENS.iter().any(|(start, more)| {
-        text.match_indices(start).any(|(at, _)| {
-            let before = text[..at].chars().next_back();
-            let rest = text[at + start.len()..].chars();
-            before.is_none_or(|c| !c.is_alphanumeric())
-                && rest.take_while(|c| is_token_character(*c)).count() >= *more
+    let starts_here = |rest: &str| {
+        TOKENS.iter().any(|(start, more)| {
+            let rest = rest.strip_prefix(start).unwrap_or_default();
+            rest.chars().take_while(|c| is_token_character(*c)).count() >= *more
         })
-    });
+    };
+    let mut in_word = false;
+    for (at, c) in text.char_indices() {
+        let may_start = !in_word && FIRST.get(c as usize).is_some_and(|first| *first);
+        if may_start && starts_here(&text[at..]) {
+            return true;
+        }
+        in_word = c.is_alphanumeric();
+    }
     // PEM (RFC 7468) and JSON Web Tokens (RFC 7519): three parts, the first of which is `{"` in Base64.
-    known || text.contains("-----BEGIN") || text.split(|c| !is_token_character(c)).any(is_web_token)
+    text.contains("-----BEGIN")
+        || text.contains("eyJ") && text.split(|c| !is_token_character(c)).any(is_web_token)
 }
 
 fn is_web_token(word: &str) -> bool {
@@ -243,6 +291,9 @@ enum Parts {
 
 /// Hides user information in addresses and values of secret names in `name=value` lists.
 fn without_secret_parts(text: &str) -> Parts {
+    if !text.contains(['=', ':']) {
+        return Parts::None;
+    }
     let (hidden, in_address) = without_user_information(text);
     match without_secret_pairs(&hidden) {
         Some(Some(rest)) => Parts::Hidden(rest),
@@ -299,7 +350,7 @@ fn without_secret_pairs(text: &str) -> Option<Option<String>> {
         let text = text.replace(" =", "=").replace("= ", "=").replace(": ", ":");
         text.split([';', '&', '?', ' ', ',', '\n']).any(secret)
     };
-    if !any(text) {
+    if !may_be_secret(text) || !any(text) {
         return None;
     }
     let separator = if text.contains(';') {
@@ -368,14 +419,16 @@ fn looks_random(text: &str) -> bool {
 }
 
 fn is_random_word(word: &str) -> bool {
+    if word.len() < RANDOM_LENGTH {
+        return false;
+    }
     let count = |which: fn(char) -> bool| word.chars().filter(|c| which(*c)).count();
     let digits = count(|c| c.is_ascii_digit());
     let mixed = count(|c| c.is_ascii_uppercase()) > 0 && count(|c| c.is_ascii_lowercase()) > 0;
     // `gcc-12-x86_64-linux-gnu-2024`: words of one case that separators join are a name.
     let is_name = !mixed && word.contains(['-', '_']);
     let fewest_digits = if mixed { 2 } else { 4 };
-    word.len() >= RANDOM_LENGTH
-        && digits >= fewest_digits
+    digits >= fewest_digits
         && digits < word.len()
         && !is_name
         && !is_uuid(word)
@@ -415,10 +468,10 @@ mod tests {
             "Jwt:SigningKey",
             "storageAccountKey",
         ] {
-            assert_eq!(classify(key, "hunter2"), (Class::KeyWord, None), "{key}");
+            assert_eq!(classify(&[key], "hunter2"), (Class::KeyWord, None), "{key}");
         }
         for key in ["Logging:LogLevel:Default", "KEY", "monkey", "compass", "author", "bypass"] {
-            assert_eq!(classify(key, "x1").0, Class::Plain, "{key}");
+            assert_eq!(classify(&[key], "x1").0, Class::Plain, "{key}");
         }
     }
 
@@ -435,10 +488,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_secret_is_shown() {
-        assert_eq!(classify("PASSWORD", "").0, Class::Plain);
-        assert_eq!(classify("RequirePassword", "true").0, Class::Plain);
-        assert_eq!(classify("DB_PASSWORD_FILE", "/run/secrets/db").0, Class::Plain);
-        assert_eq!(classify("DB_PASSWORD_FILE", "hunter2").0, Class::KeyWord);
+        assert_eq!(classify(&["PASSWORD"], "").0, Class::Plain);
+        assert_eq!(classify(&["RequirePassword"], "true").0, Class::Plain);
+        assert_eq!(classify(&["DB_PASSWORD_FILE"], "/run/secrets/db").0, Class::Plain);
+        assert_eq!(classify(&["DB_PASSWORD_FILE"], "hunter2").0, Class::KeyWord);
     }
 
     #[test]
@@ -459,10 +512,14 @@ mod tests {
             ("amqp://a:b@h1,amqp://c:d@h2", "amqp://a:•••@h2"),
         ];
         for (text, shown) in cases {
-            assert_eq!(classify("url", text), (Class::Partial, Some(shown.to_owned())), "{text}");
+            assert_eq!(
+                classify(&["url"], text),
+                (Class::Partial, Some(Cow::from(shown))),
+                "{text}"
+            );
         }
-        assert_eq!(classify("url", "ssh://git@host/x").0, Class::Plain);
-        assert_eq!(classify("url", "http://host:80/path?x=1").0, Class::Plain);
+        assert_eq!(classify(&["url"], "ssh://git@host/x").0, Class::Plain);
+        assert_eq!(classify(&["url"], "http://host:80/path?x=1").0, Class::Plain);
     }
 
     #[test]
@@ -473,7 +530,7 @@ mod tests {
             "{\"password\": \"hunter2\"}",
             "a=1;b='x password=hunter2'",
         ] {
-            assert_eq!(classify("options", text), (Class::Token, None), "{text}");
+            assert_eq!(classify(&["options"], text), (Class::Token, None), "{text}");
         }
     }
 
@@ -486,16 +543,16 @@ mod tests {
             "-----BEGIN RSA PRIVATE KEY-----",
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
         ] {
-            assert_eq!(classify("x", text), (Class::Token, None), "{text}");
+            assert_eq!(classify(&["x"], text), (Class::Token, None), "{text}");
         }
-        assert_eq!(classify("x", "sk-short").0, Class::Plain);
+        assert_eq!(classify(&["x"], "sk-short").0, Class::Plain);
     }
 
     #[test]
     fn random_words_are_hidden_and_names_are_shown() {
         for text in ["dGhpcyBpcyBhIDMyIGJ5dGUga2V5IDEyMzQ1Njc4", "9f86d081884c7d659a2feaa0c55ad015"]
         {
-            assert_eq!(classify("x", text), (Class::Entropy, None), "{text}");
+            assert_eq!(classify(&["x"], text), (Class::Entropy, None), "{text}");
         }
         for text in [
             "0b0f1c0e-5a1d-4e0c-9d3e-1f2a3b4c5d6e",
@@ -506,7 +563,7 @@ mod tests {
             "https://learn.example.org/aspnet/core/fundamentals/configuration",
             "12345678901234567890",
         ] {
-            assert_eq!(classify("x", text).0, Class::Plain, "{text}");
+            assert_eq!(classify(&["x"], text).0, Class::Plain, "{text}");
         }
     }
 

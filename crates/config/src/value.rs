@@ -5,12 +5,14 @@
 //! keyed fingerprint: two secrets can be compared within one snapshot, and the fingerprint says
 //! nothing without the key, which stays in that snapshot.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use aho_corasick::AhoCorasick;
-use culprit_model::labels;
+use culprit_model::{Text, labels};
 use sha2::{Digest as _, Sha256};
 
 use crate::reveal::Reveal;
@@ -29,6 +31,8 @@ labels! {
         Token = "token",
         /// The text looks random.
         Entropy = "entropy",
+        /// Its source holds nothing but secrets.
+        Source = "source",
         /// The text is that of a secret elsewhere, or was made from one.
         Derived = "derived",
     }
@@ -45,13 +49,18 @@ pub const HIDDEN: &str = "•••";
 
 /// Text from a source that may be secret.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Raw(String);
+pub struct Raw(Text);
 
 impl Raw {
     /// Wraps text.
     #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<Text>) -> Self {
         Self(text.into())
+    }
+
+    /// The text, shared: for resolution alone, as [`Raw::expose`].
+    pub(crate) fn share(&self) -> Text {
+        self.0.clone()
     }
 
     /// The text, for resolution alone: it must reach no output.
@@ -73,11 +82,34 @@ pub struct ValueRef {
     pub length: usize,
     /// Whether and why something is hidden.
     pub class: Class,
-    /// The same for equal values of one snapshot: 32 hexadecimal digits of a keyed hash.
-    pub fingerprint: String,
+    /// The same for equal values of one snapshot.
+    pub fingerprint: ValueFingerprint,
     /// The text; with [`HIDDEN`] for its secret part; none where all of it is secret.
-    pub text: Option<String>,
+    pub text: Option<Text>,
 }
+
+/// A keyed hash of a value, written as 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ValueFingerprint([u8; 16]);
+
+impl fmt::Display for ValueFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl FromStr for ValueFingerprint {
+    type Err = NotAFingerprint;
+
+    fn from_str(digits: &str) -> Result<Self, NotAFingerprint> {
+        bytes(digits).map(Self).ok_or(NotAFingerprint)
+    }
+}
+
+/// A text that is not 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not 32 hexadecimal digits")]
+pub struct NotAFingerprint;
 
 impl ValueRef {
     /// Whether the two have the same value.
@@ -91,8 +123,11 @@ impl ValueRef {
 #[derive(Clone)]
 pub struct Redactor {
     key: [u8; 32],
+    /// The hashes of the two padded keys (RFC 2104), which every fingerprint continues.
+    inner: Sha256,
+    outer: Sha256,
     /// The secrets that were learned: they stay here.
-    secrets: Arc<Mutex<Secrets>>,
+    secrets: Arc<RwLock<Secrets>>,
     /// The key whose plaintext a terminal may show.
     reveal: Option<Reveal>,
 }
@@ -100,29 +135,29 @@ pub struct Redactor {
 #[derive(Default)]
 struct Secrets {
     texts: BTreeSet<String>,
-    /// Finds the longer of them in a text; made when it is first needed.
-    finder: Option<AhoCorasick>,
+    /// Finds the longer of them in a text; none if they are more than the automaton has room for.
+    finder: OnceLock<Option<AhoCorasick>>,
 }
 
 impl Secrets {
     fn learn(&mut self, text: &str) {
-        if self.texts.insert(text.to_owned()) {
-            self.finder = None;
+        if !self.texts.contains(text) {
+            self.texts.insert(text.to_owned());
+            self.finder = OnceLock::new();
         }
     }
 
     /// Whether a text is a known secret, or holds one.
-    fn are_in(&mut self, text: &str) -> bool {
+    fn are_in(&self, text: &str) -> bool {
+        if self.texts.is_empty() {
+            return false;
+        }
         if self.texts.contains(text) {
             return true;
         }
         let long = || self.texts.iter().filter(|secret| secret.len() >= SHORTEST_ANYWHERE);
-        if self.finder.is_none() {
-            self.finder = AhoCorasick::new(long()).ok();
-        }
-        match &self.finder {
+        match self.finder.get_or_init(|| AhoCorasick::new(long()).ok()) {
             Some(finder) => finder.is_match(text),
-            // More secrets than the automaton has room for.
             None => long().any(|secret| text.contains(secret.as_str())),
         }
     }
@@ -139,7 +174,13 @@ impl Redactor {
     /// snapshot.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
-        Self { key, secrets: Arc::default(), reveal: None }
+        let padded = |pad: u8| {
+            let mut block = [pad; 64];
+            block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+            Sha256::new().chain_update(block)
+        };
+        let [inner, outer] = [padded(0x36), padded(0x5c)];
+        Self { key, inner, outer, secrets: Arc::default(), reveal: None }
     }
 
     /// The same, which also keeps the plaintext of one key for [`Redactor::revealed`].
@@ -151,7 +192,7 @@ impl Redactor {
     /// The plaintext of a value, if its key is the one to reveal. It can be shown on a terminal alone.
     #[must_use]
     pub fn revealed(&self, value: &ValueRef) -> Option<crate::reveal::Revealed> {
-        self.reveal.as_ref()?.find(&value.fingerprint)
+        self.reveal.as_ref()?.find(value.fingerprint)
     }
 
     /// The key of its fingerprints, which a snapshot keeps.
@@ -161,14 +202,32 @@ impl Redactor {
 
     /// Remembers a value if it is secret, so that its text is hidden under every other key too.
     pub fn learn(&mut self, key: &str, raw: &Raw) {
-        match secret::classify(key, raw.expose()) {
+        self.learn_named(&[key], raw);
+    }
+
+    /// The same for a value with several names, each of which may say that it is secret.
+    pub(crate) fn learn_named(&self, names: &[&str], raw: &Raw) {
+        match secret::classify(names, raw.expose()) {
             (Class::Plain, _) => {}
             (Class::Partial, shown) => {
                 let parts = secret::hidden_parts(raw.expose(), &shown.unwrap_or_default());
-                parts.into_iter().for_each(|part| self.secrets().learn(part));
+                parts.into_iter().for_each(|part| self.learn_text(part));
             }
-            _ => self.secrets().learn(raw.expose()),
+            _ => self.learn_text(raw.expose()),
         }
+    }
+
+    /// Remembers a value of a source that holds nothing but secrets. Words such as `true` are not looked
+    /// for elsewhere.
+    pub(crate) fn learn_secret(&mut self, raw: &Raw) {
+        if !secret::is_harmless(raw.expose()) {
+            self.learn_text(raw.expose());
+        }
+    }
+
+    /// What may be shown of the value of a key in such a source: nothing.
+    pub(crate) fn secret(&self, key: &str, raw: &Raw) -> ValueRef {
+        ValueRef { class: Class::Source, text: None, ..self.value(key, raw) }
     }
 
     /// How many secrets it has learned.
@@ -177,22 +236,32 @@ impl Redactor {
         self.secrets().texts.len()
     }
 
-    fn secrets(&self) -> MutexGuard<'_, Secrets> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    fn secrets(&self) -> RwLockReadGuard<'_, Secrets> {
+        self.secrets.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learn_text(&self, text: &str) {
+        self.secrets.write().unwrap_or_else(PoisonError::into_inner).learn(text);
     }
 
     /// What may be shown of the value of a key.
     #[must_use]
     pub fn value(&self, key: &str, raw: &Raw) -> ValueRef {
+        self.value_named(&[key], raw)
+    }
+
+    /// The same of a value with several names, each of which may say that it is secret.
+    pub(crate) fn value_named(&self, names: &[&str], raw: &Raw) -> ValueRef {
         let fingerprint = self.fingerprint(raw.expose());
         if let Some(reveal) = &self.reveal {
-            reveal.keep(key, &fingerprint, raw);
+            reveal.keep(names, fingerprint, raw);
         }
-        let (class, text) = match secret::classify(key, raw.expose()) {
+        let (class, text) = match secret::classify(names, raw.expose()) {
             (Class::Plain | Class::Partial, Some(shown)) if self.secrets().are_in(&shown) => {
                 (Class::Derived, None)
             }
-            classified => classified,
+            (class, Some(Cow::Borrowed(_))) => (class, Some(raw.share())),
+            (class, shown) => (class, shown.map(Text::from)),
         };
         ValueRef { length: raw.expose().len(), class, fingerprint, text }
     }
@@ -206,12 +275,12 @@ impl Redactor {
             !part.expose().is_empty() && self.value(name, part).class != Class::Plain
         };
         // A part may have been made from a secret itself, so all that is known is looked for, too.
-        let holds_known = |text: &String| {
+        let holds_known = |text: &Text| {
             let secrets = self.secrets();
             let mut known = secrets.texts.iter().filter(|secret| secret.len() >= SHORTEST_PART);
             known.any(|secret| text.contains(secret.as_str()))
         };
-        let leaks = |text: &String| {
+        let leaks = |text: &Text| {
             others.iter().filter(is_secret).any(|(_, part)| text.contains(part.expose()))
                 || holds_known(text)
         };
@@ -222,21 +291,31 @@ impl Redactor {
     }
 
     /// HMAC-SHA-256 (RFC 2104), the first half.
-    fn fingerprint(&self, text: &str) -> String {
-        let padded = |pad: u8| {
-            let mut block = [pad; 64];
-            block.iter_mut().zip(self.key).for_each(|(byte, key)| *byte ^= key);
-            block
-        };
-        let inner = Sha256::new().chain_update(padded(0x36)).chain_update(text).finalize();
-        let outer = Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize();
-        hex(&outer[..16])
+    fn fingerprint(&self, text: &str) -> ValueFingerprint {
+        let inner = self.inner.clone().chain_update(text).finalize();
+        let outer = self.outer.clone().chain_update(inner).finalize();
+        let mut half = [0; 16];
+        half.iter_mut().zip(outer).for_each(|(half, byte)| *half = byte);
+        ValueFingerprint(half)
     }
 }
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// Hexadecimal digits as bytes; none if they are not as many as the bytes take.
+pub(crate) fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if digits.len() != 2 * N || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -249,7 +328,10 @@ mod tests {
         let mut key = [0; 32];
         key[..4].copy_from_slice(b"Jefe");
         let text = "what do ya want for nothing?";
-        assert_eq!(Redactor::new(key).fingerprint(text), "5bdcc146bf60754e6a042426089575c7");
+        assert_eq!(
+            Redactor::new(key).fingerprint(text).to_string(),
+            "5bdcc146bf60754e6a042426089575c7"
+        );
     }
 
     #[test]

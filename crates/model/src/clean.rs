@@ -8,7 +8,8 @@ use std::borrow::Cow;
 /// The text with control characters and direction overrides shown as `\u{..}`.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    let is_printable = |byte: u8| matches!(byte, b' '..=b'~');
+    if text.bytes().all(is_printable) || !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);

@@ -31,12 +31,7 @@ pub(super) fn apply(
 ) {
     let written = context.written;
     let builder = {
-        let lookup = |name: &str| {
-            let mut values = settings.app_settings(ledger);
-            values
-                .find(|(key, ..)| key.eq_ignore_ascii_case(name))
-                .map(|(_, value, _)| value.to_owned())
-        };
+        let lookup = |name: &str| settings.app_setting(name, ledger).map(str::to_owned);
         written.understand(context.rules, &lookup)
     };
     let section = &mut settings.sections[section];
@@ -168,11 +163,7 @@ impl Filler<'_> {
             let strip = self.applied.builder.strip;
             let name = if strip { &variable[prefix.len()..] } else { variable };
             let key = self.section.shown(name);
-            let is_known = self
-                .section
-                .cells
-                .iter()
-                .any(|cell| cell.winner.is_some() && cell.key.eq_ignore_ascii_case(&key));
+            let is_known = self.section.find(&key).is_some_and(|cell| cell.winner.is_some());
             self.set(&key, variable, if is_known { Op::Set } else { Op::Add }, value);
             self.forget_provider(&key);
         }
@@ -181,10 +172,8 @@ impl Filler<'_> {
     /// A connection string is made anew in this mode, without the attributes beside it.
     fn forget_provider(&mut self, key: &str) {
         let key = format!("{key}/@providerName");
-        let has = |cell: &super::section::Cell| {
-            cell.winner.is_some() && cell.key.eq_ignore_ascii_case(&key)
-        };
-        if self.applied.builder.version >= 2 && self.section.cells.iter().any(has) {
+        let has = self.section.find(&key).is_some_and(|cell| cell.winner.is_some());
+        if self.applied.builder.version >= 2 && has {
             self.set(&key, "Greedy", Op::DeleteAttribute, "");
         }
     }

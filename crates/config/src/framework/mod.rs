@@ -13,6 +13,9 @@ mod builder;
 mod section;
 mod unused;
 
+use culprit_model::Text;
+use rustc_hash::FxHashMap;
+
 use crate::configuration::Configuration;
 use crate::folder;
 use crate::ledger::Ledger;
@@ -83,11 +86,20 @@ impl Settings {
         &'a self,
         ledger: &'a Ledger,
     ) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
-        let section = self.sections.iter().filter(|section| section.kind.name == "appSettings");
-        section.flat_map(|section| &section.cells).filter_map(|cell| {
+        self.app_sections().flat_map(|section| &section.cells).filter_map(|cell| {
             let at = cell.winner?;
             Some((cell.key.as_str(), ledger.raw(at), at))
         })
+    }
+
+    /// The value of one key of appSettings.
+    fn app_setting<'a>(&self, name: &str, ledger: &'a Ledger) -> Option<&'a str> {
+        let winner = self.app_sections().find_map(|section| section.find(name)?.winner);
+        winner.map(|at| ledger.raw(at))
+    }
+
+    fn app_sections(&self) -> impl Iterator<Item = &Section> {
+        self.sections.iter().filter(|section| section.kind.name == "appSettings")
     }
 
     /// The keys with what they are in the end.
@@ -95,26 +107,33 @@ impl Settings {
         let cells = self.sections.iter().flat_map(|section| &section.cells);
         let mut effective: Vec<Effective> = cells
             .map(|cell| Effective {
-                key: cell.key.clone(),
+                key: Text::from(&cell.key),
                 winner: cell.winner,
                 chain: cell.chain.clone(),
                 certainty: if cell.assumed { Certainty::Assumed } else { Certainty::Exact },
             })
             .collect();
         // What nothing takes is shown with the key that it is meant for.
-        for (at, one) in ledger.assignments.iter().enumerate() {
-            if !one.outcome.is_never_applied() {
-                continue;
-            }
-            match effective.iter_mut().find(|other| other.key.eq_ignore_ascii_case(&one.key)) {
-                Some(other) => other.chain.push(at),
-                None => effective.push(Effective {
+        let all = ledger.assignments.iter().enumerate();
+        let missed: Vec<_> = all.filter(|(_, one)| one.outcome.is_never_applied()).collect();
+        if missed.is_empty() {
+            return effective;
+        }
+        let mut by_key: FxHashMap<String, usize> = FxHashMap::default();
+        for (at, one) in effective.iter().enumerate() {
+            by_key.entry(one.key.to_ascii_lowercase()).or_insert(at);
+        }
+        for (at, one) in missed {
+            let place = *by_key.entry(one.key.to_ascii_lowercase()).or_insert_with(|| {
+                effective.push(Effective {
                     key: one.key.clone(),
                     winner: None,
-                    chain: vec![at],
+                    chain: Vec::new(),
                     certainty: Certainty::Exact,
-                }),
-            }
+                });
+                effective.len() - 1
+            });
+            effective[place].chain.push(at);
         }
         effective
     }

@@ -1,6 +1,7 @@
 //! The main file: its builders as they are written, and its sections before they are filled.
 
 use roxmltree::{Document, Node};
+use rustc_hash::FxHashMap;
 
 use super::builder::Written;
 use crate::folder::{self, Text};
@@ -55,6 +56,8 @@ pub(super) struct Section {
     /// The names of its builders.
     pub(super) builders: Vec<String>,
     pub(super) cells: Vec<Cell>,
+    /// The place in `cells` of each key, in lower case.
+    by_key: FxHashMap<String, usize>,
     /// The builders that filled it, as they were understood.
     pub(super) applied: Vec<super::apply::Applied>,
 }
@@ -71,10 +74,14 @@ impl Section {
         (!name.contains("/@")).then_some(name)
     }
 
+    /// The cell of a shown key; none if there is none.
+    pub(super) fn find(&self, key: &str) -> Option<&Cell> {
+        self.by_key.get(&key.to_ascii_lowercase()).map(|at| &self.cells[*at])
+    }
+
     /// The cell of a shown key, made if there is none.
     pub(super) fn cell(&mut self, key: &str) -> &mut Cell {
-        let same = |cell: &Cell| cell.key.eq_ignore_ascii_case(key);
-        let at = self.cells.iter().position(same).unwrap_or_else(|| {
+        let at = *self.by_key.entry(key.to_ascii_lowercase()).or_insert_with(|| {
             self.cells.push(Cell {
                 key: key.to_owned(),
                 chain: Vec::new(),
@@ -135,8 +142,14 @@ impl Main {
             match KINDS.iter().find(|kind| kind.name == name) {
                 Some(kind) => {
                     let place = format!("{}:{}", ledger.sources[source].name, at.line);
-                    let (cells, applied) = (Vec::new(), Vec::new());
-                    let mut section = Section { kind: *kind, place, builders, cells, applied };
+                    let mut section = Section {
+                        kind: *kind,
+                        place,
+                        builders,
+                        cells: Vec::new(),
+                        by_key: FxHashMap::default(),
+                        applied: Vec::new(),
+                    };
                     section.read(root, (source, node, &lines), ledger);
                     main.sections.push(section);
                 }
@@ -224,7 +237,7 @@ impl Section {
                 ("add", Some(name)) => self.add(source, child, name, lines, ledger),
                 ("remove", Some(name)) => {
                     let key = self.shown(name);
-                    if self.cells.iter().any(|cell| cell.key.eq_ignore_ascii_case(&key)) {
+                    if self.find(&key).is_some() {
                         let at = removal(&key, ledger);
                         self.win(ledger, at);
                     }

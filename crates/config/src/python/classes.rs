@@ -266,7 +266,7 @@ impl Settings {
     fn secrets(&self, root: &Root, folder: &str, to: &mut Collected) {
         let files = root.matching(&format!("{}/*", folder.trim_end_matches('/')));
         for file in files {
-            let kind = SourceKind::File;
+            let kind = SourceKind::SecretFile;
             let (mut source, _) = load_file(root, Path::new(&file), None, kind, "secrets_dir");
             let index = to.loaded.len();
             let mut given = Vec::new();

@@ -31,7 +31,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             findings.push(ConfigFinding {
                 id: ID,
                 severity: Severity::Medium,
-                key: other.key.clone(),
+                key: other.key.to_string(),
                 title: format!(
                     "`{}` and `{}` are two keys: case matters here.",
                     first.key, other.key

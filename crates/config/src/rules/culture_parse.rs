@@ -22,7 +22,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         findings.push(ConfigFinding {
             id: ID,
             severity: Severity::Medium,
-            key: effective.key.clone(),
+            key: effective.key.to_string(),
             title: format!("The value of `{}` {what}.", effective.key),
             evidence: vec![configuration.place(winner)],
             why: "The invariant culture refuses it, or the language of the user decides."

@@ -26,7 +26,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             findings.push(ConfigFinding {
                 id: ID,
                 severity: if same { Severity::Info } else { Severity::Medium },
-                key: effective.key.clone(),
+                key: effective.key.to_string(),
                 title: format!("`{}` is set twice in `{}`.", effective.key, source.name),
                 evidence: vec![configuration.place(first), configuration.place(second)],
                 why: "Most programs take the later line; some refuse the file.".to_owned(),

@@ -64,7 +64,7 @@ pub const RULES: &[(&str, &str)] = &[
 /// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.
 pub(crate) fn nearest_keys(configuration: &Configuration) -> BTreeMap<String, String> {
     let near = near_miss_name::near_misses(configuration).into_iter();
-    near.map(|(one, known)| (one.key.clone(), known.key.clone())).collect()
+    near.map(|(one, known)| (one.key.to_string(), known.key.to_string())).collect()
 }
 
 /// The findings of a configuration, the worst first, then by rule and key.

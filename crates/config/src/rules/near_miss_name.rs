@@ -110,7 +110,7 @@ fn finding(configuration: &Configuration, one: &Assignment, near: &Assignment) -
     ConfigFinding {
         id: ID,
         severity: Severity::Medium,
-        key: one.key.clone(),
+        key: one.key.to_string(),
         title: format!(
             "`{name}` sets a key that no other source knows; `{key}` is almost the same."
         ),

@@ -58,7 +58,7 @@ fn not_taken(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     let evidence = vec![configuration.place(one)];
     let why = format!("Reason: {}.", one.reason);
     let (severity, key) = (Severity::High, key.clone());
-    ConfigFinding { id: ID, severity, key, title, evidence, why, fix }
+    ConfigFinding { id: ID, severity, key: key.to_string(), title, evidence, why, fix }
 }
 
 /// A section that names builders which cannot fill it.
@@ -66,7 +66,7 @@ fn unsupported(configuration: &Configuration, one: &Assignment) -> ConfigFinding
     ConfigFinding {
         id: ID,
         severity: Severity::Medium,
-        key: one.key.clone(),
+        key: one.key.to_string(),
         title: format!("`<{}>` names configuration builders, and none of them fills it.", one.key),
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),
@@ -97,5 +97,5 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     };
     let evidence = vec![configuration.place(one)];
     let why = format!("Reason: {}.", one.reason);
-    ConfigFinding { id: ID, severity, key: name.clone(), title, evidence, why, fix }
+    ConfigFinding { id: ID, severity, key: name.to_string(), title, evidence, why, fix }
 }

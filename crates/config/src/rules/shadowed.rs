@@ -30,7 +30,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         findings.push(ConfigFinding {
             id: ID,
             severity: Severity::Low,
-            key: effective.key.clone(),
+            key: effective.key.to_string(),
             title: format!(
                 "The variable `{name}` of the environment beats `{file}`, which has another value."
             ),

@@ -31,7 +31,7 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     ConfigFinding {
         id: ID,
         severity: Severity::Medium,
-        key: key.clone(),
+        key: key.to_string(),
         title,
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),

@@ -89,19 +89,19 @@ impl Merger<'_> {
         above: &mut Vec<String>,
     ) {
         let patch = self.read(file, node);
-        let element = patch.name.local.to_string();
+        let element = patch.name.local.as_str();
         let attributes = node.attributes().filter(|one| {
             one.namespace().is_none_or(|space| !space.starts_with(super::patch::PATCH))
         });
         for attribute in attributes {
             let identity = patch.identity(self.patches).filter(|(own, _)| *own != attribute.name());
-            let written = identity.map_or(attribute.name(), |(_, value)| value).to_owned();
-            let hint = format!("{element} {written} {}", attribute.name());
+            let written = identity.map_or(attribute.name(), |(_, value)| value);
+            let names = [element, written, attribute.name()];
             let at = file.lines.at(attribute.range().start);
             let change = (Op::Set, attribute.value());
-            let noted = self.assign(file, (&hint, &written), change, at, Context::default());
+            let noted = self.assign(file, (&names, written), change, at, Context::default());
             let name = self.tree.name(attribute.namespace(), attribute.name());
-            self.tree.set(target, Some(&name), Some(attribute.value()), noted, self.ledger);
+            self.tree.set(target, Some(&name), noted, self.ledger);
         }
         for child in node.children() {
             if child.is_text() {
@@ -134,9 +134,9 @@ impl Merger<'_> {
         if text.is_empty() {
             return;
         }
-        let name = self.tree.element(target).name.local.to_string();
+        let name = self.tree.element(target).name.clone();
         let at = file.lines.at(node.range().start);
-        let noted = self.assign(file, (&name, &name), (Op::Set, text), at, Context::default());
-        self.tree.set(target, None, Some(text), noted, self.ledger);
+        let noted = self.assign_to(file, &name, (Op::Set, text), at, Context::default());
+        self.tree.set(target, None, noted, self.ledger);
     }
 }

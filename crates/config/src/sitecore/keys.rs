@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use culprit_model::Text;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::tree::{Cell, Tree};
@@ -31,23 +32,24 @@ pub(super) fn join(above: &str, part: &str) -> String {
 }
 
 /// The paths of all elements, by their index.
-pub(super) fn paths(tree: &Tree) -> Vec<String> {
-    let mut paths = vec![String::new(); tree.elements.len()];
+pub(super) fn paths(tree: &Tree) -> Vec<Text> {
+    let mut paths: Vec<Text> = Vec::with_capacity(tree.elements.len());
+    paths.push(Text::default());
+    // How many elements that count have each path, without the number of the later ones.
+    let mut counts: FxHashMap<Text, u32> = FxHashMap::default();
     // Elements are made after their parents, and keep them.
-    let mut counts: FxHashMap<(u32, String), usize> = FxHashMap::default();
     for (at, element) in tree.elements.iter().enumerate().skip(1) {
         let own = crate::position::number(at);
-        let mut part = part(&element.name.local, tree.identity(own));
-        let count = counts.entry((element.parent, part.clone())).or_default();
-        if element.removed_by.is_some() {
-            paths[at] = join(&paths[element.parent as usize], &part);
-            continue;
+        let part = part(&element.name.local, tree.identity(own));
+        let mut path = Text::from(join(&paths[element.parent as usize], &part));
+        if element.removed_by.is_none() {
+            let count = counts.entry(path.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                path = Text::from(format!("{path}[{count}]"));
+            }
         }
-        *count += 1;
-        if *count > 1 {
-            part.push_str(&format!("[{count}]"));
-        }
-        paths[at] = join(&paths[element.parent as usize], &part);
+        paths.push(path);
     }
     paths
 }
@@ -59,32 +61,34 @@ pub(super) fn paths(tree: &Tree) -> Vec<String> {
 /// stands in the keys of the others; except where it is the only one, or `needed`.
 pub(super) fn effective(
     tree: &Tree,
-    paths: &[String],
+    paths: &[Text],
     needed: &FxHashSet<u32>,
     ledger: &mut Ledger,
 ) -> Vec<Effective> {
     let mut effective = Vec::new();
-    let mut removed: BTreeMap<String, Effective> = BTreeMap::new();
+    let mut removed: BTreeMap<Text, Effective> = BTreeMap::new();
     for (at, element) in tree.elements.iter().enumerate() {
         let own = crate::position::number(at);
         let identity = tree.identity(own).map(|(name, _)| name);
         for cell in &element.cells {
             let is_identity = cell.name.as_ref().is_some_and(|name| Some(&*name.local) == identity);
-            let is_plain = cell.chain.len() == 1 && element.cells.len() > 1;
-            if is_identity && is_plain && !needed.contains(&own) {
-                let one = &mut ledger.assignments[cell.chain[0] as usize];
-                one.key.clone_from(&paths[at]);
+            if let Some(only) = tree.only_assignment(cell)
+                && is_identity
+                && element.cells.len() > 1
+                && !needed.contains(&own)
+            {
+                ledger.assignments[only].key.clone_from(&paths[at]);
                 continue;
             }
             let key = match &cell.name {
-                Some(name) => join(&paths[at], &format!("@{}", name.local)),
+                Some(name) => Text::from(join(&paths[at], &format!("@{}", name.local))),
                 None => paths[at].clone(),
             };
             // The root's own text has no name.
             if key.is_empty() {
                 continue;
             }
-            let row = row(key, cell, ledger);
+            let row = row(key, tree, cell, ledger);
             if element.removed_by.is_none() {
                 effective.push(row);
             } else if let Some(other) = removed.get_mut(&row.key) {
@@ -105,8 +109,8 @@ pub(super) fn effective(
     effective
 }
 
-fn row(key: String, cell: &Cell, ledger: &mut Ledger) -> Effective {
-    let chain: Vec<usize> = cell.chain.iter().map(|at| *at as usize).collect();
+fn row(key: Text, tree: &Tree, cell: &Cell, ledger: &mut Ledger) -> Effective {
+    let chain = tree.chain(cell);
     let mut certainty = Certainty::Exact;
     for at in &chain {
         let one = &mut ledger.assignments[*at];
@@ -121,10 +125,10 @@ fn row(key: String, cell: &Cell, ledger: &mut Ledger) -> Effective {
 /// Adds assignments that are no cell's own to the keys that they are meant for.
 pub(super) fn add_others(
     effective: &mut Vec<Effective>,
-    others: Vec<(String, usize)>,
+    others: Vec<(Text, usize)>,
     ledger: &Ledger,
 ) {
-    let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut by_key: BTreeMap<Text, Vec<usize>> = BTreeMap::new();
     for (key, at) in others {
         by_key.entry(key).or_default().push(at);
     }

@@ -12,6 +12,7 @@
 mod admit;
 mod base;
 mod expression;
+mod in_order;
 mod keys;
 mod layers;
 mod near;
@@ -21,17 +22,18 @@ mod rules;
 mod tree;
 mod xpath;
 
+use culprit_model::Text;
+
 use crate::configuration::Configuration;
-use crate::folder::{self, Text};
 use crate::framework;
 use crate::ledger::Ledger;
-use crate::position::Lines;
 use crate::profile::{Patches, Profile};
-use crate::provenance::Effective;
+use crate::provenance::{Effective, Source};
 use crate::sources::{Request, Root};
 use crate::value::Redactor;
 
 use admit::Context;
+use in_order::Found;
 use patch::{File, Merger};
 use tree::Tree;
 
@@ -56,9 +58,8 @@ pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) 
         others: Vec::new(),
     };
     merger.base(&root, profile);
-    for file in layers::files(patches, &root, merger.ledger) {
-        merger.file(&root, &file);
-    }
+    let files = layers::files(patches, &root, merger.ledger);
+    in_order::merge(&mut merger, &root, &files);
     effective.extend(merger.finish());
     let mut configuration = ledger.finish(profile, rules, effective);
     configuration.never_true = crate::roles::never_true(&configuration, profile);
@@ -67,21 +68,15 @@ pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) 
 }
 
 impl Merger<'_> {
-    /// Reads a file of a layer, and merges it if it counts.
-    fn file(&mut self, root: &Root, file: &layers::LayerFile) {
-        let Text { mut source, text } = folder::text_of(root, &file.path, &file.layer, false);
-        if let Some((state, why)) = &file.unread {
-            (source.state, source.why) = (*state, why.clone());
-        }
+    /// Merges a file of a layer, as it was read.
+    fn file(&mut self, source: Source, found: Option<Found<'_, '_>>) {
         let index = self.ledger.source(source);
-        let Some(text) = text.filter(|_| file.unread.is_none()) else { return };
-        let lines = Lines::new(&text);
-        let Some(document) = self.ledger.parsed(index, &text, &lines) else { return };
+        let Some((lines, document)) = found else { return };
         let node = document.root_element();
         let section = node.first_element_child().filter(|child| {
             node.has_tag_name("configuration") && child.has_tag_name(self.patches.section.as_str())
         });
-        let file = File { source: index, lines: &lines };
+        let file = File { source: index, lines };
         match section {
             Some(section) => self.section(file, section),
             None => {
@@ -100,10 +95,9 @@ impl Merger<'_> {
                 let sets = patch.sets.iter().map(|(name, value, _)| (name.clone(), *value));
                 let at = file.lines.at(node.range().start);
                 for (name, value) in wanted.chain(sets).collect::<Vec<_>>() {
-                    let written = name.local.to_string();
                     let change = (crate::provenance::Op::Set, value);
-                    let noted = self.assign(file, (&written, &written), change, at, context);
-                    self.tree.set(0, Some(&name), Some(value), noted, self.ledger);
+                    let noted = self.assign_to(file, &name, change, at, context);
+                    self.tree.set(0, Some(&name), noted, self.ledger);
                 }
                 self.children(file, 0, node, (false, context));
             }
@@ -124,7 +118,7 @@ impl Merger<'_> {
         let mut effective = keys::effective(&self.tree, &paths, &needed, self.ledger);
         let mut others = Vec::with_capacity(self.others.len());
         for (at, spot) in &self.others {
-            let key = keys::join(&paths[spot.anchor as usize], &spot.relative);
+            let key = Text::from(keys::join(&paths[spot.anchor as usize], &spot.relative));
             let is_of_cell = self.ledger.assignments[*at].outcome
                 == crate::provenance::Outcome::AddedInsteadOfChanged;
             // What was added has a key of its own, and belongs to the one that was meant, too.

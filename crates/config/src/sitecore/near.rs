@@ -26,9 +26,10 @@ pub(super) fn counterpart(
     let identity = patch.identity(patches)?;
     // With only what tells it apart, a patch asks for nothing that could differ.
     if let Some(other) = tree.alike(target, &patch.name, identity).first() {
-        let differing = patch.wanted.iter().find(|(name, value)| {
-            tree.value(*other, Some(name)).is_none_or(|own| own.as_ref() != *value)
-        });
+        let differing = patch
+            .wanted
+            .iter()
+            .find(|(name, value)| tree.value(*other, Some(name)).is_none_or(|own| *own != **value));
         let (name, _) = differing?;
         let name = &name.local;
         return Some((*other, format!("`{name}` is a part of the match, and differs")));

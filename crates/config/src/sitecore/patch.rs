@@ -92,25 +92,25 @@ const MOST_STEPS: u32 = 10_000;
 const MATCH_DEPTH: u32 = 30;
 
 impl Merger<'_> {
-    /// Notes an assignment; its key follows at the end.
+    /// Notes an assignment; its key follows at the end. `names` are all that may say that it is secret.
     pub(super) fn assign(
         &mut self,
         file: File<'_>,
-        (hint, written): (&str, &str),
+        (names, written): (&[&str], &str),
         (op, value): (Op, &str),
         at: Position,
         context: Context,
     ) -> usize {
         let entry = Entry {
             source: file.source,
-            key: hint,
+            key: "",
             written,
             op,
             value,
             at: Some(at),
             condition: context.condition,
         };
-        let assignment = self.ledger.assign(&entry);
+        let assignment = self.ledger.assign_without_key(names, &entry);
         if context.is_ignored
             && let Some(condition) = context.condition
         {
@@ -120,6 +120,19 @@ impl Merger<'_> {
             (one.outcome, one.reason) = (Outcome::ConditionIgnored, reason);
         }
         assignment
+    }
+
+    /// Notes an assignment to an element itself.
+    pub(super) fn assign_to(
+        &mut self,
+        file: File<'_>,
+        name: &Name,
+        change: (Op, &str),
+        at: Position,
+        context: Context,
+    ) -> usize {
+        let name = name.local.as_str();
+        self.assign(file, (&[name], name), change, at, context)
     }
 
     /// Notes an assignment that changes nothing.
@@ -169,14 +182,14 @@ impl Merger<'_> {
         let blanks = node.text().unwrap_or_default().len()
             - node.text().unwrap_or_default().trim_start().len();
         let at = file.lines.at(node.range().start + blanks);
-        let name = self.tree.element(target).name.local.to_string();
+        let name = self.tree.element(target).name.clone();
         let is_new = self.tree.value(target, None).is_none();
         let op = if is_new { Op::Set } else { Op::ReplaceText };
-        let assignment = self.assign(file, (&name, &name), (op, text), at, context);
+        let assignment = self.assign_to(file, &name, (op, text), at, context);
         for child in self.tree.element(target).children.clone() {
             self.remove(child, assignment);
         }
-        self.tree.set(target, None, Some(text), assignment, self.ledger);
+        self.tree.set(target, None, assignment, self.ledger);
     }
 
     fn element(
@@ -197,9 +210,8 @@ impl Merger<'_> {
             return;
         };
         if let Some(insert) = &patch.insert {
-            let hint = patch.name.local.to_string();
             let change = (insert.op, insert.reference.as_str());
-            let assignment = self.assign(file, (&hint, &hint), change, insert.at, context);
+            let assignment = self.assign_to(file, &patch.name, change, insert.at, context);
             match self.place(found, target, insert, assignment) {
                 Placed::Done => self.others.push((assignment, Spot::at(found))),
                 Placed::Unresolved => {
@@ -218,17 +230,17 @@ impl Merger<'_> {
     fn set_all(&mut self, file: File<'_>, at: u32, patch: &Patch<'_>, context: Context) {
         for (name, value, place) in &patch.sets {
             let written = self.written(at, name);
-            let hint = format!("{} {written} {}", patch.name.local, name.local);
+            let names = [patch.name.local.as_str(), &written, &name.local];
             let assignment =
-                self.assign(file, (&hint, &written), (Op::Set, value), *place, context);
-            self.tree.set(at, Some(name), Some(value), assignment, self.ledger);
+                self.assign(file, (&names, &written), (Op::Set, value), *place, context);
+            self.tree.set(at, Some(name), assignment, self.ledger);
         }
     }
 
     /// What people call the attribute of an element: by what tells the element apart.
     fn written(&self, at: u32, name: &Name) -> String {
         match self.tree.identity(at) {
-            Some((own, value)) if own != name.local.as_ref() => value.to_owned(),
+            Some((own, value)) if name.local != *own => value.to_owned(),
             _ => name.local.to_string(),
         }
     }
@@ -243,8 +255,7 @@ impl Merger<'_> {
         let spot = Spot::at(target).below(&self.part(patch));
         if let Some(delete) = node.children().find(|child| is_command(*child, "delete", "d")) {
             let at = file.lines.at(delete.range().start);
-            let name = patch.name.local.to_string();
-            let assignment = self.assign(file, (&name, &name), (Op::Delete, ""), at, context);
+            let assignment = self.assign_to(file, &patch.name, (Op::Delete, ""), at, context);
             let reason = "no element matches, so that nothing is deleted".to_owned();
             self.lost(assignment, spot, Outcome::NoTarget, reason);
             return;
@@ -265,10 +276,10 @@ impl Merger<'_> {
         let mut first = None;
         for (name, value, place) in all {
             let identity = patch.identity(self.patches).filter(|(own, _)| *own != &*name.local);
-            let written = identity.map_or(&*name.local, |(_, value)| value).to_owned();
-            let hint = format!("{} {written} {}", patch.name.local, name.local);
-            let assignment = self.assign(file, (&hint, &written), (op, value), place, context);
-            self.tree.set(element, Some(&name), Some(value), assignment, self.ledger);
+            let written = identity.map_or(name.local.as_str(), |(_, value)| value);
+            let names = [patch.name.local.as_str(), written, &name.local];
+            let assignment = self.assign(file, (&names, written), (op, value), place, context);
+            self.tree.set(element, Some(&name), assignment, self.ledger);
             first = first.or(Some(assignment));
             if let Some((other, reason)) = &meant {
                 let one = &mut self.ledger.assignments[assignment];
@@ -281,8 +292,7 @@ impl Merger<'_> {
         if let Some(insert) = &patch.insert {
             // What it takes the place of is superseded by its first attribute.
             let assignment = first.unwrap_or_else(|| {
-                let name = patch.name.local.to_string();
-                let made = self.assign(file, (&name, &name), (op, ""), patch.at, context);
+                let made = self.assign_to(file, &patch.name, (op, ""), patch.at, context);
                 self.others.push((made, Spot::at(element)));
                 made
             });
@@ -292,9 +302,8 @@ impl Merger<'_> {
                     pending.push(Pending { element, insert: insert.clone(), context });
                 }
                 Placed::NotFollowed => {
-                    let name = patch.name.local.to_string();
                     let change = (insert.op, insert.reference.as_str());
-                    let noted = self.assign(file, (&name, &name), change, insert.at, context);
+                    let noted = self.assign_to(file, &patch.name, change, insert.at, context);
                     self.not_followed(noted, element);
                 }
             }
@@ -333,9 +342,9 @@ impl Merger<'_> {
     }
 
     fn place_again(&mut self, file: File<'_>, target: u32, one: &Pending) {
-        let hint = self.tree.element(one.element).name.local.to_string();
+        let name = self.tree.element(one.element).name.clone();
         let change = (one.insert.op, one.insert.reference.as_str());
-        let noted = self.assign(file, (&hint, &hint), change, one.insert.at, one.context);
+        let noted = self.assign_to(file, &name, change, one.insert.at, one.context);
         if matches!(self.place(one.element, target, &one.insert, noted), Placed::Done) {
             self.others.push((noted, Spot::at(one.element)));
             return;
@@ -364,11 +373,10 @@ impl Merger<'_> {
     /// `patch:attribute`, `patch:delete`, `patch:deleteattribute`.
     fn command(&mut self, file: File<'_>, target: u32, node: Node<'_, '_>, context: Context) {
         let at = file.lines.at(node.range().start);
-        let element = self.tree.element(target).name.local.to_string();
+        let element = self.tree.element(target).name.clone();
         match node.tag_name().name() {
             "delete" | "d" => {
-                let assignment =
-                    self.assign(file, (&element, &element), (Op::Delete, ""), at, context);
+                let assignment = self.assign_to(file, &element, (Op::Delete, ""), at, context);
                 self.remove(target, assignment);
                 self.others.push((assignment, Spot::at(target)));
             }
@@ -376,18 +384,19 @@ impl Merger<'_> {
                 let Some((name, value)) = self.attribute_command(node) else { return };
                 let is_new = self.tree.value(target, Some(&name)).is_none();
                 let written = self.written(target, &name);
-                let hint = format!("{element} {written} {}", name.local);
+                let names = [element.local.as_str(), &written, &name.local];
                 let op = if is_new { Op::Add } else { Op::Set };
-                let assignment = self.assign(file, (&hint, &written), (op, &value), at, context);
-                self.tree.set(target, Some(&name), Some(&value), assignment, self.ledger);
+                let assignment = self.assign(file, (&names, &written), (op, &value), at, context);
+                self.tree.set(target, Some(&name), assignment, self.ledger);
             }
             "deleteattribute" | "da" => {
                 let Some((name, _)) = self.attribute_command(node) else { return };
                 let written = self.written(target, &name);
                 let change = (Op::DeleteAttribute, "");
-                let assignment = self.assign(file, (&element, &written), change, at, context);
+                let names = [element.local.as_str()];
+                let assignment = self.assign(file, (&names, &written), change, at, context);
                 if self.tree.value(target, Some(&name)).is_some() {
-                    self.tree.set(target, Some(&name), None, assignment, self.ledger);
+                    self.tree.set(target, Some(&name), assignment, self.ledger);
                     return;
                 }
                 let spot = Spot::at(target).below(&format!("@{}", name.local));

@@ -34,9 +34,9 @@ impl Merger<'_> {
         let sets = patch.sets.iter().map(|(name, value, at)| (name.clone(), *value, *at, Op::Set));
         for (name, value, at, op) in added.into_iter().chain(sets) {
             let identity = patch.identity(self.patches).filter(|(own, _)| *own != &*name.local);
-            let written = identity.map_or(&*name.local, |(_, value)| value).to_owned();
-            let hint = format!("{} {written} {}", patch.name.local, name.local);
-            let noted = self.assign(file, (&hint, &written), (op, value), at, context);
+            let written = identity.map_or(name.local.as_str(), |(_, value)| value);
+            let names = [patch.name.local.as_str(), written, &name.local];
+            let noted = self.assign(file, (&names, written), (op, value), at, context);
             let spot = own.below(&format!("@{}", name.local));
             self.lost(noted, spot, refusal.outcome, refusal.reason.clone());
         }
@@ -47,9 +47,8 @@ impl Merger<'_> {
                 child.text().map(str::trim).filter(|text| child.is_text() && !text.is_empty())
             {
                 let at = file.lines.at(child.range().start);
-                let name = patch.name.local.to_string();
                 let change = (Op::ReplaceText, text);
-                let noted = self.assign(file, (&name, &name), change, at, context);
+                let noted = self.assign_to(file, &patch.name, change, at, context);
                 self.lost(noted, own.clone(), refusal.outcome, refusal.reason.clone());
             }
         }
@@ -80,8 +79,8 @@ impl Merger<'_> {
             Some(name) => (spot.below(&format!("@{}", name.local)), name.local.to_string()),
             None => (spot.clone(), node.tag_name().name().to_owned()),
         };
-        let hint = format!("{} {written}", spot.relative);
-        let noted = self.assign(file, (&hint, &written), (op, &value), at, context);
+        let names = [spot.relative.as_str(), &written];
+        let noted = self.assign(file, (&names, &written), (op, &value), at, context);
         self.lost(noted, spot, refusal.outcome, refusal.reason.clone());
     }
 }

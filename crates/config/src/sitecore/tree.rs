@@ -1,18 +1,41 @@
 //! The tree of elements that is patched. Each attribute knows every assignment of it.
 
-use std::hash::{Hash, Hasher as _};
-use std::rc::Rc;
+use std::hash::{Hash as _, Hasher as _};
+use std::ops::Deref;
+use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use culprit_model::Text;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::xpath::Elements;
 use crate::ledger::Ledger;
+use crate::provenance::Op;
 
-/// An element's name or an attribute's name, with its namespace; empty: none.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Name {
-    pub(super) space: Rc<str>,
-    pub(super) local: Rc<str>,
+/// An element's name or an attribute's name, kept once a tree.
+#[derive(Debug, Clone)]
+pub(super) struct Name(Arc<NameParts>);
+
+/// What a name is made of.
+#[derive(Debug)]
+pub(super) struct NameParts {
+    /// The namespace; empty: none.
+    pub(super) space: Text,
+    pub(super) local: Text,
+    /// Its number in the tree.
+    number: u32,
+}
+
+impl Deref for Name {
+    type Target = NameParts;
+    fn deref(&self) -> &NameParts {
+        &self.0
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
 }
 
 /// A value with its history: of an attribute, or the text of an element.
@@ -21,9 +44,9 @@ pub(super) struct Cell {
     /// The attribute's name; none for the text.
     pub(super) name: Option<Name>,
     /// The value now; none if it was removed.
-    pub(super) value: Option<Rc<str>>,
-    /// Its assignments, weakest first.
-    pub(super) chain: Vec<u32>,
+    pub(super) value: Option<Text>,
+    /// Its strongest assignment.
+    last: u32,
     /// The one that counts.
     pub(super) winner: Option<u32>,
 }
@@ -43,10 +66,38 @@ pub(super) struct Element {
 pub(super) struct Tree {
     pub(super) elements: Vec<Element>,
     /// Attributes that tell elements of one name apart.
-    identify: Vec<Rc<str>>,
+    identify: Vec<Text>,
     /// Children by parent and by the hash of what they are looked for by.
-    index: FxHashMap<(u32, u64), Vec<u32>>,
-    names: FxHashSet<Rc<str>>,
+    index: FxHashMap<(u32, u64), Few>,
+    /// The names of each local name.
+    names: FxHashMap<Text, Vec<Name>>,
+    /// How many names there are.
+    name_count: u32,
+    /// The assignment of the same cell before an assignment, where there is one: most cells have one alone.
+    before: FxHashMap<u32, u32>,
+}
+
+/// Elements, of which most keys have one.
+#[derive(Debug)]
+enum Few {
+    One([u32; 1]),
+    More(Vec<u32>),
+}
+
+impl Few {
+    fn all(&self) -> &[u32] {
+        match self {
+            Self::One(one) => one,
+            Self::More(more) => more,
+        }
+    }
+
+    fn push(&mut self, at: u32) {
+        match self {
+            Self::One([first]) => *self = Self::More(vec![*first, at]),
+            Self::More(more) => more.push(at),
+        }
+    }
 }
 
 /// A plain attribute of a patch: name and value.
@@ -56,9 +107,11 @@ impl Tree {
     pub(super) fn new(root: &str, identify: &[String]) -> Self {
         let mut tree = Self {
             elements: Vec::new(),
-            identify: identify.iter().map(|name| Rc::from(name.as_str())).collect(),
+            identify: identify.iter().map(Text::from).collect(),
             index: FxHashMap::default(),
-            names: FxHashSet::default(),
+            names: FxHashMap::default(),
+            name_count: 0,
+            before: FxHashMap::default(),
         };
         let name = tree.name(None, root);
         tree.elements.push(Element {
@@ -71,17 +124,18 @@ impl Tree {
         tree
     }
 
-    /// A name, each text of which is kept once.
+    /// A name, each of which is kept once.
     pub(super) fn name(&mut self, space: Option<&str>, local: &str) -> Name {
-        let mut one = |text: &str| match self.names.get(text) {
-            Some(known) => Rc::clone(known),
-            None => {
-                let new: Rc<str> = Rc::from(text);
-                self.names.insert(Rc::clone(&new));
-                new
-            }
-        };
-        Name { space: one(space.unwrap_or_default()), local: one(local) }
+        let space = space.unwrap_or_default();
+        let known = self.names.get(local).map_or(&[][..], Vec::as_slice);
+        if let Some(known) = known.iter().find(|name| name.space == *space) {
+            return known.clone();
+        }
+        let (space, number) = (Text::from(space), self.name_count);
+        let name = Name(Arc::new(NameParts { space, local: Text::from(local), number }));
+        self.name_count += 1;
+        self.names.entry(name.local.clone()).or_default().push(name.clone());
+        name
     }
 
     pub(super) fn element(&self, at: u32) -> &Element {
@@ -134,34 +188,37 @@ impl Tree {
     }
 
     /// The value of a cell; `None` as the name stands for the text.
-    pub(super) fn value(&self, at: u32, name: Option<&Name>) -> Option<&Rc<str>> {
+    pub(super) fn value(&self, at: u32, name: Option<&Name>) -> Option<&Text> {
         let cell = self.element(at).cells.iter().find(|cell| cell.name.as_ref() == name);
         cell.and_then(|cell| cell.value.as_ref())
     }
 
-    /// Lets an assignment set a cell. A value of none removes it.
+    /// Lets an assignment set or remove a cell.
     pub(super) fn set(
         &mut self,
         at: u32,
         name: Option<&Name>,
-        value: Option<&str>,
         assignment: usize,
         ledger: &mut Ledger,
     ) {
+        let removes = ledger.assignments[assignment].op == Op::DeleteAttribute;
+        let value = (!removes).then(|| ledger.shared(assignment));
         let assignment = crate::position::number(assignment);
-        let value: Option<Rc<str>> = value.map(Rc::from);
         let is_known_by = name.is_some_and(|name| self.identify.contains(&name.local));
-        let cells = &mut self.element_mut(at).cells;
+        let cells = &mut self.elements[at as usize].cells;
         let cell = match cells.iter().position(|cell| cell.name.as_ref() == name) {
-            Some(at) => &mut cells[at],
+            Some(at) => {
+                self.before.insert(assignment, cells[at].last);
+                &mut cells[at]
+            }
             None => {
-                let (name, chain) = (name.cloned(), Vec::with_capacity(1));
-                cells.push(Cell { name, value: None, chain, winner: None });
+                let name = name.cloned();
+                cells.push(Cell { name, value: None, last: assignment, winner: None });
                 let last = cells.len() - 1;
                 &mut cells[last]
             }
         };
-        cell.chain.push(assignment);
+        cell.last = assignment;
         let loser = cell.winner.take();
         cell.winner = value.is_some().then_some(assignment);
         cell.value = value;
@@ -182,7 +239,7 @@ impl Tree {
             };
             // An element that was removed is still called what it was.
             let cell = cells.iter().find(own)?;
-            Some((name.as_ref(), cell.value.as_deref()?))
+            Some((name.as_str(), cell.value.as_deref()?))
         })
     }
 
@@ -198,10 +255,14 @@ impl Tree {
         }
         let parent = element.parent;
         for key in keys {
-            let list = self.index.entry((parent, key)).or_default();
+            let Some(few) = self.index.get_mut(&(parent, key)) else {
+                self.index.insert((parent, key), Few::One([at]));
+                continue;
+            };
             // It is indexed anew each time that an attribute of it is set.
+            let list = few.all();
             if list.last() != Some(&at) && !(list.len() < 8 && list.contains(&at)) {
-                list.push(at);
+                few.push(at);
             }
         }
     }
@@ -218,10 +279,10 @@ impl Tree {
             element.removed_by.is_none()
                 && element.name == *name
                 && wanted.iter().all(|(name, value)| {
-                    self.value(*at, Some(name)).is_some_and(|own| own.as_ref() == *value)
+                    self.value(*at, Some(name)).is_some_and(|own| *own == **value)
                 })
         };
-        let mut found: Vec<u32> = candidates.iter().copied().filter(fits).collect();
+        let mut found: Vec<u32> = candidates.all().iter().copied().filter(fits).collect();
         if found.len() > 1 {
             found.sort_unstable();
             found.dedup();
@@ -243,12 +304,26 @@ impl Tree {
         let own = |at: &&u32| {
             self.element(**at).removed_by.is_none() && self.identity(**at) == Some(identity)
         };
-        candidates.map(|all| all.iter().filter(own).copied().collect()).unwrap_or_default()
+        candidates.map(|all| all.all().iter().filter(own).copied().collect()).unwrap_or_default()
     }
 
     /// All children of a parent with this name.
     pub(super) fn named(&self, parent: u32, name: &Name) -> &[u32] {
-        self.index.get(&(parent, key(name, None))).map_or(&[], Vec::as_slice)
+        self.index.get(&(parent, key(name, None))).map_or(&[], Few::all)
+    }
+
+    /// The assignments of a cell, weakest first.
+    pub(super) fn chain(&self, cell: &Cell) -> Vec<usize> {
+        let strongest_first =
+            std::iter::successors(Some(cell.last), |at| self.before.get(at).copied());
+        let mut chain: Vec<usize> = strongest_first.map(|at| at as usize).collect();
+        chain.reverse();
+        chain
+    }
+
+    /// The assignment of a cell that has one alone.
+    pub(super) fn only_assignment(&self, cell: &Cell) -> Option<usize> {
+        (!self.before.contains_key(&cell.last)).then_some(cell.last as usize)
     }
 
     /// An element and all below it, from the top.
@@ -266,7 +341,7 @@ impl Tree {
 /// The hash of what a child is looked for by.
 fn key(name: &Name, identity: Option<(&str, &str)>) -> u64 {
     let mut hasher = FxHasher::default();
-    (&name.space, &name.local, identity).hash(&mut hasher);
+    (name.number, identity).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -280,7 +355,7 @@ impl Elements for Tree {
     }
 
     fn attribute(&self, node: u32, name: &str) -> Option<&str> {
-        let own = |cell: &&Cell| cell.name.as_ref().is_some_and(|own| own.local.as_ref() == name);
+        let own = |cell: &&Cell| cell.name.as_ref().is_some_and(|own| own.local == *name);
         self.element(node).cells.iter().find(own).and_then(|cell| cell.value.as_deref())
     }
 }

@@ -11,12 +11,15 @@
 //! It is input of others: every index in it is checked.
 
 mod rows;
+mod search;
 
-use aho_corasick::AhoCorasick;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 
 use crate::configuration::Configuration;
 use crate::value::Redactor;
 use rows::{Header, KeyRow, ProfileRow};
+use search::{At, KeyLines};
 
 /// The version of the form.
 pub const SNAPSHOT_VERSION: u32 = 1;
@@ -45,6 +48,9 @@ pub enum NotASnapshot {
     /// A later version made it.
     #[error("a snapshot of version {0}; this program reads version {SNAPSHOT_VERSION}")]
     Version(u32),
+    /// It cannot be read.
+    #[error("{0}")]
+    Unread(String),
     /// A line is malformed, or refers to something that is not there.
     #[error("line {line}: {what}")]
     Line {
@@ -97,55 +103,80 @@ impl Snapshot {
     /// # Errors
     /// When the text is not one, or a part of it does not fit the rest.
     pub fn read(text: &str) -> Result<Self, NotASnapshot> {
-        Self::read_lines(text, &|_| true)
+        let mut lines = text.split_terminator('\n').zip(1..);
+        let mut snapshot = Self::head(|| Ok(lines.next().map(|(line, _)| line.to_owned())))?;
+        lines.try_for_each(|(line, number)| snapshot.add(line, number))?;
+        Ok(snapshot)
     }
 
     /// Reads of a snapshot only the keys that a name may mean, for [`Configuration::find`]. Costs a pass
-    /// over the text, and memory for what is found.
+    /// over the file on all processors, and memory for what is found.
     ///
     /// # Errors
-    /// As [`Snapshot::read`].
-    pub fn read_keys(text: &str, name: &str) -> Result<Self, NotASnapshot> {
-        let quoted = serde_json::to_string(name).unwrap_or_default();
-        let wanted = quoted.trim_matches('"');
-        let finder = AhoCorasick::builder().ascii_case_insensitive(true).build([wanted]);
-        match finder {
-            Ok(finder) => {
-                let matching: std::collections::BTreeSet<usize> = line_starts(text, &finder);
-                Self::read_lines(text, &|start| matching.contains(&start))
+    /// As [`Snapshot::read`], or when the file cannot be read.
+    pub fn read_keys(file: &File, name: &str) -> Result<Self, NotASnapshot> {
+        let length = file.metadata().map_err(|error| unread(&error))?.len();
+        let mut reader = BufReader::new(At { file, offset: 0 }.take(length));
+        let (mut at, mut sample) = (0, Vec::new());
+        let mut snapshot = Self::head(|| {
+            let mut line = String::new();
+            let read = reader.read_line(&mut line).map_err(|error| unread(&error))?;
+            at += read as u64;
+            line.truncate(line.trim_end_matches('\n').len());
+            Ok((read > 0).then_some(line))
+        })?;
+        reader.by_ref().take(SAMPLE).read_to_end(&mut sample).map_err(|error| unread(&error))?;
+        let found = KeyLines::new(name, &sample)
+            .in_file(file, at..length)
+            .map_err(|error| unread(&error))?;
+        for line in found {
+            let added = String::from_utf8(line).ok().and_then(|line| snapshot.add(&line, 0).ok());
+            if added.is_none() {
+                // Only a pass over everything knows the number of the line.
+                let mut text = String::new();
+                let mut all = At { file, offset: 0 }.take(length);
+                all.read_to_string(&mut text).map_err(|error| unread(&error))?;
+                return Self::read(&text);
             }
-            Err(_) => Self::read(text),
         }
+        Ok(snapshot)
     }
 
-    fn read_lines(text: &str, wanted: &dyn Fn(usize) -> bool) -> Result<Self, NotASnapshot> {
-        let mut lines = Lines::new(text);
-        let first = lines.next().ok_or(NotASnapshot::Header)?;
-        let header: Header = serde_json::from_str(first.1).map_err(|_| NotASnapshot::Header)?;
+    /// The snapshot without keys, from its first lines.
+    fn head(
+        mut next: impl FnMut() -> Result<Option<String>, NotASnapshot>,
+    ) -> Result<Self, NotASnapshot> {
+        let first = next()?.ok_or(NotASnapshot::Header)?;
+        let header: Header = serde_json::from_str(&first).map_err(|_| NotASnapshot::Header)?;
         if header.culprit_config_snapshot != SNAPSHOT_VERSION {
             return Err(NotASnapshot::Version(header.culprit_config_snapshot));
         }
         let mut snapshot = header.snapshot().ok_or(NotASnapshot::Header)?;
-        for _ in 0..header.profiles {
-            let Some((_, line)) = lines.next() else {
-                return Err(malformed(lines.number + 1, "the profile is missing"));
+        for number in 2..header.profiles.saturating_add(2) {
+            let Some(line) = next()? else {
+                return Err(malformed(number, "the profile is missing"));
             };
             let row: ProfileRow =
-                serde_json::from_str(line).map_err(|error| malformed_json(lines.number, &error))?;
-            let one = row.configuration().map_err(|what| malformed(lines.number, &what))?;
+                serde_json::from_str(&line).map_err(|error| malformed_json(number, &error))?;
+            let one = row.configuration().map_err(|what| malformed(number, &what))?;
             snapshot.configurations.push(one);
-        }
-        while let Some((start, line)) = lines.next() {
-            if !wanted(start) {
-                continue;
-            }
-            let row: KeyRow<'_> =
-                serde_json::from_str(line).map_err(|error| malformed_json(lines.number, &error))?;
-            row.add_to(&mut snapshot.configurations)
-                .map_err(|what| malformed(lines.number, &what))?;
         }
         Ok(snapshot)
     }
+
+    /// Adds the key of a line.
+    fn add(&mut self, line: &str, number: usize) -> Result<(), NotASnapshot> {
+        let row: KeyRow<'_> =
+            serde_json::from_str(line).map_err(|error| malformed_json(number, &error))?;
+        row.add_to(&mut self.configurations).map_err(|what| malformed(number, &what))
+    }
+}
+
+/// How much of a snapshot shows which bytes it has most often.
+const SAMPLE: u64 = 1 << 16;
+
+fn unread(error: &std::io::Error) -> NotASnapshot {
+    NotASnapshot::Unread(error.to_string())
 }
 
 fn malformed(line: usize, what: &str) -> NotASnapshot {
@@ -155,43 +186,4 @@ fn malformed(line: usize, what: &str) -> NotASnapshot {
 /// The message of a parser may quote the line, so only its place is taken.
 fn malformed_json(line: usize, error: &serde_json::Error) -> NotASnapshot {
     malformed(line, &format!("malformed at column {}", error.column()))
-}
-
-/// Where the lines start that hold a match.
-fn line_starts(text: &str, finder: &AhoCorasick) -> std::collections::BTreeSet<usize> {
-    let mut starts = std::collections::BTreeSet::new();
-    let mut at = 0;
-    while let Some(found) = finder.find(&text[at..]) {
-        let position = at + found.start();
-        starts.insert(text[..position].rfind('\n').map_or(0, |end| end + 1));
-        match text[position..].find('\n') {
-            Some(end) => at = position + end + 1,
-            None => break,
-        }
-    }
-    starts
-}
-
-/// Lines with where they start, and their number so far.
-struct Lines<'a> {
-    text: &'a str,
-    at: usize,
-    number: usize,
-}
-
-impl<'a> Lines<'a> {
-    const fn new(text: &'a str) -> Self {
-        Self { text, at: 0, number: 0 }
-    }
-
-    fn next(&mut self) -> Option<(usize, &'a str)> {
-        if self.at >= self.text.len() {
-            return None;
-        }
-        let start = self.at;
-        let end = self.text[start..].find('\n').map_or(self.text.len(), |length| start + length);
-        self.at = end + 1;
-        self.number += 1;
-        Some((start, &self.text[start..end]))
-    }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use culprit_model::Severity;
+use culprit_model::{Label as _, Severity, Text};
 use serde::{Deserialize, Serialize};
 
 use super::{SNAPSHOT_VERSION, Snapshot};
@@ -12,7 +12,7 @@ use crate::position::Position;
 use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
 use crate::rules::RULES;
 use crate::sources::Defined;
-use crate::value::{ValueRef, hex};
+use crate::value::{ValueRef, bytes, hex};
 use crate::{condition, sitecore};
 
 /// The first line.
@@ -43,17 +43,6 @@ impl Header {
         };
         Some(Snapshot { subject: self.subject.clone(), key, configurations: Vec::new() })
     }
-}
-
-fn bytes(digits: &str) -> Option<[u8; 32]> {
-    let mut key = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
-        return None;
-    }
-    for (at, byte) in key.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    Some(key)
 }
 
 /// Everything of a configuration but its keys.
@@ -337,7 +326,7 @@ impl<'a> KeyRow<'a> {
         Self {
             of,
             key: Cow::from(effective.key.as_str()),
-            certainty: Cow::from(effective.certainty.to_string()),
+            certainty: Cow::from(effective.certainty.word()),
             winner: effective.winner.and_then(in_chain),
             chain: effective.chain.iter().map(row).collect(),
         }
@@ -354,13 +343,14 @@ impl<'a> KeyRow<'a> {
             at => Ok(at.map(|at| start + at)),
         };
         let winner = in_all(self.winner)?;
+        let key = Text::from(self.key);
         for row in self.chain {
             let superseded_by = in_all(row.superseded_by)?;
-            let assignment = row.assignment(&self.key, superseded_by, one)?;
+            let assignment = row.assignment(&key, superseded_by, one)?;
             one.assignments.push(assignment);
         }
         one.effective.push(Effective {
-            key: self.key.into_owned(),
+            key,
             winner,
             chain: (start..start + count).collect(),
             certainty: parsed(&self.certainty)?,
@@ -376,22 +366,22 @@ impl<'a> AssignmentRow<'a> {
             source: one.source,
             key: other(&one.key, key),
             written: other(&one.written, &one.key),
-            op: Cow::from(one.op.to_string()),
+            op: Cow::from(one.op.word()),
             at: one.at.map(|at| (at.line, at.column, one.end_line.unwrap_or(at.line))),
             condition: one.condition,
-            outcome: Cow::from(one.outcome.to_string()),
+            outcome: Cow::from(one.outcome.word()),
             superseded_by: one.superseded_by.and_then(in_chain),
             reason: Cow::from(one.reason.as_str()),
             text: one.value.text.as_deref().map(Cow::from),
-            class: Cow::from(one.value.class.to_string()),
+            class: Cow::from(one.value.class.word()),
             size_bytes: one.value.length,
-            fingerprint: Cow::from(one.value.fingerprint.as_str()),
+            fingerprint: Cow::from(one.value.fingerprint.to_string()),
         }
     }
 
     fn assignment(
         self,
-        key: &str,
+        key: &Text,
         superseded_by: Option<usize>,
         one: &Configuration,
     ) -> Result<Assignment, String> {
@@ -401,17 +391,17 @@ impl<'a> AssignmentRow<'a> {
         if self.condition.is_some_and(|condition| condition >= one.conditions.len()) {
             return Err("it names a condition that is not there".to_owned());
         }
-        let key = self.key.map_or_else(|| key.to_owned(), Cow::into_owned);
+        let key = self.key.map_or_else(|| key.clone(), Text::from);
         Ok(Assignment {
             source: self.source,
-            written: self.written.map_or_else(|| key.clone(), Cow::into_owned),
+            written: self.written.map_or_else(|| key.clone(), Text::from),
             key,
             op: parsed(&self.op)?,
             value: ValueRef {
                 length: self.size_bytes,
                 class: parsed(&self.class)?,
-                fingerprint: self.fingerprint.into_owned(),
-                text: self.text.map(Cow::into_owned),
+                fingerprint: parsed(&self.fingerprint)?,
+                text: self.text.map(Text::from),
             },
             at: self.at.map(|(line, column, _)| Position { line, column }),
             end_line: self.at.map(|(_, _, end_line)| end_line),

@@ -60,7 +60,7 @@ fn a_name_that_the_builder_does_not_ask_for_is_told_from_one_without_a_key() {
     let outcome = |name: &str| {
         let configuration = of(builder, KEYS, &[(name, "x")]);
         let lost = configuration.assignments.iter().find(|one| one.outcome.is_never_applied());
-        lost.map(|one| (one.outcome, one.key.clone()))
+        lost.map(|one| (one.outcome, one.key.to_string()))
     };
     let key = |key: &str| key.to_owned();
     // The builder replaces `:` before it asks.

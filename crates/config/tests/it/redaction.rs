@@ -84,3 +84,16 @@ fn a_private_key_that_lost_its_quotes_is_hidden() {
         culprit_config::inspect(&profile("dotenv"), &request(folder.path(), &[]), redactor());
     assert!(!format!("{configuration:?}").contains(&body[..20]), "{configuration:?}");
 }
+
+#[test]
+fn a_file_of_a_folder_of_secrets_is_hidden_whatever_its_name() {
+    let class = "from pydantic_settings import BaseSettings, SettingsConfigDict\n\nclass Settings(BaseSettings):\n    model_config = SettingsConfigDict(secrets_dir='secrets')\n    host: str = ''\n    copy_of: str = ''\n";
+    let files = [("settings.py", class), ("secrets/host", SECRET)];
+    let configuration = inspected("pydantic", &files, &[("COPY_OF", SECRET)]);
+    let class = |key: &str| {
+        let row = configuration.effective.iter().find(|one| one.key.ends_with(key)).unwrap();
+        configuration.assignments[row.winner.unwrap()].value.class
+    };
+    assert_eq!((class("host"), class("copy_of")), (Class::Source, Class::Derived));
+    assert!(!format!("{configuration:?}").contains(SECRET));
+}

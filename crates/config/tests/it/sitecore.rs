@@ -179,7 +179,7 @@ fn elements_are_placed_replaced_and_deleted() {
         .iter()
         .map(|name| {
             let key = format!("p/step[@type='{name}']/@type");
-            let row = configuration.effective.iter().find(|one| one.key == key).unwrap();
+            let row = configuration.effective.iter().find(|one| *one.key == *key).unwrap();
             configuration.assignments[row.winner.unwrap()].op.to_string()
         })
         .collect();

@@ -1,10 +1,12 @@
 //! Snapshots: the same configuration after reading, one key of many, damage, comparison.
 
+use std::fs::File;
+
 use culprit_config::{
     Configuration, KeyChange, NotASnapshot, Redactor, Snapshot, difference, inspect,
 };
 
-use crate::support::{chain, effective, folder, profile, request};
+use crate::support::{chain, effective, folder, profile, request, write};
 
 const JSON: &str = r#"{
   "ConnectionStrings": { "Main": "Server=db;Database=shop;Password=hunter2" },
@@ -48,17 +50,24 @@ fn what_is_read_is_what_was_written() {
 #[test]
 fn one_key_is_found_without_the_others() {
     let text = snapshot(JSON, 7).to_text().unwrap();
+    let folder = folder(&[("kept.jsonl", &text)]);
+    let file = File::open(folder.path().join("kept.jsonl")).unwrap();
     for name in ["level", "Db:Password", "password", "LEVEL"] {
-        let read = Snapshot::read_keys(&text, name).unwrap();
+        let read = Snapshot::read_keys(&file, name).unwrap();
         let one = &read.configurations[0];
         let all = &Snapshot::read(&text).unwrap().configurations[0];
         let keys = |one: &Configuration| -> Vec<String> {
-            one.find(name).iter().map(|found| found.key.clone()).collect()
+            one.find(name).iter().map(|found| found.key.to_string()).collect()
         };
         assert_eq!(keys(one), keys(all), "{name}");
         assert!(!keys(one).is_empty() && one.effective.len() < all.effective.len(), "{name}");
     }
-    assert!(Snapshot::read_keys(&text, "none").unwrap().configurations[0].effective.is_empty());
+    assert!(Snapshot::read_keys(&file, "none").unwrap().configurations[0].effective.is_empty());
+    let damaged = text.replacen("\"won\"", "\"lost\"", 1);
+    write(folder.path(), "damaged.jsonl", damaged.as_bytes());
+    let file = File::open(folder.path().join("damaged.jsonl")).unwrap();
+    let error = Snapshot::read_keys(&file, "e").unwrap_err().to_string();
+    assert!(error.starts_with("line 3: `lost` is not a word"), "{error}");
 }
 
 #[test]

@@ -83,6 +83,9 @@ pub(crate) struct ConfigShowArgs {
     /// Show the plaintext of one key, on a terminal only
     #[arg(long, value_name = "KEY", conflicts_with_all = ["html", "snapshot"])]
     pub reveal: Option<String>,
+    /// Also say what a program read: a result of `culprit config prove -o FILE`
+    #[arg(long, value_name = "FILE")]
+    pub observed: Option<PathBuf>,
     /// Show Culprit's own settings: which variable or file sets each option
     #[arg(long = "self")]
     pub own: bool,

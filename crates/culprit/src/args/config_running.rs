@@ -61,6 +61,9 @@ pub(crate) struct ConfigDriftArgs {
     /// Also list variables that are the same everywhere
     #[arg(long)]
     pub all: bool,
+    /// Write a page that needs no network
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub html: Option<PathBuf>,
     /// Exit with 1 if there is a finding of this id, or of this severity or above
     #[arg(long, value_name = "FINDING|SEVERITY")]
     pub fail_on: Option<String>,
@@ -100,6 +103,9 @@ pub(crate) struct ConfigDiffArgs {
     /// Leave out the variables of this shell, for folders
     #[arg(long)]
     pub no_env: bool,
+    /// Write a page that needs no network
+    #[arg(long, value_name = "FILE", value_parser = file)]
+    pub html: Option<PathBuf>,
     /// Exit with 1 if a key is not the same on both sides
     #[arg(long)]
     pub fail_on_difference: bool,

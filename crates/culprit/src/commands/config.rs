@@ -15,7 +15,7 @@ use crate::args::{
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::{
     ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
-    ConfigVarsDocument, ObservedDocument,
+    ConfigVarsDocument, Explained, ObservedDocument,
 };
 use crate::output::Output;
 use crate::running::{
@@ -53,16 +53,20 @@ fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> 
         false => inspected(&args.sources, None, redactor_with(None, args.reveal.as_deref())?)?,
     };
     let found = &inspection.found;
+    let observed = observed(args.observed.as_deref())?;
+    let observed = observed.as_ref();
     if let Some(path) = &args.html {
-        let page = html::config_page(&inspection.subject, found);
-        files::write_whole(path, page.as_bytes())?;
-        output.say(&format!("wrote {}", path.display()));
+        write_page(path, &html::config_page(&inspection.subject, found), output)?;
     }
     if output.wants_json() {
-        output.document(&ConfigShowDocument::new(found))?;
+        output.document(&ConfigShowDocument::new(found, observed))?;
     } else if args.html.is_none() {
-        let text: Vec<String> = found.iter().map(|one| config_show(one, output)).collect();
-        output.print(&text.join("\n"))?;
+        let mut text = String::new();
+        for (at, one) in found.iter().enumerate() {
+            text.push_str(if at > 0 { "\n" } else { "" });
+            config_show(one, observed, output, &mut text);
+        }
+        output.print(&text)?;
     }
     if let Some(key) = &args.reveal {
         reveal(key, &inspection, output)?;
@@ -71,6 +75,13 @@ fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> 
     let matches =
         findings.into_iter().any(|one| fail_on.as_ref().is_some_and(|on| on.matches(one)));
     Ok(if matches { Outcome::Found } else { outcome(found) })
+}
+
+/// Writes a page, and says so.
+pub(super) fn write_page(path: &Path, page: &str, output: &Output) -> Result<(), Failure> {
+    files::write_whole(path, page.as_bytes())?;
+    output.say(&format!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// Culprit's own settings as an inspection.
@@ -109,32 +120,28 @@ fn reveal(key: &str, inspection: &Inspection, output: &Output) -> Result<(), Fai
 fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let redactor = redactor_with(None, args.reveal.as_deref())?;
     let inspection = inspected(&args.sources, Some(&args.key), redactor)?;
-    let keys = |one: &Configuration| !one.find(&args.key).is_empty();
-    let found = inspection.found.clone();
-    let found: Vec<Configuration> = if found.iter().any(keys) {
-        found.into_iter().filter(keys).collect()
-    } else {
+    let of_profile = |one| Explained::new(one, &args.key);
+    let found: Vec<Explained<'_>> = inspection.found.iter().filter_map(of_profile).collect();
+    if found.is_empty() {
         // Of a snapshot only the keys that could be meant were read.
         let all = match args.sources.subject.snapshot {
             Some(_) => inspected(&args.sources, None, redactor_with(None, None)?)?.found,
-            None => found,
+            None => inspection.found,
         };
         return Err(unknown_key(&args.key, &all));
-    };
+    }
     let observed = observed(args.observed.as_deref())?;
     if output.wants_json() {
         output.document(&ConfigExplainDocument::new(&args.key, &found, observed.as_ref()))?;
     } else {
-        let text: Vec<String> = found
-            .iter()
-            .map(|one| config_explain(one, &args.key, observed.as_ref(), output))
-            .collect();
+        let text: Vec<String> =
+            found.iter().map(|one| config_explain(one, observed.as_ref(), output)).collect();
         output.print(&text.join("\n"))?;
     }
     if let Some(key) = &args.reveal {
         reveal(key, &inspection, output)?;
     }
-    Ok(outcome(&found))
+    Ok(gaps_or_done(found.iter().map(|one| one.of)))
 }
 
 fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
@@ -195,7 +202,12 @@ fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Fa
 
 /// A source that should count and could not be read makes the answer one with gaps.
 pub(super) fn outcome(found: &[Configuration]) -> Outcome {
-    if found.iter().any(Configuration::has_gaps) { Outcome::Gaps } else { Outcome::Done }
+    gaps_or_done(found.iter())
+}
+
+/// The same of some of the configurations.
+pub(super) fn gaps_or_done<'a>(mut found: impl Iterator<Item = &'a Configuration>) -> Outcome {
+    if found.any(Configuration::has_gaps) { Outcome::Gaps } else { Outcome::Done }
 }
 
 /// What to fail on.

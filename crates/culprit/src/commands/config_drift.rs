@@ -2,9 +2,10 @@
 
 use culprit_config::Drift;
 
-use super::config::FailOn;
+use super::config::{FailOn, write_page};
 use crate::args::ConfigDriftArgs;
 use crate::failure::{Failure, Outcome};
+use crate::html::config_drift_page;
 use crate::json::ConfigDriftDocument;
 use crate::output::Output;
 use crate::running::{drifts, redactor_with};
@@ -17,9 +18,12 @@ use crate::text::config_drift;
 pub(super) fn run(args: &ConfigDriftArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let fail_on = args.fail_on.as_deref().map(FailOn::parse).transpose()?;
     let found = drifts(args, redactor_with(None, None)?)?;
+    if let Some(path) = &args.html {
+        write_page(path, &config_drift_page(&found, args.all), output)?;
+    }
     if output.wants_json() {
         output.document(&ConfigDriftDocument::new(&found, args.all))?;
-    } else {
+    } else if args.html.is_none() {
         let text = config_drift(&found, args.all, output);
         output.print(&text)?;
     }

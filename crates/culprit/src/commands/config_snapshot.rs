@@ -2,10 +2,11 @@
 
 use culprit_config::{Snapshot, difference};
 
-use super::config::{inspected, outcome};
+use super::config::{gaps_or_done, inspected, outcome, write_page};
 use crate::args::{ConfigDiffArgs, ConfigSnapshotArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files;
+use crate::html::config_diff_page;
 use crate::json::ConfigDiffDocument;
 use crate::output::Output;
 use crate::running::{Side, read_snapshot, redactor_with};
@@ -73,9 +74,12 @@ pub(super) fn diff(args: &ConfigDiffArgs, output: &mut Output) -> Result<Outcome
     }
     let [before, after] = read.as_slice() else { return Ok(Outcome::Done) };
     let found = difference(before, after);
+    if let Some(path) = &args.html {
+        write_page(path, &config_diff_page((before, after), &found), output)?;
+    }
     if output.wants_json() {
         output.document(&ConfigDiffDocument::new((before, after), &found))?;
-    } else {
+    } else if args.html.is_none() {
         let text = config_diff((before, after), &found, output);
         output.print(&text)?;
     }
@@ -83,6 +87,5 @@ pub(super) fn diff(args: &ConfigDiffArgs, output: &mut Output) -> Result<Outcome
     if args.fail_on_difference && differs {
         return Ok(Outcome::Found);
     }
-    let all = read.iter().flat_map(|side| side.configurations.iter().cloned());
-    Ok(outcome(&all.collect::<Vec<_>>()))
+    Ok(gaps_or_done(read.iter().flat_map(|side| &side.configurations)))
 }

@@ -23,7 +23,7 @@ use crate::why::Answer;
 use data::{PageData, TableRows, View};
 use markup::{Markup, script_json};
 
-pub(crate) use config::config_page;
+pub(crate) use config::{config_diff_page, config_drift_page, config_page};
 pub(crate) use markup::escape;
 pub(crate) use probe::probe_page;
 

@@ -1,11 +1,14 @@
 //! `config ... --json`.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use culprit_config::{
-    Assignment, ConfigFinding, Configuration, Effective, Profile, Source, ValueRef, Variable,
+    Assignment, ConfigFinding, Configuration, Effective, Profile, Source, ValueFingerprint,
+    ValueRef, Variable,
 };
-use serde::Serialize;
+use culprit_model::Label as _;
+use serde::{Serialize, Serializer};
 
 use super::{ObservedDocument, SCHEMA};
 
@@ -23,7 +26,8 @@ struct ProfileShown<'a> {
     leaves_out: &'a [String],
     defines: Vec<DefineJson<'a>>,
     sources: Vec<SourceJson<'a>>,
-    keys: Vec<KeyJson<'a>>,
+    #[serde(serialize_with = "keys_of")]
+    keys: (&'a Configuration, Option<&'a ObservedDocument>),
     other_variables: usize,
     findings: Vec<FindingOfConfig<'a>>,
 }
@@ -37,10 +41,10 @@ struct DefineJson<'a> {
 
 #[derive(Debug, Serialize)]
 struct SourceJson<'a> {
-    kind: String,
+    kind: &'static str,
     name: &'a str,
     layer: &'a str,
-    state: String,
+    state: &'static str,
     why: &'a str,
     sha256: Option<&'a str>,
     size_bytes: u64,
@@ -50,9 +54,11 @@ struct SourceJson<'a> {
 #[derive(Debug, Serialize)]
 struct KeyJson<'a> {
     key: &'a str,
-    certainty: String,
+    certainty: &'static str,
     winner: Option<AssignmentJson<'a>>,
     assignments: usize,
+    /// What a result given with `--observed` says of the reading of the winner.
+    read: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -62,8 +68,8 @@ struct AssignmentJson<'a> {
     column: Option<u32>,
     end_line: Option<u32>,
     written: &'a str,
-    op: String,
-    outcome: String,
+    op: &'static str,
+    outcome: &'static str,
     reason: &'a str,
     condition: Option<&'a str>,
     value: ValueJson<'a>,
@@ -72,20 +78,43 @@ struct AssignmentJson<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct ValueJson<'a> {
     text: Option<&'a str>,
-    class: String,
+    class: &'static str,
     size_bytes: usize,
-    fingerprint: &'a str,
+    #[serde(serialize_with = "shown")]
+    fingerprint: ValueFingerprint,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct FindingOfConfig<'a> {
     id: &'a str,
-    severity: String,
+    severity: &'static str,
     key: &'a str,
     title: &'a str,
     evidence: &'a [String],
     why: &'a str,
     fix: &'a [String],
+}
+
+/// A value as it is shown to people.
+fn shown<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// The keys of a configuration that somebody asks for.
+#[derive(Debug)]
+pub(crate) struct Explained<'a> {
+    /// The configuration.
+    pub(crate) of: &'a Configuration,
+    /// The keys; at least one.
+    pub(crate) keys: Vec<&'a Effective>,
+}
+
+impl<'a> Explained<'a> {
+    /// The keys that a name means; none if it means none.
+    pub(crate) fn new(of: &'a Configuration, name: &str) -> Option<Self> {
+        let keys = of.find(name);
+        (!keys.is_empty()).then_some(Self { of, keys })
+    }
 }
 
 /// `config explain --json`.
@@ -109,7 +138,7 @@ struct ReadJson<'a> {
 struct ChainJson<'a> {
     profile: &'a str,
     key: &'a str,
-    certainty: String,
+    certainty: &'static str,
     chain: Vec<AssignmentJson<'a>>,
 }
 
@@ -132,7 +161,7 @@ struct VariableJson<'a> {
     name: &'a str,
     source: &'a str,
     key: Option<&'a str>,
-    outcome: String,
+    outcome: &'static str,
     reason: &'a str,
     nearest: Option<&'a str>,
     /// The evidence grade of a result given with `--observed`.
@@ -160,24 +189,19 @@ struct ProfileListed<'a> {
 
 impl<'a> ConfigShowDocument<'a> {
     /// The document of what each profile says.
-    pub(crate) fn new(found: &'a [Configuration]) -> Self {
-        Self { schema: SCHEMA, profiles: found.iter().map(ProfileShown::new).collect() }
+    pub(crate) fn new(found: &'a [Configuration], observed: Option<&'a ObservedDocument>) -> Self {
+        let profiles = found.iter().map(|one| ProfileShown::new(one, observed));
+        Self { schema: SCHEMA, profiles: profiles.collect() }
     }
 }
 
 impl<'a> ProfileShown<'a> {
-    fn new(one: &'a Configuration) -> Self {
+    fn new(one: &'a Configuration, observed: Option<&'a ObservedDocument>) -> Self {
         let defines = one.defines.iter();
         let define = |define: &'a culprit_config::Defined| DefineJson {
             name: &define.name,
             values: &define.values,
             from: &define.from,
-        };
-        let key = |effective: &'a Effective| KeyJson {
-            key: &effective.key,
-            certainty: effective.certainty.to_string(),
-            winner: effective.winner.map(|at| AssignmentJson::new(one, &one.assignments[at])),
-            assignments: effective.chain.len(),
         };
         Self {
             profile: &one.profile,
@@ -185,20 +209,37 @@ impl<'a> ProfileShown<'a> {
             leaves_out: &one.leaves_out,
             defines: defines.map(define).collect(),
             sources: one.sources.iter().map(SourceJson::from).collect(),
-            keys: one.effective.iter().map(key).collect(),
+            keys: (one, observed),
             other_variables: one.other_variables,
             findings: one.findings.iter().map(FindingOfConfig::from).collect(),
         }
     }
 }
 
+/// The keys of a configuration, each made when it is written: there can be a million.
+fn keys_of<S: Serializer>(
+    (one, observed): &(&Configuration, Option<&ObservedDocument>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(one.effective.iter().map(|effective| {
+        let winner = effective.winner.map(|at| &one.assignments[at]);
+        KeyJson {
+            key: &effective.key,
+            certainty: effective.certainty.word(),
+            winner: winner.map(|winner| AssignmentJson::new(one, winner)),
+            assignments: effective.chain.len(),
+            read: observed.and_then(|observed| observed.read_of(one, winner?)),
+        }
+    }))
+}
+
 impl<'a> From<&'a Source> for SourceJson<'a> {
     fn from(source: &'a Source) -> Self {
         Self {
-            kind: source.kind.to_string(),
+            kind: source.kind.word(),
             name: &source.name,
             layer: &source.layer,
-            state: source.state.to_string(),
+            state: source.state.word(),
             why: &source.why,
             sha256: source.sha256.as_deref(),
             size_bytes: source.bytes,
@@ -215,8 +256,8 @@ impl<'a> AssignmentJson<'a> {
             column: one.at.map(|at| at.column),
             end_line: one.end_line,
             written: &one.written,
-            op: one.op.to_string(),
-            outcome: one.outcome.to_string(),
+            op: one.op.word(),
+            outcome: one.outcome.word(),
             reason: &one.reason,
             condition: one.condition.map(|at| of.conditions[at].text.as_str()),
             value: ValueJson::from(&one.value),
@@ -228,9 +269,9 @@ impl<'a> From<&'a ValueRef> for ValueJson<'a> {
     fn from(value: &'a ValueRef) -> Self {
         Self {
             text: value.text.as_deref(),
-            class: value.class.to_string(),
+            class: value.class.word(),
             size_bytes: value.length,
-            fingerprint: &value.fingerprint,
+            fingerprint: value.fingerprint,
         }
     }
 }
@@ -239,7 +280,7 @@ impl<'a> From<&'a ConfigFinding> for FindingOfConfig<'a> {
     fn from(finding: &'a ConfigFinding) -> Self {
         Self {
             id: finding.id,
-            severity: finding.severity.to_string(),
+            severity: finding.severity.word(),
             key: &finding.key,
             title: &finding.title,
             evidence: &finding.evidence,
@@ -253,18 +294,18 @@ impl<'a> ConfigExplainDocument<'a> {
     /// The document of the keys that are meant.
     pub(crate) fn new(
         asked: &'a str,
-        found: &'a [Configuration],
+        found: &[Explained<'a>],
         observed: Option<&'a ObservedDocument>,
     ) -> Self {
-        let chains = found.iter().flat_map(|one| {
-            one.find(asked).into_iter().map(move |effective| ChainJson {
-                profile: &one.profile,
+        let chains = found.iter().flat_map(|Explained { of, keys }| {
+            keys.iter().map(|effective| ChainJson {
+                profile: &of.profile,
                 key: &effective.key,
-                certainty: effective.certainty.to_string(),
+                certainty: effective.certainty.word(),
                 chain: effective
                     .chain
                     .iter()
-                    .map(|at| AssignmentJson::new(one, &one.assignments[*at]))
+                    .map(|at| AssignmentJson::new(of, &of.assignments[*at]))
                     .collect(),
             })
         });
@@ -308,7 +349,7 @@ impl<'a> VariableJson<'a> {
             name: &variable.name,
             source: &of.sources[variable.source].name,
             key: variable.key.as_deref(),
-            outcome: variable.outcome.to_string(),
+            outcome: variable.outcome.word(),
             reason: &variable.reason,
             nearest: variable.nearest.as_deref(),
         }

@@ -16,6 +16,7 @@ mod disk;
 mod error;
 mod findings;
 mod missing;
+mod observed;
 mod path;
 mod phases;
 mod probe;
@@ -34,6 +35,7 @@ pub(crate) use casebook::{
 };
 pub(crate) use config::{
     ConfigExplainDocument, ConfigProfilesDocument, ConfigShowDocument, ConfigVarsDocument,
+    Explained,
 };
 pub(crate) use config_roles::ConfigRolesDocument;
 pub(crate) use config_running::{ConfigDiffDocument, ConfigDriftDocument};
@@ -42,10 +44,11 @@ pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;
 pub(crate) use findings::{Document as FindingsDocument, FindingJson};
 pub(crate) use missing::{MissingJson, OfRecording, OfView};
+pub(crate) use observed::ObservedDocument;
 pub(crate) use path::PathDocument;
 pub(crate) use phases::PhasesDocument;
 pub(crate) use probe::ProbeDocument;
-pub(crate) use prove::{ObservedDocument, ProofDocument};
+pub(crate) use prove::ProofDocument;
 pub(crate) use report::ReportDocument;
 pub(crate) use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub(crate) use wakers::WakersDocument;

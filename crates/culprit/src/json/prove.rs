@@ -1,7 +1,7 @@
-//! `config prove --json`, and what `config vars --observed` reads of it.
+//! `config prove --json`.
 
 use culprit_config::{ConfigFinding, FileObservation, Observation, Proof, VariableProof};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::SCHEMA;
 
@@ -172,32 +172,5 @@ impl<'a> FindingJson<'a> {
             why: &one.why,
             fix: &one.fix,
         }
-    }
-}
-
-/// What other commands take of a result that was written to a file.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ObservedDocument {
-    /// The command that was observed.
-    pub(crate) subject: String,
-    /// The variables that were set.
-    pub(crate) variables: Vec<ObservedVariable>,
-}
-
-/// A variable of such a result.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ObservedVariable {
-    /// Its name.
-    pub(crate) name: String,
-    /// What is proved.
-    pub(crate) grade: String,
-    /// How often.
-    pub(crate) count: u64,
-}
-
-impl ObservedDocument {
-    /// The row of a variable.
-    pub(crate) fn find(&self, name: &str) -> Option<&ObservedVariable> {
-        self.variables.iter().find(|one| one.name == name)
     }
 }

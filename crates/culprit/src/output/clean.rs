@@ -5,6 +5,10 @@ use std::borrow::Cow;
 /// The text in at most `width` characters; what is cut in the middle shows as `…`, because module
 /// and function at the two ends tell names apart.
 pub(crate) fn elide(text: &str, width: usize) -> Cow<'_, str> {
+    // A text has at most as many characters as bytes.
+    if text.len() <= width {
+        return Cow::Borrowed(text);
+    }
     let length = text.chars().count();
     if length <= width {
         return Cow::Borrowed(text);

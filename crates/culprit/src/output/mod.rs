@@ -13,7 +13,7 @@ mod table;
 mod units;
 mod wrap;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 
 use serde::Serialize;
 
@@ -148,16 +148,18 @@ impl Output {
         }
     }
 
-    /// Prints the one JSON document.
+    /// Prints the one JSON document, as it is made.
     ///
     /// # Errors
     /// As [`Output::print`].
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        let mut text = serde_json::to_string_pretty(document)
-            .or_refused(|| "cannot write the JSON".to_owned())?;
-        text.push('\n');
         self.documented = true;
-        self.print(&text)
+        self.print_by(|out| {
+            let mut out = BufWriter::with_capacity(1 << 16, out);
+            serde_json::to_writer_pretty(&mut out, document)?;
+            out.write_all(b"\n")?;
+            out.flush()
+        })
     }
 
     /// Tells a failure: in words on stderr, and with `--json` as the document on stdout.

@@ -14,17 +14,35 @@ pub(crate) enum Align {
 /// Rows of cells under a heading.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    columns: Vec<(String, Align)>,
+    columns: Vec<Column>,
     /// Whether names stay whole, though lines are longer than the width.
     whole: bool,
-    rows: Vec<Vec<String>>,
+    /// The texts of all cells, one after the other: a table can have a million.
+    text: String,
+    /// Where each cell ends in `text`; the first row is the heading.
+    ends: Vec<usize>,
+}
+
+/// A column as it is laid out.
+#[derive(Debug, Clone)]
+struct Column {
+    align: Align,
+    /// The characters of its widest cell.
+    width: usize,
 }
 
 impl Table {
     /// An empty table with these headings.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        Self { columns, whole: false, rows: Vec::new() }
+        let of = |(_, align): &(&str, Align)| Column { align: *align, width: 0 };
+        let mut table = Self {
+            columns: columns.iter().map(of).collect(),
+            whole: false,
+            text: String::new(),
+            ends: Vec::new(),
+        };
+        table.row(columns.iter().map(|(name, _)| *name));
+        table
     }
 
     /// Cuts no cell: for names that say nothing in part, where the terminal may wrap instead.
@@ -33,36 +51,59 @@ impl Table {
         self
     }
 
-    /// Adds a row; one cell a column.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+    /// Adds a row; one cell a column. Cells that are missing are empty.
+    pub(crate) fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        let mut cells = cells.into_iter();
+        for column in &mut self.columns {
+            if let Some(cell) = cells.next() {
+                column.width = column.width.max(characters(cell.as_ref()));
+                self.text.push_str(cell.as_ref());
+            }
+            self.ends.push(self.text.len());
+        }
     }
 
     /// The table in lines of at most `width` characters; the widest left-aligned column gives way.
     pub(crate) fn render(&self, width: usize) -> String {
-        let widths = self.widths(width);
-        let heading: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
         let mut text = String::new();
-        for row in std::iter::once(&heading).chain(&self.rows) {
-            text.push_str(self.line(row, &widths).trim_end());
-            text.push('\n');
-        }
+        self.render_into(width, &mut text);
         text
     }
 
+    /// The same, behind a text.
+    pub(crate) fn render_into(&self, width: usize, text: &mut String) {
+        let widths = self.widths(width);
+        let mut start = 0;
+        for row in self.ends.chunks(self.columns.len().max(1)) {
+            for (at, end) in row.iter().enumerate() {
+                if at > 0 {
+                    text.push_str("  ");
+                }
+                let cell = elide(&self.text[start..*end], widths[at]);
+                let blanks = widths[at].saturating_sub(characters(&cell));
+                let blanks = std::iter::repeat_n(' ', blanks);
+                match self.columns[at].align {
+                    Align::Left => {
+                        text.push_str(&cell);
+                        text.extend(blanks);
+                    }
+                    Align::Right => {
+                        text.extend(blanks);
+                        text.push_str(&cell);
+                    }
+                }
+                start = *end;
+            }
+            text.truncate(text.trim_end_matches(is_blank).len());
+            text.push('\n');
+        }
+    }
+
     fn widths(&self, width: usize) -> Vec<usize> {
-        let cell = |column: usize| {
-            self.rows.iter().filter_map(move |row| row.get(column)).map(|cell| cell.chars().count())
-        };
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, (name, _))| cell(i).chain([name.chars().count()]).max().unwrap_or(0))
-            .collect();
+        let mut widths: Vec<usize> = self.columns.iter().map(|column| column.width).collect();
         let total = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
         let widest = (0..widths.len())
-            .filter(|i| self.columns[*i].1 == Align::Left)
+            .filter(|i| self.columns[*i].align == Align::Left)
             .max_by_key(|i| widths[*i]);
         if let Some(widest) = widest.filter(|_| !self.whole) {
             // Below 12 characters a name says nothing; the terminal may wrap instead.
@@ -70,17 +111,16 @@ impl Table {
         }
         widths
     }
+}
 
-    fn line(&self, row: &[String], widths: &[usize]) -> String {
-        let cells = row.iter().zip(widths).zip(&self.columns).map(|((cell, width), (_, align))| {
-            let cell = elide(cell, *width);
-            match align {
-                Align::Left => format!("{cell:<width$}"),
-                Align::Right => format!("{cell:>width$}"),
-            }
-        });
-        cells.collect::<Vec<_>>().join("  ")
-    }
+/// What is cut at the end of a line; its break is no blank of it.
+fn is_blank(c: char) -> bool {
+    c != '\n' && c.is_whitespace()
+}
+
+/// The characters of a text; those of ASCII are counted at once.
+fn characters(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
 #[cfg(test)]

@@ -61,7 +61,12 @@ pub(crate) fn by_profiles(
     };
     let found = all();
     let learned = |at: Option<&(Configuration, usize)>| at.map(|(_, count)| *count);
-    let found = if learned(found.first()) == learned(found.last()) { found } else { all() };
+    let found = if learned(found.first()) == learned(found.last()) {
+        found
+    } else {
+        drop(found);
+        all()
+    };
     found.into_iter().map(|(one, _)| one).collect()
 }
 

@@ -1,5 +1,6 @@
 //! The sides of a comparison: a snapshot, a folder, or something that runs.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use culprit_config::{MOST_SNAPSHOT_BYTES, NotASnapshot, Snapshot};
@@ -66,7 +67,8 @@ impl Side {
 /// When the file cannot be read or is no snapshot.
 pub(crate) fn read_snapshot(path: &Path, name: Option<&str>) -> Result<Snapshot, Failure> {
     let what = || format!("cannot read the snapshot `{}`", path.display());
-    let bytes = std::fs::metadata(path).or_bad_input(what)?.len();
+    let mut file = std::fs::File::open(path).or_bad_input(what)?;
+    let bytes = file.metadata().or_bad_input(what)?.len();
     if bytes > MOST_SNAPSHOT_BYTES {
         return Err(Failure::bad_input(format!(
             "{}: larger than {} MiB",
@@ -74,10 +76,13 @@ pub(crate) fn read_snapshot(path: &Path, name: Option<&str>) -> Result<Snapshot,
             MOST_SNAPSHOT_BYTES >> 20
         )));
     }
-    let text = std::fs::read_to_string(path).or_bad_input(what)?;
     let read = match name {
-        Some(name) => Snapshot::read_keys(&text, name),
-        None => Snapshot::read(&text),
+        Some(name) => Snapshot::read_keys(&file, name),
+        None => {
+            let mut text = String::new();
+            file.read_to_string(&mut text).or_bad_input(what)?;
+            Snapshot::read(&text)
+        }
     };
     read.map_err(|error| {
         let failure = Failure::bad_input(format!("{}: {error}", what()));

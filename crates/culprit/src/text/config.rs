@@ -1,5 +1,6 @@
 //! `config` as text.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use culprit_config::{
@@ -7,14 +8,19 @@ use culprit_config::{
     SourceKind, ValueRef,
 };
 
-use crate::json::ObservedDocument;
+use crate::json::{Explained, ObservedDocument};
 use crate::output::{Align, Output, Table, clean, wrap};
 
-/// What `config show` prints of a profile.
-pub(crate) fn config_show(one: &Configuration, output: &Output) -> String {
+/// Adds what `config show` prints of a profile.
+pub(crate) fn config_show(
+    one: &Configuration,
+    observed: Option<&ObservedDocument>,
+    output: &Output,
+    text: &mut String,
+) {
     let paint = output.paint();
-    let mut text =
-        format!("{}\n", paint.heading(&format!("{} ({})", clean(&one.title), one.profile)));
+    let heading = paint.heading(&format!("{} ({})", clean(&one.title), one.profile));
+    text.push_str(&format!("{heading}\n"));
     for define in &one.defines {
         let values =
             if define.values.is_empty() { "-".to_owned() } else { define.values.join(",") };
@@ -32,7 +38,8 @@ pub(crate) fn config_show(one: &Configuration, output: &Output) -> String {
             "{count} other variables of the environment concern other programs.\n"
         ));
     }
-    text.push_str(&format!("\n{}", keys(one, output)));
+    text.push('\n');
+    keys(one, observed).render_into(output.width(), text);
     text.push_str(&format!("\n{}", findings(one, output)));
     if !one.leaves_out.is_empty() {
         text.push_str("\nNot read by this profile:\n");
@@ -40,7 +47,6 @@ pub(crate) fn config_show(one: &Configuration, output: &Output) -> String {
             text.push_str(&wrap(&format!("- {left}"), output.width(), "  "));
         }
     }
-    text
 }
 
 fn sources(one: &Configuration, output: &Output) -> String {
@@ -65,19 +71,21 @@ fn sources(one: &Configuration, output: &Output) -> String {
     table.whole().render(output.width())
 }
 
-fn keys(one: &Configuration, output: &Output) -> String {
-    let mut table =
-        Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
+fn keys(one: &Configuration, observed: Option<&ObservedDocument>) -> Table {
+    let mut columns = vec![("key", Align::Left), ("value", Align::Left), ("from", Align::Left)];
+    columns.extend(observed.map(|_| ("read", Align::Left)));
+    let mut table = Table::new(&columns);
     for effective in &one.effective {
         let winner = effective.winner.map(|at| &one.assignments[at]);
-        let (value, from) = match winner {
+        let (value, mut from) = match winner {
             Some(winner) => (shown(&winner.value), one.place(winner)),
-            None => ("-".to_owned(), "no source that counts".to_owned()),
+            None => (Cow::Borrowed("-"), "no source that counts".to_owned()),
         };
-        let from = format!("{from}{}", doubt(effective.certainty));
-        table.row([effective.key.clone(), value, from].map(|cell| clean(&cell).into_owned()));
+        from.push_str(doubt(effective.certainty));
+        let read = observed.and_then(|observed| observed.read_of(one, winner?));
+        table.row([&*effective.key, &value, &from, read.unwrap_or("not observed")].map(clean));
     }
-    table.render(output.width())
+    table
 }
 
 fn doubt(certainty: Certainty) -> &'static str {
@@ -89,11 +97,11 @@ fn doubt(certainty: Certainty) -> &'static str {
 }
 
 /// A value on one line.
-pub(super) fn shown(value: &ValueRef) -> String {
+pub(super) fn shown(value: &ValueRef) -> Cow<'_, str> {
     match &value.text {
-        Some(text) if text.is_empty() => "\"\"".to_owned(),
-        Some(text) => text.clone(),
-        None => format!("{HIDDEN} ({})", value.class),
+        Some(text) if text.is_empty() => Cow::Borrowed("\"\""),
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(format!("{HIDDEN} ({})", value.class)),
     }
 }
 
@@ -123,15 +131,14 @@ pub(super) fn findings_of(findings: &[ConfigFinding], output: &Output) -> String
 
 /// What `config explain` prints of a profile.
 pub(crate) fn config_explain(
-    one: &Configuration,
-    key: &str,
+    one: &Explained<'_>,
     observed: Option<&ObservedDocument>,
     output: &Output,
 ) -> String {
     let chains: Vec<String> =
-        one.find(key).into_iter().map(|effective| chain(one, effective, output)).collect();
+        one.keys.iter().map(|effective| chain(one.of, effective, output)).collect();
     let more = match observed {
-        Some(observed) => was_read(one, key, observed),
+        Some(observed) => was_read(one, observed),
         None => "Culprit has not checked whether a program reads the value.".to_owned(),
     };
     let more = clean(&more);
@@ -139,9 +146,9 @@ pub(crate) fn config_explain(
 }
 
 /// What a run has shown of the variables that set a key.
-fn was_read(one: &Configuration, key: &str, observed: &ObservedDocument) -> String {
-    let chains = one.find(key).into_iter().flat_map(|effective| &effective.chain);
-    let assignments = chains.filter_map(|at| one.assignments.get(*at));
+fn was_read(one: &Explained<'_>, observed: &ObservedDocument) -> String {
+    let chains = one.keys.iter().flat_map(|effective| &effective.chain);
+    let assignments = chains.filter_map(|at| one.of.assignments.get(*at));
     let rows: Vec<String> = assignments
         .filter_map(|assignment| observed.find(&assignment.written))
         .map(|found| format!("`{}`: {}, {} times.", found.name, found.grade, found.count))
@@ -156,7 +163,7 @@ fn was_read(one: &Configuration, key: &str, observed: &ObservedDocument) -> Stri
 /// The winner, then the others, the strongest first, each with the reason.
 fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String {
     let winner = effective.winner.map(|at| &one.assignments[at]);
-    let value = winner.map_or("-".to_owned(), |winner| shown(&winner.value));
+    let value = winner.map_or(Cow::Borrowed("-"), |winner| shown(&winner.value));
     let key = output.paint().strong(&clean(&effective.key));
     let doubt = doubt(effective.certainty);
     let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&value), one.profile);
@@ -176,7 +183,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
         let cells = [
             format!("  {}", assignment.outcome),
             one.place(assignment),
-            shown(&assignment.value),
+            shown(&assignment.value).into_owned(),
             why,
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
@@ -189,7 +196,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
 
 /// The name in the source, where it is not the key.
 fn written(assignment: &Assignment, key: &str) -> String {
-    let same = key.contains(&assignment.written);
+    let same = key.contains(assignment.written.as_str());
     if same { String::new() } else { format!("set as {}", assignment.written) }
 }
 

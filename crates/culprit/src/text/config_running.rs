@@ -58,7 +58,7 @@ fn matrix(one: &Drift, all: bool, output: &Output) -> String {
     let shown_columns: Vec<usize> =
         (0..one.columns.len()).filter(|at| repeated[*at].is_none()).collect();
     let rows: Vec<_> = one.rows.iter().filter(|row| all || !row.is_same()).collect();
-    let names: Vec<String> = shown_columns.iter().map(|at| letter(*at)).collect();
+    let names: Vec<String> = shown_columns.iter().map(|at| drift_letter(*at)).collect();
     let mut headings = vec![("variable", Align::Left)];
     headings.extend(names.iter().map(|name| (name.as_str(), Align::Left)));
     headings.push(("value", Align::Left));
@@ -67,7 +67,7 @@ fn matrix(one: &Drift, all: bool, output: &Output) -> String {
         let mut cells = vec![row.name.clone()];
         cells.extend(shown_columns.iter().map(|at| row.cells[*at].state.to_string()));
         let reference = one.reference.and_then(|at| row.cells[at].value.as_ref());
-        cells.push(reference.map_or_else(|| "-".to_owned(), shown));
+        cells.push(reference.map_or_else(|| "-".to_owned(), |value| shown(value).into_owned()));
         table.row(cells.into_iter().map(|cell| clean(&cell).into_owned()));
     }
     if rows.is_empty() {
@@ -95,11 +95,11 @@ fn first_test(one: &Drift) -> String {
 }
 
 /// `A`, `B`, ... `Z`, `AA`: short headings, which the list of columns explains.
-fn letter(at: usize) -> String {
+pub(crate) fn drift_letter(at: usize) -> String {
     let digit = char::from(b'A' + u8::try_from(at % 26).unwrap_or(0));
     match at / 26 {
         0 => digit.to_string(),
-        more => format!("{}{digit}", letter(more - 1)),
+        more => format!("{}{digit}", drift_letter(more - 1)),
     }
 }
 
@@ -108,17 +108,22 @@ fn columns(one: &Drift, output: &Output) -> String {
     let mut table =
         Table::new(&[("", Align::Left), ("place", Align::Left), ("remarks", Align::Left)]);
     for (at, column) in one.columns.iter().enumerate() {
-        let remark = remark(column, one.reference == Some(at), repeated[at]);
-        let cells = [letter(at), column.name.clone(), remark];
+        let remark = drift_column_remark(column, one.reference == Some(at), repeated[at]);
+        let cells = [drift_letter(at), column.name.clone(), remark];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     // Reasons say nothing in part.
     table.whole().render(output.width())
 }
 
-fn remark(column: &DriftColumn, is_reference: bool, same_as: Option<usize>) -> String {
+/// What is to be said of a place: whether it was read, what it is compared as, or which one it equals.
+pub(crate) fn drift_column_remark(
+    column: &DriftColumn,
+    is_reference: bool,
+    same_as: Option<usize>,
+) -> String {
     match (column.state, same_as) {
-        (SourceState::Read, Some(at)) => format!("as {}", letter(at)),
+        (SourceState::Read, Some(at)) => format!("as {}", drift_letter(at)),
         (SourceState::Read, None) if is_reference => "what the others are compared with".to_owned(),
         (SourceState::Read, None) => String::new(),
         (state, _) => format!("{state}: {}", column.why),
