@@ -19,6 +19,7 @@ mod folder;
 mod framework;
 mod include;
 mod inspected;
+mod kubernetes;
 mod ledger;
 mod memory;
 mod observation;

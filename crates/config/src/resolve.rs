@@ -79,7 +79,7 @@ pub(crate) fn bare(key: &str) -> String {
 
 /// The names of variables that set a key by relaxed binding, in lower case: dashes left out, as
 /// `SystemEnvironmentPropertyMapper` documents it, or as underscores, its form of earlier versions.
-fn relaxed_variables(key: &str) -> [String; 2] {
+pub(crate) fn relaxed_variables(key: &str) -> [String; 2] {
     let mut dashed = String::new();
     let mut small = false;
     for c in key.chars() {

@@ -163,7 +163,7 @@ pub(crate) fn name(name: &str) -> String {
 }
 
 /// Whether a text cannot be a secret.
-fn is_harmless(text: &str) -> bool {
+pub(crate) fn is_harmless(text: &str) -> bool {
     let lower = text.trim().to_ascii_lowercase();
     matches!(lower.as_str(), "" | "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "none")
 }

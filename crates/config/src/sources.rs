@@ -14,12 +14,12 @@ use culprit_place::procfs::EntryKind;
 use sha2::{Digest as _, Sha256};
 
 use crate::files::Files;
-use crate::profile::{Define, Layer, Profile, Replaces, placeholders};
+use crate::profile::{Define, Dialect, Layer, Profile, Replaces, placeholders};
 use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
 use crate::resolve::{identity, key_of};
 use crate::value::{Raw, hex};
-use crate::{condition, include, position::Position, switch, variable};
+use crate::{condition, include, kubernetes, position::Position, switch, variable};
 
 /// What to read, beyond what a profile says.
 #[derive(Debug, Clone, Default)]
@@ -274,6 +274,23 @@ impl Root {
         names
     }
 
+    /// The files and the folders in a folder, each by name. A folder that is a link is left out: it may
+    /// lead back.
+    pub(crate) fn entries(&self, folder: &str) -> (Vec<String>, Vec<String>) {
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for name in self.names(folder) {
+            let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            let is_folder = match &self.files {
+                Some(files) => files.kind(&path) == Some(EntryKind::Folder),
+                None => self.path.join(&path).symlink_metadata().is_ok_and(|found| found.is_dir()),
+            };
+            if is_folder { folders.push(path) } else { files.push(path) }
+        }
+        files.sort();
+        folders.sort();
+        (files, folders)
+    }
+
     /// The names in a folder.
     fn names(&self, folder: &str) -> Vec<String> {
         if let Some(files) = &self.files {
@@ -309,6 +326,9 @@ pub fn detects_in(profile: &Profile, request: &Request) -> bool {
 }
 
 fn fits(profile: &Profile, root: &Root) -> bool {
+    if profile.dialect == Dialect::Kubernetes {
+        return kubernetes::has_objects(root);
+    }
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
     let has_text = |patterns: &String| {
         let Some(text) = &profile.detect_text else { return true };

@@ -29,6 +29,8 @@ labels! {
         Token = "token",
         /// The text looks random.
         Entropy = "entropy",
+        /// Its source holds nothing but secrets.
+        Source = "source",
         /// The text is that of a secret elsewhere, or was made from one.
         Derived = "derived",
     }
@@ -169,6 +171,19 @@ impl Redactor {
             }
             _ => self.secrets().learn(raw.expose()),
         }
+    }
+
+    /// Remembers a value of a source that holds nothing but secrets. Words such as `true` are not looked
+    /// for elsewhere.
+    pub(crate) fn learn_secret(&mut self, raw: &Raw) {
+        if !secret::is_harmless(raw.expose()) {
+            self.secrets().learn(raw.expose());
+        }
+    }
+
+    /// What may be shown of the value of a key in such a source: nothing.
+    pub(crate) fn secret(&self, key: &str, raw: &Raw) -> ValueRef {
+        ValueRef { class: Class::Source, text: None, ..self.value(key, raw) }
     }
 
     /// How many secrets it has learned.

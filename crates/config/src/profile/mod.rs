@@ -30,6 +30,8 @@ pub enum Dialect {
     Framework,
     /// .NET Framework, and a tree of XML that files patch layer by layer, under conditions.
     Sitecore,
+    /// Manifests of Kubernetes: each container has variables of its own.
+    Kubernetes,
     /// Files that folders of a search path replace, extend and mask.
     DropIns,
     /// A module of Python whose names are the keys.

@@ -10,6 +10,7 @@ mod drift;
 mod findings;
 mod framework;
 mod hostile;
+mod kubernetes;
 mod layers;
 mod mistakes;
 mod planted;
