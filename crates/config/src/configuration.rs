@@ -7,7 +7,7 @@ use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
 use crate::readers::Oddity;
 use crate::sources::{Defined, Request, collect};
 use crate::value::Redactor;
-use crate::{compose, dropins, framework, kubernetes, python, resolve, rules, sitecore};
+use crate::{compose, dropins, framework, kubernetes, python, resolve, rules, sitecore, spring};
 
 /// What a profile says about a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,7 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
         |collected, redactor| resolve::resolve(profile, collected, request.all_variables, redactor);
     let mut configuration = match profile.dialect {
         Dialect::Layers => layered(collect(profile, request), redactor),
+        Dialect::Spring => layered(spring::collect(profile, request), redactor),
         Dialect::DropIns => layered(dropins::collect(profile, request), redactor),
         Dialect::PythonModule => layered(python::collect_module(profile, request), redactor),
         Dialect::PythonClasses => layered(python::collect_classes(profile, request), redactor),

@@ -20,6 +20,8 @@ labels! {
         File = "file",
         /// The environment that a program started from here would get.
         ProcessEnvironment = "process_env",
+        /// The arguments that a program started from here would get.
+        Arguments = "cli_arg",
         /// The variables that a compose file gives to a service.
         ComposeEnvironment = "compose_environment",
         /// A file that a compose file names under `env_file`.

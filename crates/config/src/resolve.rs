@@ -18,7 +18,7 @@ use crate::provenance::{
 };
 use crate::readers::{Entry, Segment};
 use crate::sources::{Collected, Defined, Loaded, Part};
-use crate::value::Redactor;
+use crate::value::{Raw, Redactor};
 use crate::{replace, secret};
 
 /// The key of a path, as the profile writes it.
@@ -274,11 +274,10 @@ impl Resolver<'_> {
         let layer = self.profile.layers.get(loaded.layer);
         let index = part.loaded;
         if let Some(environment) = layer.and_then(|layer| layer.environment.as_ref()) {
-            loaded
-                .contents
-                .entries
-                .iter()
-                .for_each(|entry| self.variable(index, environment, entry));
+            loaded.contents.entries.iter().enumerate().for_each(|(at, entry)| {
+                let layer = (environment, &loaded.source);
+                self.variable(index, layer, entry, loaded.made(at));
+            });
             return;
         }
         let conditions = layer.map(|layer| self.conditions(layer, loaded)).unwrap_or_default();
@@ -294,17 +293,29 @@ impl Resolver<'_> {
                     ((Outcome::Won, _), Some(verdict)) => verdict.clone(),
                     (found, _) => found,
                 };
-            let at = (Some(entry.at), Some(entry.end_line));
-            self.assign(index, (&key, &key), entry, at, (condition, outcome, reason));
+            // What stands on a command line has no place in a text.
+            let is_placed = loaded.source.kind != SourceKind::Arguments;
+            let place = is_placed.then_some((entry.at, entry.end_line));
+            let counts = (condition, outcome, reason);
+            self.assign(index, (&key, &key), (entry, loaded.made(at)), place, counts);
         }
     }
 
-    fn variable(&mut self, index: usize, layer: &FromEnvironment, entry: &Entry) {
+    fn variable(
+        &mut self,
+        index: usize,
+        (layer, source): (&FromEnvironment, &Source),
+        entry: &Entry,
+        made: &[(String, Raw)],
+    ) {
         let [Segment::Name(name)] = entry.path.as_slice() else { return };
         match self.known.key_of_variable(self.profile, layer, name) {
             Some((key, is_ours)) if is_ours || self.all_variables => {
-                let counts = (None, Outcome::Won, String::new());
-                self.assign(index, (&key, name), entry, (None, None), counts);
+                let (outcome, reason) = self.outcome_of(source, None);
+                let is_file = source.kind == SourceKind::File;
+                let place = is_file.then_some((entry.at, entry.end_line));
+                let counts = (None, outcome, reason);
+                self.assign(index, (&key, name), (entry, made), place, counts);
             }
             Some(_) => self.found.others += 1,
             None => {}
@@ -357,8 +368,8 @@ impl Resolver<'_> {
         &mut self,
         source: usize,
         (key, written): (&str, &str),
-        entry: &Entry,
-        (at, end_line): (Option<crate::Position>, Option<u32>),
+        (entry, made): (&Entry, &[(String, Raw)]),
+        place: Option<(crate::Position, u32)>,
         (condition, outcome, reason): (Option<usize>, Outcome, String),
     ) {
         // Either name may say that the value is secret.
@@ -370,9 +381,12 @@ impl Resolver<'_> {
             key: secret::name(key),
             written: secret::name(written),
             op: entry.op,
-            value: self.redactor.value(&named, &entry.value),
-            at,
-            end_line,
+            value: match made {
+                [] => self.redactor.value(&named, &entry.value),
+                made => self.redactor.made_from(&named, &entry.value, made),
+            },
+            at: place.map(|(at, _)| at),
+            end_line: place.map(|(_, line)| line),
             condition,
             outcome,
             superseded_by: None,

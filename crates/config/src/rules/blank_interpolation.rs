@@ -6,6 +6,7 @@ use crate::compose::{BLANK, REFUSED};
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::kubernetes::NOT_BEFORE;
 use crate::readers::Oddity;
+use crate::spring::NO_VALUE;
 
 pub(super) const ID: &str = "config-blank-interpolation";
 
@@ -53,6 +54,14 @@ fn said(oddity: &Oddity) -> Option<(Severity, &'static str, Vec<String>)> {
             vec![
                 format!("Move `{name}` above the line, or correct the name."),
                 format!("If the text is meant: `$$({name})`."),
+            ],
+        )),
+        NO_VALUE => Some((
+            Severity::Medium,
+            "Spring does not start if a component uses the value.",
+            vec![
+                format!("Set `{name}`, or correct the name."),
+                format!("Or give it a default: `${{{name}:...}}`."),
             ],
         )),
         _ => None,
