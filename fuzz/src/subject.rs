@@ -20,10 +20,11 @@ pub(crate) enum Subject {
 }
 
 /// Files of dialects: the profile, and the file that is damaged.
-const DIALECTS: [(&str, &str); 3] = [
+const DIALECTS: [(&str, &str); 4] = [
     ("aspnet-framework", "web.config"),
     ("sitecore-10", "App_Config/Include/x.config"),
     ("compose", "compose.yaml"),
+    ("kubernetes", "manifest.yaml"),
 ];
 
 impl Subject {

@@ -7,7 +7,7 @@ use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
 use crate::readers::Oddity;
 use crate::sources::{Defined, Request, collect};
 use crate::value::Redactor;
-use crate::{compose, dropins, framework, python, resolve, rules, sitecore};
+use crate::{compose, dropins, framework, kubernetes, python, resolve, rules, sitecore, spring};
 
 /// What a profile says about a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,10 +70,12 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
         |collected, redactor| resolve::resolve(profile, collected, request.all_variables, redactor);
     let mut configuration = match profile.dialect {
         Dialect::Layers => layered(collect(profile, request), redactor),
+        Dialect::Spring => layered(spring::collect(profile, request), redactor),
         Dialect::DropIns => layered(dropins::collect(profile, request), redactor),
         Dialect::PythonModule => layered(python::collect_module(profile, request), redactor),
         Dialect::PythonClasses => layered(python::collect_classes(profile, request), redactor),
         Dialect::Compose => compose::resolve(profile, compose::collect(request), redactor),
+        Dialect::Kubernetes => kubernetes::inspect(profile, request, redactor),
         Dialect::Framework => framework::inspect(profile, request, redactor),
         Dialect::Sitecore => sitecore::inspect(profile, request, redactor),
     };
@@ -86,6 +88,48 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
 }
 
 impl Configuration {
+    /// What was found without a profile: the profile's name and title stand for it. Nothing else is known:
+    /// no defines, oddities, conditions, variables and findings.
+    pub(crate) fn new(
+        (profile, title): (&str, &str),
+        sources: Vec<Source>,
+        assignments: Vec<Assignment>,
+        effective: Vec<Effective>,
+    ) -> Self {
+        Self {
+            profile: profile.to_owned(),
+            title: title.to_owned(),
+            leaves_out: Vec::new(),
+            separator: ".".to_owned(),
+            defines: Vec::new(),
+            sources,
+            oddities: Vec::new(),
+            assignments,
+            conditions: Vec::new(),
+            effective,
+            variables: Vec::new(),
+            other_variables: 0,
+            invariant_culture: false,
+            never_true: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// What was found by a profile, and nothing else yet.
+    pub(crate) fn from_profile(
+        profile: &Profile,
+        sources: Vec<Source>,
+        assignments: Vec<Assignment>,
+        effective: Vec<Effective>,
+    ) -> Self {
+        Self {
+            leaves_out: profile.leaves_out.clone(),
+            separator: profile.keys.separator.clone(),
+            invariant_culture: profile.keys.invariant_culture,
+            ..Self::new((&profile.name, &profile.title), sources, assignments, effective)
+        }
+    }
+
     /// Whether a source that should count could not be read.
     #[must_use]
     pub fn has_gaps(&self) -> bool {

@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::profile::Element;
 use crate::provenance::{Source, SourceKind, SourceState};
-use crate::readers::{Unreadable, decode_xml};
+use crate::readers::{Entry, Format, Segment, Unreadable, decode_xml, read};
 use crate::sources::{FileRead, Root, hash, state_of};
 
 /// The text of a file, with its source.
@@ -107,6 +108,20 @@ pub(crate) fn text_of(root: &Root, path: &str, layer: &str, required: bool) -> T
         modified,
     };
     Text { source, text }
+}
+
+/// The text of an element of files in XML, and where it stands; none if no file has it.
+pub(crate) fn element(root: &Root, element: &Element) -> Option<(String, String)> {
+    let files = element.files.iter().flat_map(|pattern| root.matching(pattern));
+    files.into_iter().find_map(|file| {
+        let bytes = root.read(Path::new(&file)).bytes?;
+        let contents = read(Format::Xml, &bytes).ok()?;
+        let is_it = |entry: &&Entry| {
+            matches!(entry.path.last(), Some(Segment::Name(name)) if *name == element.name)
+        };
+        let entry = contents.entries.iter().find(is_it)?;
+        Some((entry.value.expose().to_owned(), format!("{file}:{}", entry.at.line)))
+    })
 }
 
 /// What a source that cannot be read is, and why.

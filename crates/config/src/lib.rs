@@ -7,6 +7,7 @@
 //! No plaintext of a secret is in a [`Configuration`]: values become [`ValueRef`]s before anything
 //! else sees them. The crate prints nothing, and reads no environment and no clock.
 
+mod arguments;
 mod compose;
 mod condition;
 mod configuration;
@@ -19,6 +20,8 @@ mod folder;
 mod framework;
 mod include;
 mod inspected;
+mod kubernetes;
+mod launch;
 mod ledger;
 mod memory;
 mod observation;
@@ -38,6 +41,7 @@ mod secret;
 mod sitecore;
 mod snapshot;
 mod sources;
+mod spring;
 mod switch;
 mod template;
 mod value;
@@ -66,10 +70,10 @@ pub use place_profile::{
 };
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Formats,
-    FromEnvironment, InVariable, Includes, Keys, Layer, ListStyle, OnlyIf, Patches, Prefix,
-    Profile, ProfileError, PythonClasses, PythonModule, Replaces, RuleDefault, TreeLayer,
-    stock_profiles,
+    ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Element, Formats,
+    FromEnvironment, InVariable, Includes, Keys, LaunchProfiles, Layer, ListStyle, OnlyFor, OnlyIf,
+    Patches, Prefix, Profile, ProfileError, PythonClasses, PythonModule, Replaces, RuleDefault,
+    TreeLayer, stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,

@@ -22,10 +22,18 @@ labels! {
         SecretFile = "secret_file",
         /// The environment that a program started from here would get.
         ProcessEnvironment = "process_env",
+        /// The arguments that a program started from here would get.
+        Arguments = "cli_arg",
         /// The variables that a compose file gives to a service.
         ComposeEnvironment = "compose_environment",
         /// A file that a compose file names under `env_file`.
         ComposeEnvFile = "compose_env_file",
+        /// A ConfigMap of Kubernetes.
+        K8sConfigMap = "k8s_configmap",
+        /// A Secret of Kubernetes.
+        K8sSecret = "k8s_secret",
+        /// An object of Kubernetes that has containers.
+        K8sWorkload = "k8s_workload",
         /// A file of variables: `.env`. In a compose project it fills `${...}` and nothing else.
         DotenvInterpolation = "dotenv_interpolation",
         /// A file of variables that the program itself reads.

@@ -18,7 +18,7 @@ use crate::provenance::{
 };
 use crate::readers::{Entry, Segment};
 use crate::sources::{Collected, Defined, Loaded, Part};
-use crate::value::Redactor;
+use crate::value::{Raw, Redactor};
 use crate::{replace, secret};
 
 /// The key of a path, as the profile writes it.
@@ -79,7 +79,7 @@ pub(crate) fn bare(key: &str) -> String {
 
 /// The names of variables that set a key by relaxed binding, in lower case: dashes left out, as
 /// `SystemEnvironmentPropertyMapper` documents it, or as underscores, its form of earlier versions.
-fn relaxed_variables(key: &str) -> [String; 2] {
+pub(crate) fn relaxed_variables(key: &str) -> [String; 2] {
     let mut dashed = String::new();
     let mut small = false;
     for c in key.chars() {
@@ -277,11 +277,10 @@ impl Resolver<'_> {
         let layer = self.profile.layers.get(loaded.layer);
         let index = part.loaded;
         if let Some(environment) = layer.and_then(|layer| layer.environment.as_ref()) {
-            loaded
-                .contents
-                .entries
-                .iter()
-                .for_each(|entry| self.variable(index, environment, entry));
+            loaded.contents.entries.iter().enumerate().for_each(|(at, entry)| {
+                let layer = (environment, &loaded.source);
+                self.variable(index, layer, entry, loaded.made(at));
+            });
             return;
         }
         let conditions = layer.map(|layer| self.conditions(layer, loaded)).unwrap_or_default();
@@ -297,18 +296,36 @@ impl Resolver<'_> {
                     ((Outcome::Won, _), Some(verdict)) => verdict.clone(),
                     (found, _) => found,
                 };
-            let at = (Some(entry.at), Some(entry.end_line));
+            // What stands on a command line has no place in a text.
+            let is_placed = loaded.source.kind != SourceKind::Arguments;
+            let place = is_placed.then_some((entry.at, entry.end_line));
+            let counts = (condition, outcome, reason);
             let source = (index, loaded.source.kind.is_secret());
-            self.assign(source, (&key, &key), entry, at, (condition, outcome, reason));
+            self.assign(source, (&key, &key), (entry, loaded.made(at)), place, counts);
         }
     }
 
-    fn variable(&mut self, index: usize, layer: &FromEnvironment, entry: &Entry) {
+    fn variable(
+        &mut self,
+        index: usize,
+        (layer, source): (&FromEnvironment, &Source),
+        entry: &Entry,
+        made: &[(String, Raw)],
+    ) {
         let [Segment::Name(name)] = entry.path.as_slice() else { return };
         match self.known.key_of_variable(self.profile, layer, name) {
             Some((key, is_ours)) if is_ours || self.all_variables => {
-                let counts = (None, Outcome::Won, String::new());
-                self.assign((index, false), (&key, name), entry, (None, None), counts);
+                let (outcome, reason) = self.outcome_of(source, None);
+                let is_file = source.kind == SourceKind::File;
+                let place = is_file.then_some((entry.at, entry.end_line));
+                let counts = (None, outcome, reason);
+                self.assign(
+                    (index, source.kind.is_secret()),
+                    (&key, name),
+                    (entry, made),
+                    place,
+                    counts,
+                );
             }
             Some(_) => self.found.others += 1,
             None => {}
@@ -361,8 +378,8 @@ impl Resolver<'_> {
         &mut self,
         (source, is_secret): (usize, bool),
         (key, written): (&str, &str),
-        entry: &Entry,
-        (at, end_line): (Option<crate::Position>, Option<u32>),
+        (entry, made): (&Entry, &[(String, Raw)]),
+        place: Option<(crate::Position, u32)>,
         (condition, outcome, reason): (Option<usize>, Outcome, String),
     ) {
         // Either name may say that the value is secret.
@@ -374,12 +391,13 @@ impl Resolver<'_> {
             key: secret::name(key).into(),
             written: secret::name(written).into(),
             op: entry.op,
-            value: match is_secret {
-                true => self.redactor.secret(&named, &entry.value),
-                false => self.redactor.value(&named, &entry.value),
+            value: match made {
+                _ if is_secret => self.redactor.secret(&named, &entry.value),
+                [] => self.redactor.value(&named, &entry.value),
+                made => self.redactor.made_from(&named, &entry.value, made),
             },
-            at,
-            end_line,
+            at: place.map(|(at, _)| at),
+            end_line: place.map(|(_, line)| line),
             condition,
             outcome,
             superseded_by: None,

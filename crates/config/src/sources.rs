@@ -14,12 +14,15 @@ use culprit_place::procfs::EntryKind;
 use sha2::{Digest as _, Sha256};
 
 use crate::files::Files;
-use crate::profile::{Define, Layer, Profile, Replaces, placeholders};
+use crate::launch::{self, Launch};
+use crate::profile::{Define, Dialect, Layer, Profile, Replaces, placeholders};
 use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
 use crate::resolve::{identity, key_of};
 use crate::value::{Raw, hex};
-use crate::{condition, include, position::Position, switch, variable};
+use crate::{
+    arguments, condition, folder, include, kubernetes, position::Position, switch, variable,
+};
 
 /// What to read, beyond what a profile says.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +37,8 @@ pub struct Request {
     pub defines: Vec<(String, Vec<String>)>,
     /// The environment that a program started from here would get; none: it is left out.
     pub environment: Option<Vec<(String, Raw)>>,
+    /// The arguments that a program started from here would get.
+    pub arguments: Vec<String>,
     /// Whether variables that no other source knows count as keys, too.
     pub all_variables: bool,
     /// The files, if they are not in the folder `root` of this machine.
@@ -72,12 +77,19 @@ pub struct Loaded {
     /// the profile treat in another way than their source. [`Outcome::Won`] with a remark for one that
     /// competes.
     pub verdicts: BTreeMap<usize, (Outcome, String)>,
+    /// The keys and values that the value of an entry was made from, by index.
+    pub made: BTreeMap<usize, Vec<(String, Raw)>>,
 }
 
 impl Loaded {
     /// A source of a layer.
     pub(crate) fn new(layer: usize, (source, contents): (Source, Contents)) -> Self {
-        Self { source, layer, contents, verdicts: BTreeMap::new() }
+        Self { source, layer, contents, verdicts: BTreeMap::new(), made: BTreeMap::new() }
+    }
+
+    /// What the value of an entry was made from.
+    pub(crate) fn made(&self, entry: usize) -> &[(String, Raw)] {
+        self.made.get(&entry).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -274,6 +286,23 @@ impl Root {
         names
     }
 
+    /// The files and the folders in a folder, each by name. A folder that is a link is left out: it may
+    /// lead back.
+    pub(crate) fn entries(&self, folder: &str) -> (Vec<String>, Vec<String>) {
+        let (mut files, mut folders) = (Vec::new(), Vec::new());
+        for name in self.names(folder) {
+            let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            let is_folder = match &self.files {
+                Some(files) => files.kind(&path) == Some(EntryKind::Folder),
+                None => self.path.join(&path).symlink_metadata().is_ok_and(|found| found.is_dir()),
+            };
+            if is_folder { folders.push(path) } else { files.push(path) }
+        }
+        files.sort();
+        folders.sort();
+        (files, folders)
+    }
+
     /// The names in a folder.
     fn names(&self, folder: &str) -> Vec<String> {
         if let Some(files) = &self.files {
@@ -309,6 +338,9 @@ pub fn detects_in(profile: &Profile, request: &Request) -> bool {
 }
 
 fn fits(profile: &Profile, root: &Root) -> bool {
+    if profile.dialect == Dialect::Kubernetes {
+        return kubernetes::has_objects(root);
+    }
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
     let has_text = |patterns: &String| {
         let Some(text) = &profile.detect_text else { return true };
@@ -409,8 +441,17 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
     // Paths that no file sets are known first, because files lie below them.
     for define in profile.defines.iter().filter(|define| define.path) {
         let found = defined(define, profile, request, &[]);
+        let is_open = found.values.is_empty();
+        let element = define.element.as_ref().filter(|_| is_open);
+        let element = element.and_then(|element| folder::element(&root, element));
+        let found = match element {
+            Some((value, from)) => Defined { values: vec![value], from, ..found },
+            None => found,
+        };
         defines.push(path_defined(found, &defines, request));
     }
+    let launch = launch::read(profile, request, &root);
+    let request = &with_launch(request, launch.as_ref());
     defines.iter().flat_map(|path| &path.values).for_each(|path| root.allow(Path::new(path)));
     let mut collector =
         Collector { profile, root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
@@ -422,6 +463,16 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
         let variables = request.environment.as_deref();
         let found = variables.and_then(|variables| of_variables(layer, variables));
         collector.loaded.extend(found.map(|held| Loaded::new(index, held)));
+        let given = layer.arguments.then(|| arguments::of_switches(&request.arguments));
+        let given = given.and_then(|pairs| arguments::source("arguments", pairs));
+        collector.loaded.extend(given.map(|held| Loaded::new(index, held)));
+        // Where it does not count, it is shown once, as the last of all variables.
+        let is_last = profile.layers[index + 1..].iter().all(|later| later.environment.is_none());
+        let launched = launch
+            .as_ref()
+            .filter(|launch| layer.environment.is_some() && (launch.counts() || is_last));
+        let held = launched.map(|launch| (launch.source.clone(), launch.contents.clone()));
+        collector.loaded.extend(held.map(|held| Loaded::new(index, held)));
     }
     for define in profile.defines.iter().filter(|define| !define.path) {
         defines.push(defined(define, profile, request, &collector.loaded));
@@ -442,12 +493,25 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
             contents.entries.sort_by_key(|entry| (entry.document, entry.at));
         }
     }
-    switch::apply(profile, request, &mut loaded);
+    switch::apply(profile, request, &defines, &mut loaded);
     defines.sort_by_key(|one| profile.defines.iter().position(|define| define.name == one.name));
+    let is_shown = |one: &Defined| {
+        let is_quiet = profile.define(&one.name).is_some_and(|define| define.quiet);
+        !is_quiet || !one.values.is_empty()
+    };
+    defines.retain(is_shown);
     match &profile.includes {
         Some(includes) => include::follow(includes, &root, request, loaded, defines),
         None => Collected::in_order(loaded, defines),
     }
+}
+
+/// A request in whose environment the variables of a launch profile are.
+fn with_launch(request: &Request, launch: Option<&Launch>) -> Request {
+    let environment = request.environment.as_deref();
+    let changed = launch.filter(|launch| launch.counts());
+    let changed = changed.zip(environment).map(|(launch, variables)| launch.over(variables));
+    Request { environment: changed.or_else(|| request.environment.clone()), ..request.clone() }
 }
 
 struct Collector<'a> {
@@ -591,7 +655,8 @@ fn path_defined(found: Defined, earlier: &[Defined], request: &Request) -> Defin
     let replaced = |value: &String| {
         let mut path = value.clone();
         for define in earlier {
-            let first = define.values.first().map_or("", String::as_str);
+            // A path with a part that is not known is none.
+            let Some(first) = define.values.first() else { continue };
             path = path.replace(&format!("{{{}}}", define.name), first);
         }
         match (path.strip_prefix("~/"), &home) {

@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::profile::{OnlyIf, Profile};
+use crate::profile::{OnlyFor, OnlyIf, Profile};
 use crate::provenance::{Outcome, SourceState};
 use crate::readers::{Entry, Format, Segment, read};
 use crate::resolve::{identity, key_of};
-use crate::sources::{Loaded, Request};
+use crate::sources::{Defined, Loaded, Request};
 use crate::value::Raw;
 
 /// Values that say no, as git has them.
 const NO: [&str; 5] = ["", "0", "false", "no", "off"];
 
 /// Marks what does not count, and replaces names of variables by what they hold.
-pub(crate) fn apply(profile: &Profile, request: &Request, loaded: &mut [Loaded]) {
+pub(crate) fn apply(
+    profile: &Profile,
+    request: &Request,
+    defines: &[Defined],
+    loaded: &mut [Loaded],
+) {
     for at in 0..loaded.len() {
         let Some(layer) = profile.layers.get(loaded[at].layer) else { continue };
         if layer.names_variables {
@@ -23,7 +28,9 @@ pub(crate) fn apply(profile: &Profile, request: &Request, loaded: &mut [Loaded])
             let value = request.variable(name).map(|value| value.expose().to_lowercase());
             value.is_some_and(|value| !NO.contains(&value.as_str()))
         });
+        let other = layer.only_for.as_ref().and_then(|only| other_value(only, defines));
         let why = match (off_by, &layer.only_if) {
+            _ if other.is_some() => other.unwrap_or_default(),
             (Some(name), _) => format!("the variable `{name}` turns this layer off"),
             (None, Some(only_if)) if !holds(profile, only_if, &loaded[..at]) => {
                 format!("no weaker file sets `{}` to `{}`", only_if.key, only_if.values[0])
@@ -32,6 +39,16 @@ pub(crate) fn apply(profile: &Profile, request: &Request, loaded: &mut [Loaded])
         };
         (loaded[at].source.state, loaded[at].source.why) = (SourceState::Unread, why);
     }
+}
+
+/// Why a layer is not read: the value of a define; none if it is read.
+fn other_value(only: &OnlyFor, defines: &[Defined]) -> Option<String> {
+    let defined = defines.iter().find(|defined| defined.name == only.define)?;
+    let is_wanted = |value: &String| only.values.iter().any(|one| one.eq_ignore_ascii_case(value));
+    (!defined.values.iter().any(is_wanted)).then(|| {
+        let (values, wanted) = (defined.values.join(","), only.values.join(","));
+        format!("read for `{wanted}` only; `{}` is `{values}` ({})", only.define, defined.from)
+    })
 }
 
 fn holds(profile: &Profile, only_if: &OnlyIf, weaker: &[Loaded]) -> bool {

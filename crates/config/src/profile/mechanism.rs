@@ -58,6 +58,45 @@ pub struct OnlyIf {
     pub values: Vec<String>,
 }
 
+/// Values of a define for which alone the program reads a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OnlyFor {
+    /// The define.
+    pub define: String,
+    /// The values, compared without case.
+    pub values: Vec<String>,
+}
+
+/// An element of a file in XML.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Element {
+    /// The files; the first that has the element counts.
+    pub files: Vec<String>,
+    /// The name of the element, below any other.
+    pub name: String,
+}
+
+/// A file with variables that a development tool sets when it starts the program.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchProfiles {
+    /// The file.
+    pub file: String,
+    /// Its format; none: by its name.
+    #[serde(default, deserialize_with = "format")]
+    pub format: Option<Format>,
+    /// The group that has a group for each launch profile.
+    pub group: String,
+    /// The group in it that has the variables.
+    pub variables: String,
+    /// The define that chooses a launch profile.
+    pub define: String,
+    /// Why they do not count without it, in words.
+    pub why: String,
+}
+
 /// Keys that name further files. What such a file holds stands in place of the key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -13,7 +13,8 @@ use crate::readers::Format;
 
 pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
 pub use mechanism::{
-    Counted, DropIns, Formats, InVariable, Includes, OnlyIf, PythonClasses, PythonModule, Replaces,
+    Counted, DropIns, Element, Formats, InVariable, Includes, LaunchProfiles, OnlyFor, OnlyIf,
+    PythonClasses, PythonModule, Replaces,
 };
 pub use stock::stock_profiles;
 
@@ -24,12 +25,16 @@ pub enum Dialect {
     /// Layers of key and value: a later layer wins.
     #[default]
     Layers,
+    /// Layers of key and value, whose files are found as Spring Boot finds them.
+    Spring,
     /// A compose file: each service has variables of its own.
     Compose,
     /// .NET Framework: sections of an XML file that configuration builders fill.
     Framework,
     /// .NET Framework, and a tree of XML that files patch layer by layer, under conditions.
     Sitecore,
+    /// Manifests of Kubernetes: each container has variables of its own.
+    Kubernetes,
     /// Files that folders of a search path replace, extend and mask.
     DropIns,
     /// A module of Python whose names are the keys.
@@ -110,6 +115,8 @@ pub struct Define {
     pub variables: Vec<String>,
     /// A key of files without a condition that sets it, where no variable does.
     pub key: Option<String>,
+    /// An element of a file in XML that sets it, where no variable does.
+    pub element: Option<Element>,
     /// What it is where nothing sets it; none: files that need it are not looked for.
     pub default: Option<String>,
     /// Whether it is a list, separated by commas.
@@ -117,6 +124,9 @@ pub struct Define {
     pub list: bool,
     /// A text at which its values end: they are what stands before it.
     pub until: Option<String>,
+    /// Whether it is left out of output where nothing sets it.
+    #[serde(default)]
+    pub quiet: bool,
     /// Whether it is a path, which may lead out of the root: `~/` is the home folder, and a relative
     /// one is below the root.
     #[serde(default)]
@@ -183,6 +193,11 @@ pub struct Layer {
     pub names_variables: bool,
     /// A key of weaker layers that must have one of these values; else the layer is not read.
     pub only_if: Option<OnlyIf>,
+    /// Whether its keys are given as arguments.
+    #[serde(default)]
+    pub arguments: bool,
+    /// Values of a define for which alone the program reads the layer.
+    pub only_for: Option<OnlyFor>,
     /// A variable that turns the layer off.
     pub off_by: Option<String>,
 }
@@ -259,6 +274,8 @@ pub struct Profile {
     /// Formats of files by the ends of their names, where they are others than usual.
     #[serde(default)]
     pub formats: Formats,
+    /// A file of variables that a development tool sets.
+    pub launch: Option<LaunchProfiles>,
     /// Keys that name further files.
     #[serde(rename = "include")]
     pub includes: Option<Includes>,
@@ -316,12 +333,12 @@ impl Profile {
         if self.keys.separator.is_empty() {
             return Err("the separator of keys is empty".to_owned());
         }
-        let is_layered = self.dialect == Dialect::Layers;
+        let is_layered = matches!(self.dialect, Dialect::Layers | Dialect::Spring);
         if is_layered && self.layers.is_empty() {
             return Err("it has no `[[layer]]`".to_owned());
         }
         if !is_layered && !self.layers.is_empty() {
-            return Err("only the dialect `layers` takes `[[layer]]`".to_owned());
+            return Err("only the dialects `layers` and `spring` take `[[layer]]`".to_owned());
         }
         self.check_tables()?;
         self.layers.iter().try_for_each(|layer| self.check_layer(layer))
@@ -349,16 +366,22 @@ impl Profile {
 
     fn check_layer(&self, layer: &Layer) -> Result<(), String> {
         let name = &layer.name;
-        let variables =
-            [layer.environment.is_some(), layer.document.is_some(), layer.counted.is_some()];
+        let variables = [
+            layer.environment.is_some(),
+            layer.document.is_some(),
+            layer.counted.is_some(),
+            layer.arguments,
+        ];
         let kinds = usize::from(!layer.files.is_empty())
             + variables.into_iter().filter(|is_set| *is_set).count();
         if kinds != 1 {
             return Err(format!(
-                "layer `{name}` needs either `files` or `environment`, `document` or `counted`"
+                "layer `{name}` needs either `files` or `environment`, `document`, `counted` or \
+                 `arguments`"
             ));
         }
-        let activated = layer.activated_by.iter().map(|by| by.define.as_str());
+        let only_for = layer.only_for.iter().map(|only| only.define.as_str());
+        let activated = layer.activated_by.iter().map(|by| by.define.as_str()).chain(only_for);
         let in_names = layer.files.iter().flat_map(|file| placeholders(file));
         for define in activated.chain(in_names) {
             if self.define(define).is_none() {

@@ -5,6 +5,7 @@ use super::{Profile, ProfileError};
 /// Their texts; the last one is for folders that no other fits.
 const TEXTS: &[&str] = &[
     include_str!("../../profiles/compose.toml"),
+    include_str!("../../profiles/kubernetes.toml"),
     include_str!("../../profiles/dotnet.toml"),
     include_str!("../../profiles/aspnet-framework.toml"),
     include_str!("../../profiles/sitecore-10.toml"),
@@ -39,6 +40,7 @@ mod tests {
             names,
             [
                 "compose",
+                "kubernetes",
                 "dotnet",
                 "aspnet-framework",
                 "sitecore-10",

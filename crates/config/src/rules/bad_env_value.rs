@@ -2,14 +2,14 @@
 
 use culprit_model::Severity;
 
-use crate::compose::{BLANK, REFUSED};
+use super::blank_interpolation;
 use crate::configuration::{ConfigFinding, Configuration};
 
 pub(super) const ID: &str = "config-bad-env-file-value";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let odd = configuration.oddities.iter();
-    let odd = odd.filter(|(_, oddity)| oddity.what != BLANK && oddity.what != REFUSED);
+    let odd = odd.filter(|(_, oddity)| !blank_interpolation::is_reference(oddity));
     odd.map(|(source, oddity)| {
         let file = &configuration.sources[*source].name;
         let subject = match oddity.name.as_str() {

@@ -4,32 +4,66 @@ use culprit_model::Severity;
 
 use crate::compose::{BLANK, REFUSED};
 use crate::configuration::{ConfigFinding, Configuration};
+use crate::kubernetes::NOT_BEFORE;
+use crate::readers::Oddity;
+use crate::spring::NO_VALUE;
 
 pub(super) const ID: &str = "config-blank-interpolation";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let blank = configuration.oddities.iter();
-    let blank = blank.filter(|(_, oddity)| oddity.what == BLANK || oddity.what == REFUSED);
-    blank
-        .map(|(source, oddity)| {
-            let (file, name) = (&configuration.sources[*source].name, &oddity.name);
-            let refused = oddity.what == REFUSED;
-            ConfigFinding {
-                id: ID,
-                severity: if refused { Severity::High } else { Severity::Medium },
-                key: name.clone(),
-                title: format!("`{name}` {}.", oddity.what),
-                evidence: vec![format!("{file}:{}", oddity.at.line)],
-                why: if refused {
-                    "Compose refuses to start then.".to_owned()
-                } else {
-                    "Compose puts an empty text in its place and warns.".to_owned()
-                },
-                fix: vec![
-                    format!("Set `{name}` in `.env`, or in the shell that starts Compose."),
-                    format!("Or give it a default: `${{{name}:-...}}`."),
-                ],
-            }
+    let of = |(source, oddity): &(usize, Oddity)| {
+        let (severity, why, fix) = said(oddity)?;
+        let file = &configuration.sources[*source].name;
+        Some(ConfigFinding {
+            id: ID,
+            severity,
+            key: oddity.name.clone(),
+            title: format!("`{}` {}.", oddity.name, oddity.what),
+            evidence: vec![format!("{file}:{}", oddity.at.line)],
+            why: why.to_owned(),
+            fix,
         })
-        .collect()
+    };
+    configuration.oddities.iter().filter_map(of).collect()
+}
+
+/// Whether an oddity is about a reference to nothing.
+pub(super) fn is_reference(oddity: &Oddity) -> bool {
+    said(oddity).is_some()
+}
+
+/// What follows from a reference to nothing, and what to do; none of another oddity.
+fn said(oddity: &Oddity) -> Option<(Severity, &'static str, Vec<String>)> {
+    let name = &oddity.name;
+    let of_compose = || {
+        vec![
+            format!("Set `{name}` in `.env`, or in the shell that starts Compose."),
+            format!("Or give it a default: `${{{name}:-...}}`."),
+        ]
+    };
+    match oddity.what {
+        REFUSED => Some((Severity::High, "Compose refuses to start then.", of_compose())),
+        BLANK => Some((
+            Severity::Medium,
+            "Compose puts an empty text in its place and warns.",
+            of_compose(),
+        )),
+        NOT_BEFORE => Some((
+            Severity::Medium,
+            "Kubernetes leaves the text of the reference as it is, and does not warn.",
+            vec![
+                format!("Move `{name}` above the line, or correct the name."),
+                format!("If the text is meant: `$$({name})`."),
+            ],
+        )),
+        NO_VALUE => Some((
+            Severity::Medium,
+            "Spring does not start if a component uses the value.",
+            vec![
+                format!("Set `{name}`, or correct the name."),
+                format!("Or give it a default: `${{{name}:...}}`."),
+            ],
+        )),
+        _ => None,
+    }
 }

@@ -85,11 +85,17 @@ fn is_near(one: &Name<'_>, other: &Name<'_>) -> bool {
     // An edit changes which characters there are by at most two.
     let differing = (one.letters ^ other.letters).count_ones() as usize;
     differing <= 2 * MOST_EDITS
+        && owner(one) == owner(other)
         && other.first.source < one.first.source
         && !other.sources.contains(&one.first.source)
         && (one.bare == other.bare
             || without_digits(&one.bare) != without_digits(&other.bare)
                 && distance(one, other) <= MOST_EDITS)
+}
+
+/// Whose key it is, where keys have paths: another container's keys are no slips.
+fn owner<'a>(name: &Name<'a>) -> Option<&'a str> {
+    name.first.key.rsplit_once('/').map(|(owner, _)| owner)
 }
 
 fn distance(one: &Name<'_>, other: &Name<'_>) -> usize {

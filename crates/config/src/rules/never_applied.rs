@@ -12,6 +12,9 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         Outcome::NeverApplied if is_of_builder(configuration, one) => {
             Some(not_taken(configuration, one))
         }
+        Outcome::NeverApplied if of_container(configuration, one) => {
+            Some(not_in_container(configuration, one))
+        }
         Outcome::NeverApplied => Some(finding(configuration, one)),
         Outcome::NoKey | Outcome::WrongPrefix | Outcome::WrongCase => {
             Some(not_taken(configuration, one))
@@ -24,6 +27,29 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
 
 fn is_of_builder(configuration: &Configuration, one: &Assignment) -> bool {
     configuration.sources[one.source].layer.starts_with("builder ")
+}
+
+fn of_container(configuration: &Configuration, one: &Assignment) -> bool {
+    let kind = configuration.sources[one.source].kind;
+    matches!(kind, SourceKind::K8sConfigMap | SourceKind::K8sSecret | SourceKind::K8sWorkload)
+}
+
+/// A value of a manifest that its container does not get. One that is optional may be meant.
+fn not_in_container(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
+    let optional = one.op == Op::Inherit;
+    let fix = match optional {
+        true => "Add the key or the object, or remove the line.",
+        false => "Use `data` and another name, if the container needs the value.",
+    };
+    ConfigFinding {
+        id: ID,
+        severity: if optional { Severity::Low } else { Severity::Medium },
+        key: one.written.to_string(),
+        title: format!("`{}` is named, and the container does not get it.", one.written),
+        evidence: vec![configuration.place(one)],
+        why: format!("Reason: {}.", one.reason),
+        fix: vec![fix.to_owned()],
+    }
 }
 
 /// A variable that a configuration builder does not take.

@@ -19,12 +19,17 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
         Op::DeleteAttribute => {
             format!("A patch deletes the attribute `{key}`, which does not exist.")
         }
+        Op::Inherit => format!("`{}` takes a value that does not exist.", one.written),
         op => format!("A patch places `{key}` {op} an element that does not exist."),
     };
     let fix = match one.op {
         Op::Delete | Op::DeleteAttribute => vec![
             "Correct the attributes that the element is matched by.".to_owned(),
             "Remove the patch, if its target is gone.".to_owned(),
+        ],
+        Op::Inherit => vec![
+            "Correct the name of the key, or add the key.".to_owned(),
+            "If the value may be missing: `optional: true`.".to_owned(),
         ],
         _ => vec!["Correct the XPath: it is looked for beside the element.".to_owned()],
     };

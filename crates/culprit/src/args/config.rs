@@ -67,6 +67,9 @@ pub(crate) struct ConfigSourceArgs {
     pub all: bool,
     #[command(flatten)]
     pub subject: ConfigSubjectArgs,
+    /// Arguments of the program, which set keys of Spring Boot and .NET: `-- --server.port=9090`
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
 }
 
 /// Arguments of `config show`.

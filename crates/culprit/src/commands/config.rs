@@ -282,6 +282,7 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         compose_files: args.compose.clone(),
         env_files: args.env_file.clone(),
         defines: args.define.clone(),
+        arguments: args.arguments.clone(),
         environment,
         all_variables: args.all,
         files: None,
@@ -303,7 +304,8 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
 /// The states of files, each with its reason.
 fn file_states(found: &[Configuration]) -> Vec<(SourceState, String)> {
     let sources = found.iter().flat_map(|one| &one.sources);
-    let files = sources.filter(|source| source.kind != SourceKind::ProcessEnvironment);
+    let is_file = |kind| !matches!(kind, SourceKind::ProcessEnvironment | SourceKind::Arguments);
+    let files = sources.filter(|source| is_file(source.kind));
     files.map(|source| (source.state, format!("{}: {}", source.name, source.why))).collect()
 }
 

@@ -1,0 +1,94 @@
+//! Spring Boot 2.4 and later: which files count, in which order, and what stands for `${...}`.
+//!
+//! ```text
+//! strongest   arguments, system properties and SPRING_APPLICATION_JSON, variables
+//!             spring.config.import of the environment, then additional locations, then locations:
+//!               of each location the files of the profiles, then the others
+//!                 a document is weaker than what it imports
+//! ```
+//!
+//! The rules are those of the package `org.springframework.boot.context.config`. Files are read in two
+//! rounds: the first one finds the profiles, the second one reads the files of the profiles.
+
+mod active;
+mod environment;
+mod location;
+mod placeholder;
+mod read;
+mod tree;
+mod values;
+
+use self::environment::{Environment, split};
+use self::read::Reader;
+use crate::profile::Profile;
+use crate::sources::{Collected, Loaded, Part, Request, Root, environment_source};
+use crate::{arguments, variable};
+
+/// The layer of files, by its place in the profile.
+const FILES: usize = 0;
+/// The layer of variables.
+const VARIABLES: usize = 1;
+/// The layer of `SPRING_APPLICATION_JSON`.
+const JSON: usize = 2;
+/// Sources of no layer: their keys are as they are written.
+const NO_LAYER: usize = usize::MAX;
+
+/// What an [`crate::Oddity`] says about a placeholder without a value.
+pub(crate) const NO_VALUE: &str = "has no value, and no default";
+
+/// Reads the sources of a project.
+pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
+    let root = Root::from_request(request);
+    let strong = strong_sources(profile, request);
+    let mut environment = Environment::default();
+    for one in strong.iter().rev() {
+        environment.add(profile, &one.source.name, &one.contents);
+    }
+    environment.variables(request.environment.as_deref().unwrap_or_default());
+    let mut reader = Reader::new(profile, &root, &environment);
+    let defined = reader.run(request);
+    let (mut loaded, mut parts) = reader.ordered(&defined);
+    if let Some(variables) = &request.environment {
+        let layer = profile.layers.get(VARIABLES).map_or("", |layer| layer.name.as_str());
+        add(&mut loaded, &mut parts, Loaded::new(VARIABLES, environment_source(layer, variables)));
+    }
+    for one in strong.clone() {
+        add(&mut loaded, &mut parts, one);
+    }
+    values::expand(profile, &environment, &parts, &mut loaded, &defined.values);
+    Collected { loaded, parts, defines: vec![defined] }
+}
+
+fn add(loaded: &mut Vec<Loaded>, parts: &mut Vec<Part>, one: Loaded) {
+    parts.push(Part { loaded: loaded.len(), entries: 0..one.contents.entries.len() });
+    loaded.push(one);
+}
+
+/// The sources that are stronger than variables, the weakest first.
+fn strong_sources(profile: &Profile, request: &Request) -> Vec<Loaded> {
+    let mut sources = Vec::new();
+    let of_start = |start: &str| {
+        let options = request.arguments.iter().filter_map(|one| one.strip_prefix(start));
+        let options = options.filter(|one| !one.is_empty());
+        let pair = |one: &str| {
+            let (key, value) = one.split_once('=').unwrap_or((one, ""));
+            (key.to_owned(), value.to_owned())
+        };
+        options.map(pair).collect::<Vec<_>>()
+    };
+    let given =
+        |name: &str, pairs| arguments::source(name, pairs).map(|held| Loaded::new(NO_LAYER, held));
+    sources.extend(given("system properties (-D)", of_start("-D")));
+    let variables = request.environment.as_deref().unwrap_or_default();
+    if let Some(layer) = profile.layers.get(JSON)
+        && let Some(document) = &layer.document
+        && let Some(held) = variable::document(&layer.name, document, variables)
+    {
+        sources.push(Loaded::new(JSON, held));
+    }
+    let mut options = of_start("--");
+    let defined = request.defines.iter().filter(|(name, _)| name.contains('.'));
+    options.extend(defined.map(|(name, values)| (name.clone(), values.join(","))));
+    sources.extend(given("arguments", options));
+    sources
+}
