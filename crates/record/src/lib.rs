@@ -61,6 +61,7 @@ mod handle;
 mod instants;
 mod interpreters;
 mod ladder;
+mod learned;
 mod ledger;
 mod managed;
 mod modules;

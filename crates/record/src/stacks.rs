@@ -5,18 +5,9 @@
 //! *variant* per thread and stack pointer: in glibc's wrappers (built without frame pointers) the
 //! chain loses a caller, and two callers then look alike; where the stack pointer stood tells them
 //! apart. When a dump of the same switch is unwound by DWARF, the switch has the stack with these true
-//! user frames, and the variant learns them for its samples without a dump. A dump with other frames
+//! user frames, and the variant learns them for its samples without a dump (`learned`). A dump with other frames
 //! begins a new *generation* of the variant: a function that was compiled meanwhile, another caller. The
-//! switches before it keep what they had. When frames come back that a generation before had, two callers take
-//! turns, and nobody knows which one a switch without a dump had. Such dumps teach nothing, but where the frame
-//! pointers led to no code they teach what they have in common:
-//!
-//! ```text
-//! frame pointers   open < ?
-//! dumps            open < uv_fs_open < openSync (interpreted) < store < load < main
-//!                  open < uv_fs_open < openSync (compiled)    < store < load < main
-//! together         open < uv_fs_open < ? < store < load < main
-//! ```
+//! switches before it keep what they had.
 //!
 //! A dump that is smaller than the stack has its innermost frames only. Frame pointers may lead further:
 //!
@@ -31,7 +22,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher as _;
 
-use crate::managed::ManagedCode;
+use crate::learned::Learned;
 use crate::space::SpaceId;
 
 /// A unique stack of this recording.
@@ -45,7 +36,7 @@ const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 const CONTEXT_FIRST: u64 = (-4095_i64).cast_unsigned();
 
 /// In a chain: the caller is not known.
-const NOWHERE: u64 = 8;
+pub(crate) const NOWHERE: u64 = 8;
 
 /// Generations of a variant, above which its callers are taken to be a random choice.
 const MOST_GENERATIONS: usize = 8;
@@ -96,81 +87,6 @@ fn above<'a>(cut: &[u64], by_pointers: &'a [u64]) -> Option<&'a [u64]> {
     let mut met = by_pointers.iter().enumerate().filter(|(_, word)| *word == last);
     let (at, _) = met.nth(times - 1)?;
     by_pointers.get(at + 1..)
-}
-
-/// What is known of the true user frames.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Learned {
-    #[default]
-    Nothing,
-    Chain {
-        user: Box<[u64]>,
-        /// They reach the thread's root.
-        whole: bool,
-    },
-    /// Dumps that disagree: the innermost frames that all of them have, and the outermost.
-    Contradiction { inner: Box<[u64]>, outer: Box<[u64]> },
-}
-
-impl Learned {
-    /// What is known with another dump.
-    fn merge(self, unwound: &UnwoundFrames) -> Self {
-        let UnwoundFrames { chain, reach } = unwound;
-        let is_whole = *reach == Reach::Root;
-        let new = || Self::Chain { user: chain.as_slice().into(), whole: is_whole };
-        let (user, whole) = match self {
-            Self::Nothing => return new(),
-            Self::Chain { user, whole } => (user, whole),
-            Self::Contradiction { inner, outer } => {
-                return Self::Contradiction {
-                    inner: same_start(&inner, chain).into(),
-                    outer: same_end(&outer, chain).into(),
-                };
-            }
-        };
-        // One of two was copied before the runtime's frames were known, or ended early.
-        let ranks = [(has_sites(&user), has_sites(chain)), (whole, is_whole)];
-        let longer = (!whole && user.starts_with(chain), !whole && chain.starts_with(&user));
-        match ranks.into_iter().chain([longer]).find(|(known, new)| known != new) {
-            Some((true, _)) => Self::Chain { user, whole },
-            Some((false, _)) => new(),
-            None if *user == **chain => Self::Chain { user, whole },
-            None => {
-                let inner = same_start(&user, chain);
-                let outer = if whole { same_end(&user[inner.len()..], chain) } else { &[] };
-                Self::Contradiction { inner: inner.into(), outer: outer.into() }
-            }
-        }
-    }
-}
-
-impl Learned {
-    /// Whether these are all frames, and others than all those that are known.
-    fn is_another(&self, UnwoundFrames { chain, reach }: &UnwoundFrames) -> bool {
-        match self {
-            Self::Chain { user, whole: true } => {
-                *reach == Reach::Root && has_sites(user) == has_sites(chain) && **user != **chain
-            }
-            _ => false,
-        }
-    }
-
-    fn has(&self, chain: &[u64]) -> bool {
-        matches!(self, Self::Chain { user, .. } if **user == *chain)
-    }
-}
-
-/// What two chains begin with.
-fn same_start<'a>(one: &'a [u64], other: &[u64]) -> &'a [u64] {
-    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
-    &one[..same]
-}
-
-/// What two chains end with.
-fn same_end<'a>(one: &'a [u64], other: &[u64]) -> &'a [u64] {
-    let ends = one.iter().rev().zip(other.iter().rev());
-    let same = ends.take_while(|(one, other)| one == other).count();
-    &one[one.len() - same..]
 }
 
 #[derive(Debug)]
@@ -345,8 +261,7 @@ impl RawStacks {
 
     /// Whether another dump could tell more of the user frames of a stack.
     pub(crate) fn is_open(&self, stack: RawStack) -> bool {
-        let learned = &self.entries[stack.0 as usize].learned;
-        !matches!(learned, Learned::Chain { whole: true, .. } | Learned::Contradiction { .. })
+        self.entries[stack.0 as usize].learned.is_open()
     }
 
     /// The space that a stack's addresses belong to.
@@ -362,14 +277,8 @@ impl RawStacks {
     /// A stack's addresses with the user frames that a dump taught; none when nothing was learnt.
     pub(crate) fn repaired(&self, stack: RawStack) -> Option<Vec<u64>> {
         let (kernel, known) = split(self.chain(stack));
-        match &self.entries[stack.0 as usize].learned {
-            Learned::Chain { user, .. } if known != &**user => Some(join(kernel, user)),
-            Learned::Contradiction { inner, outer } if known.last() == Some(&NOWHERE) => {
-                let user = [inner, [NOWHERE].as_slice(), outer].concat();
-                Some(join(kernel, &user))
-            }
-            _ => None,
-        }
+        let user = self.entries[stack.0 as usize].learned.frames(known)?;
+        Some(join(kernel, &user))
     }
 
     /// The row that a stack was given.
@@ -428,11 +337,6 @@ pub(crate) fn join(kernel: &[u64], user: &[u64]) -> Vec<u64> {
         chain.extend_from_slice(user);
     }
     chain
-}
-
-/// Whether frames of a chain are known by more than their addresses.
-fn has_sites(chain: &[u64]) -> bool {
-    ManagedCode::has_sites(chain)
 }
 
 /// Whether a word of a chain is a marker.
