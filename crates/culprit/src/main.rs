@@ -55,6 +55,9 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|word| culprit_probe::inside::takes_over(word)) {
         return ExitCode::SUCCESS;
     }
+    if let Some(code) = prove::become_command(&arguments) {
+        return code;
+    }
     let settings = match settings::Settings::read() {
         Ok(settings) => settings,
         Err(failure) => return failed(&failure, &arguments),

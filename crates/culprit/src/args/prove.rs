@@ -41,7 +41,7 @@ pub(crate) struct ConfigProveArgs {
         long,
         value_name = "WHEN",
         default_value = "auto",
-        long_help = "Ask language runtimes by their own means\n\nauto: Python loads a hook that reports what `os.environ` is asked for. The hook lies in Culprit's memory, and PYTHONPATH leads to it. Probes in Go programs need no change of the program.\n\noff: nothing is added to the command's environment but the decoy."
+        long_help = "Ask language runtimes by their own means\n\nauto: Python and Java load a hook that reports what `os.environ` and `System.getenv` are asked for. The hooks lie in Culprit's memory, and PYTHONPATH and JAVA_TOOL_OPTIONS lead to them. Probes in Go programs and in Node.js need no change of the program.\n\noff: nothing is added to the command's environment but the decoy and its spacers."
     )]
     pub runtime: RuntimeProbes,
     /// Run the command again with another value, and compare what it puts out

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ConfigProveArgs, output: &mut Output) -> Result<Outcome
 
 /// A missing right makes the answer one with gaps. So do variables that were to be watched and were not.
 fn outcome(proof: &Proof) -> Outcome {
-    let notes = ["flip"];
+    let notes = ["flip", "exit"];
     let gap = proof.gaps.iter().any(|gap| !notes.contains(&gap.kind.as_str()));
     if gap { Outcome::Gaps } else { Outcome::Done }
 }

@@ -74,6 +74,9 @@ impl Gathered {
         for gap in &round.observed.gaps {
             self.gap(&gap.kind.to_string(), gap.why.clone(), &gap.next);
         }
+        if let Some(exit) = round.exit.filter(|exit| !exit.success()) {
+            self.gap("exit", format!("the command did not succeed: {exit}"), "");
+        }
         let blind = round.observed.gaps.iter().any(|gap| {
             matches!(
                 gap.kind,
@@ -203,7 +206,9 @@ fn watch(process: &ObservedProcess, round: &Round, blind: bool) -> Watch {
         .files
         .iter()
         .any(|used| used.opened > 0 && is_environment_file(&used.path, process.pid.0));
-    let whole = process.lookups.iter().any(|lookup| WHOLE_FUNCTIONS.contains(&&*lookup.function));
+    let asked = process.lookups.iter().any(|lookup| Some(&*lookup.name) == round.decoy.as_deref());
+    let whole =
+        asked || process.lookups.iter().any(|lookup| WHOLE_FUNCTIONS.contains(&&*lookup.function));
     Watch {
         whole_life: process.whole_life,
         has_decoy: decoy.is_some(),
@@ -225,16 +230,11 @@ fn through(lookup: &Lookup) -> String {
     lookup.interface.map_or_else(|| lookup.function.clone(), str::to_owned)
 }
 
-/// How often the language's interface was asked for a variable alone, and how often with all others: as often as for
-/// the decoy, which nobody asks for alone.
-fn runtime_counts(process: &ObservedProcess, name: &str, decoy: Option<&str>) -> (u64, u64) {
-    let calls = |name: &str| -> u64 {
-        let lookups = process.lookups.iter().filter(|lookup| lookup.name == name);
-        lookups.filter(|lookup| is_of_runtime(lookup)).map(|lookup| lookup.count).sum()
-    };
-    let all = calls(name);
-    let with_decoy = decoy.map_or(0, calls).min(all);
-    (all - with_decoy, with_decoy)
+/// How often a function was asked for the decoy. Nobody asks for it alone, so that as many calls for any other
+/// variable belong to copies of all.
+fn calls(process: &ObservedProcess, decoy: Option<&str>, function: &str) -> u64 {
+    let same = |lookup: &&Lookup| Some(&*lookup.name) == decoy && lookup.function == function;
+    process.lookups.iter().filter(same).map(|lookup| lookup.count).sum()
 }
 
 /// One variable in one process.
@@ -256,20 +256,30 @@ impl<'a> Variable<'a> {
         let value = process.watched.iter().find(|value| value.name == name);
         let lookups: Vec<&Lookup> =
             process.lookups.iter().filter(|lookup| lookup.name == name).collect();
-        let (runtime, copied) = runtime_counts(process, name, decoy);
+        let present = process.present.iter().any(|present| present == name);
+        // A copy takes only what is set.
+        let decoy = decoy.filter(|_| present);
+        let with_all = |lookup: &Lookup| calls(process, decoy, &lookup.function).min(lookup.count);
+        let alone = |lookup: &&&Lookup| lookup.count - with_all(lookup);
+        let (runtime, plain): (Vec<&&Lookup>, Vec<&&Lookup>) =
+            lookups.iter().partition(|lookup| is_of_runtime(lookup));
+        let copied: u64 = lookups.iter().map(|lookup| with_all(lookup)).sum();
+        let runtime: u64 = runtime.iter().map(alone).sum();
         // `secure_getenv` calls `getenv`: the larger number is that of the calls.
-        let plain =
-            lookups.iter().filter(|lookup| !is_of_runtime(lookup)).map(|lookup| lookup.count);
+        let plain = plain.iter().map(alone).max();
+        // The one that proves most comes first.
+        let lookup =
+            lookups.iter().find(|lookup| is_of_runtime(lookup)).or(lookups.first()).copied();
         let (asked, probed) = hooked.counts(name);
         let seen = Seen {
-            present: process.present.iter().any(|present| present == name),
+            present,
             armed: value.is_some(),
             value_reads: value.map_or(0, |value| value.reads),
             with_decoy: value.map_or(0, |value| value.with_decoy) + copied,
-            lookups: plain.max().unwrap_or(0) + probed,
+            lookups: plain.unwrap_or(0) + probed,
             runtime_reads: runtime + asked,
         };
-        Self { name, seen, value, lookup: lookups.first().copied(), hooked: hooked.first(name) }
+        Self { name, seen, value, lookup, hooked: hooked.first(name) }
     }
 
     fn is_touched(&self) -> bool {

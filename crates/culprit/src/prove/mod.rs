@@ -4,6 +4,7 @@
 //! plan     which variables are watched in which round                    rounds
 //! run      the command with the decoy, observed by the recorder crate    run
 //! hooks    what language runtimes load to report names                   hooks, python, report
+//! wait     holds the command of a container until it is observed           wait
 //! gather   facts of all rounds to observations with grades               gather
 //! flip     runs with another value, whose output is compared             flip
 //! ```
@@ -15,6 +16,7 @@ mod python;
 mod report;
 mod rounds;
 mod run;
+mod wait;
 
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use culprit_config::Proof;
 use culprit_place::Pid;
 
 pub(crate) use rounds::rounds;
+pub(crate) use wait::become_command;
 
 use crate::failure::Failure;
 use crate::session::Control;

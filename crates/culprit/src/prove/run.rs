@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use culprit_place::{Command, Held, Place, Running, Stdio};
+use culprit_place::{Command, Exit, Held, Place, Running, Stdio};
 use culprit_record::observe::{Observed, Observer, Subject as Observation, Wishes};
 
 use super::hooks::Hooks;
 use super::report::Report;
+use super::wait::{held_words, is_engines, is_held, release};
 use super::{Plan, Subject};
 use crate::failure::{Context as _, Failure, chain};
 use crate::places;
@@ -20,6 +21,8 @@ use crate::session::Control;
 pub(super) struct Round {
     /// Facts of the kernel.
     pub(super) observed: Observed,
+    /// How the command ended, where it ended by itself.
+    pub(super) exit: Option<Exit>,
     /// What hooks in language runtimes reported.
     pub(super) reports: Vec<Report>,
     /// The decoy's name.
@@ -67,7 +70,7 @@ pub(super) fn round(plan: &Plan, watched: &[String], control: &Control) -> Resul
             });
             let observed = joined(observed)?;
             let (reports, ours, watched) = (Vec::new(), Vec::new(), watched.to_vec());
-            Ok(Round { observed, reports, decoy: None, watched, ours })
+            Ok(Round { observed, exit: None, reports, decoy: None, watched, ours })
         }
     }
 }
@@ -89,8 +92,10 @@ fn command(
     control: &Control,
 ) -> Result<Round, Failure> {
     let decoy = if plan.decoy { Some(random_word()?) } else { None };
-    let mut hooks = plan.runtimes.then(Hooks::new).and_then(Result::ok);
-    let mut command = quiet(words)?;
+    // Hooks lie in our memory, which a container does not reach.
+    let hooked = plan.runtimes && !is_engines(place);
+    let mut hooks = hooked.then(Hooks::new).and_then(Result::ok);
+    let mut command = quiet(&held_words(place, words)?)?;
     let environment = place.environment().unwrap_or_default();
     let before = |name: &str| {
         let found = environment.iter().find(|(of, _)| of == name);
@@ -123,9 +128,9 @@ fn command(
     let guarded = hooks.as_ref().map(Hooks::guarded);
     let wishes = Wishes { watched: names, decoy: decoy.clone(), guarded };
     let held = place.hold(&command, None).map_err(|error| places::failure(&error))?;
-    let observed = observe_held(held, wishes, (plan, control))?;
+    let (observed, exit) = observe_held(held, wishes, (plan, control))?;
     let reports = hooks.as_mut().and_then(|hooks| hooks.reports().ok()).unwrap_or_default();
-    Ok(Round { observed, reports, decoy, watched: watched.to_vec(), ours })
+    Ok(Round { observed, exit, reports, decoy, watched: watched.to_vec(), ours })
 }
 
 /// A command whose output does not mix with ours: its stdout is our stderr.
@@ -140,14 +145,17 @@ fn observe_held(
     held: Held,
     wishes: Wishes,
     (plan, control): (&Plan, &Control),
-) -> Result<Observed, Failure> {
-    let Some(pid) = held.pid() else {
-        return Err(Failure::bad_input(
-            "cannot observe a command in a container from its first instruction: the engine starts it"
-                .to_owned(),
-        )
-        .hint("start the command in the container, and use `culprit config prove --container ID`")
-        .hint("`--place sandbox` isolates a command without an engine"));
+) -> Result<(Observed, Option<Exit>), Failure> {
+    let (pid, held, mut running) = match held.pid() {
+        Some(pid) => (pid, Some(held), None),
+        // There this program waits to be observed.
+        None => {
+            let running = held.start().map_err(|error| places::failure(&error))?;
+            let ended =
+                || Failure::refused("the container ended before it was observed".to_owned());
+            let pid = running.pid().filter(|pid| is_held(*pid)).ok_or_else(ended)?;
+            (pid, None, Some(running))
+        }
     };
     let observation = Observation::Held(pid);
     let (ready, is_ready) = channel();
@@ -158,28 +166,40 @@ fn observe_held(
         while !observing.is_finished() && is_ready.try_recv().is_err() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let started = held.start();
+        let started = match held {
+            Some(held) => held.start().map(|started| running = Some(started)),
+            None => {
+                // One that is not observed, or cannot be released, waits and is ended.
+                let _ = (!observing.is_finished()).then(|| release(pid));
+                Ok(())
+            }
+        };
         // Not by waiting for the command: that would take the observer's reports of its stops.
         control.wait(plan.limit, &|| started.is_err() || observing.is_finished());
         let observed = joined(observing.join());
         let ended = match &started {
-            Ok(running) => end(running),
+            Ok(()) => running.as_ref().map_or(Ok(None), end),
             Err(error) => Err(Failure::bad_input(chain(error)).hints(error.hints())),
         };
-        ended.and(observed)
+        let (exit, observed) = (ended?, observed?);
+        if observed.processes.is_empty() {
+            return Err(Failure::bad_input("the command was not executed".to_owned())
+                .hint("Is its program in the container? Its message stands above"));
+        }
+        Ok((observed, exit))
     })
 }
 
-/// Takes the end of a command note; ends one whose time is over.
-fn end(running: &Running) -> Result<(), Failure> {
+/// How a command ended by itself; none for one whose time is over, which is ended.
+fn end(running: &Running) -> Result<Option<Exit>, Failure> {
     // The observer has seen its last instruction; what is left takes the kernel a moment.
-    if let Ok(Some(_)) = running.wait_at_most(MOST_ENDING) {
-        return Ok(());
+    if let Ok(Some(exit)) = running.wait_at_most(MOST_ENDING) {
+        return Ok(Some(exit));
     }
     let members = || {
         let pid = running.pid();
         pid.and_then(|pid| culprit_place::procfs::tree(pid).ok()).unwrap_or_default()
     };
     let ended = running.end(&members, crate::session::LAST_GRACE);
-    ended.map(|_| ()).map_err(|error| places::failure(&error))
+    ended.map(|_| None).map_err(|error| places::failure(&error))
 }

@@ -37,6 +37,7 @@ mod phases;
 mod probes;
 mod prove;
 mod prove_accuracy;
+mod prove_containers;
 mod python;
 mod readme;
 mod requests;

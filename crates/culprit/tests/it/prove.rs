@@ -40,8 +40,14 @@ fn grades(document: &Value) -> BTreeMap<String, String> {
     variables.map(|one| (text(&one["name"]), text(&one["grade"]))).collect()
 }
 
-/// Reads two variables in two ways each, and checks that nothing false is claimed. Answers the grades.
-fn checked(lab: &Lab, command: &[&str], ways: [&str; 2]) -> BTreeMap<String, String> {
+/// Whether a record was lost, as a busy machine may do: then weaker grades are right, too.
+fn is_lossy(document: &Value) -> bool {
+    document["gaps"].as_array().unwrap().iter().any(|gap| gap["kind"] == "lost")
+}
+
+/// Reads two variables in two ways each, and checks that nothing false is claimed. Answers the grades; none where a
+/// record was lost.
+fn checked(lab: &Lab, command: &[&str], ways: [&str; 2]) -> Option<BTreeMap<String, String>> {
     let arguments: Vec<String> =
         READ.iter().zip(ways).map(|(name, how)| format!("{how}:{name}")).collect();
     let arguments = arguments.iter().map(String::as_str);
@@ -53,7 +59,7 @@ fn checked(lab: &Lab, command: &[&str], ways: [&str; 2]) -> BTreeMap<String, Str
         assert_ne!(grades[name], NEVER, "{command:?}: {found:#}");
     }
     assert!(!CLAIMS.contains(&grades[UNREAD].as_str()), "{command:?}: {found:#}");
-    grades
+    (!is_lossy(&found)).then_some(grades)
 }
 
 fn source(name: &str) -> PathBuf {
@@ -70,7 +76,6 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-#[ignore = "another recorder's copy of a stack touches the watched values now and then: make accuracy"]
 fn reads_of_c_programs_are_proved_and_so_is_that_nobody_reads() {
     if !all_rights() {
         return skip("prove on C", "root");
@@ -81,19 +86,20 @@ fn reads_of_c_programs_are_proved_and_so_is_that_nobody_reads() {
     let bare = compiled("reads.c", "cc", &["-O2", "-s", "-pthread", "-static"]).unwrap();
     for program in [&plain, &whole, &bare] {
         for ways in [["get", "open"], ["scan", "first"], ["thread", "fork"]] {
-            let grades = checked(&lab, &[text(program)], ways);
+            let Some(grades) = checked(&lab, &[text(program)], ways) else { continue };
             assert_eq!(grades[UNREAD], NEVER, "{ways:?} {grades:?}");
             for name in READ {
                 assert_eq!(grades[name], "value_read", "{program:?} {ways:?} {grades:?}");
             }
         }
-        let grades = checked(&lab, &[text(program), "copy:"], ["get", "scan"]);
+        let Some(grades) = checked(&lab, &[text(program), "copy:"], ["get", "scan"]) else {
+            continue;
+        };
         assert_eq!(grades[UNREAD], "copied_with_all", "{program:?}");
     }
 }
 
 #[test]
-#[ignore = "another recorder's copy of a stack touches the watched values now and then: make accuracy"]
 fn programs_with_another_c_library_and_in_rust_and_go_are_observed() {
     if !all_rights() {
         return skip("prove on musl, Rust and Go", "root");
@@ -106,6 +112,7 @@ fn programs_with_another_c_library_and_in_rust_and_go_are_observed() {
         match compiled(name, compiler, flags) {
             Ok(program) => {
                 let grades = checked(&lab, &[text(&program)], ["get", "get"]);
+                let Some(grades) = grades else { continue };
                 assert_eq!(grades[UNREAD], NEVER, "{name}");
                 assert_eq!(grades[READ[0]], "value_read", "{name}");
             }
@@ -117,7 +124,7 @@ fn programs_with_another_c_library_and_in_rust_and_go_are_observed() {
     go.args(["build", "-o"]).arg(&target).arg(source("reads.go"));
     match go.output() {
         Ok(built) if built.status.success() => {
-            let grades = checked(&lab, &[text(&target)], ["get", "get"]);
+            let Some(grades) = checked(&lab, &[text(&target)], ["get", "get"]) else { return };
             assert_eq!(grades[READ[0]], "runtime_read");
             // It measures all variables when it starts, and copies none.
             assert!(["copied_with_all", NEVER].contains(&grades[UNREAD].as_str()), "{grades:?}");
@@ -134,38 +141,107 @@ fn interpreter(name: &str, question: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn interpreters_are_asked_by_their_own_means() {
-    if !all_rights() {
-        return skip("prove on Python and Node.js", "root");
-    }
+fn python_is_asked_by_its_own_means() {
+    let python = interpreter("python3", &["-c", "import sys; print(sys.executable)"]);
+    let Some(python) = python.filter(|_| all_rights()) else {
+        return skip("prove on Python", "root and python3");
+    };
     let lab = Lab::new();
     let script = source("reads.py");
-    match interpreter("python3", &["-c", "import sys; print(sys.executable)"]) {
-        Some(python) => {
-            let grades = checked(&lab, &[&python, text(&script)], ["get", "in"]);
-            assert_eq!(grades[READ[0]], "runtime_read");
-            assert_eq!(grades[READ[1]], "name_probed", "`in` looks at the name alone");
-            assert_eq!(grades[UNREAD], "copied_with_all");
-            let grades = checked(&lab, &[&python, text(&script), "copy:"], ["get", "get"]);
-            assert_eq!(grades[UNREAD], "copied_with_all", "dict(os.environ) is no read");
-        }
-        None => skip("prove on Python", "python3"),
+    if let Some(grades) = checked(&lab, &[&python, text(&script)], ["get", "in"]) {
+        assert_eq!(grades[READ[0]], "runtime_read");
+        assert_eq!(grades[READ[1]], "name_probed", "`in` looks at the name alone");
+        assert_eq!(grades[UNREAD], "copied_with_all");
     }
-    let script = source("reads.js");
-    match interpreter("node", &["-p", "process.execPath"]) {
-        Some(node) => {
-            let grades = checked(&lab, &[&node, text(&script)], ["get", "get"]);
-            assert!(
-                ["value_read", "name_probed"].contains(&grades[READ[0]].as_str()),
-                "{grades:?}"
-            );
-        }
-        None => skip("prove on Node.js", "node"),
+    if let Some(grades) = checked(&lab, &[&python, text(&script), "copy:"], ["get", "get"]) {
+        assert_eq!(grades[UNREAD], "copied_with_all", "dict(os.environ) is no read");
     }
 }
 
 #[test]
-#[ignore = "another recorder's copy of a stack touches the watched values now and then: make accuracy"]
+fn node_is_asked_by_its_own_means() {
+    let node = interpreter("node", &["-p", "process.execPath"]);
+    let Some(node) = node.filter(|_| all_rights()) else {
+        return skip("prove on Node.js", "root and node");
+    };
+    let lab = Lab::new();
+    let script = source("reads.js");
+    if let Some(grades) = checked(&lab, &[&node, text(&script)], ["get", "get"]) {
+        assert_eq!(grades[READ[0]], "runtime_read", "{grades:?}");
+        assert_eq!(grades[UNREAD], NEVER, "{grades:?}");
+    }
+    if let Some(grades) = checked(&lab, &[&node, text(&script), "copy:"], ["get", "get"]) {
+        assert_eq!(grades[READ[0]], "runtime_read", "{grades:?}");
+        assert_eq!(grades[UNREAD], "copied_with_all", "a copy of process.env is no read");
+    }
+}
+
+/// Every JVM of the system, where Debian and its relatives put them.
+fn javas() -> Vec<PathBuf> {
+    let installed = std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
+    let mut javas: Vec<PathBuf> = installed
+        .filter_map(|folder| std::fs::canonicalize(folder.path().join("bin/java")).ok())
+        .collect();
+    javas.sort();
+    javas.dedup();
+    javas
+}
+
+#[test]
+fn java_is_asked_by_its_own_means() {
+    let lab = Lab::new();
+    let classes = lab.path("classes");
+    let mut compiler = program("javac");
+    compiler.args(["--release", "11", "-d"]).arg(&classes).arg(source("Reads.java"));
+    let built = compiler.output().is_ok_and(|built| built.status.success());
+    if !built || !all_rights() {
+        return skip("prove on Java", "root and javac");
+    }
+    for java in javas() {
+        let program = [text(&java), "-cp", text(&classes), "Reads"];
+        if let Some(grades) = checked(&lab, &program, ["get", "get"]) {
+            assert_eq!(grades[READ[0]], "runtime_read", "{java:?}");
+            assert_eq!(grades[UNREAD], "copied_with_all", "{java:?}");
+        }
+        let copies = [&program[..], &["copy:"]].concat();
+        if let Some(grades) = checked(&lab, &copies, ["get", "get"]) {
+            assert_eq!(grades[UNREAD], "copied_with_all", "{java:?}");
+        }
+        // A JVM that cannot reach the hook runs all the same.
+        let other = [&["setpriv", "--reuid=65534", "--clear-groups"][..], &program].concat();
+        let output = prove(&lab, &other, &[]);
+        assert!(stderr(&output).contains("\n0\n"), "{java:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn each_round_runs_the_command_once_more() {
+    if !all_rights() {
+        return skip("prove with rounds", "root");
+    }
+    let lab = Lab::new();
+    let reads = compiled("reads.c", "cc", &["-O2", "-g", "-pthread"]).unwrap();
+    let names = ["QAX_1", "QAX_2", "QAX_3", "QAX_4", "QAX_5"];
+    let mut culprit = lab.culprit();
+    culprit.args(["config", "prove", "--json", "--rounds", "2", "--vars", &names.join(",")]);
+    let script = format!("echo x >>ran; {} get:QAX_1 get:QAX_5; exit 7", text(&reads));
+    names.iter().for_each(|name| _ = culprit.env(name, format!("value-of-{name}")));
+    let output = culprit.args(["--", "sh", "-c", &script]).output().unwrap();
+    let found = document(&output);
+    assert_eq!(std::fs::read_to_string(lab.path("ran")).unwrap(), "x\nx\n");
+    assert_eq!((&found["rounds"], found["armed"].as_array().unwrap().len()), (&2.into(), 5));
+    let said = found["gaps"].as_array().unwrap().iter().filter(|gap| gap["kind"] == "exit");
+    assert_eq!(said.count(), 1, "{found:#}");
+    let grades = grades(&found);
+    for name in ["QAX_1", "QAX_5"] {
+        assert!(["value_read", "name_probed"].contains(&&*grades[name]), "{found:#}");
+    }
+    for name in ["QAX_2", "QAX_3", "QAX_4"] {
+        assert!(!CLAIMS.contains(&&*grades[name]), "{found:#}");
+    }
+}
+
+#[test]
 fn names_that_nothing_sets_and_files_that_are_missing_are_listed() {
     if !all_rights() {
         return skip("prove", "root");

@@ -1,44 +1,43 @@
 //! Functions through which a language's own interface asks `getenv`.
 //!
 //! A runtime asks for dozens of names for itself when it starts. What the program asks for comes through one
-//! function, which stands on the stack of the call. Sources: src/node_env_var.cc of Node.js,
-//! src/native/libs/System.Native/pal_environment.c of .NET.
+//! function. Where it has a name in the program, a probe on it marks the next `getenv` of the thread (`names`). Else
+//! it is found on the stack of the first call of a name. Source: src/native/libs/System.Native/pal_environment.c
+//! of .NET.
 
 use super::facts::CodeFrame;
 
-/// How the function's name begins, and the interface.
-const ACCESSORS: [(&str, &str); 3] = [
-    ("node::RealEnvStore::Get", "process.env"),
-    ("SystemNative_GetEnv", "Environment.GetEnvironmentVariable"),
-    ("_ZNK4node12RealEnvStore3Get", "process.env"),
-];
+/// The interface of Node.js.
+pub(super) const PROCESS_ENV: &str = "process.env";
+/// That of .NET, and the function that stands on the stack.
+const DOTNET: &str = "Environment.GetEnvironmentVariable";
+const DOTNET_FUNCTION: &str = "SystemNative_GetEnv";
 
-/// Frames of a stack in which the function stands: the C library and the portability layer lie above it.
-const NEAREST: usize = 6;
+/// Frames of a stack in which the function stands: the C library lies above it.
+const NEAREST: usize = 4;
 
-/// The interface that a call of `getenv` comes from, if it is one.
-pub(super) fn interface(stack: &[CodeFrame]) -> Option<&'static str> {
-    stack.iter().take(NEAREST).find_map(|frame| {
-        let known = ACCESSORS.iter().find(|(start, _)| frame.function.starts_with(start));
-        known.map(|(_, interface)| *interface)
-    })
+/// The interface that a call of a function comes from, if it is one.
+pub(super) fn interface(function: &str, stack: &[CodeFrame]) -> Option<&'static str> {
+    let known = |frame: &CodeFrame| frame.function == DOTNET_FUNCTION;
+    match function {
+        PROCESS_ENV => Some(PROCESS_ENV),
+        _ => stack.iter().take(NEAREST).any(known).then_some(DOTNET),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(functions: &[&str]) -> Option<&'static str> {
-        let frame =
-            |name: &&str| CodeFrame { function: (*name).to_owned(), ..CodeFrame::default() };
-        interface(&functions.iter().map(frame).collect::<Vec<_>>())
-    }
-
     #[test]
     fn a_call_through_the_interface_is_known_by_its_stack() {
-        let node = ["getenv", "uv_os_getenv", "node::RealEnvStore::Get(char const*) const", "x"];
-        assert_eq!(of(&node), Some("process.env"));
-        assert_eq!(of(&["getenv", "uv_os_getenv", "node::credentials::SafeGetenv"]), None);
-        assert_eq!(of(&["getenv", "node::RealEnvStore::Query(char const*) const"]), None);
+        let of = |functions: &[&str]| {
+            let frame =
+                |name: &&str| CodeFrame { function: (*name).to_owned(), ..CodeFrame::default() };
+            interface("getenv", &functions.iter().map(frame).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["getenv", "SystemNative_GetEnv", ""]), Some(DOTNET));
+        assert_eq!(of(&["getenv", "main"]), None);
+        assert_eq!(interface(PROCESS_ENV, &[]), Some(PROCESS_ENV));
     }
 }

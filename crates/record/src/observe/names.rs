@@ -13,16 +13,28 @@ use culprit_place::procfs;
 use culprit_symbols::{FileOffset, find_functions};
 use perf_event_open_sys::bindings::perf_event_attr;
 
+use super::accessors::PROCESS_ENV;
 use super::program::{Convention, Maps, NAME_BYTES, attach_names};
 use crate::probes::{C_LIBRARIES, UprobePmu, open_in};
 use crate::sys::{Scope, enable, open_event};
 
-/// Functions that look up a variable, and how they take its name.
-const FUNCTIONS: [(&str, Convention); 4] = [
-    ("getenv", Convention::C),
-    ("secure_getenv", Convention::C),
-    ("syscall.Getenv", Convention::Go),
-    ("syscall.Environ", Convention::Whole),
+/// Functions that look up a variable, as the linker calls them, what they are called here, and how they take its
+/// name. Those of Node.js are `RealEnvStore::Get` and `Query` (src/node_env_var.cc): a value, and whether it is set.
+const FUNCTIONS: [(&str, &str, Convention); 6] = [
+    ("getenv", "getenv", Convention::C),
+    ("secure_getenv", "secure_getenv", Convention::C),
+    ("syscall.Getenv", "syscall.Getenv", Convention::Go),
+    ("syscall.Environ", "syscall.Environ", Convention::Whole),
+    (
+        "_ZNK4node12RealEnvStore3GetEPN2v87IsolateENS1_5LocalINS1_6StringEEE",
+        PROCESS_ENV,
+        Convention::Accessor,
+    ),
+    (
+        "_ZNK4node12RealEnvStore5QueryEPN2v87IsolateENS1_5LocalINS1_6StringEEE",
+        "in process.env",
+        Convention::Accessor,
+    ),
 ];
 
 /// What one file offers.
@@ -86,10 +98,12 @@ impl NameProbes {
         }
     }
 
-    /// Whether every mapped file with such functions was probed before now, and there is one. Probes the others.
-    pub(super) fn covers(&mut self, maps: &Maps, pid: Pid) -> bool {
+    /// Whether every mapped file with such functions was probed before now, and there is one. Probes the others. None
+    /// if the process has no memory any more.
+    pub(super) fn covers(&mut self, maps: &Maps, pid: Pid) -> Option<bool> {
         let (mut any, mut all) = (false, true);
-        for map in procfs::maps(pid).unwrap_or_default() {
+        let mapped = procfs::maps(pid).ok().filter(|mapped| !mapped.is_empty())?;
+        for map in mapped {
             if !map.execute || !map.path.starts_with('/') {
                 continue;
             }
@@ -104,7 +118,7 @@ impl NameProbes {
                 Offer::None => {}
             }
         }
-        any && all
+        Some(any && all)
     }
 
     /// Probes a file once.
@@ -114,7 +128,7 @@ impl NameProbes {
         if let Some(offers) = self.files.get(&key) {
             return if *offers { Offer::Probed(true) } else { Offer::None };
         }
-        let wanted = &mut |name: &str| FUNCTIONS.iter().any(|(known, _)| *known == name);
+        let wanted = &mut |name: &str| FUNCTIONS.iter().any(|(known, ..)| *known == name);
         let found = file
             .try_clone()
             .map_err(|error| error.to_string())
@@ -122,8 +136,8 @@ impl NameProbes {
         let mut probed = false;
         let mut offsets = BTreeSet::new();
         for place in found.unwrap_or_default() {
-            let known = FUNCTIONS.iter().find(|(name, _)| *name == place.name);
-            let Some((name, convention)) = known.filter(|_| offsets.insert(place.offset)) else {
+            let known = FUNCTIONS.iter().find(|(name, ..)| *name == place.name);
+            let Some((_, name, convention)) = known.filter(|_| offsets.insert(place.offset)) else {
                 continue;
             };
             match self.probe(maps, file, place.offset, (name, *convention)) {

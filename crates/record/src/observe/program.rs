@@ -51,6 +51,8 @@ pub(super) enum Convention {
     Go,
     /// There is no name: the function hands out the whole environment.
     Whole,
+    /// A language's own interface, which asks `getenv` next, in the same thread.
+    Accessor,
 }
 
 /// The maps of one observation.
@@ -60,6 +62,8 @@ pub(super) struct Maps {
     pub(super) observed: Map,
     /// How often a function was asked for a name.
     pub(super) names: Map,
+    /// The interface that a thread is in, until it asks `getenv`.
+    accessors: Map,
     /// Bytes that were read from a descriptor.
     pub(super) bytes: Map,
     /// Records that found no room.
@@ -78,6 +82,7 @@ impl Maps {
         Ok(Self {
             observed: Map::new(MapKind::Hash, 4, 4, 16_384)?,
             names: Map::new(MapKind::Hash, NAME_KEY, 8, MOST_NAMES)?,
+            accessors: Map::new(MapKind::Hash, 8, 8, 16_384)?,
             bytes: Map::new(MapKind::Hash, 8, 8, 65_536)?,
             lost: Map::new(MapKind::Array, 4, 8, 1)?,
             ring: ProgramRing::new(RING_BYTES)?,
@@ -140,6 +145,9 @@ fn count_names(maps: &Maps, function: i32, convention: Convention) -> Vec<u64> {
     }
     program.load(Reg::R1, Reg::Fp, PROCESS).store_half(Reg::Fp, KEY, Reg::R1);
     program.store_half_value(Reg::Fp, KEY + 4, function);
+    if convention == Convention::C {
+        ask_for_accessor(&mut program, maps);
+    }
     read_name(&mut program, convention);
     program.map(Reg::R1, descriptor(maps.names.as_fd())).stack(Reg::R2, KEY);
     program.call(Helper::MapLookup).jump(When::Equal, Reg::R0, 0, "new");
@@ -157,6 +165,27 @@ fn count_names(maps: &Maps, function: i32, convention: Convention) -> Vec<u64> {
     count_lost(&mut program, maps);
     program.label("out").finish(0);
     program.build()
+}
+
+/// Takes note that a thread is in a language's own interface.
+fn enter_accessor(maps: &Maps, function: i32) -> Vec<u64> {
+    let mut program = Assembler::default();
+    only_observed(&mut program, maps);
+    program.store(Reg::Fp, KEY, Reg::R9).store_value(Reg::Fp, COUNT, function);
+    program.map(Reg::R1, descriptor(maps.accessors.as_fd())).stack(Reg::R2, KEY);
+    program.stack(Reg::R3, COUNT).set(Reg::R4, 0).call(Helper::MapUpdate);
+    program.label("out").finish(0);
+    program.build()
+}
+
+/// If the thread is in an interface, the call is the interface's, and no later one is.
+fn ask_for_accessor(program: &mut Assembler, maps: &Maps) {
+    let accessors = descriptor(maps.accessors.as_fd());
+    program.store(Reg::Fp, SCRATCH, Reg::R9).map(Reg::R1, accessors).stack(Reg::R2, SCRATCH);
+    program.call(Helper::MapLookup).jump(When::Equal, Reg::R0, 0, "direct");
+    program.load(Reg::R1, Reg::R0, 0).store_half(Reg::Fp, KEY + 4, Reg::R1);
+    program.map(Reg::R1, accessors).stack(Reg::R2, SCRATCH).call(Helper::MapDelete);
+    program.label("direct");
 }
 
 fn read_name(program: &mut Assembler, convention: Convention) {
@@ -305,7 +334,11 @@ pub(super) fn attach_names(
     function: i32,
     convention: Convention,
 ) -> io::Result<()> {
-    let program = load(ProgramKind::Uprobe, &count_names(maps, function, convention))?;
+    let code = match convention {
+        Convention::Accessor => enter_accessor(maps, function),
+        _ => count_names(maps, function, convention),
+    };
+    let program = load(ProgramKind::Uprobe, &code)?;
     at_probe(event, program.as_fd())
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Row {
     first_calls: Vec<(String, String, Reader)>,
     /// Its files.
     pub(super) files: Files,
+    /// Whether all libraries that it had mapped when its first thread ended were probed.
+    pub(super) covered: bool,
 }
 
 impl Row {
@@ -64,6 +66,7 @@ impl Row {
             accesses: Vec::new(),
             first_calls: Vec::new(),
             files: Files::default(),
+            covered: false,
         }
     }
 
@@ -132,7 +135,8 @@ impl Row {
                     (of.as_str(), for_name.as_str()) == (function.as_str(), name.as_str())
                 });
                 let reader = first.map(|(_, _, reader)| reader.clone());
-                let interface = reader.as_ref().and_then(|reader| interface(&reader.stack));
+                let stack = reader.as_ref().map(|reader| reader.stack.as_slice());
+                let interface = interface(&function, stack.unwrap_or_default());
                 Lookup { name, function, interface, count, reader }
             })
             .collect();

@@ -455,8 +455,19 @@ impl Observer {
     fn thread_ends(&mut self, tid: i32) {
         self.drain();
         let Some(pid) = self.threads.remove(&tid) else { return };
+        if tid == pid {
+            self.look_at_libraries(pid);
+        }
         if !self.threads.values().any(|of| *of == pid) {
             self.end_row(pid, false);
+        }
+    }
+
+    /// The last thread to end may be met when the memory is gone; the first one's end comes before.
+    fn look_at_libraries(&mut self, pid: i32) {
+        let Some(row) = self.rows.get_mut(&pid) else { return };
+        if let Some(Programs { maps, probes: Some(probes), .. }) = &mut self.programs {
+            row.covered = probes.covers(maps, row.process.pid).unwrap_or(false);
         }
     }
 
@@ -467,7 +478,9 @@ impl Observer {
         if let Some(Programs { maps, probes, .. }) = &mut self.programs {
             if let Some(probes) = probes {
                 // Behind an exec the maps are the next program's already.
-                row.process.names_complete = replaced || probes.covers(maps, row.process.pid);
+                let complete = replaced || row.covered;
+                row.process.names_complete =
+                    complete || probes.covers(maps, row.process.pid).unwrap_or(false);
                 counted = probes.take(maps, pid);
             }
             take_bytes(maps, &mut row);
