@@ -1,12 +1,14 @@
 """How far `config show` scales: 5,000 patches, 200 MB of XML, 300 conditions.
 
 Makes a site whose files are as dense as those of the product itself: a comment of a few lines, then a setting. Most
-settings are new, some change one of the base, some are set by several files. Takes the wall time and the peak memory of
-`config show`, as text and as JSON, and of `config explain`.
+settings are new, some change one of the base, some are set by several files. Takes the wall time, the processor time and
+the peak memory of `config show`, as text and as JSON, of `config explain`, also from a snapshot, and of `config drift`
+over 1,000 containers.
 
 usage: config.py CULPRIT
 """
 
+import json
 import os
 import pathlib
 import random
@@ -17,6 +19,7 @@ import time
 FILES = 5000
 BYTES = 200_000_000
 CONDITIONS = 300
+CONTAINERS = 1000
 ROUNDS = 3
 SPACES = """xmlns:patch="http://www.sitecore.net/xmlconfig/" xmlns:set="http://www.sitecore.net/xmlconfig/set/"
   xmlns:role="http://www.sitecore.net/xmlconfig/role/\""""
@@ -73,8 +76,21 @@ def site(root):
     return size
 
 
+def containers(path):
+    """What `docker inspect` prints of containers of 40 variables, one in ten with another value than the compose file."""
+    def container(at):
+        level = "old" if at % 10 == 0 else "info"
+        variables = [f"LEVEL={level}"] + [f"NAME_{number}=value-{number}" for number in range(40)]
+        return {"Id": f"c{at}", "Name": f"/web-{at}", "Image": "sha256:i", "State": {"Running": False},
+                "Config": {"Image": "web:1", "Env": variables, "Labels": {"com.docker.compose.service": "web"}}}
+    image = {"Id": "sha256:i", "RepoTags": ["web:1"], "Config": {"Env": ["PATH=/bin"]}}
+    (path / "all.json").write_text(json.dumps([*map(container, range(CONTAINERS)), image]))
+    names = "".join(f"      NAME_{number}: value-{number}\n" for number in range(40))
+    (path / "compose.yaml").write_text(f"services:\n  web:\n    environment:\n      LEVEL: info\n{names}")
+
+
 def timed(command):
-    """The wall time of each round in s, and the peak memory in MiB."""
+    """The wall time of each round in s, the processor time of the last, and the peak memory in MiB."""
     walls, peak = [], 0
     for _ in range(ROUNDS):
         start = time.monotonic()
@@ -84,19 +100,33 @@ def timed(command):
         walls.append(time.monotonic() - start)
         assert os.waitstatus_to_exitcode(status) == 0, command
         peak = max(peak, usage.ru_maxrss >> 10)
-    return sorted(walls), peak
+    return sorted(walls), usage.ru_utime + usage.ru_stime, peak
+
+
+def report(culprit, *words):
+    walls, processor, peak = timed([culprit, "config", *words])
+    shown = " ".join(word for word in words if not word.startswith("/"))
+    print(f"config {shown}: median {walls[len(walls) // 2]:.2f} s wall of {ROUNDS} "
+          f"(least {walls[0]:.2f}), {processor:.2f} s processor, peak {peak} MiB")
 
 
 def main():
     culprit = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="culprit-bench-") as folder:
-        root = pathlib.Path(folder)
+        root = pathlib.Path(folder, "site")
+        root.mkdir()
         size = site(root)
         print(f"{FILES} files, {size / 1e6:.0f} MB, about {CONDITIONS} conditions")
-        for words in (["show"], ["show", "--json"], ["explain", "Base.Part7.Limit"]):
-            walls, peak = timed([culprit, "config", words[0], *words[1:], "--root", folder, "--no-env"])
-            print(f"config {' '.join(words)}: median {walls[len(walls) // 2]:.2f} s wall of {ROUNDS} "
-                  f"(least {walls[0]:.2f}), peak {peak} MiB")
+        of, kept = ("--root", str(root), "--no-env"), os.path.join(folder, "kept")
+        report(culprit, "show", *of)
+        report(culprit, "show", "--json", *of)
+        report(culprit, "explain", "Base.Part7.Limit", *of)
+        report(culprit, "snapshot", "-o", kept, *of)
+        print(f"snapshot of {os.path.getsize(kept) / 1e6:.0f} MB")
+        report(culprit, "explain", "Base.Part7.Limit", "--snapshot", kept)
+        containers(pathlib.Path(folder))
+        print(f"{CONTAINERS} containers")
+        report(culprit, "drift", "--root", folder, "--inspect", os.path.join(folder, "all.json"))
 
 
 main()

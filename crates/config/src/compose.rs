@@ -565,7 +565,11 @@ fn env_file_values(
                 Some(template) => Some(outside.expand(template).text),
                 None => outside.get(&one.name),
             };
-            own.extend(text.map(|text| (one.name.as_str(), text)));
+            match text {
+                Some(text) => own.insert(&one.name, text),
+                // A later name without a value, which has none outside either, takes the earlier one away.
+                None => own.remove(one.name.as_str()),
+            };
         }
         let files = project.of_services.iter().filter(|(name, _)| name == service);
         for index in files.map(|(_, index)| *index) {

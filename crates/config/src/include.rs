@@ -49,6 +49,14 @@ pub(crate) fn follow(
     collected
 }
 
+impl Loaded {
+    /// Takes what it holds away, because it exceeds a limit.
+    fn refuse(&mut self, why: String) {
+        (self.source.state, self.source.why) = (SourceState::TooLarge, why);
+        self.contents = Default::default();
+    }
+}
+
 struct Follower<'a> {
     includes: &'a Includes,
     root: &'a Root,
@@ -94,18 +102,12 @@ impl Follower<'_> {
             let why = condition.and_then(|text| self.why_not(&text, &name));
             if let Some(why) = why {
                 (included.source.state, included.source.why) = (SourceState::Unread, why);
-            } else if depth + 1 > self.includes.depth {
-                (included.source.state, included.source.why) = (
-                    SourceState::TooLarge,
-                    format!("included deeper than {}", self.includes.depth),
-                );
-                included.contents = Default::default();
             } else if collected.loaded.len() == MOST_FILES {
-                (included.source.state, included.source.why) = (
-                    SourceState::TooLarge,
-                    format!("the {MOST_FILES}th file: files that include each other have no end"),
-                );
-                included.contents = Default::default();
+                included.refuse(format!(
+                    "the {MOST_FILES}th file: files that include each other have no end"
+                ));
+            } else if depth + 1 > self.includes.depth {
+                included.refuse(format!("included deeper than {}", self.includes.depth));
             }
             self.place(included, depth + 1, collected);
         }

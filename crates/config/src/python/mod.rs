@@ -6,6 +6,7 @@
 mod class;
 mod classes;
 mod expression;
+mod import;
 mod module;
 mod tokens;
 

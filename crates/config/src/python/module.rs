@@ -2,11 +2,13 @@
 //!
 //! A name that is set again is another value as a whole: dictionaries are not merged.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use super::expression::{Scope, Value, called, dotted, is_name, split_symbol};
+use super::import::{Imported, imported, starred};
 use super::tokens::{Statement, Token, statements};
 use crate::position::Position;
 use crate::profile::{Profile, PythonModule};
@@ -32,8 +34,14 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
         has_variables: request.environment.is_some(),
         used: RefCell::new(Vec::new()),
     };
-    let mut runner =
-        Runner { root: &root, scope, loaded: Vec::new(), parts: Vec::new(), active: Vec::new() };
+    let mut runner = Runner {
+        root: &root,
+        scope,
+        loaded: Vec::new(),
+        parts: Vec::new(),
+        active: Vec::new(),
+        runs: Rc::default(),
+    };
     let file = module.values.first().and_then(|name| runner.file_of(name));
     match (file, module.values.first()) {
         (Some(file), _) => runner.run(&file),
@@ -80,7 +88,12 @@ struct Runner<'a> {
     parts: Vec<Part>,
     /// The files that are being run: a module that takes from itself is not run again.
     active: Vec<String>,
+    /// How many files were run, also by the runners of imported modules.
+    runs: Rc<Cell<usize>>,
 }
+
+/// More files than this are not run: modules that each take from the next one twice are 2^depth files.
+const MOST_RUNS: usize = 1_000;
 
 /// Whether statements of a block are run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,9 +141,25 @@ impl Runner<'_> {
         }
     }
 
+    /// Notes once that there are more files than are run.
+    fn too_many(&mut self, runs: usize, file: &str) {
+        if runs == MOST_RUNS {
+            let _ = self.add_source(file);
+            if let Some(last) = self.loaded.last_mut() {
+                last.source.state = SourceState::TooLarge;
+                last.source.why = format!("more than {MOST_RUNS} modules are imported");
+            }
+        }
+    }
+
     fn run(&mut self, file: &str) {
         if self.active.iter().any(|active| active == file) || self.active.len() > 32 {
             return;
+        }
+        let runs = self.runs.get();
+        self.runs.set(runs + 1);
+        if runs >= MOST_RUNS {
+            return self.too_many(runs, file);
         }
         let index = self.loaded.len();
         let Some(text) = self.add_source(file) else { return };
@@ -247,6 +276,9 @@ impl Runner<'_> {
             Some(Token::Name(name)) => name.clone(),
             _ => return,
         };
+        if let Some(imported) = imported(tokens) {
+            return self.import(index, statement, mode, &imported);
+        }
         if matches!(first.as_str(), "import" | "from") {
             return tokens.iter().for_each(|token| {
                 if let Token::Name(name) = token {
@@ -274,6 +306,45 @@ impl Runner<'_> {
                 target => self.set_below(&written, target, &value),
             }
         }
+    }
+
+    /// `from MODULE import NAME as OTHER`. A name that is no setting and not known is forgotten.
+    fn import(&mut self, index: usize, statement: &Statement, mode: Mode, imported: &Imported) {
+        let written = Written { index, at: statement.at[0], end_line: statement.end_line };
+        let file = self.relative(&self.loaded[index].source.name, &imported.module);
+        let values = file.filter(|_| mode == Mode::Run).map(|file| self.values_of(&file));
+        let values = values.unwrap_or_default();
+        self.scope.used.borrow_mut().clear();
+        for (name, own) in &imported.names {
+            match values.get(name) {
+                None if !is_setting(own) => {
+                    self.scope.names.remove(own);
+                }
+                value => self.set(&written, own, &[], value.unwrap_or(&Value::Unknown)),
+            }
+        }
+    }
+
+    /// The names that a module has after it was run by itself. What could not be read is noted.
+    fn values_of(&mut self, file: &str) -> BTreeMap<String, Value> {
+        let scope = Scope {
+            names: BTreeMap::new(),
+            variables: self.scope.variables,
+            has_variables: self.scope.has_variables,
+            used: RefCell::new(Vec::new()),
+        };
+        let mut runner = Runner {
+            root: self.root,
+            scope,
+            loaded: Vec::new(),
+            parts: Vec::new(),
+            active: self.active.clone(),
+            runs: Rc::clone(&self.runs),
+        };
+        runner.run(file);
+        let Runner { scope, loaded, .. } = runner;
+        self.loaded.extend(loaded.into_iter().filter(|one| one.source.state.is_gap()));
+        scope.names
     }
 
     /// `NAME["a"]["b"] = value`
@@ -348,8 +419,7 @@ impl Runner<'_> {
         } else if let Some(group) = self.scope.names.get_mut(name) {
             put(group, path, value.clone());
         }
-        // Django takes the names that `str.isupper` is true of.
-        if name.chars().any(char::is_lowercase) || !name.chars().any(char::is_uppercase) {
+        if !is_setting(name) {
             return;
         }
         let start: Vec<Segment> = std::iter::once(name.to_owned())
@@ -429,19 +499,7 @@ fn put(group: &mut Value, path: &[String], value: Value) {
     }
 }
 
-/// The module that `from MODULE import *` names.
-fn starred(tokens: &[Token]) -> Option<String> {
-    let [first, module @ .., import, Token::Symbol("*")] = tokens else { return None };
-    if !is_name(first, "from") || !is_name(import, "import") {
-        return None;
-    }
-    let mut text = String::new();
-    for token in module {
-        match token {
-            Token::Name(name) => text.push_str(name),
-            Token::Symbol(symbol @ ("." | "...")) => text.push_str(symbol),
-            _ => return None,
-        }
-    }
-    Some(text)
+/// Django takes the names that `str.isupper` is true of.
+fn is_setting(name: &str) -> bool {
+    !name.chars().any(char::is_lowercase) && name.chars().any(char::is_uppercase)
 }

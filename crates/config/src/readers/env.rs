@@ -237,6 +237,8 @@ fn octal(after: &str) -> (String, usize) {
 /// `^\s*(?:export\s+)?([\w.-]+)(?:\s*=\s*?|:\s+?)(QUOTED|[^#\r\n]+)?\s*(?:#.*)?$` on each line.
 /// Lines that do not match are passed over in silence.
 pub(super) fn dotenv(text: &str) -> Contents {
+    // The package itself does so before it looks for lines.
+    let text = &text.replace("\r\n", "\n").replace('\r', "\n");
     let lines = Lines::new(text);
     let mut contents = Contents::default();
     let mut at = 0;

@@ -19,6 +19,8 @@ mod casebook;
 mod causes;
 mod compare;
 mod config;
+mod config_hostile;
+mod config_planted;
 mod config_running;
 mod containers;
 mod corpus;
