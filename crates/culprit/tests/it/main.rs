@@ -20,6 +20,7 @@ mod causes;
 mod compare;
 mod config;
 mod config_running;
+mod config_starters;
 mod containers;
 mod corpus;
 mod damaged;
