@@ -188,8 +188,8 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
-    // Its headings say nothing that the cells do not.
-    let table = table.render(output.width());
+    // Its headings say nothing that the cells do not, and reasons say nothing in part.
+    let table = table.whole().render(output.width());
     text.extend(table.split_inclusive('\n').skip(1));
     text
 }

@@ -22,6 +22,7 @@ mod config;
 mod config_hostile;
 mod config_planted;
 mod config_running;
+mod config_starters;
 mod containers;
 mod corpus;
 mod damaged;
