@@ -138,6 +138,8 @@ fn kind(
     match access {
         _ if in_kernel => Kind::Value,
         Some(access) if !access.reads => Kind::PassedOver,
+        // A copy of the whole entry begins at the name.
+        Some(access) if access.copies => Kind::Value,
         Some(access) if access.start.is_some_and(|start| start < value_at) => Kind::PassedOver,
         _ => Kind::Value,
     }
@@ -155,7 +157,9 @@ mod tests {
             function: (*name).to_owned(),
             ..CodeFrame::default()
         };
-        let access = start.map(|start| MemoryAccess { start: Some(start), bytes: 32, reads: true });
+        let copies = functions.first().is_some_and(|name| *name == "copies");
+        let access =
+            start.map(|start| MemoryAccess { start: Some(start), bytes: 32, reads: true, copies });
         Stack { frames: functions.iter().map(frame).collect(), access }
     }
 
@@ -180,6 +184,17 @@ mod tests {
         value.add(stack(&["findnull", "goenvs", "main"], Some(100)), 100, false);
         let sum = value.sum(Some(&decoy));
         assert_eq!((sum.reads, sum.with_decoy, sum.passed_over), (0, 1, 0));
+    }
+
+    #[test]
+    fn a_copy_of_a_whole_entry_touches_the_value() {
+        let mut decoy = Accesses::new("DECOY");
+        decoy.add(stack(&["copies", "strdup", "main"], Some(490)), 500, false);
+        let mut value = Accesses::new("A");
+        value.add(stack(&["copies", "strdup", "main"], Some(90)), 100, false);
+        let sum = value.sum(Some(&decoy));
+        assert_eq!((sum.reads, sum.with_decoy, sum.passed_over), (0, 1, 0));
+        assert_eq!(decoy.sum(None).reads, 1, "all variables were copied");
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub struct MemoryAccess {
     pub bytes: u64,
     /// Whether it read them; it may have written as well.
     pub reads: bool,
+    /// Whether its function writes whole vectors or strings of bytes elsewhere than to its own stack, as functions
+    /// that copy do and those that compare or search do not.
+    pub copies: bool,
 }
 
 impl ModuleImage {
@@ -39,13 +42,34 @@ impl ModuleImage {
         if self.elf.machine != elf::EM_X86_64.0 {
             return None;
         }
-        let bytes = self.code_bytes(function.start.0, length)?;
+        let whole = function.end.0.saturating_sub(function.start.0).clamp(length, MOST_CODE);
+        let bytes = self.code_bytes(function.start.0, whole)?;
         let start = function.start.0;
-        let decoder = Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE);
-        let last = decoder.into_iter().find(|instruction| instruction.next_ip() == behind.0)?;
+        let instructions = || Decoder::with_ip(64, &bytes, start, DecoderOptions::NONE).into_iter();
+        let last = instructions().find(|instruction| instruction.next_ip() == behind.0)?;
         let mut factory = InstructionInfoFactory::new();
-        access(factory.info(&last), registers, watched)
+        let access = access(factory.info(&last), registers, watched)?;
+        let copies = instructions().any(|one| {
+            one.is_string_instruction() && writes(factory.info(&one), 1)
+                || writes(factory.info(&one), VECTOR_BYTES)
+        });
+        Some(MemoryAccess { copies, ..access })
     }
+}
+
+/// Bytes of the smallest vector.
+const VECTOR_BYTES: usize = 16;
+
+/// Whether an instruction writes so many bytes at a time, not to the stack of its function.
+fn writes(info: &InstructionInfo, bytes: usize) -> bool {
+    info.used_memory().iter().any(|used| {
+        let write = matches!(
+            used.access(),
+            OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+        );
+        let own = matches!(used.base(), Register::RSP | Register::RBP);
+        write && !own && used.memory_size().size() >= bytes
+    })
 }
 
 /// The access among those of an instruction that touches `watched`.
@@ -54,7 +78,7 @@ fn access(info: &InstructionInfo, registers: &Registers, watched: u64) -> Option
         let access = used.access();
         let reads = !matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::None);
         let bytes = u64::try_from(used.memory_size().size()).unwrap_or(0);
-        MemoryAccess { start: address(info, used, registers), bytes, reads }
+        MemoryAccess { start: address(info, used, registers), bytes, reads, copies: false }
     });
     let touches = |access: &MemoryAccess| match access.start {
         Some(start) => start <= watched && watched - start < access.bytes,
@@ -118,18 +142,37 @@ mod tests {
     fn the_first_byte_and_the_size_are_known() {
         // vmovdqu ymm0, [rdi]; movzx eax, byte [rdi+rdx*2+1]; mov byte [rdi], 0
         let vector = of(&[0xc5, 0xfe, 0x6f, 0x07], 0x1005);
-        assert_eq!(vector, Some(MemoryAccess { start: Some(0x1000), bytes: 32, reads: true }));
+        assert_eq!(
+            vector,
+            Some(MemoryAccess { start: Some(0x1000), bytes: 32, reads: true, copies: false })
+        );
         let byte = of(&[0x0f, 0xb6, 0x44, 0x57, 0x01], 0x1005);
-        assert_eq!(byte, Some(MemoryAccess { start: Some(0x1005), bytes: 1, reads: true }));
+        assert_eq!(
+            byte,
+            Some(MemoryAccess { start: Some(0x1005), bytes: 1, reads: true, copies: false })
+        );
         let write = of(&[0xc6, 0x07, 0x00], 0x1000);
         assert_eq!(write.map(|access| access.reads), Some(false));
+    }
+
+    #[test]
+    fn functions_that_copy_write_vectors() {
+        let of = |code: &[u8]| {
+            let instruction = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
+            writes(InstructionInfoFactory::new().info(&instruction), VECTOR_BYTES)
+        };
+        // vmovdqu [rdi], ymm0; vmovdqu ymm0, [rdi]; vmovdqu [rsp+16], ymm0; mov [rdi], rax
+        assert!(of(&[0xc5, 0xfe, 0x7f, 0x07]));
+        assert!(!of(&[0xc5, 0xfe, 0x6f, 0x07]));
+        assert!(!of(&[0xc5, 0xfe, 0x7f, 0x44, 0x24, 0x10]));
+        assert!(!of(&[0x48, 0x89, 0x07]));
     }
 
     #[test]
     fn an_overwritten_register_leaves_the_address_unknown() {
         // movzx edi, byte [rdi]; then one that touches another address: mov eax, [rdi]
         let byte = of(&[0x0f, 0xb6, 0x3f], 0x1000);
-        assert_eq!(byte, Some(MemoryAccess { start: None, bytes: 1, reads: true }));
+        assert_eq!(byte, Some(MemoryAccess { start: None, bytes: 1, reads: true, copies: false }));
         assert_eq!(of(&[0x8b, 0x07], 0x2000), None);
     }
 }
