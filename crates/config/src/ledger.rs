@@ -14,6 +14,7 @@ use crate::provenance::{
     Assignment, Certainty, Condition, Effective, Op, Outcome, Source, Variable,
 };
 use crate::readers::{Oddity, parse_xml};
+use crate::resolve::{is_stronger, lost_to};
 use crate::sources::Defined;
 use crate::value::{Class, Raw, Redactor, ValueFingerprint, ValueRef};
 use crate::{parallel, secret};
@@ -143,15 +144,13 @@ impl Ledger {
             Op::Delete => format!("{place} deletes its element"),
             Op::DeleteAttribute => format!("{place} deletes it"),
             Op::Instead => format!("{place} takes the place of its element"),
-            _ => format!("{place} is stronger"),
+            _ => is_stronger(&place),
         };
         let one = &mut self.assignments[loser];
         if !matches!(one.outcome, Outcome::Won | Outcome::ConditionIgnored) {
             return;
         }
-        one.superseded_by = Some(winner);
-        one.outcome = if is_equal { Outcome::NoOp } else { Outcome::Shadowed };
-        one.reason = if is_equal { format!("{by}, with the same value") } else { by };
+        lost_to(one, winner, by, is_equal);
     }
 
     /// Where an assignment stands, in words.
@@ -205,22 +204,13 @@ impl Ledger {
         });
         drop(raws);
         let variable = |at: &usize| Variable::of(&self.assignments[*at]);
+        let variables = self.variables.iter().map(variable).collect();
         Configuration {
-            profile: profile.name.clone(),
-            title: profile.title.clone(),
-            leaves_out: profile.leaves_out.clone(),
-            separator: profile.keys.separator.clone(),
             defines,
-            variables: self.variables.iter().map(variable).collect(),
+            variables,
             oddities: self.oddities,
-            sources: self.sources,
-            assignments: self.assignments,
             conditions: self.conditions,
-            effective,
-            other_variables: 0,
-            invariant_culture: profile.keys.invariant_culture,
-            never_true: Vec::new(),
-            findings: Vec::new(),
+            ..Configuration::from_profile(profile, self.sources, self.assignments, effective)
         }
     }
 }

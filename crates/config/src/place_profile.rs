@@ -52,23 +52,11 @@ pub fn process_configuration(
                 .join("; ");
         }
     }
-    let variables = assignments.iter().map(Variable::of);
+    let variables = assignments.iter().map(Variable::of).collect();
     Configuration {
-        profile: PROCESS_PROFILE.to_owned(),
-        title: title.to_owned(),
         leaves_out: leaves_out(sets),
-        separator: ".".to_owned(),
-        defines: Vec::new(),
-        variables: variables.collect(),
-        sources,
-        oddities: Vec::new(),
-        assignments,
-        conditions: Vec::new(),
-        effective,
-        other_variables: 0,
-        invariant_culture: false,
-        never_true: Vec::new(),
-        findings: Vec::new(),
+        variables,
+        ..Configuration::new((PROCESS_PROFILE, title), sources, assignments, effective)
     }
 }
 
@@ -109,23 +97,7 @@ pub fn option_configuration(
         sources.push(source);
     }
     let effective = effective(false, &sources, &mut assignments, keys);
-    Configuration {
-        profile: profile.to_owned(),
-        title: title.to_owned(),
-        leaves_out: Vec::new(),
-        separator: ".".to_owned(),
-        defines: Vec::new(),
-        sources,
-        oddities: Vec::new(),
-        assignments,
-        conditions: Vec::new(),
-        effective,
-        variables: Vec::new(),
-        other_variables: 0,
-        invariant_culture: false,
-        never_true: Vec::new(),
-        findings: Vec::new(),
-    }
+    Configuration::new((profile, title), sources, assignments, effective)
 }
 
 fn leaves_out(sets: &[VariableSet]) -> Vec<String> {

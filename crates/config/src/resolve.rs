@@ -130,22 +130,13 @@ pub(crate) fn resolve(
     let oddities = collected.loaded.into_iter().enumerate().flat_map(|(index, loaded)| {
         loaded.contents.oddities.into_iter().map(move |oddity| (index, oddity.with_shown_name()))
     });
+    let oddities = oddities.collect();
     let mut configuration = Configuration {
-        profile: profile.name.clone(),
-        title: profile.title.clone(),
-        leaves_out: profile.leaves_out.clone(),
-        separator: profile.keys.separator.clone(),
         defines: collected.defines,
-        oddities: oddities.collect(),
-        sources,
-        assignments,
+        oddities,
         conditions,
-        effective,
-        variables: Vec::new(),
         other_variables: others,
-        invariant_culture: profile.keys.invariant_culture,
-        never_true: Vec::new(),
-        findings: Vec::new(),
+        ..Configuration::from_profile(profile, sources, assignments, effective)
     };
     configuration.variables = variables(&configuration);
     configuration
@@ -450,20 +441,29 @@ fn lose(assignments: &mut [Assignment], at: usize, winner: usize, sources: &[Sou
         return;
     }
     let (loser, stronger) = (&assignments[at], &assignments[winner]);
-    let by = if loser.source == stronger.source {
+    let is_same = sources[loser.source].name == sources[stronger.source].name;
+    let by = if loser.source == stronger.source || is_same && stronger.at.is_some() {
         match stronger.at {
             Some(position) => format!("line {} of the same source sets it again", position.line),
             None => "the same source sets it again".to_owned(),
         }
     } else {
-        format!("{} is stronger", sources[stronger.source].name)
+        is_stronger(&sources[stronger.source].name)
     };
     let equal = loser.value.equals(&stronger.value);
-    let reason = if equal { format!("{by}, with the same value") } else { by };
-    let loser = &mut assignments[at];
-    loser.outcome = if equal { Outcome::NoOp } else { Outcome::Shadowed };
+    lost_to(&mut assignments[at], winner, by, equal);
+}
+
+/// Why a value loses to one of a source.
+pub(crate) fn is_stronger(name: &str) -> String {
+    format!("{name} is stronger")
+}
+
+/// Says of an assignment that another one won, and by what; with an equal value nothing changes.
+pub(crate) fn lost_to(loser: &mut Assignment, winner: usize, by: String, equal: bool) {
     loser.superseded_by = Some(winner);
-    loser.reason = reason;
+    loser.outcome = if equal { Outcome::NoOp } else { Outcome::Shadowed };
+    loser.reason = if equal { format!("{by}, with the same value") } else { by };
 }
 
 /// One row a variable that counts, in the order of sources.

@@ -40,9 +40,10 @@ impl Reader<'_> {
         if let Some((name, _)) = self.value("spring.main.cloud-platform", &Context::Nothing) {
             return Some(name.to_lowercase().replace('_', "-"));
         }
-        let is_set =
-            |name: &&str| self.environment.get(self.profile, &name.to_lowercase()).is_some();
-        let found = PLATFORMS.iter().find(|(_, names)| names.iter().all(|name| is_set(name)));
+        let is_set = |name: &&'static str| {
+            self.environment.get(self.profile, &name.to_lowercase()).is_some()
+        };
+        let found = PLATFORMS.iter().find(|(_, names)| names.iter().all(is_set));
         found.map(|(platform, _)| (*platform).to_owned())
     }
 
@@ -57,7 +58,8 @@ impl Reader<'_> {
         if node.on_profile.is_none() && node.on_platform.is_none() {
             return true;
         }
-        let of_platform = || node.on_platform.as_ref().is_none_or(|one| self.is_of_platform(one));
+        let is_ours = |one: &String| self.is_of_platform(one);
+        let of_platform = || node.on_platform.as_ref().is_none_or(is_ours);
         let of_profile = || match (&node.on_profile, context) {
             (None, _) => true,
             (Some(text), Context::Profiles(active)) => {

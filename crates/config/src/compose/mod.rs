@@ -1,14 +1,17 @@
 //! Docker Compose: the variables of each service, and what fills the `${...}` of its files.
 //!
 //! ```text
-//! strongest   environment:            of the service, `${...}` replaced
-//!             env_file:               of the service, the last file first
+//! strongest   environment:            of the service, `${...}` replaced; then of what it extends
+//!             env_file:               of the service, the last file first; then of what it extends
 //!             (the image)             not read
 //!
 //! `${NAME}`   shell, then .env        sets nothing in a container by itself
 //! ```
 //!
 //! The rules are those of compose-go 2 (`types.Project.WithServicesEnvironmentResolved`).
+
+mod extends;
+mod service_profiles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -58,12 +61,24 @@ pub(crate) struct Project {
 /// Reads the sources of a project.
 pub(crate) fn collect(request: &Request) -> Project {
     let root = Root::from_request(request);
+    let request = &with_own_variables(&root, request);
     let compose = compose_files(&root, request);
     let folder = compose
         .iter()
         .find(|(source, _)| source.state != SourceState::Unread)
         .and_then(|(source, _)| Path::new(&source.name).parent().map(Path::to_owned))
         .unwrap_or_default();
+    let compose: Vec<Held> = compose
+        .into_iter()
+        .flat_map(|file| {
+            let mut files = match file.0.state {
+                SourceState::Read => extends::bases(&root, &folder, &file),
+                _ => Vec::new(),
+            };
+            files.push(file);
+            files
+        })
+        .collect();
     let dotenv = match request.env_files.as_slice() {
         [] => root
             .matching(&folder.join(".env").to_string_lossy())
@@ -93,6 +108,39 @@ pub(crate) fn collect(request: &Request) -> Project {
         project.of_services.push((service, index));
     }
     project
+}
+
+/// A request with the files that Compose's own variables name: `COMPOSE_FILE` of the shell or of `.env`, and
+/// `COMPOSE_ENV_FILES` of the shell.
+fn with_own_variables(root: &Root, request: &Request) -> Request {
+    let mut request = request.clone();
+    let of_shell = |name: &str| {
+        let value = request.variable(name).map(|value| value.expose().to_owned());
+        value.filter(|value| !value.is_empty())
+    };
+    let paths = |text: &str, separator: &str| -> Vec<PathBuf> {
+        let parts = text.split(separator).map(str::trim).filter(|part| !part.is_empty());
+        parts.map(PathBuf::from).collect()
+    };
+    let env_files = of_shell("COMPOSE_ENV_FILES").map(|text| paths(&text, ","));
+    let env_files = env_files.filter(|_| request.env_files.is_empty());
+    let named: &[PathBuf] = env_files.as_deref().unwrap_or(&request.env_files);
+    let dotenv: Vec<PathBuf> = if named.is_empty() { vec![".env".into()] } else { named.to_vec() };
+    let of_file = |name: &str| {
+        let files = dotenv.iter().rev().map(|path| dotenv_file(root, path, false));
+        let entries = files.flat_map(|(_, contents)| contents.entries.into_iter().rev());
+        let mut own = entries.filter(|entry| name_of(entry) == name);
+        own.next().map(|entry| entry.value.expose().to_owned()).filter(|text| !text.is_empty())
+    };
+    let variable = |name: &str| of_shell(name).or_else(|| of_file(name));
+    let separator = variable("COMPOSE_PATH_SEPARATOR").unwrap_or_else(|| ":".to_owned());
+    let compose = variable("COMPOSE_FILE").map(|text| paths(&text, &separator));
+    request.compose_files = match compose {
+        Some(files) if request.compose_files.is_empty() => files,
+        _ => request.compose_files,
+    };
+    request.env_files = env_files.unwrap_or(request.env_files);
+    request
 }
 
 /// A file whose templates can be replaced; else Compose refuses all of it.
@@ -152,13 +200,9 @@ fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
 
 /// A compose file that takes more from files that are not read says so.
 fn with_remark((mut source, contents): Held) -> Held {
-    let has = |wanted: &dyn Fn(&Entry) -> bool| contents.entries.iter().any(wanted);
-    let includes = has(&|entry| is_name(entry.path.first(), "include"));
-    let extends =
-        has(&|entry| of_service(entry).is_some_and(|(_, path)| is_name(path.first(), "extends")));
-    if source.state == SourceState::Read && (includes || extends) {
-        let what = if extends { "extends" } else { "include" };
-        source.why = format!("its `{what}` is not followed: services may have more variables");
+    let includes = contents.entries.iter().any(|entry| is_name(entry.path.first(), "include"));
+    if source.state == SourceState::Read && includes {
+        source.why = "its `include` is not followed: there may be more services".to_owned();
     }
     (source, contents)
 }
@@ -282,8 +326,17 @@ impl Project {
                 }
             }
         }
-        files.retain(|file| !file.path.is_empty());
-        files
+        // A file that is named again keeps its first place, and takes the options of the last.
+        let mut unique: Vec<NamedFile> = Vec::new();
+        for file in files.into_iter().filter(|file| !file.path.is_empty()) {
+            let is_same =
+                |one: &&mut NamedFile| (&one.service, &one.path) == (&file.service, &file.path);
+            match unique.iter_mut().find(is_same) {
+                Some(known) => *known = file,
+                None => unique.push(file),
+            }
+        }
+        unique
     }
 
     /// The variables that services declare in compose files, a file after the other.
@@ -414,6 +467,7 @@ pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -
     env_file_values(&mut found, &project, &declared, &outside, env_start);
     declared_values(&mut found, &declared, &outside, compose_start);
     template_oddities(&mut found, &project, &outside, compose_start);
+    service_profiles::apply(&project, &outside, &mut found);
 
     let Project { compose, dotenv, shell, env_files, .. } = project;
     let others = shell.as_ref().map_or(0, |(_, contents)| {
@@ -437,22 +491,12 @@ pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -
         variable.key = variable.key.filter(|_| one.outcome != Outcome::NeverApplied);
         variable
     };
+    let variables = variables.map(variable).collect();
     Configuration {
-        profile: profile.name.clone(),
-        title: profile.title.clone(),
-        leaves_out: profile.leaves_out.clone(),
-        separator: profile.keys.separator.clone(),
-        defines: Vec::new(),
-        variables: variables.map(variable).collect(),
-        sources,
+        variables,
         oddities,
-        assignments,
-        conditions: Vec::new(),
-        effective,
         other_variables: others,
-        invariant_culture: false,
-        never_true: Vec::new(),
-        findings: Vec::new(),
+        ..Configuration::from_profile(profile, sources, assignments, effective)
     }
 }
 
