@@ -3,7 +3,7 @@
 //! ```text
 //! follow    each program that a process executes, stopped before its first instruction     session, block
 //! watch     the first byte of some values, by the processor                                watch, code, classify, behalf
-//! count     the names that getenv and its like are asked for, in the kernel                names, program, accessors
+//! count     the names that getenv and its like are asked for, in the kernel                names, program
 //! files     what is opened, looked for and read, in the kernel                             files, program
 //! ```
 //!
@@ -15,7 +15,6 @@
 //!
 //! Sources: ptrace(2), perf_event_open(2), bpf(2).
 
-mod accessors;
 mod assembler;
 mod behalf;
 mod block;

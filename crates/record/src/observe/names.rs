@@ -1,4 +1,7 @@
 //! Probes on the functions that hand out variables, in the files that observed processes really run.
+//!
+//! A runtime asks for dozens of names for itself when it starts. Where what the program asks for comes through one
+//! function of the runtime's, a probe on that marks the next `getenv` of the thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -13,10 +16,12 @@ use culprit_place::procfs;
 use culprit_symbols::{FileOffset, find_functions};
 use perf_event_open_sys::bindings::perf_event_attr;
 
-use super::accessors::PROCESS_ENV;
 use super::program::{Convention, Maps, NAME_BYTES, attach_names};
 use crate::probes::{C_LIBRARIES, UprobePmu, open_in};
 use crate::sys::{Scope, enable, open_event};
+
+/// The interface of Node.js.
+pub(super) const PROCESS_ENV: &str = "process.env";
 
 /// Functions that look up a variable, as the linker calls them, what they are called here, and how they take its
 /// name. Those of Node.js are `RealEnvStore::Get` and `Query` (src/node_env_var.cc): a value, and whether it is set.

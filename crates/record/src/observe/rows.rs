@@ -5,13 +5,12 @@ use std::rc::Rc;
 use culprit_model::Pid;
 use culprit_place::procfs;
 
-use super::accessors::interface;
 use super::block::Entry;
 use super::classify::Accesses;
 use super::code::CodeNames;
 use super::facts::{Lookup, ObservedProcess, Reader};
 use super::files::Files;
-use super::names::Counted;
+use super::names::{Counted, PROCESS_ENV};
 use super::watch::{Access, Watchpoint};
 
 /// The watchpoints of one program; processes that it forks share them.
@@ -135,8 +134,7 @@ impl Row {
                     (of.as_str(), for_name.as_str()) == (function.as_str(), name.as_str())
                 });
                 let reader = first.map(|(_, _, reader)| reader.clone());
-                let stack = reader.as_ref().map(|reader| reader.stack.as_slice());
-                let interface = interface(&function, stack.unwrap_or_default());
+                let interface = (function == PROCESS_ENV).then_some(PROCESS_ENV);
                 Lookup { name, function, interface, count, reader }
             })
             .collect();

@@ -135,3 +135,23 @@ fn methods_of_a_running_jvm_have_file_and_line() {
         }
     });
 }
+
+/// Compilers differ in the order of what they write, so only the version that made the class is asked.
+#[test]
+fn the_class_that_programs_in_java_get_is_made_of_its_source() {
+    let version = program("javac").arg("-version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if !version.is_ok_and(|version| version.starts_with("javac 17.")) {
+        eprintln!("skipped: the class for programs in Java: javac 17");
+        return;
+    }
+    let shim = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("shim/culprit");
+    let classes = folder().join("class-of-the-shim");
+    let mut compiler = program("javac");
+    compiler.args(["--release", "8", "-g:none"]).arg(shim.join("Environment.java"));
+    let compiled = compiler.arg("-d").arg(&classes).output().expect("it runs");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let made = std::fs::read(classes.join("culprit/Environment.class")).expect("it was written");
+    let kept = std::fs::read(shim.join("Environment.class")).expect("it is kept");
+    assert!(made == kept, "{} and {} bytes", made.len(), kept.len());
+}
