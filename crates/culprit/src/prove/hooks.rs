@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn what_is_written_is_reported() {
         let mut hooks = Hooks::new().expect("memory");
-        write!(hooks.log, "{{\"pid\":8,\"use\":\"hello\"}}\n").expect("memory");
+        writeln!(hooks.log, "{{\"pid\":8,\"use\":\"hello\"}}").expect("memory");
         assert_eq!(hooks.reports().expect("memory").len(), 1);
     }
 }

@@ -26,8 +26,11 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Paths and texts.
+type Files = &'static [(&'static str, &'static str)];
+
 /// The files of the starters, with what `config show` must name.
-const STARTERS: &[(&[(&str, &str)], &[&str])] = &[
+const STARTERS: &[(Files, &[&str])] = &[
     (
         &[
             ("pom.xml", "<project/>"),
