@@ -100,7 +100,7 @@ mod tests {
         };
         assert_eq!(read("dotenv", "B", "[]").as_deref(), Some("value_read"));
         assert_eq!(read("dotenv", "A", "[]"), None);
-        std::fs::write(folder.path().join("config.json"), "{\"a\": 1}").unwrap();
+        std::fs::write(folder.path().join("config.json"), "{\"port\": 1}").unwrap();
         let file = |path: &str, opened: u64, bytes: u64| {
             format!("[{{\"path\": \"{path}\", \"opened\": {opened}, \"read_bytes\": {bytes}}}]")
         };
@@ -111,7 +111,7 @@ mod tests {
             (file("/app/otherconfig.json", 1, 1), Some("file not opened")),
             ("[]".to_owned(), None),
         ] {
-            assert_eq!(read("generic", "a", &files).as_deref(), expected, "{files}");
+            assert_eq!(read("generic", "port", &files).as_deref(), expected, "{files}");
         }
     }
 }
