@@ -9,7 +9,7 @@
 //! change its frames, so what is read during a wait is exact; the engine finds out which readings were. A thread
 //! that waits and whose frames stay the same is read less and less often. After each round comes a pause that is
 //! fifty times as long as the CPU time that the round and the pause before it took, so reading takes at most 2 % of
-//! one CPU. Finding interpreters may take 100 ms of CPU time more than that, once in a recording.
+//! one CPU. Finding interpreters may take 400 ms of CPU time more than that, once in a recording.
 
 mod finder;
 mod jvm;
@@ -56,9 +56,12 @@ const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
 const UNLISTED: u64 = 1000 * MILLISECOND;
 /// A pause is so many times as long as the CPU time before it.
 const SHARE: u64 = 50;
-/// CPU time that finding interpreters may take ahead of its share. A program of 8 MiB takes some 8 ms
-/// once; without this nothing would be read for the next 400 ms, which are often all that a command runs.
-const AHEAD: u64 = 100 * MILLISECOND;
+/// CPU time that finding interpreters may take ahead of its share. To read the symbols of a large runtime takes 10 to
+/// 100 ms once, more on a slow machine; without this nothing would be read for fifty times as long, which is often
+/// all that a command runs.
+const AHEAD: u64 = 400 * MILLISECOND;
+/// No pause is longer: only what is done once for a file makes a round long.
+const LONGEST_PAUSE: u64 = 100 * MILLISECOND;
 /// What is asked for at the recording's end is answered for so long.
 const LAST_ANSWERS: u64 = 500 * MILLISECOND;
 
@@ -211,7 +214,8 @@ impl Interpreters {
             let used = now.saturating_sub(before).saturating_sub(finding.min(ahead));
             ahead = ahead.saturating_sub(finding);
             before = now;
-            let earliest = monotonic_ns() + SHORTEST.max(used.saturating_mul(SHARE));
+            let pause = used.saturating_mul(SHARE).clamp(SHORTEST, LONGEST_PAUSE);
+            let earliest = monotonic_ns() + pause;
             if !self.rest(&mut processes, &mut urgency, earliest) {
                 break;
             }
