@@ -80,7 +80,7 @@ impl RingSizes {
     /// The sizes that are wanted on a machine of `cpus` CPUs: at 130,000 switches a second, 8 MiB
     /// of stacks last 330 ms at 200 bytes each, 8 MiB of accounting 400 ms at 160 bytes (two switch
     /// records of 32 and a traced switch of 96), and 8 MiB of samples 300 ms with two traced
-    /// wakeups of 80 bytes a switch and dumps of 8 KiB at the usual rate. The reader comes at half. In all at most 1.5 GiB,
+    /// wakeups of 80 bytes a switch and dumps of 12 KiB at the usual rate. The reader comes at half. In all at most 1.5 GiB,
     /// so less a CPU on machines of more than 64 CPUs.
     pub(crate) fn wanted(cpus: usize) -> Self {
         const MOST: usize = 512 << 20;

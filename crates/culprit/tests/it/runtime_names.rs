@@ -254,7 +254,7 @@ impl Started {
         let child = program(&runtime.command[0])
             .args(&runtime.command[1..])
             .arg(part)
-            .env("WORK_SECONDS", if cleans_up { "20" } else { "600" })
+            .env("WORK_SECONDS", if cleans_up { "10" } else { "600" })
             .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
             .stdin(Stdio::null())
             .spawn()
@@ -282,7 +282,10 @@ fn time_of_running_processes_is_in_their_own_functions() {
     }
     let (lab, expected, mut measured) = (Lab::new(), expected(), Measured::default());
     for runtime in installed(&lab).iter().filter(|found| ATTACHED.contains(&&*found.name)) {
-        for (part, expected) in &expected[runtime.language] {
+        // What a program loads when it starts is loaded before anybody can attach to it.
+        for (part, expected) in
+            expected[runtime.language].iter().filter(|(part, _)| *part != "import")
+        {
             let started = Started::at_work(runtime, part);
             let pid = started.child.id().to_string();
             let recording = record(&lab, &["-d", "2s", "--pid", &pid]);
