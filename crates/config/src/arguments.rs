@@ -1,22 +1,13 @@
 //! Arguments of a program as a source of keys.
 
-use crate::position::Position;
-use crate::provenance::{Op, Source, SourceKind, SourceState};
+use crate::provenance::{Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Segment};
 use crate::value::Raw;
 
 /// Keys that are given on a command line, as a source; none if there are none.
 pub(crate) fn source(name: &str, pairs: Vec<(String, String)>) -> Option<(Source, Contents)> {
-    let entry = |(key, value): (String, String)| Entry {
-        path: vec![Segment::Name(key)],
-        value: Raw::new(value),
-        op: Op::Set,
-        template: false,
-        null: false,
-        at: Position::START,
-        end_line: 1,
-        document: 0,
-    };
+    let entry =
+        |(key, value): (String, String)| Entry::unplaced(vec![Segment::Name(key)], Raw::new(value));
     let entries: Vec<Entry> = pairs.into_iter().map(entry).collect();
     let source = Source {
         kind: SourceKind::Arguments,

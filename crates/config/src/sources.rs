@@ -16,13 +16,11 @@ use sha2::{Digest as _, Sha256};
 use crate::files::Files;
 use crate::launch::{self, Launch};
 use crate::profile::{Define, Dialect, Layer, Profile, Replaces, placeholders};
-use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
+use crate::provenance::{Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
 use crate::resolve::{identity, key_of};
 use crate::value::{Raw, hex};
-use crate::{
-    arguments, condition, folder, include, kubernetes, position::Position, switch, variable,
-};
+use crate::{arguments, condition, folder, include, kubernetes, switch, variable};
 
 /// What to read, beyond what a profile says.
 #[derive(Debug, Clone, Default)]
@@ -420,16 +418,9 @@ pub(crate) fn environment_source(layer: &str, variables: &[(String, Raw)]) -> (S
         bytes: 0,
         modified: None,
     };
-    let entries = variables.iter().map(|(name, value)| Entry {
-        path: vec![Segment::Name(name.clone())],
-        value: value.clone(),
-        op: Op::Set,
-        template: false,
-        null: false,
-        at: Position::START,
-        end_line: 1,
-        document: 0,
-    });
+    let entries = variables
+        .iter()
+        .map(|(name, value)| Entry::unplaced(vec![Segment::Name(name.clone())], value.clone()));
     (source, Contents { entries: entries.collect(), ..Contents::default() })
 }
 

@@ -1,8 +1,7 @@
 //! Variables that hold more than one value: a document, or numbered keys and values.
 
-use crate::position::Position;
 use crate::profile::{Counted, InVariable};
-use crate::provenance::{Op, Source, SourceKind, SourceState};
+use crate::provenance::{Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, git_key, read};
 use crate::sources::state_of;
 use crate::value::Raw;
@@ -68,16 +67,7 @@ pub(crate) fn counted(
         else {
             return refused(source, format!("`{key}` or `{value}` is not set"));
         };
-        contents.entries.push(Entry {
-            path: git_key(name.expose()),
-            value: raw.clone(),
-            op: Op::Set,
-            template: false,
-            null: false,
-            at: Position::START,
-            end_line: 1,
-            document: 0,
-        });
+        contents.entries.push(Entry::unplaced(git_key(name.expose()), raw.clone()));
     }
     source.why = format!("with `{}` and `{}`", of.key, of.value);
     Some((source, contents))

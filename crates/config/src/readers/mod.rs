@@ -125,6 +125,22 @@ pub struct Entry {
     pub document: u32,
 }
 
+impl Entry {
+    /// A value that is set by what has no lines: a variable, an argument, a file that holds one value.
+    pub(crate) fn unplaced(path: Vec<Segment>, value: Raw) -> Self {
+        Self {
+            path,
+            value,
+            op: Op::Set,
+            template: false,
+            null: false,
+            at: Position::START,
+            end_line: 1,
+            document: 0,
+        }
+    }
+}
+
 /// Something odd about a line that does not end the reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oddity {

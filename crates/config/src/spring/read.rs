@@ -9,9 +9,8 @@ use super::location::{FileTarget, Location, Locator, Stem, Target};
 use super::placeholder;
 use super::tree::{Document, Node, Phase, Tree};
 use super::{FILES, NO_LAYER};
-use crate::position::Position;
 use crate::profile::Profile;
-use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
+use crate::provenance::{Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Segment};
 use crate::resolve::{identity, key_of};
 use crate::sources::{Defined, Loaded, Part, Request, Root, load_file};
@@ -239,7 +238,8 @@ impl<'a> Reader<'a> {
                 (source.state, source.why) = (SourceState::Read, String::new());
                 let key = file[folder.len()..].trim_start_matches('/').replace('/', ".");
                 let text = String::from_utf8_lossy(&bytes);
-                contents.entries.push(value_of_file(key, without_line_end(&text)));
+                let value = Raw::new(without_line_end(&text));
+                contents.entries.push(Entry::unplaced(vec![Segment::Name(key)], value));
             }
             self.loaded.push(Loaded::new(NO_LAYER, (source, contents)));
             let loaded = self.loaded.len() - 1;
@@ -449,19 +449,6 @@ fn files_below(root: &Root, folder: &str, depth: usize) -> Vec<String> {
         }
     }
     found
-}
-
-fn value_of_file(key: String, text: &str) -> Entry {
-    Entry {
-        path: vec![Segment::Name(key)],
-        value: Raw::new(text),
-        op: Op::Set,
-        template: false,
-        null: false,
-        at: Position::START,
-        end_line: 1,
-        document: 0,
-    }
 }
 
 /// A text of one line without its end; other texts as they are.
