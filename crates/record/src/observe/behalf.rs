@@ -13,7 +13,11 @@
 //! Sources: arch/x86/lib/usercopy.c, mm/maccess.c, kernel/events/core.c (`perf_output_sample`),
 //! kernel/trace/bpf_trace.c, arch/x86/entry/syscall_64.c.
 
+use std::sync::Arc;
+
 use culprit_symbols::{Avma, KernelSymbols};
+
+use crate::worker::kernel_symbols;
 
 /// For whom the kernel touched a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +90,13 @@ const INTERRUPTS: [&str; 7] = [
 /// Judges kernel stacks. The names are loaded when the first is judged: most programs need none.
 #[derive(Debug, Default)]
 pub(super) struct KernelStacks {
-    symbols: Option<Option<KernelSymbols>>,
+    symbols: Option<Option<Arc<KernelSymbols>>>,
 }
 
 impl KernelStacks {
     /// For whom an access with this call chain was, its addresses innermost first.
     pub(super) fn behalf(&mut self, chain: &[u64]) -> Behalf {
-        let symbols = self.symbols.get_or_insert_with(|| KernelSymbols::load().ok());
+        let symbols = self.symbols.get_or_insert_with(|| kernel_symbols().ok());
         let Some(symbols) = symbols else { return Behalf::Unknown };
         let addresses = chain.iter().filter(|address| **address < MARKERS);
         let named = addresses.filter_map(|address| symbols.lookup(Avma(*address)));
