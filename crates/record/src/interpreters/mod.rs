@@ -242,17 +242,20 @@ impl Interpreters {
             };
             // Who sends many would wake this thread with each of them.
             std::thread::sleep(Duration::from_nanos(BURST));
-            let mut goes_on = true;
+            let (mut goes_on, mut roster_changed) = (true, false);
             for notice in std::iter::once(first).chain(self.notices.try_iter()) {
                 match notice {
                     Notice::Stop => goes_on = false,
-                    Notice::Roster => processes.list(&self.roster.get()),
+                    Notice::Roster => roster_changed = true,
                     Notice::Mapped(pid) => processes.mapped(pid),
                     Notice::Asked(request) => processes.ask(request),
                 }
             }
             if !goes_on {
                 return false;
+            }
+            if roster_changed {
+                processes.list(&self.roster.get());
             }
             until = earliest;
         }
