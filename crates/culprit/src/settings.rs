@@ -8,7 +8,7 @@
 //! ```toml
 //! color = "never"
 //! [record]
-//! frequency = 499
+//! frequency = 99
 //! [bench.cmd]
 //! warmup = 3
 //! ```
@@ -353,8 +353,8 @@ mod tests {
 
     #[test]
     fn a_file_gives_defaults_and_the_command_line_wins() {
-        let settings = settings("[record]\nfrequency = 499\n");
-        assert_eq!(record(&settings, &["--", "ls"]).frequency, 499);
+        let settings = settings("[record]\nfrequency = 250\n");
+        assert_eq!(record(&settings, &["--", "ls"]).frequency, 250);
         assert_eq!(record(&settings, &["-F", "7", "--", "ls"]).frequency, 7);
     }
 

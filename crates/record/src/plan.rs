@@ -16,6 +16,14 @@ use crate::ladder::{Limits, Rights, WakerPoints, explain, online_cpus, refusal};
 use crate::pace::DEFAULT_STACK_RATE;
 use crate::perf::RingSizes;
 
+/// Clock samples a second of CPU time when nothing else is asked for.
+///
+/// Not 500, so that what happens every some milliseconds is neither always hit nor never. A sample takes
+/// some 20 us from the program, most of it for the timer's interrupt: at twice the rate, programs of
+/// language runtimes were 3 percent of wall time slower (docs/performance.md). Samples only divide the
+/// time on a CPU, which is known from the switches, among functions.
+pub const USUAL_FREQUENCY: u32 = 499;
+
 /// What is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -75,15 +83,14 @@ pub struct HelpedRuntime {
 }
 
 impl Options {
-    /// The usual recording of a target: 999 samples a second (not 1,000, so that nothing that
-    /// happens every millisecond is always or never hit), stacks as `auto`.
+    /// The usual recording of a target: [`USUAL_FREQUENCY`], stacks as `auto`.
     #[must_use]
     pub fn new(target: Target, output: impl Into<PathBuf>) -> Self {
         Self {
             target,
             output: output.into(),
             highest: Rung::Full,
-            frequency: 999,
+            frequency: USUAL_FREQUENCY,
             stacks: Stacks::Auto,
             stack_rate: Some(DEFAULT_STACK_RATE),
             wakers: Wakers::Threads,

@@ -41,7 +41,7 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub force: bool,
     /// Clock samples per second of CPU time
-    #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, short = 'F', value_name = "HZ", default_value_t = culprit_record::USUAL_FREQUENCY, env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
     /// End the recording and the command after this time: `10`, `500ms`
     #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]

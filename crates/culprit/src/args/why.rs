@@ -40,7 +40,7 @@ pub(crate) struct WhyArgs {
     #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
     /// Clock samples per second of CPU time
-    #[arg(long, short = 'F', value_name = "HZ", default_value = "999", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, short = 'F', value_name = "HZ", default_value_t = culprit_record::USUAL_FREQUENCY, env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub frequency: u32,
     /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]

@@ -27,8 +27,6 @@ use crate::{load, places};
 
 /// What differs by less is the same: the band of `verify`.
 const BAND: f64 = 0.05;
-/// Clock samples a second of CPU time, as `record` has them.
-const FREQUENCY: u32 = 999;
 /// Timed rounds of `--short`: the least that carry a verdict on a large effect.
 const SHORT_ROUNDS: u32 = 3;
 /// Recorded rounds: the finding must be there in the run in the middle.
@@ -356,7 +354,7 @@ fn plan(pair: &Pair, effort: Effort, folder: &Path) -> Result<Plan, Failure> {
             folder: CaseFolder::recordings_in(folder),
             rounds: recorded,
             settings: Settings {
-                frequency: FREQUENCY,
+                frequency: culprit_record::USUAL_FREQUENCY,
                 stacks: Stacks::Auto,
                 extras: Extras::default(),
                 max_event_bytes: None,

@@ -102,8 +102,8 @@ fn samples_say_whether_user_or_kernel_ran_and_where() {
 #[ignore = "statistical: make accuracy"]
 fn samples_come_at_their_rate() {
     let Some(in_spin) = samples_in_spin("sample-rate") else { return };
-    // 200 ms of CPU time at 999 samples a second, less what reading the clock takes.
-    assert!(in_spin > 100, "{in_spin} samples in spin()");
+    // 200 ms of CPU time at 499 samples a second, less what reading the clock takes.
+    assert!(in_spin > 50, "{in_spin} samples in spin()");
 }
 
 #[test]
