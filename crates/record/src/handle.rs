@@ -12,13 +12,15 @@
 
 use culprit_model::{FaultKind, LossKind, SampleKind, Text, ThreadId, Time};
 use culprit_symbols::{
-    Arch, Avma, CodeAddress, FileOffset, Outcome, Registers, StackDump, Truncation, Unwinder,
+    Arch, Avma, CodeAddress, CodeMap, FileOffset, Outcome, Registers, StackDump, Truncation,
+    Unwinder,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accounts::Accounts;
 use crate::arguments;
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
+use crate::bytecode::Bytecodes;
 use crate::decode::{Body, Map, Record, Sample, Task};
 use crate::fault_files::FaultFiles;
 use crate::instants::Instants;
@@ -70,6 +72,8 @@ pub(crate) struct Handler {
     pub(crate) modules: Modules,
     /// Code that runtimes have made.
     pub(crate) managed: ManagedCode,
+    /// Functions that interpreters run.
+    pub(crate) bytecodes: Bytecodes,
     pub(crate) raw: RawStacks,
     pub(crate) rows: Rows,
     pub(crate) ledger: Ledger,
@@ -114,6 +118,7 @@ impl Handler {
             spaces: Spaces::default(),
             modules: Modules::default(),
             managed: ManagedCode::default(),
+            bytecodes: Bytecodes::default(),
             raw: RawStacks::default(),
             rows: Rows::default(),
             ledger: Ledger::default(),
@@ -257,7 +262,8 @@ impl Handler {
         let (kernel, user) = split(sample.chain);
         if !sample.registers.is_empty() && !sample.stack.is_empty() {
             let dumped = self.dumped_frames((sample, UNWIND_REGISTERS), thread, time);
-            if let Some(user) = dumped.and_then(|dumped| dumped.with(user)) {
+            if let Some(mut user) = dumped.and_then(|dumped| dumped.with(user)) {
+                self.bytecodes.mark(space, self.unwinder.pointers(), &mut user.chain);
                 let chain = join(kernel, &user.chain);
                 return Some(self.raw.intern(space, Variant::default(), &chain));
             }
@@ -297,14 +303,11 @@ impl Handler {
     ) -> Outcome {
         self.unwound.clear();
         let space = self.spaces.unwind(self.tracker.space(thread));
-        let walk = match self.managed.frames(pid) {
-            None => self.unwinder.unwind(space, registers, dump, &mut self.unwound),
-            Some(frames) => {
-                let code = (space, frames);
-                self.unwinder.unwind_generated(code, registers, dump, &mut self.unwound)
-            }
-        };
-        walk.outcome
+        let wanted = self.bytecodes.all(self.tracker.space(thread));
+        let none = CodeMap::default();
+        let code = (space, self.managed.frames(pid).unwrap_or(&none));
+        let sink = &mut self.unwound;
+        self.unwinder.unwind_looking(code, registers, dump, sink, &wanted).outcome
     }
 
     /// The words of a chain for what was unwound last.

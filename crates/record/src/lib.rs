@@ -46,6 +46,7 @@ mod accounts;
 mod arguments;
 mod asleep;
 mod attr;
+mod bytecode;
 mod calls;
 mod clock;
 mod costs;

@@ -18,6 +18,7 @@ use culprit_model::{Tid, counter_names as names};
 use culprit_place::procfs::{self, State};
 use culprit_place::{CounterReader, Pid};
 
+use crate::bytecode::Bytecode;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::interpreters::Interpreted;
@@ -70,6 +71,15 @@ pub(crate) enum Polled {
         frames: Arc<[Interpreted]>,
         /// The thread ran on meanwhile: they are the outermost, and what they call is not known.
         ran_on: bool,
+    },
+    /// Functions of an interpreter that were met in a process.
+    Bytecode {
+        /// The process.
+        pid: i32,
+        /// The function of native code that runs them.
+        loop_name: Arc<str>,
+        /// They, with where their instructions are.
+        functions: Vec<Bytecode>,
     },
     /// What code a process's runtime has made.
     Managed {

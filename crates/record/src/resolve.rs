@@ -22,6 +22,7 @@ use culprit_symbols::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::bytecode::{Bytecodes, is_function};
 use crate::interpreters::Interpreted;
 use crate::ledger::Ledger;
 use crate::managed::{ManagedCode, ManagedPlace};
@@ -102,6 +103,8 @@ pub(crate) struct Code<'a> {
     pub(crate) modules: &'a mut Modules,
     /// Code that runtimes have made.
     pub(crate) managed: &'a mut ManagedCode,
+    /// Functions that interpreters run.
+    pub(crate) bytecodes: &'a Bytecodes,
     /// What is mapped where.
     pub(crate) spaces: &'a Spaces,
     /// What could not be named.
@@ -247,8 +250,13 @@ impl Resolver {
         let (kernel, user) = split(chain);
         let mut path = Vec::new();
         let mut caller = None;
+        let mut runs = None;
         for (depth, address) in user.iter().enumerate().rev().filter(|(_, word)| !is_marker(**word))
         {
+            if is_function(*address) {
+                runs = Some(*address);
+                continue;
+            }
             let (frames, here) = self.user_frames(space, position(depth, *address), code);
             let frames = frames.to_vec();
             if let (Some(caller), Some(here)) = (caller, here)
@@ -261,6 +269,7 @@ impl Resolver {
             if frames.last() != path.last() || frames.last() != self.unknown.as_ref() {
                 path.extend_from_slice(&frames);
             }
+            path.extend(runs.take().and_then(|word| self.bytecode_frame(word, &frames, code)));
         }
         // The kernel part starts with its marker.
         for (depth, address) in kernel.iter().skip(1).enumerate().rev() {
@@ -398,6 +407,22 @@ impl Resolver {
             self.known.insert(spot.clone(), frames.into());
         }
         (self.known.get(&spot).map_or(&[], |frames| frames), here)
+    }
+
+    /// The frame of the function that a word stands for, if it was found in a frame of an interpreter's loop:
+    /// other functions may have such an address as well.
+    fn bytecode_frame(
+        &mut self,
+        word: u64,
+        native: &[FrameId],
+        code: &mut Code<'_>,
+    ) -> Option<FrameId> {
+        let innermost = &self.frames[native.last()?.index()].function;
+        let (name, file) =
+            code.bytecodes.function(word).filter(|_| code.bytecodes.is_loop(innermost))?;
+        let (name, file) = (Arc::clone(name), Arc::clone(file));
+        let function = Interpreted::Function { name, file, line: None };
+        Some(self.interpreted_frame(&function, code.modules))
     }
 
     /// The frame of an allocated block's size.

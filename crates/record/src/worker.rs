@@ -451,6 +451,13 @@ impl Worker {
                 let row = InterpreterStack { time, took, thread, stack, ran_on };
                 rows.interpreter_stacks.push(row);
             }
+            Polled::Bytecode { pid, loop_name, functions } => {
+                let Some(main) = tracker.recorded_last(*pid) else {
+                    self.unplaced.push(reading);
+                    return;
+                };
+                self.handler.bytecodes.add(tracker.space(main), loop_name, functions);
+            }
             Polled::Managed { .. } => {}
             Polled::Polls { task, sockets } => self.handler.polls(*task, *sockets, time),
             Polled::Unread { pid, why } => {
@@ -489,6 +496,7 @@ impl Worker {
         let mut code = Code {
             modules: &mut handler.modules,
             managed: &mut handler.managed,
+            bytecodes: &handler.bytecodes,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
@@ -530,6 +538,7 @@ impl Worker {
         let mut code = Code {
             modules: &mut handler.modules,
             managed: &mut handler.managed,
+            bytecodes: &handler.bytecodes,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };
@@ -537,6 +546,7 @@ impl Worker {
         handler.raw.forget(&stacks);
         for space in &left {
             handler.spaces.forget(*space);
+            handler.bytecodes.forget(*space);
         }
     }
 }
@@ -582,6 +592,7 @@ impl Remains {
         let mut code = Code {
             modules: &mut handler.modules,
             managed: &mut handler.managed,
+            bytecodes: &handler.bytecodes,
             spaces: &handler.spaces,
             ledger: &mut handler.ledger,
         };

@@ -81,12 +81,6 @@ impl<'a, T> Cursor<'a, T> {
         self.rows.get(self.at + ahead).map(|row| &self.table[*row as usize])
     }
 
-    /// The row just passed.
-    pub(super) fn passed(&self) -> Option<&'a T> {
-        let before = self.at.checked_sub(1)?;
-        self.rows.get(before).map(|row| &self.table[*row as usize])
-    }
-
     /// Steps over the rows before `time` and gives the last of them that was stepped over now.
     pub(super) fn skip_before(&mut self, time: Time) -> Option<&'a T> {
         let mut last = None;
@@ -101,10 +95,5 @@ impl<'a, T> Cursor<'a, T> {
     pub(super) fn count_until(&self, time: Time) -> usize {
         let rest = self.rows.get(self.at..).unwrap_or_default();
         rest.iter().take_while(|row| (self.time)(&self.table[**row as usize]) <= time).count()
-    }
-
-    /// Steps over `count` rows.
-    pub(super) fn advance(&mut self, count: usize) {
-        self.at += count;
     }
 }

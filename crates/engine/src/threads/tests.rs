@@ -161,9 +161,15 @@ fn time_on_the_cpu_without_a_sample_takes_the_nearest() {
     .expect("parses");
     recording.samples.retain(|sample| sample.stack.is_some());
     build(&mut recording);
-    let row = recording.intervals.iter().find(|row| row.basis == Basis::Nearest);
-    let name = row.and_then(|r| r.stack).and_then(|s| recording.stack(s).next());
-    assert_eq!(name.map(|f| recording.frame_name(f)).as_deref(), Some("app!second"));
+    let name = |row: &Interval| {
+        let frame = row.stack.and_then(|stack| recording.stack(stack).next());
+        frame.map(|frame| recording.frame_name(frame))
+    };
+    let nearest = recording.intervals.iter().filter(|row| row.basis == Basis::Nearest);
+    let said: Vec<_> = nearest.map(|row| (name(row), row.duration)).collect();
+    // Half of the CPU time between the two samples is nearer to the first, although its wait is longer.
+    let half = |name: &str| (Some(name.to_owned()), Nanos(1_000_000));
+    assert_eq!(said, [half("app!first"), half("app!second")]);
 }
 
 fn look(time: u64, state: char, wchan: &str) -> Observation {

@@ -5,6 +5,7 @@ use culprit_model::{
     SwitchKind, ThreadId, Time, UNKNOWN_CPU, Wakeup, WakeupKind,
 };
 
+use super::borders::borders;
 use super::build::Holes;
 use super::evidence::{Cursor, Evidence};
 use super::polled::looks;
@@ -17,8 +18,12 @@ pub(super) struct Timeline<'a> {
     recording: &'a Recording,
     thread: ThreadId,
     switches: &'a [u32],
-    samples: Cursor<'a, Sample>,
-    /// Walks the same samples ahead of `samples`, as proof that the thread ran.
+    samples: &'a [u32],
+    /// Until when each sample speaks, but for the last one.
+    borders: Vec<Time>,
+    /// Which sample speaks now.
+    speaker: usize,
+    /// Walks the samples ahead, as proof that the thread ran.
     proof: Cursor<'a, Sample>,
     wakeups: Cursor<'a, Wakeup>,
     observations: Cursor<'a, Observation>,
@@ -53,15 +58,17 @@ impl<'a> Timeline<'a> {
         evidence: &'a Evidence,
         rows: &'a mut Vec<Interval>,
     ) -> Self {
-        let samples =
-            Cursor::new(&recording.samples, evidence.samples.of(thread), |row: &Sample| row.time);
+        let samples = evidence.samples.of(thread);
+        let switches = evidence.switches.of(thread);
         let start = recording.thread(thread).start;
         let looks = evidence.observations.of(thread);
         Self {
             recording,
             thread,
-            switches: evidence.switches.of(thread),
-            proof: samples.clone(),
+            switches,
+            proof: Cursor::new(&recording.samples, samples, |row: &Sample| row.time),
+            borders: borders(recording, samples, switches),
+            speaker: 0,
             samples,
             wakeups: Cursor::new(&recording.wakeups, evidence.wakeups.of(thread), |row| row.time),
             observations: Cursor::new(&recording.observations, looks, |row| row.time),
@@ -119,47 +126,42 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// Each sample speaks for the CPU time half way to the ones before and behind it, also across waits: so
+    /// each speaks for as much as it was drawn from, wherever in a stretch it fell.
     fn write_ran(&mut self, shared: &Shared<'_>, ran: Ran) {
-        self.samples.skip_before(ran.from);
-        let count = self.samples.count_until(ran.to);
-        if count == 0 {
-            return self.write_unsampled(shared, ran);
-        }
         let mut from = ran.from;
-        for at in 0..count {
-            let Some(sample) = self.samples.peek(at) else { break };
-            let to = match self.samples.peek(at + 1).filter(|_| at + 1 < count) {
-                Some(next) => Time(sample.time.0.midpoint(next.time.0)),
-                None => ran.to,
+        while from < ran.to {
+            while self.borders.get(self.speaker).is_some_and(|border| *border <= from) {
+                self.speaker += 1;
+            }
+            let border = self.borders.get(self.speaker).copied();
+            let to = border.map_or(ran.to, |border| border.min(ran.to));
+            let Some(sample) = self.sample(self.speaker) else {
+                return self.write_unsampled(shared, Ran { from, ..ran });
             };
-            let row = self.row(from, to, sampled(sample), sample.stack, Basis::Sample);
-            self.push(shared, Interval { cpu: Some(sample.cpu), ..row }, ran.guessed);
-            from = to.max(from);
+            let within = (ran.from..=ran.to).contains(&sample.time);
+            let basis = if within { Basis::Sample } else { Basis::Nearest };
+            let cpu = if within { Some(sample.cpu) } else { ran.cpu };
+            let row = self.row(from, to, sampled(sample), sample.stack, basis);
+            self.push(shared, Interval { cpu, ..row }, ran.guessed);
+            from = to;
         }
-        self.samples.advance(count);
     }
 
-    /// On-CPU time between two samples: the nearest sample speaks for it.
+    fn sample(&self, place: usize) -> Option<&'a Sample> {
+        self.samples.get(place).map(|at| &self.recording.samples[*at as usize])
+    }
+
+    /// On-CPU time of a thread that no sample saw: it left the CPU with a stack, perhaps.
     fn write_unsampled(&mut self, shared: &Shared<'_>, ran: Ran) {
-        let before = self.samples.passed();
-        let after = self.samples.peek(0);
-        let nearest = match (before, after) {
-            (Some(b), Some(a)) if ran.from.since(b.time) > a.time.since(ran.to) => Some(a),
-            (Some(b), _) => Some(b),
-            (None, a) => a,
-        };
-        let stack = ran.left.and_then(|left| left.stack);
-        let row = match (nearest, stack) {
-            (Some(sample), _) => {
-                self.row(ran.from, ran.to, sampled(sample), sample.stack, Basis::Nearest)
-            }
-            (None, Some(stack)) => {
+        let row = match ran.left.and_then(|left| left.stack) {
+            Some(stack) => {
                 let kernel =
                     shared.causes.in_kernel(stack) && !shared.causes.returning_to_user(stack);
                 let cause = if kernel { Cause::CpuKernel } else { Cause::CpuUser };
                 self.row(ran.from, ran.to, cause, Some(stack), Basis::Switch)
             }
-            (None, None) => self.row(ran.from, ran.to, Cause::CpuUser, None, Basis::None),
+            None => self.row(ran.from, ran.to, Cause::CpuUser, None, Basis::None),
         };
         self.push(shared, Interval { cpu: ran.cpu, ..row }, ran.guessed);
     }

@@ -12,7 +12,8 @@ labels! {
     Basis ("basis") {
         /// On-CPU, and a clock sample fell into it.
         Sample = "sample",
-        /// On-CPU and too short to be sampled: the stack of the same thread's nearest sample.
+        /// On-CPU, and no clock sample fell into it: the stack of the sample of the same thread that is nearest
+        /// in its CPU time.
         Nearest = "nearest",
         /// Off-CPU, or on-CPU in a thread that was never sampled: the stack at the switch out.
         Switch = "switch",

@@ -7,7 +7,7 @@ use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::Svma;
 use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::{
-    CPython, CPythonProgram, CodeId, PyFrame, find_asyncio, find_cpython,
+    CPython, CPythonProgram, CodeId, PyFrame, PyInstructions, find_asyncio, find_cpython,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,7 @@ use super::memory::Memory;
 use super::programs::{Programs, candidates};
 use super::watched::{Look, Seen, Watched};
 use super::{Interpreted, Interpreter, Trouble};
+use crate::bytecode::Bytecode;
 use crate::modules::kernel_pid;
 
 /// The function that runs Python's code: on the native stack once a call from C to Python.
@@ -77,6 +78,20 @@ fn waits_for_events(pid: i32, tid: i32) -> bool {
 }
 
 impl Python {
+    /// A function's name and file.
+    fn names(&mut self, code: CodeId) -> Option<(Arc<str>, Arc<str>)> {
+        let Self { python, functions, .. } = self;
+        let (name, file) = match functions.get(&code) {
+            Some(known) => known,
+            None => {
+                let found = python.code(code)?;
+                let names = (found.qualname.as_str().into(), found.file.as_str().into());
+                functions.entry(code).or_insert(names)
+            }
+        };
+        Some((Arc::clone(name), Arc::clone(file)))
+    }
+
     /// Looks for the module that has the tasks. A library has it, or the program itself.
     fn find_asyncio(&mut self, memory: &Memory) {
         let Ok(maps) = procfs::maps(kernel_pid(memory.pid)) else { return };
@@ -115,16 +130,18 @@ impl Look for Python {
         let PyFrame::Code { code, line } = *frame else {
             return Some(Interpreted::Loop(Arc::clone(&self.called)));
         };
-        let Self { python, functions, .. } = self;
-        let (name, file) = match functions.get(&code) {
-            Some(known) => known,
-            None => {
-                let found = python.code(code)?;
-                let names = (found.qualname.as_str().into(), found.file.as_str().into());
-                functions.entry(code).or_insert(names)
-            }
-        };
-        Some(Interpreted::Function { name: Arc::clone(name), file: Arc::clone(file), line })
+        let (name, file) = self.names(code)?;
+        Some(Interpreted::Function { name, file, line })
+    }
+
+    fn met(&mut self) -> Option<(Arc<str>, Vec<Bytecode>)> {
+        let met = self.python.take_instructions();
+        let functions = met.into_iter().filter_map(|PyInstructions { code, range }| {
+            let (name, file) = self.names(code)?;
+            Some(Bytecode { name, file, range })
+        });
+        let functions = functions.collect();
+        Some((Arc::clone(&self.called), functions))
     }
 
     fn awaited(

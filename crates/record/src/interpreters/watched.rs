@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
 use super::{Interpreted, Interpreter, LONGEST, MILLISECOND, SHORTEST};
+use crate::bytecode::Bytecode;
 use crate::clock::monotonic_ns;
 use crate::decode::Task;
 use crate::modules::kernel_pid;
@@ -53,6 +54,12 @@ pub(super) trait Look {
         _thread: u32,
     ) -> Result<Vec<Interpreted>, Unreadable> {
         Ok(Vec::new())
+    }
+
+    /// Functions that were met since the last call, with where their instructions are, and the function of
+    /// native code that runs them.
+    fn met(&mut self) -> Option<(Arc<str>, Vec<Bytecode>)> {
+        None
     }
 
     /// The process has mapped code.
@@ -260,6 +267,11 @@ where
                 break;
             }
         }
+        let met = self.look.met().filter(|(_, functions)| !functions.is_empty());
+        readings.extend(met.map(|(loop_name, functions)| Reading {
+            at: monotonic_ns(),
+            what: Polled::Bytecode { pid: self.memory.pid, loop_name, functions },
+        }));
         Ok(())
     }
 

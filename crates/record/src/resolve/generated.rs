@@ -217,6 +217,7 @@ mod tests {
     use culprit_symbols::{CodeAddress, InterpretedFrame};
 
     use super::*;
+    use crate::bytecode::Bytecodes;
     use crate::ledger::Ledger;
     use crate::managed::{ManagedCode, ManagedNews};
     use crate::modules::Modules;
@@ -270,6 +271,7 @@ mod tests {
         let mut code = Code {
             modules: &mut modules,
             managed: &mut managed,
+            bytecodes: &Bytecodes::default(),
             spaces: &spaces,
             ledger: &mut ledger,
         };

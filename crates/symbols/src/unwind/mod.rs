@@ -30,4 +30,4 @@ pub use generated::{GeneratedCode, InterpretedFrame};
 pub use registers::{Arch, Registers};
 pub use space::UnwindSpace;
 pub(crate) use tables::{SplitPart, UnwindTables};
-pub use unwinder::{Outcome, StackDump, Truncation, Unwinder, Unwound};
+pub use unwinder::{FramePointer, Outcome, StackDump, Truncation, Unwinder, Unwound};

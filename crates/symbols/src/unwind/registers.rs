@@ -174,6 +174,14 @@ impl Registers {
         self.set(self.arch.stack_pointer(), frame);
     }
 
+    /// Of the registers that a callee hands back as it found them: those that are known, with their values.
+    pub(super) fn preserved(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
+        let kept = self.known & self.arch.preserved();
+        (0..COUNT as u8)
+            .filter(move |register| kept >> register & 1 != 0)
+            .map(|register| (register, self.values[usize::from(register)]))
+    }
+
     /// Where the frame's stack begins, if it is known.
     pub fn stack_pointer(&self) -> Option<u64> {
         self.get(self.arch.stack_pointer())

@@ -3,6 +3,8 @@
 //! Invariants: each step moves up the stack (or leaves a signal's stack), so every walk ends; a frame that
 //! is only a guess is counted; a walk that did not reach the outermost frame says why and where.
 
+use std::ops::Range;
+
 use gimli::UnwindContext;
 use rustc_hash::FxHashMap;
 
@@ -98,6 +100,19 @@ pub struct Unwinder {
     known: FxHashMap<(u32, u64), Result<u32, NoRow>>,
     /// Frames of interpreters on the stack that was walked last.
     interpreted: Vec<InterpretedFrame>,
+    /// Values that registers have in its frames and that were asked for.
+    pointers: Vec<FramePointer>,
+}
+
+/// A register of a frame holds an address that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FramePointer {
+    /// Which frame of the walk it is; 0 is the innermost.
+    pub depth: usize,
+    /// Which register, by its DWARF number.
+    pub register: u8,
+    /// The address in it.
+    pub value: u64,
 }
 
 /// gimli's scratch memory, which has no `Debug`.
@@ -132,20 +147,39 @@ impl Unwinder {
     /// generated. [`interpreted`](Self::interpreted) has what was found of interpreters.
     pub fn unwind_generated(
         &mut self,
+        code: (&UnwindSpace, &CodeMap<GeneratedCode>),
+        registers: Registers,
+        stack: StackDump<'_>,
+        sink: &mut Vec<CodeAddress>,
+    ) -> Unwound {
+        self.unwind_looking(code, registers, stack, sink, &(0..0))
+    }
+
+    /// As [`unwind_generated`](Self::unwind_generated). [`pointers`](Self::pointers) has then which registers,
+    /// of those that functions hand back as they found them, hold an address in `wanted`.
+    pub fn unwind_looking(
+        &mut self,
         (space, generated): (&UnwindSpace, &CodeMap<GeneratedCode>),
         mut registers: Registers,
         stack: StackDump<'_>,
         sink: &mut Vec<CodeAddress>,
+        wanted: &Range<u64>,
     ) -> Unwound {
         let mut here = CodeAddress::InstructionPointer(Avma(registers.instruction_pointer));
         let mut by_frame_pointer = 0;
         let first = sink.len();
         self.interpreted.clear();
+        self.pointers.clear();
         sink.push(here);
         let outcome = loop {
             let below = (registers.stack_pointer(), registers.instruction_pointer);
             let interrupted = is_interrupted(here);
             let depth = sink.len() - first - 1;
+            if !wanted.is_empty() {
+                let held = registers.preserved().filter(|(_, value)| wanted.contains(value));
+                let held = held.map(|(register, value)| FramePointer { depth, register, value });
+                self.pointers.extend(held);
+            }
             match self.step((space, generated), (depth, here), &mut registers, &stack) {
                 Ok(Step::Outermost) => break Outcome::Complete,
                 Ok(Step::Caller { kind, guessed }) => {
@@ -172,6 +206,11 @@ impl Unwinder {
     /// The frames of interpreters on the stack that was walked last, innermost first.
     pub fn interpreted(&self) -> &[InterpretedFrame] {
         &self.interpreted
+    }
+
+    /// What registers of the stack that was walked last hold, innermost frame first.
+    pub fn pointers(&self) -> &[FramePointer] {
+        &self.pointers
     }
 
     fn step(

@@ -1,5 +1,7 @@
 //! Puts native and interpreted stacks together, each pair once.
 
+use std::rc::Rc;
+
 use culprit_model::{
     Frame, FrameId, InterpreterStack, Module, ModuleId, Recording, Stack, StackId,
 };
@@ -27,6 +29,10 @@ pub(super) struct Joiner {
     is_start: Vec<bool>,
     /// Whether a frame is of the kernel, one entry a frame.
     is_kernel: Vec<bool>,
+    /// Whether a frame is an interpreted function, one entry a frame.
+    is_interpreted: Vec<bool>,
+    /// What each loop of a stack runs, the innermost loop first; none where that is not known.
+    runs: FxHashMap<StackId, Rc<[Option<FrameId>]>>,
     shapes: FxHashMap<StackId, Shape>,
     nodes: FxHashMap<(Option<StackId>, FrameId), StackId>,
     joined: FxHashMap<(StackId, StackId), Option<StackId>>,
@@ -49,7 +55,13 @@ impl Joiner {
         let kernel: Vec<bool> = recording.modules.iter().map(Module::is_kernel).collect();
         let of_kernel = |module: ModuleId| kernel.get(module.index()) == Some(&true);
         let is_kernel = recording.frames.iter().map(|frame| frame.module.is_some_and(of_kernel));
+        let frames = stacks.iter().flat_map(|stack| recording.stack(*stack));
+        let functions = frames.map(|frame| recording.frame(frame)).filter(|f| f.file.is_some());
+        let scripts: FxHashSet<Option<ModuleId>> = functions.map(|frame| frame.module).collect();
+        let of_script = |frame: &Frame| frame.file.is_some() && scripts.contains(&frame.module);
         Self {
+            is_interpreted: recording.frames.iter().map(of_script).collect(),
+            runs: FxHashMap::default(),
             is_kernel: is_kernel.collect(),
             is_loop: is_loop.collect(),
             is_start: is_start.collect(),
@@ -107,6 +119,43 @@ impl Joiner {
         shape
     }
 
+    /// What each loop of a stack runs, the innermost loop first: of a native stack what the loop's registers
+    /// say, of what was read the last function before the next loop.
+    fn runs(&mut self, recording: &Recording, stack: StackId) -> Rc<[Option<FrameId>]> {
+        if let Some(known) = self.runs.get(&stack) {
+            return Rc::clone(known);
+        }
+        let mut runs = Vec::new();
+        let mut function = None;
+        for frame in recording.stack(stack) {
+            if self.is_loop[frame.index()] {
+                runs.push(function.take());
+            } else if self.is_interpreted[frame.index()] {
+                function = function.or(Some(frame));
+            } else {
+                // A native function was called by the loop: what is further in is not the loop's.
+                function = None;
+            }
+        }
+        let runs: Rc<[Option<FrameId>]> = runs.into();
+        self.runs.insert(stack, Rc::clone(&runs));
+        runs
+    }
+
+    /// Whether it is known what some loop of a native stack runs.
+    pub(super) fn is_marked(&mut self, recording: &Recording, native: StackId) -> bool {
+        self.runs(recording, native).iter().any(Option::is_some)
+    }
+
+    /// Whether the loops of a native stack run what was read, as far as it is known what they run.
+    fn agrees(&mut self, recording: &Recording, native: StackId, read: StackId) -> bool {
+        let (native, read) = (self.runs(recording, native), self.runs(recording, read));
+        native.iter().zip(read.iter()).all(|(native, read)| match (native, read) {
+            (Some(native), Some(read)) => same_function(recording, *native, *read),
+            _ => true,
+        })
+    }
+
     /// The native stack with interpreted functions in place of its loops; none where the two do not
     /// fit.
     pub(super) fn join(
@@ -120,6 +169,7 @@ impl Joiner {
         }
         let (shape, wanted) = (self.shape(recording, native), self.shape(recording, read).loops);
         let fits = shape.loops == wanted || (shape.loops < wanted && !shape.whole);
+        let fits = fits && self.agrees(recording, native, read);
         let path = fits.then(|| self.path(recording, native, read));
         let joined = path.and_then(|path| self.stack_of(recording, &path));
         self.joined.insert((native, read), joined);
@@ -156,12 +206,8 @@ impl Joiner {
         let frame = |node: &StackId| recording.stacks[node.index()].frame;
         let same = |(a, b): &(&StackId, &StackId)| frame(a) == frame(b);
         let equal = near.iter().zip(&far).take_while(same).count();
-        let function = |node: &StackId| {
-            let Frame { function, file, .. } = recording.frame(frame(node));
-            (function, file)
-        };
         let runs_on = near.get(equal).zip(far.get(equal));
-        let runs_on = runs_on.filter(|(a, b)| function(a) == function(b));
+        let runs_on = runs_on.filter(|(a, b)| same_function(recording, frame(a), frame(b)));
         let shared = equal + usize::from(runs_on.is_some());
         let shared = near.get(..shared).unwrap_or_default();
         let has_function = shared.iter().any(|node| !self.is_loop[frame(node).index()]);
@@ -184,12 +230,21 @@ impl Joiner {
         }
         // What stands before the first loop is nothing.
         let mut pieces = common.split(is_loop).skip(1).peekable();
-        let mut path = Vec::new();
-        for frame in native {
+        let mut path: Vec<FrameId> = Vec::new();
+        let mut native = native.into_iter().peekable();
+        while let Some(frame) = native.next() {
             let piece = if is_loop(&frame) { pieces.next() } else { None };
             path.extend(piece.unwrap_or_default());
-            if piece.is_none() || pieces.peek().is_none() {
+            let runs = native.peek().filter(|next| self.is_interpreted[next.index()]);
+            let last = piece.and_then(|piece| piece.last()).zip(runs);
+            if last.is_some_and(|(last, runs)| same_function(recording, *last, *runs)) {
+                native.next();
+            } else if piece.is_none() || runs.is_some() || pieces.peek().is_none() {
+                // It runs something else by now, and so do all loops further in.
                 path.push(frame);
+                if piece.is_some() {
+                    pieces.by_ref().for_each(drop);
+                }
             }
         }
         path
@@ -208,6 +263,8 @@ impl Joiner {
         for frame in native {
             match is_loop(&frame) {
                 true => path.extend(pieces.next().unwrap_or_default()),
+                // Its place is in what was read.
+                false if self.is_interpreted[frame.index()] => {}
                 false => path.push(frame),
             }
         }
@@ -225,6 +282,12 @@ impl Joiner {
         }
         parent
     }
+}
+
+/// Whether two frames are of one function, at any line.
+fn same_function(recording: &Recording, one: FrameId, other: FrameId) -> bool {
+    let (one, other) = (recording.frame(one), recording.frame(other));
+    (&one.function, &one.file) == (&other.function, &other.file)
 }
 
 /// A stack's frames, root first.

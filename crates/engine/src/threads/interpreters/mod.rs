@@ -12,6 +12,9 @@
 //! A sample on the CPU takes what was read nearest in time, if it fits: a native stack that reaches its
 //! thread's start has as many loops as were read. What was read between the same two waits comes first.
 //!
+//! A sample may have what its loops ran at its own moment, as their registers told: a function behind the
+//! loop. Then what was read nearest in time fits only if it says the same.
+//!
 //! A wait during which nothing was read takes what was read in the nearest wait at the same place of the
 //! code (`proven`). Without one it takes what was read before and after it, if both are the same.
 //!
@@ -47,6 +50,10 @@ const NEAR: Nanos = Nanos(20_000_000);
 
 /// What was read before and after a moment, and was the same, says something about it up to this.
 const NEAR_BOTH: Nanos = Nanos(100_000_000);
+
+/// Readings that are tried for a sample of which is known what its loops run. They may be far away: who calls
+/// a function changes less often than which one runs.
+const MOST_TRIED: usize = 512;
 
 /// Puts interpreted functions into the stacks of switches and samples, and takes what was read out of
 /// the recording. Linear in switches, samples and what was read, times a logarithm for each; each pair
@@ -261,6 +268,11 @@ impl<'a> Life<'a> {
     /// The native stack with what was read nearest in time and fits. Of a thread that ran on while it was
     /// read, only the outermost functions are known, unless the other reading goes on from them.
     fn near(&mut self, native: StackId, time: Time, reads: &[InterpreterStack]) -> Option<StackId> {
+        if self.joiner.is_marked(self.recording, native)
+            && let Some(fitting) = self.nearest_fitting(native, time, reads)
+        {
+            return Some(fitting);
+        }
         let (near, both) = self.nearest(time, reads);
         let ran_on = near.first().filter(|read| read.ran_on && read.distance <= NEAR);
         let outermost = ran_on.and_then(|read| read.stack);
@@ -273,6 +285,36 @@ impl<'a> Life<'a> {
         let fitting = fitting.next();
         let part = || joiner.join_common(recording, native, (outermost?, outermost?));
         fitting.or_else(part).or_else(|| self.common(native, &near, both))
+    }
+
+    /// The native stack with what was read nearest in time of all that fits. Where it is known what the loops
+    /// run, that may be further away.
+    fn nearest_fitting(
+        &mut self,
+        native: StackId,
+        time: Time,
+        reads: &[InterpreterStack],
+    ) -> Option<StackId> {
+        let after = reads.partition_point(|read| read.time < time);
+        let (before, behind) = reads.split_at(after);
+        let (mut before, mut behind) = (before.iter().rev().peekable(), behind.iter().peekable());
+        let distance = |read: &InterpreterStack| time.since(read.time) + read.time.since(time);
+        for _ in 0..MOST_TRIED {
+            let next = match (before.peek(), behind.peek()) {
+                (Some(one), Some(other)) if distance(one) <= distance(other) => before.next()?,
+                (Some(_), None) => before.next()?,
+                _ => behind.next()?,
+            };
+            if next.ran_on == Some(true) {
+                continue;
+            }
+            let Self { recording, joiner, .. } = self;
+            let read = next.stack.and_then(|stack| joiner.called(recording, stack));
+            if let Some(joined) = read.and_then(|read| joiner.join(recording, native, read)) {
+                return Some(joined);
+            }
+        }
+        None
     }
 
     /// The native stack with the outermost functions of what was read: of both, or of a thread that ran on.
@@ -584,6 +626,66 @@ app(1)/main(1) UssssuuuuuussssU";
         assert_eq!(said.last().map(String::as_str), Some("_start second"));
         let guessed = lost(&recording, LossKind::InterpreterFramesGuessed);
         assert_eq!(guessed, recording.samples.len() as u64);
+    }
+
+    /// The stack of a sample at 10 ms, with what was read of its thread.
+    fn sampled(native: &str, reads: &[((u64, u64), &str)]) -> String {
+        let drawing = "stack u cpu.user _start\napp(1)/main(1) uuuuuuuuuuuuuuuuuuuuuuuu";
+        let mut recording = parse_raw(drawing).expect("a drawing");
+        for (when, names) in reads {
+            read(&mut recording, *when, names);
+        }
+        let stack = stack(&mut recording, native);
+        recording.samples.truncate(1);
+        recording.samples[0].time = Time(10_000_000);
+        recording.samples[0].stack = Some(stack);
+        merge(&mut recording);
+        names(&recording, recording.samples[0].stack)
+    }
+
+    #[test]
+    fn what_a_loop_ran_chooses_among_what_was_read() {
+        let first = ((9, 0), "loop;a.py!main;a.py!first:7");
+        let second = ((15, 0), "loop;a.py!main;a.py!second:9");
+        let reads = [first, second];
+        assert_eq!(sampled("_start;loop;sum", &reads), "_start main first sum", "it is nearer");
+        assert_eq!(sampled("_start;loop;a.py!first;sum", &reads), "_start main first sum");
+        assert_eq!(sampled("_start;loop;a.py!second;sum", &reads), "_start main second sum");
+        // The same function of another file is another one.
+        let other = sampled("_start;loop;b.py!second;sum", &reads);
+        assert_eq!(other, "_start main loop second sum");
+    }
+
+    #[test]
+    fn what_a_loop_ran_is_shown_where_nothing_read_fits() {
+        let reads = [
+            ((9, 0), "loop;a.py!main;a.py!work;a.py!a"),
+            ((11, 0), "loop;a.py!main;a.py!work;a.py!b"),
+        ];
+        // Between the two there may be others, so the loop stays.
+        assert_eq!(sampled("_start;loop;a.py!c;sum", &reads), "_start main work loop c sum");
+        assert_eq!(sampled("_start;loop;a.py!work;sum", &reads), "_start main work sum");
+        let far = [((200, 0), "loop;a.py!main;a.py!work")];
+        assert_eq!(sampled("_start;loop;a.py!c;sum", &far), "_start loop c sum");
+        // Who calls it does not change as often as it is called.
+        assert_eq!(sampled("_start;loop;a.py!work;sum", &far), "_start main work sum");
+    }
+
+    #[test]
+    fn each_loop_has_what_it_ran() {
+        let reads = [
+            ((9, 0), "loop;a.py!main;a.py!rows;loop;a.py!next"),
+            ((12, 0), "loop;a.py!main;a.py!sort;loop;a.py!key"),
+        ];
+        let native = "_start;loop;a.py!sort;call;loop;a.py!key;add";
+        assert_eq!(sampled(native, &reads), "_start main sort call key add");
+        // The outer loop is not known to run anything, and the inner one tells which reading fits.
+        let native = "_start;loop;call;loop;a.py!key;add";
+        assert_eq!(sampled(native, &reads), "_start main sort call key add");
+        // What was read of the outer one is not true any more: of the inner one nothing is known but this.
+        let native = "_start;loop;a.py!other;call;loop;a.py!key;add";
+        let said = sampled(native, &[((9, 0), "loop;a.py!main;a.py!rows;loop;a.py!next")]);
+        assert_eq!(said, "_start loop other call loop key add");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! make it up.
 
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::{ProcessMemory, Struct};
@@ -34,6 +35,15 @@ pub struct PyCode {
     pub file: String,
     /// Line of `def`, or of the first decorator; 0 where there is none.
     pub first_line: u32,
+}
+
+/// Where the instructions of a function are in the memory of the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PyInstructions {
+    /// The function.
+    pub code: CodeId,
+    /// Addresses of its instructions.
+    pub range: Range<u64>,
 }
 
 #[derive(Debug)]
@@ -103,12 +113,19 @@ pub(super) struct Codes {
     bytes: usize,
     /// Address of `PyCode_Type`, once a code object was seen.
     code_type: Option<u64>,
+    /// Of code objects that were met since they were taken last.
+    met: Vec<PyInstructions>,
 }
 
 impl Codes {
     pub(super) fn get(&self, id: CodeId) -> Option<&PyCode> {
         let known = usize::try_from(id.0).ok().and_then(|index| self.codes.get(index));
         known.map(|known| &known.code)
+    }
+
+    /// Where instructions are that were met since the last call.
+    pub(super) fn take_met(&mut self) -> Vec<PyInstructions> {
+        std::mem::take(&mut self.met)
     }
 
     /// The line of an instruction, by its byte offset.
@@ -169,6 +186,11 @@ impl Codes {
             self.by_address.clear();
         }
         self.by_address.insert(address, (identity, id));
+        if let Some(instructions) = layout.code.instructions {
+            let start = address.wrapping_add(instructions.start as u64);
+            let range = start..start.saturating_add(identity.size.saturating_mul(2));
+            self.met.push(PyInstructions { code: id, range });
+        }
         Ok(id)
     }
 

@@ -30,7 +30,7 @@ mod tests;
 mod text;
 mod threads;
 
-pub use code::{CodeId, PyCode};
+pub use code::{CodeId, PyCode, PyInstructions};
 pub use program::{CPythonProgram, find_asyncio, find_cpython};
 
 use super::{InterpreterError, ListedThreads, MemoryPiece, Pages, ProcessMemory, Struct, look_at};
@@ -261,6 +261,12 @@ impl CPython {
     /// What is known of a function; none for a number of another process.
     pub fn code(&self, id: CodeId) -> Option<&PyCode> {
         self.codes.get(id)
+    }
+
+    /// Where the instructions are of functions that were met since the last call. Python 3.11 and newer have
+    /// them in the code object; of older releases nothing is said.
+    pub fn take_instructions(&mut self) -> Vec<PyInstructions> {
+        self.codes.take_met()
     }
 
     /// Appends the frames of every thread of every interpreter, ordered by thread number.
