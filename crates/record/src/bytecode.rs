@@ -1,29 +1,28 @@
-//! Which interpreted function a loop of an interpreter runs, by what its registers hold.
+//! Which interpreted function a loop of an interpreter runs, by what the loop's frame holds.
 //!
 //! ```text
-//! main < run < LOOP (r14 = 0x7f21c8) < pattern_findall < match      a sample's dump
-//!              0x7f2190..0x7f21e4 are the instructions of `parse`   read from the process
-//! main < run < LOOP < app.py!parse < pattern_findall < match        the sample's stack
+//! main < run < LOOP (slot 312: 0x7f21c8) < pattern_findall < match    a sample's copied stack
+//!              0x7f2190..0x7f21e4 are the instructions of `parse`     read from the process
+//! main < run < LOOP < app.py!parse < pattern_findall < match          the sample's stack
 //! ```
 //!
 //! What is read of an interpreter is read a moment before or after the sample, and the thread ran on
-//! meanwhile. The dump is of the sample's own moment: the loop has the address of its next instruction in a
-//! register that the functions below it hand back as they found it.
+//! meanwhile. The copy is of the sample's own moment, and the loop's frame has the address of its next
+//! instruction: in a register, or on the stack while it calls.
 //!
-//! Which register that is depends on how the loop was compiled: it is the one that has such addresses most often.
+//! Where that is depends on how the loop was compiled. Addresses of instructions stand in several places of the
+//! frame, most of them left over from other functions. The next instruction's place is the one whose value
+//! changes most often.
 //!
-//! The functions below the loop mostly leave that register as it is, so the outermost frame that has an
-//! address is the loop. In a chain the function is a word behind the loop's, towards the root: one that is no
-//! address.
+//! In a chain the function is a word behind the loop's, towards the root: one that is no address.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use culprit_symbols::FramePointer;
+use culprit_symbols::{FramePlace, FramePointer, Wanted};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::space::SpaceId;
 
 /// Words from here on are functions: no machine has code there, and sizes are above.
 const FIRST_FUNCTION: u64 = 0x7ffc_0000_0000_0000;
@@ -32,6 +31,12 @@ const BEHIND_FUNCTIONS: u64 = 0x7ffd_0000_0000_0000;
 
 /// Functions beyond this are not kept. At some 150 bytes each this is 150 MiB.
 const MOST_FUNCTIONS: usize = 1_000_000;
+
+/// Processes that are known at most, the latest: a program of some thousand functions takes some 100 KiB.
+const MOST_PROCESSES: usize = 1024;
+
+/// Changes from which on a place is taken for that of the next instruction.
+const FEWEST_CHANGES: u64 = 3;
 
 /// An interpreted function and where its instructions are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,28 +49,47 @@ pub(crate) struct Bytecode {
     pub(crate) range: Range<u64>,
 }
 
+/// The function of native code that runs interpreted ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BytecodeLoop {
+    /// Its name.
+    pub(crate) name: Arc<str>,
+    /// Where it is in the process, with the parts that the compiler split off.
+    pub(crate) code: Vec<Range<u64>>,
+}
+
 /// Functions of all processes, and where each has its instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Bytecodes {
-    spaces: FxHashMap<SpaceId, Instructions>,
+    processes: FxHashMap<i32, Instructions>,
+    /// Processes, the oldest first.
+    order: VecDeque<i32>,
     functions: Vec<(Arc<str>, Arc<str>)>,
     numbers: FxHashMap<(Arc<str>, Arc<str>), u32>,
-    /// Functions of native code that run interpreted ones.
+    /// Names of loops.
     loops: FxHashSet<Arc<str>>,
 }
 
-/// DWARF numbers of general registers are below this, on all machines.
-const REGISTERS: usize = 32;
-
-/// What an address space has.
+/// What a process has.
 #[derive(Debug, Default)]
 struct Instructions {
     /// By start: the end, and the function's number. Without overlap.
     ranges: BTreeMap<u64, (u64, u32)>,
     /// From the lowest to behind the highest.
     all: Range<u64>,
-    /// How often each register, by DWARF number, had such an address.
-    hits: [u64; REGISTERS],
+    /// Its loop; none before the first function.
+    runner: Option<BytecodeLoop>,
+    /// Places in frames of loops that had such an address: of the frame that runs, and of those that call.
+    places: [FxHashMap<FramePlace, Place>; 2],
+}
+
+/// A place in a loop's frame.
+#[derive(Debug, Default)]
+struct Place {
+    /// What it had last.
+    last: u64,
+    /// How often it had something else than before.
+    changes: u64,
 }
 
 impl Instructions {
@@ -85,17 +109,16 @@ impl Instructions {
         self.ranges.insert(start, (end, function));
     }
 
-    /// The register that has the next instruction: which one it is the compiler of the loop has chosen. Others
-    /// have such an address by chance, or that of a function whose memory was given to something else.
-    fn register(&mut self, found: &[(FramePointer, u32)]) -> Option<u8> {
-        for (pointer, _) in found {
-            if let Some(hits) = self.hits.get_mut(usize::from(pointer.register)) {
-                *hits += 1;
-            }
+    /// Takes in what frames had, and answers where a frame has its next instruction; none while that is not clear.
+    fn place(&mut self, found: &[(FramePointer, u32)], calls: bool) -> Option<FramePlace> {
+        let places = &mut self.places[usize::from(calls)];
+        for (pointer, _) in found.iter().filter(|(pointer, _)| (pointer.depth > 0) == calls) {
+            let place = places.entry(pointer.place).or_default();
+            place.changes += u64::from(place.last != pointer.value);
+            place.last = pointer.value;
         }
-        let most = (0..self.hits.len()).rev().max_by_key(|register| self.hits[*register])?;
-        let mut registers = found.iter().map(|(pointer, _)| pointer.register);
-        registers.find(|register| usize::from(*register) == most)
+        let most = places.iter().max_by_key(|(name, place)| (place.changes, Reverse(**name)));
+        most.filter(|(_, place)| place.changes >= FEWEST_CHANGES).map(|(name, _)| *name)
     }
 
     fn find(&self, address: u64) -> Option<u32> {
@@ -105,9 +128,21 @@ impl Instructions {
 }
 
 impl Bytecodes {
-    /// Functions that the loops of this name run in an address space.
-    pub(crate) fn add(&mut self, space: SpaceId, loop_name: &Arc<str>, functions: &[Bytecode]) {
-        self.loops.insert(Arc::clone(loop_name));
+    /// Functions that this loop runs in a process. A process whose loop was elsewhere has executed another
+    /// program since, or is another one with the same number.
+    pub(crate) fn add(&mut self, pid: i32, runner: &BytecodeLoop, functions: &[Bytecode]) {
+        self.loops.insert(Arc::clone(&runner.name));
+        if self.processes.get(&pid).is_none_or(|known| known.runner.as_ref() != Some(runner)) {
+            self.order.retain(|other| *other != pid);
+            self.order.push_back(pid);
+            let runner = Some(runner.clone());
+            self.processes.insert(pid, Instructions { runner, ..Instructions::default() });
+            if self.order.len() > MOST_PROCESSES
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.processes.remove(&oldest);
+            }
+        }
         for Bytecode { name, file, range } in functions {
             let key = (Arc::clone(name), Arc::clone(file));
             let number = match self.numbers.get(&key) {
@@ -120,42 +155,32 @@ impl Bytecodes {
                 }
                 None => continue,
             };
-            if !range.is_empty() {
-                self.spaces.entry(space).or_default().add(range.clone(), number);
+            if let Some(known) = self.processes.get_mut(&pid).filter(|_| !range.is_empty()) {
+                known.add(range.clone(), number);
             }
         }
     }
 
-    /// Where instructions are in an address space, from the first to behind the last; empty where none are.
-    pub(crate) fn all(&self, space: SpaceId) -> Range<u64> {
-        self.spaces.get(&space).map_or(0..0, |known| known.all.clone())
+    /// What to look for on stacks of a process.
+    pub(crate) fn wanted(&self, pid: i32) -> Wanted<'_> {
+        let known = self.processes.get(&pid);
+        match known.and_then(|known| Some((known, known.runner.as_ref()?))) {
+            Some((known, runner)) => Wanted { code: &runner.code, values: &known.all },
+            None => Wanted { code: &[], values: &(0..0) },
+        }
     }
 
-    /// Forgets an address space that is no more. Words of its functions keep their meaning.
-    pub(crate) fn forget(&mut self, space: SpaceId) {
-        self.spaces.remove(&space);
-    }
-
-    /// Puts the functions that frames run behind their words in a chain. `pointers` are addresses in the
-    /// frames' registers, the innermost frame first.
-    pub(crate) fn mark(&mut self, space: SpaceId, pointers: &[FramePointer], chain: &mut Vec<u64>) {
-        let Some(known) = self.spaces.get_mut(&space) else { return };
+    /// Puts the functions that loops run behind their words in a chain. `pointers` are what was wanted, the
+    /// innermost frame first.
+    pub(crate) fn mark(&mut self, pid: i32, pointers: &[FramePointer], chain: &mut Vec<u64>) {
+        let Some(known) = self.processes.get_mut(&pid) else { return };
         let found = pointers.iter().filter_map(|it| Some((*it, known.find(it.value)?)));
         let found: Vec<(FramePointer, u32)> = found.collect();
-        let Some(next) = known.register(&found) else { return };
-        let mut found = found.iter().filter(|(pointer, _)| pointer.register == next).peekable();
-        let mut frames = Vec::new();
-        while let Some((pointer, function)) = found.next() {
-            let held = |(above, _): &&(FramePointer, u32)| {
-                (above.depth, above.value) == (pointer.depth + 1, pointer.value)
-            };
-            if found.peek().is_none_or(|above| !held(above)) {
-                frames.push((pointer.depth, *function));
-            }
-        }
-        for (depth, function) in frames.into_iter().rev() {
-            if depth < chain.len() {
-                chain.insert(depth + 1, FIRST_FUNCTION | u64::from(function));
+        let places = [known.place(&found, false), known.place(&found, true)];
+        for (pointer, function) in found.iter().rev() {
+            let place = places[usize::from(pointer.depth > 0)];
+            if place == Some(pointer.place) && pointer.depth < chain.len() {
+                chain.insert(pointer.depth + 1, FIRST_FUNCTION | u64::from(*function));
             }
         }
     }
@@ -184,12 +209,21 @@ pub(crate) const fn is_function(word: u64) -> bool {
 mod tests {
     use super::*;
 
-    const SPACE: SpaceId = SpaceId(3);
-    const NEXT: u8 = 14;
+    const PID: i32 = 3;
+    /// Where the loop has its next instruction while it runs, and while it calls.
+    const RUNS: FramePlace = FramePlace::Register(10);
+    const CALLS: FramePlace = FramePlace::Slot(312);
+    const OTHER: FramePlace = FramePlace::Slot(288);
 
+    /// A process whose loop is at 10 to 20, and whose places are known by what frames had.
     fn bytecodes(functions: &[(&str, Range<u64>)]) -> Bytecodes {
         let mut bytecodes = Bytecodes::default();
         add(&mut bytecodes, functions);
+        let first = functions.first().map_or(0, |(_, range)| range.start);
+        for at in 0..FEWEST_CHANGES {
+            let held = [(0, RUNS, first + at), (1, CALLS, first + at), (1, OTHER, first)];
+            marked(&mut bytecodes, &held);
+        }
         bytecodes
     }
 
@@ -200,18 +234,20 @@ mod tests {
             range: range.clone(),
         };
         let functions: Vec<Bytecode> = functions.iter().map(function).collect();
-        bytecodes.add(SPACE, &Arc::from("loop"), &functions);
+        let runner = BytecodeLoop { name: Arc::from("loop"), code: vec![10..20] };
+        bytecodes.add(PID, &runner, &functions);
     }
 
-    /// The chain of four frames, whose registers hold these addresses, with the functions' names.
-    fn marked(bytecodes: &mut Bytecodes, held: &[(usize, u8, u64)]) -> Vec<String> {
-        let pointers = held.iter().map(|(depth, register, value)| FramePointer {
+    /// The chain of four frames that hold these addresses, with the functions' names.
+    fn marked(bytecodes: &mut Bytecodes, held: &[(usize, FramePlace, u64)]) -> Vec<String> {
+        let pointer = |(depth, place, value): &(usize, FramePlace, u64)| FramePointer {
             depth: *depth,
-            register: *register,
+            place: *place,
             value: *value,
-        });
+        };
+        let pointers: Vec<FramePointer> = held.iter().map(pointer).collect();
         let mut chain = vec![10, 11, 12, 13];
-        bytecodes.mark(SPACE, &pointers.collect::<Vec<_>>(), &mut chain);
+        bytecodes.mark(PID, &pointers, &mut chain);
         let name = |word: &u64| match bytecodes.function(*word) {
             Some((name, _)) => name.to_string(),
             None => word.to_string(),
@@ -220,46 +256,51 @@ mod tests {
     }
 
     #[test]
-    fn the_outermost_frame_that_has_an_address_runs_the_function() {
+    fn a_loop_runs_the_function_of_its_next_instruction() {
         let mut known = bytecodes(&[("parse", 100..200), ("main", 300..400)]);
-        // `match` and `findall` leave the loop's register as it is.
-        let held = [(0, NEXT, 120), (1, NEXT, 120), (2, NEXT, 120)];
-        assert_eq!(marked(&mut known, &held), ["10", "11", "12", "parse", "13"]);
-        // The loop within a loop saved the register of the outer one, which is the outermost frame.
-        let held = [(0, NEXT, 120), (1, NEXT, 120), (2, NEXT, 320), (3, NEXT, 320)];
-        assert_eq!(marked(&mut known, &held), ["10", "11", "parse", "12", "13", "main"]);
-        // A function that calls itself is at two instructions.
-        let held = [(0, NEXT, 120), (1, NEXT, 140)];
-        assert_eq!(marked(&mut known, &held), ["10", "parse", "11", "parse", "12", "13"]);
+        assert_eq!(marked(&mut known, &[(0, RUNS, 120)]), ["10", "parse", "11", "12", "13"]);
+        // What is left from another function stays as it is.
+        let held = [(1, CALLS, 320), (1, OTHER, 100), (3, OTHER, 100), (3, CALLS, 130)];
+        assert_eq!(marked(&mut known, &held), ["10", "11", "main", "12", "13", "parse"]);
+        // The register is the loop's only while it runs.
+        assert_eq!(marked(&mut known, &[(1, RUNS, 120)]), ["10", "11", "12", "13"]);
     }
 
     #[test]
     fn what_is_no_instruction_marks_nothing() {
         let mut known = bytecodes(&[("parse", 100..200)]);
-        assert_eq!(marked(&mut known, &[(0, NEXT, 99), (1, NEXT, 200)]), ["10", "11", "12", "13"]);
-        assert_eq!(marked(&mut Bytecodes::default(), &[(0, NEXT, 120)]), ["10", "11", "12", "13"]);
+        assert_eq!(marked(&mut known, &[(0, RUNS, 99), (1, CALLS, 200)]), ["10", "11", "12", "13"]);
+        assert_eq!(marked(&mut Bytecodes::default(), &[(0, RUNS, 120)]), ["10", "11", "12", "13"]);
     }
 
     #[test]
-    fn the_register_that_has_instructions_most_often_counts() {
-        let mut known = bytecodes(&[("parse", 100..200), ("main", 300..400)]);
-        // Another one has the start of the function that runs, and by chance something else.
-        for other in [100, 320] {
-            let held = [(1, NEXT, 120), (1, 3, other), (2, NEXT, 320)];
-            assert_eq!(marked(&mut known, &held), ["10", "11", "parse", "12", "main", "13"]);
+    fn a_place_that_has_changed_too_rarely_marks_nothing() {
+        let mut known = Bytecodes::default();
+        add(&mut known, &[("parse", 100..200)]);
+        for _ in 0..9 {
+            assert_eq!(marked(&mut known, &[(0, RUNS, 120)]), ["10", "11", "12", "13"]);
         }
-        assert_eq!(marked(&mut known, &[(1, 3, 320)]), ["10", "11", "12", "13"]);
     }
 
     #[test]
     fn memory_that_is_given_to_another_function_is_that_one_s() {
         let mut known = bytecodes(&[("first", 100..200), ("second", 200..300)]);
         add(&mut known, &[("third", 150..250)]);
-        let mut at = |value| marked(&mut known, &[(0, NEXT, value)]).get(1).cloned();
+        let mut at = |value| marked(&mut known, &[(0, RUNS, value)]).get(1).cloned();
         assert_eq!([120, 160, 260].map(&mut at).map(Option::unwrap), ["11", "third", "11"]);
-        assert_eq!(known.all(SPACE), 100..300);
-        known.forget(SPACE);
-        assert!(known.all(SPACE).is_empty());
+        assert_eq!(*known.wanted(PID).values, 100..300);
+        assert_eq!(known.wanted(PID).code, [10..20]);
+        assert!(known.wanted(PID + 1).code.is_empty());
+    }
+
+    #[test]
+    fn another_program_in_a_process_has_its_own_functions() {
+        let mut known = bytecodes(&[("parse", 100..200)]);
+        let runner = BytecodeLoop { name: Arc::from("loop"), code: vec![50..60] };
+        known.add(PID, &runner, &[]);
+        assert_eq!(known.wanted(PID).code, [50..60]);
+        assert!(known.wanted(PID).values.is_empty());
+        assert_eq!(marked(&mut known, &[(0, RUNS, 120)]), ["10", "11", "12", "13"]);
     }
 
     #[test]

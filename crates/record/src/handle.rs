@@ -263,7 +263,8 @@ impl Handler {
         if !sample.registers.is_empty() && !sample.stack.is_empty() {
             let dumped = self.dumped_frames((sample, UNWIND_REGISTERS), thread, time);
             if let Some(mut user) = dumped.and_then(|dumped| dumped.with(user)) {
-                self.bytecodes.mark(space, self.unwinder.pointers(), &mut user.chain);
+                let pointers = self.unwinder.pointers();
+                self.bytecodes.mark(sample.task.pid, pointers, &mut user.chain);
                 let chain = join(kernel, &user.chain);
                 return Some(self.raw.intern(space, Variant::default(), &chain));
             }
@@ -303,11 +304,11 @@ impl Handler {
     ) -> Outcome {
         self.unwound.clear();
         let space = self.spaces.unwind(self.tracker.space(thread));
-        let wanted = self.bytecodes.all(self.tracker.space(thread));
+        let wanted = self.bytecodes.wanted(pid);
         let none = CodeMap::default();
         let code = (space, self.managed.frames(pid).unwrap_or(&none));
         let sink = &mut self.unwound;
-        self.unwinder.unwind_looking(code, registers, dump, sink, &wanted).outcome
+        self.unwinder.unwind_looking(code, registers, dump, sink, wanted).outcome
     }
 
     /// The words of a chain for what was unwound last.

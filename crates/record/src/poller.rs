@@ -18,7 +18,7 @@ use culprit_model::{Tid, counter_names as names};
 use culprit_place::procfs::{self, State};
 use culprit_place::{CounterReader, Pid};
 
-use crate::bytecode::Bytecode;
+use crate::bytecode::{Bytecode, BytecodeLoop};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::interpreters::Interpreted;
@@ -77,7 +77,7 @@ pub(crate) enum Polled {
         /// The process.
         pid: i32,
         /// The function of native code that runs them.
-        loop_name: Arc<str>,
+        runner: BytecodeLoop,
         /// They, with where their instructions are.
         functions: Vec<Bytecode>,
     },

@@ -451,12 +451,8 @@ impl Worker {
                 let row = InterpreterStack { time, took, thread, stack, ran_on };
                 rows.interpreter_stacks.push(row);
             }
-            Polled::Bytecode { pid, loop_name, functions } => {
-                let Some(main) = tracker.recorded_last(*pid) else {
-                    self.unplaced.push(reading);
-                    return;
-                };
-                self.handler.bytecodes.add(tracker.space(main), loop_name, functions);
+            Polled::Bytecode { pid, runner, functions } => {
+                self.handler.bytecodes.add(*pid, runner, functions);
             }
             Polled::Managed { .. } => {}
             Polled::Polls { task, sockets } => self.handler.polls(*task, *sockets, time),
@@ -546,7 +542,6 @@ impl Worker {
         handler.raw.forget(&stacks);
         for space in &left {
             handler.spaces.forget(*space);
-            handler.bytecodes.forget(*space);
         }
     }
 }

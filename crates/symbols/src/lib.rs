@@ -42,7 +42,7 @@ pub use image::{
 pub use jit::{JitCode, JitSymbol, parse_jitdump, parse_perf_map};
 pub use kernel::{KernelSymbol, KernelSymbols};
 pub use unwind::{
-    Arch, FramePointer, GeneratedCode, InterpretedFrame, Outcome, Registers, StackDump, Truncation,
-    UnwindSpace, Unwinder, Unwound,
+    Arch, FramePlace, FramePointer, GeneratedCode, InterpretedFrame, Outcome, Registers, StackDump,
+    Truncation, UnwindSpace, Unwinder, Unwound, Wanted,
 };
 pub use vdso::{VDSO_NAME, vdso_image};

@@ -1,6 +1,6 @@
 //! Python programs by their own functions, with nothing asked of the user.
 
-use culprit_model::{Cause, Recording};
+use culprit_model::{Basis, Cause, Frame, Recording};
 
 use crate::support::{Lab, program, skip, stderr, stdout};
 
@@ -178,5 +178,65 @@ fn an_event_loop_that_waits_is_in_the_functions_that_it_awaits() {
         let functions = ["<module>", "main", "ask", "answer"];
         let found = passes(&recording, Cause::Poll, &functions, (&script, AWAITING));
         assert!(found && marked, "{python}: {}", stderr(&output));
+    }
+}
+
+/// Two functions that take turns of a quarter of a millisecond: a look at the thread mostly finds the other one than
+/// the sample did.
+const TURNS: &str = r#"
+import hashlib, time
+
+DATA = b"x" * 200_000
+
+def digest():
+    hashlib.sha256(DATA).digest()
+
+def add_up():
+    total = 0
+    for value in range(3000):
+        total += value * value % 7
+
+end = time.process_time() + 1.5
+while time.process_time() < end:
+    digest()
+    add_up()
+"#;
+
+#[test]
+fn a_sample_has_the_function_that_ran_then() {
+    const TEST: &str = "a_sample_has_the_function_that_ran_then";
+    // Older releases have their instructions apart from the function.
+    let is_new = |python: &String| {
+        let argv = ["-c", "import hashlib, sys; sys.exit(sys.version_info < (3, 11))"];
+        program(python).args(argv).output().is_ok_and(|output| output.status.success())
+    };
+    let interpreters: Vec<String> = interpreters().into_iter().filter(is_new).collect();
+    if interpreters.is_empty() {
+        return skip(TEST, "no python 3.11 or later with hashlib");
+    }
+    let lab = Lab::new();
+    std::fs::write(lab.path("turns.py"), TURNS).unwrap();
+    let script = lab.path("turns.py").to_string_lossy().into_owned();
+    for (at, python) in interpreters.iter().enumerate() {
+        let name = format!("{at}.culprit");
+        let output = lab.record(&name, &[python, &script]);
+        let recording = culprit_recording::open(lab.path(&name)).unwrap().recording;
+        let samples = recording.intervals.iter().filter(|row| row.basis == Basis::Sample);
+        let (mut right, mut wrong) = (0, 0);
+        for stack in samples.filter_map(|row| row.stack) {
+            let frames: Vec<_> = recording.stack(stack).map(|at| recording.frame(at)).collect();
+            let module = |frame: &&Frame| frame.module.map(|it| recording.module(it).name.as_str());
+            let hashes =
+                frames.iter().any(|f| module(f).is_some_and(|m| m.starts_with("libcrypto")));
+            let own = |f: &&&Frame| f.file.as_ref().is_some_and(|file| file.as_str() == script);
+            let innermost = frames.iter().find(own).filter(|_| hashes);
+            match innermost.map(|frame| frame.function.as_str()) {
+                Some("digest") => right += 1,
+                Some("add_up") => wrong += 1,
+                _ => {} // at the start, or not known
+            }
+        }
+        // The first samples are taken before the functions were met.
+        assert!(right > 10 * wrong, "{python}: {right} right, {wrong} wrong\n{}", stderr(&output));
     }
 }

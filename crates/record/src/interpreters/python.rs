@@ -7,7 +7,7 @@ use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::Svma;
 use culprit_symbols::runtimes::Unreadable;
 use culprit_symbols::runtimes::cpython::{
-    CPython, CPythonProgram, CodeId, PyFrame, PyInstructions, find_asyncio, find_cpython,
+    CPython, CPythonProgram, CodeId, LOOP, PyFrame, PyInstructions, find_asyncio, find_cpython,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,11 +15,8 @@ use super::memory::Memory;
 use super::programs::{Programs, candidates};
 use super::watched::{Look, Seen, Watched};
 use super::{Interpreted, Interpreter, Trouble};
-use crate::bytecode::Bytecode;
+use crate::bytecode::{Bytecode, BytecodeLoop};
 use crate::modules::kernel_pid;
-
-/// The function that runs Python's code: on the native stack once a call from C to Python.
-const LOOP: &str = "_PyEval_EvalFrameDefault";
 
 /// The kind of event loop whose tasks are read.
 const EVENT_LOOP: &str = "asyncio";
@@ -43,8 +40,8 @@ struct Python {
     asyncio: Programs<Svma>,
     /// Whether the process may have mapped that module since it was looked for.
     has_mapped: bool,
-    /// Its loop's name.
-    called: Arc<str>,
+    /// Its loop.
+    runner: BytecodeLoop,
 }
 
 /// The interpreter of a process; none where it has none.
@@ -63,8 +60,11 @@ pub(super) fn find(
         let runtime = found.address(map, found.program.runtime.0);
         let python = CPython::find(&memory, runtime, found.program.version)
             .map_err(|error| Trouble::of(&error, &map.path))?;
+        let loops = found.program.loops.iter();
+        let loops = loops.map(|it| found.address(map, it.start)..found.address(map, it.end));
+        let runner = BytecodeLoop { name: LOOP.into(), code: loops.collect() };
         let (functions, asyncio) = (FxHashMap::default(), Programs::default());
-        let look = Python { python, functions, asyncio, has_mapped: true, called: LOOP.into() };
+        let look = Python { python, functions, asyncio, has_mapped: true, runner };
         return Ok(Some(Box::new(Watched::new(memory, look))));
     }
     Ok(None)
@@ -128,20 +128,20 @@ impl Look for Python {
 
     fn name(&mut self, _memory: &Memory, frame: &PyFrame) -> Option<Interpreted> {
         let PyFrame::Code { code, line } = *frame else {
-            return Some(Interpreted::Loop(Arc::clone(&self.called)));
+            return Some(Interpreted::Loop(Arc::clone(&self.runner.name)));
         };
         let (name, file) = self.names(code)?;
         Some(Interpreted::Function { name, file, line })
     }
 
-    fn met(&mut self) -> Option<(Arc<str>, Vec<Bytecode>)> {
+    fn met(&mut self) -> Option<(BytecodeLoop, Vec<Bytecode>)> {
         let met = self.python.take_instructions();
         let functions = met.into_iter().filter_map(|PyInstructions { code, range }| {
             let (name, file) = self.names(code)?;
             Some(Bytecode { name, file, range })
         });
         let functions = functions.collect();
-        Some((Arc::clone(&self.called), functions))
+        Some((self.runner.clone(), functions))
     }
 
     fn awaited(

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::memory::Memory;
 use super::{Interpreted, Interpreter, LONGEST, MILLISECOND, SHORTEST};
-use crate::bytecode::Bytecode;
+use crate::bytecode::{Bytecode, BytecodeLoop};
 use crate::clock::monotonic_ns;
 use crate::decode::Task;
 use crate::modules::kernel_pid;
@@ -58,7 +58,7 @@ pub(super) trait Look {
 
     /// Functions that were met since the last call, with where their instructions are, and the function of
     /// native code that runs them.
-    fn met(&mut self) -> Option<(Arc<str>, Vec<Bytecode>)> {
+    fn met(&mut self) -> Option<(BytecodeLoop, Vec<Bytecode>)> {
         None
     }
 
@@ -268,9 +268,9 @@ where
             }
         }
         let met = self.look.met().filter(|(_, functions)| !functions.is_empty());
-        readings.extend(met.map(|(loop_name, functions)| Reading {
+        readings.extend(met.map(|(runner, functions)| Reading {
             at: monotonic_ns(),
-            what: Polled::Bytecode { pid: self.memory.pid, loop_name, functions },
+            what: Polled::Bytecode { pid: self.memory.pid, runner, functions },
         }));
         Ok(())
     }

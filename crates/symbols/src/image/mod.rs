@@ -30,6 +30,7 @@ mod tail_calls;
 mod usdt;
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -396,6 +397,20 @@ pub(crate) fn find_data(elf: &Elf, source: &Source, names: &[&str]) -> Vec<Optio
             *place = place.or(symbol);
         }
     }
+    found
+}
+
+/// Addresses of a function and of parts that the compiler split off, by the tables of the linker and of the dynamic
+/// linker. Damaged tables are as good as none.
+pub(crate) fn find_pieces(elf: &Elf, source: &Source, name: &str) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    for kind in [object::elf::SHT_DYNSYM.0, object::elf::SHT_SYMTAB.0] {
+        let (symbols, strings) = table_of(elf, source, kind).unwrap_or_default();
+        let pieces = symtab::pieces(elf, &symbols, &strings, name);
+        found.extend(pieces);
+    }
+    found.sort_by_key(|range| (range.start, range.end));
+    found.dedup();
     found
 }
 

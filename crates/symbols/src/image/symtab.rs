@@ -252,6 +252,23 @@ pub(crate) fn variables(
     found
 }
 
+/// Addresses of a function and of parts that the compiler split off (`name.cold`).
+pub(super) fn pieces(elf: &Elf, symbols: &[u8], strings: &[u8], name: &str) -> Vec<Range<u64>> {
+    let endian = elf.endian;
+    // Only files of 64 bits are asked for.
+    let symbols = if elf.wide { table::<Sym64<Endianness>>(symbols) } else { &[] };
+    let piece = |symbol: &Sym64<Endianness>| {
+        let defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
+        let (found, _) = without_version(string_at(strings, symbol.st_name(endian)));
+        let rest = found.strip_prefix(name.as_bytes())?;
+        let is_piece = rest.is_empty() || rest.starts_with(b".");
+        let start = symbol.st_value(endian);
+        let range = start..start.saturating_add(symbol.st_size(endian));
+        (defined && is_piece && symbol.st_type() == elf::STT_FUNC).then_some(range)
+    };
+    symbols.iter().filter_map(piece).filter(|range| !range.is_empty()).collect()
+}
+
 /// Name and start of each function of a `.dynsym` that other modules may call by its name, those left out
 /// that choose the function when the program is linked.
 pub(super) fn exports<'a>(

@@ -30,4 +30,6 @@ pub use generated::{GeneratedCode, InterpretedFrame};
 pub use registers::{Arch, Registers};
 pub use space::UnwindSpace;
 pub(crate) use tables::{SplitPart, UnwindTables};
-pub use unwinder::{FramePointer, Outcome, StackDump, Truncation, Unwinder, Unwound};
+pub use unwinder::{
+    FramePlace, FramePointer, Outcome, StackDump, Truncation, Unwinder, Unwound, Wanted,
+};

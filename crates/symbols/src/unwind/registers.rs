@@ -174,12 +174,11 @@ impl Registers {
         self.set(self.arch.stack_pointer(), frame);
     }
 
-    /// Of the registers that a callee hands back as it found them: those that are known, with their values.
-    pub(super) fn preserved(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
-        let kept = self.known & self.arch.preserved();
-        (0..COUNT as u8)
-            .filter(move |register| kept >> register & 1 != 0)
-            .map(|register| (register, self.values[usize::from(register)]))
+    /// Registers whose value is known, by DWARF number.
+    pub(super) fn known(&self) -> impl Iterator<Item = (u8, u64)> {
+        let known = self.known;
+        let numbered = (0_u8..).zip(self.values.iter().copied());
+        numbered.filter(move |(register, _)| known >> register & 1 != 0)
     }
 
     /// Where the frame's stack begins, if it is known.

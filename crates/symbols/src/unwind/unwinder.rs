@@ -104,16 +104,37 @@ pub struct Unwinder {
     pointers: Vec<FramePointer>,
 }
 
-/// A register of a frame holds an address that was asked for.
+/// An address that was asked for, held by a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramePointer {
     /// Which frame of the walk it is; 0 is the innermost.
     pub depth: usize,
-    /// Which register, by its DWARF number.
-    pub register: u8,
-    /// The address in it.
+    /// Where in the frame.
+    pub place: FramePlace,
+    /// The address.
     pub value: u64,
 }
+
+/// Where a frame has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FramePlace {
+    /// In a register, by its DWARF number.
+    Register(u8),
+    /// In memory, so many bytes below its caller's stack pointer.
+    Slot(u64),
+}
+
+/// What to look for in the frames of a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Frames of code at these addresses are looked at.
+    pub code: &'a [Range<u64>],
+    /// Addresses in this range are kept.
+    pub values: &'a Range<u64>,
+}
+
+/// Most bytes of a frame that are looked at. The loops of interpreters have some hundred.
+const LARGEST_FRAME: u64 = 4096;
 
 /// gimli's scratch memory, which has no `Debug`.
 #[derive(Default)]
@@ -152,18 +173,18 @@ impl Unwinder {
         stack: StackDump<'_>,
         sink: &mut Vec<CodeAddress>,
     ) -> Unwound {
-        self.unwind_looking(code, registers, stack, sink, &(0..0))
+        let nothing = Wanted { code: &[], values: &(0..0) };
+        self.unwind_looking(code, registers, stack, sink, nothing)
     }
 
-    /// As [`unwind_generated`](Self::unwind_generated). [`pointers`](Self::pointers) has then which registers,
-    /// of those that functions hand back as they found them, hold an address in `wanted`.
+    /// As [`unwind_generated`](Self::unwind_generated). [`pointers`](Self::pointers) has then what is wanted.
     pub fn unwind_looking(
         &mut self,
         (space, generated): (&UnwindSpace, &CodeMap<GeneratedCode>),
         mut registers: Registers,
         stack: StackDump<'_>,
         sink: &mut Vec<CodeAddress>,
-        wanted: &Range<u64>,
+        wanted: Wanted<'_>,
     ) -> Unwound {
         let mut here = CodeAddress::InstructionPointer(Avma(registers.instruction_pointer));
         let mut by_frame_pointer = 0;
@@ -175,12 +196,17 @@ impl Unwinder {
             let below = (registers.stack_pointer(), registers.instruction_pointer);
             let interrupted = is_interrupted(here);
             let depth = sink.len() - first - 1;
-            if !wanted.is_empty() {
-                let held = registers.preserved().filter(|(_, value)| wanted.contains(value));
-                let held = held.map(|(register, value)| FramePointer { depth, register, value });
-                self.pointers.extend(held);
+            let looked_at = wanted.code.iter().any(|code| code.contains(&here.lookup().0));
+            if looked_at {
+                self.look_at_registers(&registers, depth, wanted.values);
             }
-            match self.step((space, generated), (depth, here), &mut registers, &stack) {
+            let step = self.step((space, generated), (depth, here), &mut registers, &stack);
+            if let (true, Some(lowest), Some(caller)) =
+                (looked_at, below.0, registers.stack_pointer())
+            {
+                self.look_at_memory(&stack, lowest..caller, depth, wanted.values);
+            }
+            match step {
                 Ok(Step::Outermost) => break Outcome::Complete,
                 Ok(Step::Caller { kind, guessed }) => {
                     if registers.instruction_pointer == 0 {
@@ -208,9 +234,34 @@ impl Unwinder {
         &self.interpreted
     }
 
-    /// What registers of the stack that was walked last hold, innermost frame first.
+    /// What was wanted and found on the stack that was walked last, the innermost frame first.
     pub fn pointers(&self) -> &[FramePointer] {
         &self.pointers
+    }
+
+    fn look_at_registers(&mut self, registers: &Registers, depth: usize, values: &Range<u64>) {
+        let held = registers.known().filter(|(_, value)| values.contains(value));
+        self.pointers.extend(held.map(|(register, value)| FramePointer {
+            depth,
+            place: FramePlace::Register(register),
+            value,
+        }));
+    }
+
+    /// `frame` goes from the stack pointer to that of its caller.
+    fn look_at_memory(
+        &mut self,
+        stack: &StackDump<'_>,
+        frame: Range<u64>,
+        depth: usize,
+        values: &Range<u64>,
+    ) {
+        let size = frame.end.saturating_sub(frame.start).min(LARGEST_FRAME);
+        for below in (8..=size).step_by(8) {
+            let value = stack.read(frame.end - below).ok().filter(|value| values.contains(value));
+            let place = FramePlace::Slot(below);
+            self.pointers.extend(value.map(|value| FramePointer { depth, place, value }));
+        }
     }
 
     fn step(

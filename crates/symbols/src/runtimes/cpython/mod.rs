@@ -31,7 +31,7 @@ mod text;
 mod threads;
 
 pub use code::{CodeId, PyCode, PyInstructions};
-pub use program::{CPythonProgram, find_asyncio, find_cpython};
+pub use program::{CPythonProgram, LOOP, find_asyncio, find_cpython};
 
 use super::{InterpreterError, ListedThreads, MemoryPiece, Pages, ProcessMemory, Struct, look_at};
 use asyncio::AsyncioLayout;

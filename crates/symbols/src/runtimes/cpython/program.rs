@@ -1,19 +1,25 @@
 //! The interpreter in a program or library file: where its state is, and which release it is.
 
 use std::fs::File;
+use std::ops::Range;
 
-use crate::image::{Elf, Source, find_data};
+use crate::image::{Elf, Source, find_data, find_pieces};
 use crate::{Error, Svma};
 
 /// Where a program or library has the state of a CPython interpreter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CPythonProgram {
     /// Address of `_PyRuntime` in the module.
     pub runtime: Svma,
     /// Major and minor number of the release, where the file says it. From 3.13 on the process says
     /// it, too.
     pub version: Option<(u8, u8)>,
+    /// Addresses of the interpreter's loop in the module; empty where its name was stripped.
+    pub loops: Vec<Range<u64>>,
 }
+
+/// The function that runs Python's code: on the native stack once a call from C to Python.
+pub const LOOP: &str = "_PyEval_EvalFrameDefault";
 
 /// The CPython interpreter in a file; `None` where there is none, as in a program that has it in a
 /// library (`libpython3.11.so.1.0`).
@@ -37,7 +43,8 @@ pub fn find_cpython(file: File, path: &str) -> Result<Option<CPythonProgram>, Er
         .and_then(|address| stated_version(&elf, &source, address))
         .or_else(|| version_in(file_name(path).as_bytes()))
         .or_else(|| version_in_constants(&elf, &source));
-    Ok(Some(CPythonProgram { runtime: Svma(runtime), version }))
+    let loops = find_pieces(&elf, &source, LOOP);
+    Ok(Some(CPythonProgram { runtime: Svma(runtime), version, loops }))
 }
 
 /// Where a program or library has the table of offsets of the module `_asyncio` ([`CPython::set_asyncio`]
