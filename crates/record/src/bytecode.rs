@@ -215,7 +215,15 @@ mod tests {
     const CALLS: FramePlace = FramePlace::Slot(312);
     const OTHER: FramePlace = FramePlace::Slot(288);
 
-    /// A process whose loop is at 10 to 20, and whose places are known by what frames had.
+    /// A loop, with a part that the compiler split off.
+    fn runner(start: u64) -> BytecodeLoop {
+        BytecodeLoop {
+            name: Arc::from("loop"),
+            code: vec![start..start + 8, start + 9..start + 10],
+        }
+    }
+
+    /// A process whose places are known by what frames had.
     fn bytecodes(functions: &[(&str, Range<u64>)]) -> Bytecodes {
         let mut bytecodes = Bytecodes::default();
         add(&mut bytecodes, functions);
@@ -234,8 +242,7 @@ mod tests {
             range: range.clone(),
         };
         let functions: Vec<Bytecode> = functions.iter().map(function).collect();
-        let runner = BytecodeLoop { name: Arc::from("loop"), code: vec![10..20] };
-        bytecodes.add(PID, &runner, &functions);
+        bytecodes.add(PID, &runner(10), &functions);
     }
 
     /// The chain of four frames that hold these addresses, with the functions' names.
@@ -289,16 +296,15 @@ mod tests {
         let mut at = |value| marked(&mut known, &[(0, RUNS, value)]).get(1).cloned();
         assert_eq!([120, 160, 260].map(&mut at).map(Option::unwrap), ["11", "third", "11"]);
         assert_eq!(*known.wanted(PID).values, 100..300);
-        assert_eq!(known.wanted(PID).code, [10..20]);
+        assert_eq!(known.wanted(PID).code, runner(10).code);
         assert!(known.wanted(PID + 1).code.is_empty());
     }
 
     #[test]
     fn another_program_in_a_process_has_its_own_functions() {
         let mut known = bytecodes(&[("parse", 100..200)]);
-        let runner = BytecodeLoop { name: Arc::from("loop"), code: vec![50..60] };
-        known.add(PID, &runner, &[]);
-        assert_eq!(known.wanted(PID).code, [50..60]);
+        known.add(PID, &runner(50), &[]);
+        assert_eq!(known.wanted(PID).code, runner(50).code);
         assert!(known.wanted(PID).values.is_empty());
         assert_eq!(marked(&mut known, &[(0, RUNS, 120)]), ["10", "11", "12", "13"]);
     }
