@@ -4,4 +4,7 @@
 //! An *import* reads exports of an analytics database or access logs and writes a *store*: a folder
 //! of Parquet files whose tables are declared in [`schema`]. Questions read the store only.
 
+pub mod fold;
+pub mod lists;
+pub mod robots;
 pub mod schema;

@@ -1,0 +1,233 @@
+//! Lists as files: patterns, one a line, or the excluded user agents of a Sitecore configuration.
+//!
+//! ```text
+//! # name: isbot              comments; these four have a meaning
+//! # version: 5.2.3
+//! Googlebot\/                a pattern, without case
+//! news<TAB>search,ai         with categories
+//! java<TAB><TAB>java;        with what must be blanked out before it is searched
+//! [exact]                    texts that match as a whole follow
+//! [erased]                   patterns follow whose matches are deleted before all else
+//! ```
+//!
+//! A bad line is rejected with its number; the others stand.
+
+use std::collections::BTreeSet;
+
+use super::{Entry, Paired, PatternList, pattern, set};
+use crate::fold::fold;
+
+/// A line of a list that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What the lines of a section are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Patterns,
+    Exact,
+    Erased,
+}
+
+/// Reads a list. `name` is its name when the text gives none.
+#[must_use]
+pub fn parse_list(name: &str, text: &str) -> (PatternList, Vec<RejectedLine>) {
+    let mut reader = Reader::new(name);
+    if let Some(lines) = excluded_user_agents(text) {
+        reader.section = Section::Exact;
+        lines.for_each(|(number, line)| reader.exact(number, &unescaped(line)));
+    } else {
+        let lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines();
+        lines.enumerate().for_each(|(at, line)| reader.line(at + 1, line));
+    }
+    reader.finish()
+}
+
+/// The lines between `<excludedUserAgents>` and its end, with their numbers in the file.
+fn excluded_user_agents(text: &str) -> Option<impl Iterator<Item = (usize, &str)>> {
+    const TAG: &str = "<excludedUserAgents>";
+    let start = text.find(TAG)? + TAG.len();
+    let rest = &text[start..];
+    let inner = &rest[..rest.find("</excludedUserAgents>").unwrap_or(rest.len())];
+    let first = text[..start].lines().count();
+    // A comment of XML is no user agent.
+    Some(
+        inner
+            .lines()
+            .enumerate()
+            .map(move |(at, line)| (first + at, line.trim()))
+            .filter(|(_, line)| !line.is_empty() && !line.starts_with("<!--")),
+    )
+}
+
+/// Text of XML as the program that reads it sees it.
+pub(crate) fn unescaped(text: &str) -> String {
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain))
+}
+
+/// Gathers entries line by line.
+struct Reader {
+    name: String,
+    version: String,
+    section: Section,
+    entries: Vec<Entry>,
+    exact: BTreeSet<String>,
+    plain: Vec<usize>,
+    paired: Vec<Paired>,
+    erased: Vec<String>,
+    rejected: Vec<RejectedLine>,
+}
+
+impl Reader {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: String::new(),
+            section: Section::Patterns,
+            entries: Vec::new(),
+            exact: BTreeSet::new(),
+            plain: Vec::new(),
+            paired: Vec::new(),
+            erased: Vec::new(),
+            rejected: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, number: usize, line: &str) {
+        if let Some(comment) = line.strip_prefix('#') {
+            return self.comment(comment);
+        }
+        match line.trim() {
+            "" => {}
+            "[exact]" => self.section = Section::Exact,
+            "[patterns]" => self.section = Section::Patterns,
+            "[erased]" => self.section = Section::Erased,
+            _ if self.section == Section::Exact => self.exact(number, line),
+            _ => self.pattern(number, line),
+        }
+    }
+
+    fn comment(&mut self, comment: &str) {
+        match comment.trim().split_once(": ") {
+            Some(("name", name)) => name.trim().clone_into(&mut self.name),
+            Some(("version", version)) => version.trim().clone_into(&mut self.version),
+            _ => {}
+        }
+    }
+
+    fn exact(&mut self, number: usize, text: &str) {
+        self.exact.insert(fold(text.trim()));
+        self.entries.push(Entry { line: number, text: text.trim().to_owned(), tags: Vec::new() });
+    }
+
+    fn pattern(&mut self, number: usize, line: &str) {
+        let mut fields = line.split('\t');
+        let text = fields.next().unwrap_or_default();
+        let tags = fields.next().unwrap_or_default().split(',').filter(|tag| !tag.is_empty());
+        let excepted = fields.next().filter(|excepted| !excepted.is_empty());
+        let searched = match (pattern(text), excepted.map(pattern)) {
+            (Ok(searched), None | Some(Ok(_))) => searched,
+            (Err(error), _) | (_, Some(Err(error))) => {
+                let why = reason(&error);
+                return self.rejected.push(RejectedLine {
+                    line: number,
+                    text: text.to_owned(),
+                    why,
+                });
+            }
+        };
+        if self.section == Section::Erased {
+            return self.erased.push(text.to_owned());
+        }
+        let entry = self.entries.len();
+        let tags = tags.map(str::to_owned).collect();
+        self.entries.push(Entry { line: number, text: text.to_owned(), tags });
+        match excepted.map(pattern) {
+            Some(Ok(excepted)) => self.paired.push(Paired { entry, searched, excepted }),
+            _ => self.plain.push(entry),
+        }
+    }
+
+    fn finish(mut self) -> (PatternList, Vec<RejectedLine>) {
+        let texts: Vec<&str> =
+            self.plain.iter().map(|at| self.entries[*at].text.as_str()).collect();
+        // Each pattern compiles; all together may be too large.
+        let plain = set(&texts).unwrap_or_else(|error| {
+            let why = format!("the list as a whole cannot be compiled: {}", reason(&error));
+            self.rejected.push(RejectedLine { line: 1, text: self.name.clone(), why });
+            regex::bytes::RegexSet::empty()
+        });
+        let erased = (!self.erased.is_empty()).then(|| self.erased.join("|"));
+        let list = PatternList {
+            name: self.name,
+            version: self.version,
+            exact: self.exact,
+            plain,
+            plain_of: self.plain,
+            paired: self.paired,
+            erased: erased.and_then(|text| pattern(&text).ok()),
+            entries: self.entries,
+        };
+        (list, self.rejected)
+    }
+}
+
+/// The last line of the engine's message, and the way out where it has no look-around.
+fn reason(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    if last.contains("look-around") {
+        return format!("{last}; write what must be blanked out first as the third field instead");
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_lines_are_rejected_with_their_number_and_the_others_stand() {
+        let (list, rejected) = parse_list("mine", "good\n(open\nnews(?!sapphire)\n\\bfine\\b\n");
+        let lines: Vec<usize> = rejected.iter().map(|rejected| rejected.line).collect();
+        assert_eq!(lines, [2, 3]);
+        assert!(rejected[1].why.contains("third field"), "{}", rejected[1].why);
+        assert!(list.is_match("a GOOD one") && list.is_match("fine") && !list.is_match("refined"));
+        assert_eq!(list.entries()[1].line, 4);
+    }
+
+    #[test]
+    fn an_exception_holds_where_it_stands_and_not_elsewhere() {
+        let (list, _) = parse_list("mine", "bots?(?:\\b|_)\tsearch\t cubots?\n");
+        assert!(!list.is_match("Android; CUBOT_X") && !list.is_match("phone cubot"));
+        assert!(list.is_match("phone cubot; Bot/1"), "another one in the same text");
+        assert_eq!(list.find("SomeBot").unwrap().entries[0].tags, ["search"]);
+    }
+
+    #[test]
+    fn a_configuration_s_user_agents_match_as_a_whole() {
+        let text = "<a>\n<excludedUserAgents>\n  Evil/1.0 (&amp; more)\n  <!-- old -->\n  Second\n\
+                    </excludedUserAgents></a>";
+        let (list, rejected) = parse_list("config", text);
+        assert!(rejected.is_empty());
+        assert!(list.is_match("evil/1.0 (& MORE)") && !list.is_match("Evil/1.0 (& more) x"));
+        let lines: Vec<usize> = list.entries().iter().map(|entry| entry.line).collect();
+        assert_eq!(lines, [3, 5]);
+    }
+
+    #[test]
+    fn what_is_erased_is_not_found() {
+        let (list, _) = parse_list("mine", "scan\n[erased]\ncamscan\n");
+        assert!(list.is_match("netscan") && !list.is_match("CamScan"));
+        assert!(list.is_match("camscan scan"));
+    }
+}
