@@ -6,5 +6,11 @@
 
 pub mod fold;
 pub mod lists;
+mod questions;
 pub mod robots;
 pub mod schema;
+mod store;
+pub mod visits;
+
+pub use questions::{questions, text};
+pub use store::{AuditError, AuditStore, tables_of};

@@ -1,6 +1,7 @@
 //! Tables that stand in Parquet files of this program, outside of recordings: asked with bounded
 //! memory. What does not fit into it goes to the disk, and comes back.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use datafusion::catalog::{MemTable, TableProvider};
 
 use crate::answer::{Answer, Parts};
 use crate::columns::stored_array;
-use crate::engine::{plan, problem, spilling_session, within};
+use crate::engine::{Joins, plan, problem, spilling_session, within};
 use crate::error::Error;
 use crate::files::{FilesTable, stored_schema};
 use crate::question::{Asked, parse};
@@ -31,6 +32,8 @@ pub struct TableFiles {
 #[derive(Debug, Clone)]
 pub struct Dataset {
     tables: Vec<(&'static str, Arc<dyn TableProvider>)>,
+    /// Tables with a file or a row.
+    filled: BTreeSet<&'static str>,
     limits: Limits,
 }
 
@@ -54,7 +57,18 @@ impl Dataset {
             let name = table.table.name;
             (name, Arc::new(FilesTable::new(table, limits.threads)) as Arc<dyn TableProvider>)
         };
-        Self { tables: tables.into_iter().map(provider).collect(), limits }
+        let filled = tables.iter().filter(|table| !table.files.is_empty()).map(|t| t.table.name);
+        Self {
+            filled: filled.collect(),
+            tables: tables.into_iter().map(provider).collect(),
+            limits,
+        }
+    }
+
+    /// True when a table has a file, or rows in memory.
+    #[must_use]
+    pub fn has_rows(&self, table: &str) -> bool {
+        self.filled.contains(table)
     }
 
     /// Adds a table whose rows are in memory; it replaces one of the same name.
@@ -71,6 +85,9 @@ impl Dataset {
         let provider = MemTable::try_new(schema, vec![vec![batch]]).map_err(problem)?;
         self.tables.retain(|(name, _)| *name != table.name);
         self.tables.push((table.name, Arc::new(provider)));
+        if !rows.is_empty() {
+            self.filled.insert(table.name);
+        }
         Ok(self)
     }
 
@@ -79,18 +96,30 @@ impl Dataset {
     /// # Errors
     /// When it is no question, names what is not there, or cannot be answered within the limits.
     pub fn ask(&self, question: &str, stop: &Stop) -> Result<Answer, Error> {
+        self.ask_with(question, Joins::InMemory, stop)
+    }
+
+    fn ask_with(&self, question: &str, joins: Joins, stop: &Stop) -> Result<Answer, Error> {
         let threads = Threads::start(self.limits.threads)?;
-        let work = begin(self.clone(), question.to_owned());
+        let work = begin(self.clone(), question.to_owned(), joins);
         let parts = threads.wait(stop, work).map_err(|error| within(&self.limits, error))?;
         Ok(Answer::streaming(parts, threads, stop.clone(), self.limits))
     }
 
-    /// Asks one question whose answer is small.
+    /// Asks one question whose answer fits into memory. What cannot be joined in memory is sorted on
+    /// the disk and joined there.
     ///
     /// # Errors
     /// As [`Dataset::ask`].
     pub fn rows(&self, question: &str, stop: &Stop) -> Result<Rows, Error> {
-        let mut answer = self.ask(question, stop)?;
+        match self.rows_with(question, Joins::InMemory, stop) {
+            Err(Error::Memory { .. }) => self.rows_with(question, Joins::Sorted, stop),
+            done => done,
+        }
+    }
+
+    fn rows_with(&self, question: &str, joins: Joins, stop: &Stop) -> Result<Rows, Error> {
+        let mut answer = self.ask_with(question, joins, stop)?;
         let columns = answer.columns().iter().map(|column| column.name.clone()).collect();
         let mut rows = Vec::new();
         while let Some(more) = answer.next_rows()? {
@@ -101,12 +130,12 @@ impl Dataset {
 }
 
 /// Runs on a thread of its own: texts and plans are deep trees.
-async fn begin(dataset: Dataset, text: String) -> Result<Parts, Error> {
+async fn begin(dataset: Dataset, text: String, joins: Joins) -> Result<Parts, Error> {
     let Asked::Rows { statement, .. } = parse(&text)? else {
         let why = "a dataset answers SELECT only".to_owned();
         return Err(Error::Plan { why });
     };
-    let session = spilling_session(&dataset.limits)?;
+    let session = spilling_session(&dataset.limits, joins)?;
     for (name, table) in dataset.tables {
         session.register_table(name, table).map_err(problem)?;
     }

@@ -35,13 +35,25 @@ pub(crate) fn session(limits: &Limits) -> Result<SessionContext, Error> {
     session_in(limits, Arc::new(pool), DiskManagerMode::Disabled)
 }
 
+/// How tables are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joins {
+    /// One side is held in memory: quick.
+    InMemory,
+    /// Both sides are sorted, on the disk if they must.
+    Sorted,
+}
+
 /// An empty session that sorts and groups on the disk what is larger than its memory.
 ///
 /// # Errors
 /// When DataFusion cannot be set up.
-pub(crate) fn spilling_session(limits: &Limits) -> Result<SessionContext, Error> {
+pub(crate) fn spilling_session(limits: &Limits, joins: Joins) -> Result<SessionContext, Error> {
     let pool = TrackConsumersPool::new(FairSpillPool::new(bytes(limits)), named());
-    session_in(limits, Arc::new(pool), DiskManagerMode::OsTmpDirectory)
+    let session = session_in(limits, Arc::new(pool), DiskManagerMode::OsTmpDirectory)?;
+    let state = session.state_ref();
+    state.write().config_mut().options_mut().optimizer.prefer_hash_join = joins == Joins::InMemory;
+    Ok(session)
 }
 
 fn bytes(limits: &Limits) -> usize {

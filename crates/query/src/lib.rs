@@ -50,4 +50,4 @@ pub use schema::{SqlColumn, SqlTable, tables};
 pub use sources::{Source, sources};
 pub use store::{Limits, Store};
 pub use value::Value;
-pub use views::{View, ViewColumn, views};
+pub use views::{View, ViewColumn, documented, views};

@@ -18,8 +18,17 @@ pub enum Parameter {
     Null,
     /// A column or another part of the text; never from outside of the program.
     Part(&'static str),
-    /// Rows of numbers, for `VALUES`; at least one.
-    Rows(Vec<Vec<i64>>),
+    /// Numbers, for `IN (:name)`; of none, nothing is in.
+    Ints(Vec<i64>),
+    /// A number that changes with a column: below each bound its value, after all of them the last.
+    Steps {
+        /// The column, or another part of the text.
+        column: &'static str,
+        /// Bounds in rising order, each with the value below it.
+        below: Vec<(i64, i64)>,
+        /// The value from the last bound on.
+        last: i64,
+    },
 }
 
 impl Parameter {
@@ -31,12 +40,16 @@ impl Parameter {
             Self::Text(value) => format!("'{}'", value.replace('\'', "''")),
             Self::Null => "NULL".to_owned(),
             Self::Part(text) => (*text).to_owned(),
-            Self::Rows(rows) => {
-                let row = |row: &Vec<i64>| {
-                    let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
-                    format!("({})", cells.join(", "))
-                };
-                rows.iter().map(row).collect::<Vec<_>>().join(", ")
+            Self::Ints(values) if values.is_empty() => "NULL".to_owned(),
+            Self::Ints(values) => {
+                values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            }
+            Self::Steps { below, last, .. } if below.is_empty() => last.to_string(),
+            Self::Steps { column, below, last } => {
+                let when =
+                    |(bound, value): &(i64, i64)| format!(" WHEN {column} < {bound} THEN {value}");
+                let cases: String = below.iter().map(when).collect();
+                format!("CASE{cases} ELSE {last} END")
             }
         }
     }
@@ -83,19 +96,21 @@ mod tests {
 
     #[test]
     fn values_become_literals_and_cannot_leave_them() {
-        let text = "SELECT :a, ':a' -- :a\nFROM (VALUES :rows) t WHERE x = :text AND y - :b < :n";
+        let text = "SELECT :a, ':a' -- :a\nFROM t WHERE x = :text AND y - :b < :n AND z IN (:z) \
+                    AND w IN (:none) AND :steps";
         let values = [
             ("a", Parameter::Int(-3)),
             ("b", Parameter::Float(2.0)),
             ("n", Parameter::Null),
-            ("rows", Parameter::Rows(vec![vec![1, 2], vec![3, 4]])),
+            ("none", Parameter::Ints(Vec::new())),
+            ("steps", Parameter::Steps { column: "t", below: vec![(5, 1)], last: 2 }),
             ("text", Parameter::Text("'; DROP TABLE x; --:a".to_owned())),
+            ("z", Parameter::Ints(vec![1, 2])),
         ];
-        assert_eq!(
-            with_parameters(text, &values).unwrap(),
-            "SELECT -3, ':a' -- :a\nFROM (VALUES (1, 2), (3, 4)) t WHERE x = '''; DROP TABLE x; \
-             --:a' AND y - CAST(2.0 AS DOUBLE) < NULL"
-        );
+        let expected = "SELECT -3, ':a' -- :a\nFROM t WHERE x = \
+            \x27\x27\x27; DROP TABLE x; --:a\x27 AND y - CAST(2.0 AS DOUBLE) < NULL AND z IN \
+            (1, 2) AND w IN (NULL) AND CASE WHEN t < 5 THEN 1 ELSE 2 END";
+        assert_eq!(with_parameters(text, &values).unwrap(), expected);
     }
 
     #[test]

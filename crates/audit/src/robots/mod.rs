@@ -10,14 +10,21 @@
 mod baseline;
 mod counts;
 pub mod formulas;
+mod gather;
 mod identity;
+mod networks;
 mod presets;
+mod report;
 mod signals;
 mod verdict;
 
 pub use baseline::Baseline;
 pub use counts::{Gaps, GroupCounts, Network, Traffic};
+pub use gather::GroupBy;
 pub use identity::implausible;
+pub(crate) use networks::Cidr;
+pub use networks::Networks;
 pub use presets::{Preset, Thresholds};
+pub use report::{BandSum, RobotGroup, RobotOptions, RobotReport, robots};
 pub use signals::{Family, Fired, Group, PRIOR, PageEvidence};
 pub use verdict::{Band, Verdict, judge};

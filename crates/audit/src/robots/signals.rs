@@ -203,10 +203,16 @@ impl Group<'_> {
         fired("R5", Family::Rhythm, 1.0, why)
     }
 
+    /// True when many of its interactions fetch `/robots.txt`.
+    pub(crate) fn asks_robots_txt(&self) -> bool {
+        let asked = self.counts.traffic.map_or(0, |traffic| traffic.robots_txt);
+        share(asked, self.counts.interactions) > self.thresholds.robots_txt
+    }
+
     fn r6(&self) -> Option<Fired> {
         let (counts, limits) = (self.counts, self.thresholds);
         let Traffic { requests, assets, heads, client_errors, robots_txt, .. } = counts.traffic?;
-        let asks = share(robots_txt, counts.interactions) > limits.robots_txt;
+        let asks = self.asks_robots_txt();
         let bare = assets == 0 && counts.interactions >= limits.assets_from;
         if !asks && !bare {
             return None;
@@ -290,7 +296,8 @@ impl Group<'_> {
             counts.interactions,
         );
         let usual = self.baseline.rate().map(|q| 1.0 - q);
-        let reads = usual.is_some_and(|usual| several >= usual / 2.0);
+        // Pages in less than a second each are not read.
+        let reads = usual.is_some_and(|usual| several >= usual / 2.0) && self.r7().is_none();
         let person = |id, weight, why: String| Fired { id, family: None, weight, why };
         let loads = counts.traffic.is_some_and(|traffic| traffic.assets > traffic.pages);
         [

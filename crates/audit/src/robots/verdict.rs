@@ -106,7 +106,9 @@ fn exemption(group: &Group<'_>) -> Option<String> {
     if let Some(entry) = &group.votes.allowed_by {
         return Some(format!("allowed by `{entry}`"));
     }
-    group.votes.is_library().then(|| "an HTTP library of servers".to_owned())
+    // A library that walks through pages, or asks what it may read, reports no events.
+    let crawls = group.signals().iter().any(|signal| signal.id == "R7") || group.asks_robots_txt();
+    (group.votes.is_library() && !crawls).then(|| "an HTTP library of servers".to_owned())
 }
 
 fn is_verified(group: &Group<'_>) -> bool {

@@ -85,6 +85,12 @@ fn exemptions_come_first() {
 }
 
 #[test]
+fn a_library_that_walks_through_pages_is_not_exempt() {
+    let crawler = GroupCounts { single: 0, hurried: 900, ..counts(1000, 900, 12) };
+    check(&crawler, &votes(&["a", "b"], &["http-library"]), Band::Certain);
+}
+
+#[test]
 fn a_helper_is_verified_by_its_network_and_a_spoof_is_named() {
     let search = votes(&["a", "b"], &["search-engine"]);
     let from = |cloud, verified| GroupCounts {
