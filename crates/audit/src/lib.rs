@@ -6,11 +6,17 @@
 
 pub mod fold;
 pub mod lists;
+mod opened;
 mod questions;
 pub mod robots;
+mod sample;
 pub mod schema;
-mod store;
+mod time;
 pub mod visits;
 
+pub use opened::{AuditError, AuditStore, tables_of};
 pub use questions::{questions, text};
-pub use store::{AuditError, AuditStore, tables_of};
+pub use sample::{
+    FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,
+    Visitor, write_sample,
+};

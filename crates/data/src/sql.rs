@@ -25,7 +25,8 @@ const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// When the question or a recording cannot be read, or the answer cannot be had.
 pub(crate) fn run(args: &SqlArgs, talk: &Talk) -> Result<(), Failure> {
     let stop = Stop::default();
-    interrupt::watch(stop.clone())?;
+    let pulled = stop.clone();
+    interrupt::watch(move || pulled.pull())?;
     let (recordings, question) = split(args)?;
     let store = Store::open(&recordings, finish, limits(args))?;
     let mut answer = store.ask(&question, &stop)?;

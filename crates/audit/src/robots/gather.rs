@@ -6,7 +6,7 @@ use culprit_query::Parameter;
 
 use super::counts::{Gaps, GroupCounts, Network, Traffic};
 use super::networks::Networks;
-use crate::store::{AuditError, AuditStore, Cells};
+use crate::opened::{AuditError, AuditStore, Cells};
 
 /// What makes a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -11,7 +11,7 @@ use super::presets::{Preset, Thresholds};
 use super::signals::Group;
 use super::verdict::{Band, Verdict, judge};
 use crate::lists::{ListSet, Votes};
-use crate::store::{AuditError, AuditStore, Cells};
+use crate::opened::{AuditError, AuditStore, Cells};
 
 /// What to judge by.
 #[derive(Debug)]

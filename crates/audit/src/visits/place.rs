@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use culprit_query::Value;
 
 use crate::fold::fold;
+use crate::opened::{AuditError, AuditStore, Cells};
 use crate::robots::Cidr;
-use crate::store::{AuditError, AuditStore, Cells};
 
 /// A place to ask about. All parts must agree.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -7,7 +7,7 @@
 use culprit_query::Parameter;
 
 use super::report::{Run, VisitRow};
-use crate::store::{AuditError, Cells};
+use crate::opened::{AuditError, Cells};
 
 /// Interactions that the cache keeps of a contact by default.
 const CACHE_INTERACTIONS: i64 = 42;

@@ -9,8 +9,8 @@ use super::order::Histogram;
 use super::place::{ChosenPlace, PlaceSpec};
 use super::published::{Published, published};
 use super::zone::Zone;
+use crate::opened::{AuditError, AuditStore, Cells};
 use crate::robots::formulas::float;
-use crate::store::{AuditError, AuditStore, Cells};
 
 /// What counts as a visit from the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,13 @@
-//! Tests of the analytics store as its users see it.
+//! Samples, imports, what is in a store after them, and questions about it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
+)]
 
 mod questions;
 mod robots;
+mod rows;
+mod samples;
 mod support;
 mod visits;

@@ -3,7 +3,7 @@
 use culprit_audit::questions;
 use culprit_query::Parameter;
 
-use crate::support::{Visit, empty, store};
+use crate::rows::{Visit, empty, store};
 
 /// A value for every parameter of any question.
 fn parameters() -> Vec<(&'static str, Parameter)> {

@@ -3,7 +3,7 @@
 use culprit_audit::lists::{ListSet, stock_lists};
 use culprit_audit::robots::{Band, Baseline, GroupBy, Preset, RobotOptions, RobotReport, robots};
 
-use crate::support::{BEFORE_CHANGE, HOUR_MS, ROBOT, Visit, empty, store};
+use crate::rows::{BEFORE_CHANGE, HOUR_MS, ROBOT, Visit, empty, store};
 
 fn judged(store: &culprit_audit::AuditStore, by: GroupBy) -> RobotReport {
     let lists = ListSet::new(stock_lists(), Vec::new());

@@ -4,7 +4,7 @@ use culprit_audit::visits::{
     Attribute, Bucket, PlaceSpec, RobotVisits, VisitOptions, VisitReport, Zone, visits,
 };
 
-use crate::support::{BEFORE_CHANGE, HOUR_MS, Visit, store};
+use crate::rows::{BEFORE_CHANGE, HOUR_MS, Visit, store};
 
 fn options(place: &str, zone: &str) -> VisitOptions {
     VisitOptions {

@@ -366,6 +366,23 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "audit",
+        &[(
+            "culprit audit sample -o sample --interactions 100000",
+            "data to try the questions with",
+        )],
+    ),
+    (
+        "audit sample",
+        &[
+            ("culprit audit sample -o sample", "10,000 visits, one fifth by robots"),
+            (
+                "culprit audit sample -o big --interactions 1000000 --robots 0.6 --seed 7",
+                "a million visits, most by robots",
+            ),
+        ],
+    ),
+    (
         "sql",
         &[
             ("culprit sql run.culprit \"SELECT * FROM thread_states\"", "time by thread and cause"),

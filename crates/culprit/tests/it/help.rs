@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 50] = [
+pub(crate) const SUBCOMMANDS: [&str; 52] = [
     "why",
     "bench",
     "bench cmd",
@@ -38,6 +38,8 @@ pub(crate) const SUBCOMMANDS: [&str; 50] = [
     "phases",
     "presets",
     "sql",
+    "audit",
+    "audit sample",
     "import",
     "export",
     "explain",
