@@ -5,6 +5,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+#[path = "audit_question_args.rs"]
+mod question_args;
+
+pub(crate) use question_args::{
+    AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditImpactArgs, AuditOrphansArgs,
+    AuditRobotsArgs, AuditVisitsArgs, RobotArgs, StoreArgs,
+};
+
 /// Arguments of `audit`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AuditArgs {
@@ -18,6 +26,20 @@ pub(crate) struct AuditArgs {
 pub(crate) enum AuditAction {
     /// Write a made-up export and access log, with the true answers in truth.json
     Sample(AuditSampleArgs),
+    /// Count how often the site is visited from a place
+    Visits(AuditVisitsArgs),
+    /// Find visits of robots, with the reasons
+    Robots(AuditRobotsArgs),
+    /// Compare a site's list of robots with the stored user agents
+    Blacklist(AuditBlacklistArgs),
+    /// Find contacts without visits, and other rows whose other half is missing
+    Orphans(AuditOrphansArgs),
+    /// Find what is large among the stored values
+    Bloat(AuditBloatArgs),
+    /// Compute what a limit on the length of a value would cut
+    Cap(AuditCapArgs),
+    /// Compare reports with and without robots
+    Impact(AuditImpactArgs),
 }
 
 /// Arguments of `audit sample`.

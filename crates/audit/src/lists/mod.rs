@@ -9,6 +9,7 @@ mod stock;
 mod votes;
 
 pub use parse::{RejectedLine, parse_list};
+pub(crate) use parse::{exact_lines, unescaped};
 pub use stock::stock_lists;
 pub use votes::{ListSet, Votes};
 

@@ -67,6 +67,17 @@ fn excluded_user_agents(text: &str) -> Option<impl Iterator<Item = (usize, &str)
     )
 }
 
+/// The entries of a list of whole user agents with their lines: those of a configuration, else the
+/// lines of a text.
+pub(crate) fn exact_lines(text: &str) -> Vec<(usize, String)> {
+    if let Some(lines) = excluded_user_agents(text) {
+        return lines.map(|(line, text)| (line, unescaped(text))).collect();
+    }
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
+    let entries = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    entries.map(|(line, text)| (line, text.to_owned())).collect()
+}
+
 /// Text of XML as the program that reads it sees it.
 pub(crate) fn unescaped(text: &str) -> String {
     let entities =

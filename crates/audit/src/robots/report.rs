@@ -84,6 +84,15 @@ impl RobotReport {
         float(robots.map(|(_, sum)| sum.interactions).sum()) + self.mixed_interactions
     }
 
+    /// Keys of the user agents that are robots by the preset; for verdicts by user agent.
+    #[must_use]
+    pub fn robot_agents(&self) -> Vec<i64> {
+        let robots = self.groups.iter().filter(|group| group.verdict.band.is_robot(self.preset));
+        let mut keys: Vec<i64> = robots.filter_map(|group| group.key.0).collect();
+        keys.sort_unstable();
+        keys
+    }
+
     /// Their share of all interactions, 0 to 1.
     #[must_use]
     pub fn robot_share(&self) -> f64 {

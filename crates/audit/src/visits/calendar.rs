@@ -53,6 +53,12 @@ pub(crate) fn bucket_text(by: Bucket, number: i64) -> String {
     }
 }
 
+/// A day since 1970-01-01 as text: `2026-03-29`, `-` for none.
+#[must_use]
+pub fn day_text(day: Option<i64>) -> String {
+    day.map_or_else(|| "-".to_owned(), |day| bucket_text(Bucket::Day, day))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ mod published;
 mod report;
 mod zone;
 
-pub use calendar::Bucket;
+pub use calendar::{Bucket, day_text};
 pub use place::PlaceSpec;
 pub use published::Published;
 pub use report::{Attribute, RobotVisits, VisitOptions, VisitReport, VisitRow, VisitStep, visits};

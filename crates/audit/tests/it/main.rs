@@ -5,6 +5,7 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+mod cleanliness;
 mod questions;
 mod robots;
 mod rows;

@@ -1,6 +1,14 @@
 //! `culprit-data audit`: one file a subcommand.
 
+mod blacklist;
+mod bloat;
+mod impact;
+mod orphans;
+mod question;
+mod robots;
 mod sample;
+mod text;
+mod visits;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +26,13 @@ use crate::output::Talk;
 pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
     match &command.args.action {
         AuditAction::Sample(args) => sample::run(args, command.json, talk),
+        AuditAction::Visits(args) => visits::run(args, command.json, talk),
+        AuditAction::Robots(args) => robots::run(args, command.json, talk),
+        AuditAction::Blacklist(args) => blacklist::run(args, command.json, talk),
+        AuditAction::Orphans(args) => orphans::run(args, command.json),
+        AuditAction::Bloat(args) => bloat::run(args, command.json),
+        AuditAction::Cap(args) => bloat::cap(args, command.json),
+        AuditAction::Impact(args) => impact::run(args, command.json, talk),
     }
 }
 
