@@ -39,7 +39,9 @@ pub struct PatternList {
     paired: Vec<Paired>,
     /// What is deleted before anything is searched.
     erased: Option<Regex>,
-    /// Every entry, in the order of the list.
+    /// Lines whose patterns do not compile.
+    rejected: std::collections::BTreeSet<usize>,
+    /// Every entry, in the order of the list, those that were rejected too.
     entries: Vec<Entry>,
 }
 
@@ -69,10 +71,9 @@ pub struct Match<'a> {
 }
 
 impl PatternList {
-    /// The entries.
-    #[must_use]
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
+    /// The entries in the order of the list, without those that were rejected.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| !self.rejected.contains(&entry.line))
     }
 
     /// True when an entry matches; quicker than [`Self::find`].
@@ -126,7 +127,7 @@ fn pattern(text: &str) -> Result<Regex, regex::Error> {
 }
 
 /// Patterns that are searched at once.
-fn set(texts: &[&str]) -> Result<RegexSet, regex::Error> {
+fn set(texts: &[String]) -> Result<RegexSet, regex::Error> {
     RegexSetBuilder::new(texts)
         .unicode(false)
         .case_insensitive(true)

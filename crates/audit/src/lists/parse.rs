@@ -14,6 +14,8 @@
 
 use std::collections::BTreeSet;
 
+use regex::bytes::RegexSet;
+
 use super::{Entry, Paired, PatternList, pattern, set};
 use crate::fold::fold;
 
@@ -145,38 +147,58 @@ impl Reader {
         let text = fields.next().unwrap_or_default();
         let tags = fields.next().unwrap_or_default().split(',').filter(|tag| !tag.is_empty());
         let excepted = fields.next().filter(|excepted| !excepted.is_empty());
-        let searched = match (pattern(text), excepted.map(pattern)) {
-            (Ok(searched), None | Some(Ok(_))) => searched,
-            (Err(error), _) | (_, Some(Err(error))) => {
-                let why = reason(&error);
-                return self.rejected.push(RejectedLine {
-                    line: number,
-                    text: text.to_owned(),
-                    why,
-                });
-            }
-        };
         if self.section == Section::Erased {
-            return self.erased.push(text.to_owned());
+            return match pattern(text) {
+                Ok(_) => self.erased.push(text.to_owned()),
+                Err(error) => self.reject(number, text, &error),
+            };
         }
         let entry = self.entries.len();
+        match excepted.map(|excepted| Ok::<_, regex::Error>((pattern(text)?, pattern(excepted)?))) {
+            None => self.plain.push(entry),
+            Some(Ok((searched, excepted))) => {
+                self.paired.push(Paired { entry, searched, excepted });
+            }
+            Some(Err(error)) => return self.reject(number, text, &error),
+        }
         let tags = tags.map(str::to_owned).collect();
         self.entries.push(Entry { line: number, text: text.to_owned(), tags });
-        match excepted.map(pattern) {
-            Some(Ok(excepted)) => self.paired.push(Paired { entry, searched, excepted }),
-            _ => self.plain.push(entry),
+    }
+
+    fn reject(&mut self, line: usize, text: &str, error: &regex::Error) {
+        let why = reason(error);
+        self.rejected.push(RejectedLine { line, text: text.to_owned(), why });
+    }
+
+    /// The patterns without exception as one set. Compiling them one by one takes ten times as long
+    /// as all together, so that is done only to find those that do not compile.
+    fn set(&mut self) -> RegexSet {
+        let texts = |reader: &Self| -> Vec<String> {
+            reader.plain.iter().map(|at| reader.entries[*at].text.clone()).collect()
+        };
+        if let Ok(whole) = set(&texts(self)) {
+            return whole;
         }
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for at in std::mem::take(&mut self.plain) {
+            match pattern(&self.entries[at].text) {
+                Ok(_) => good.push(at),
+                Err(error) => bad.push((self.entries[at].clone(), error)),
+            }
+        }
+        self.plain = good;
+        bad.iter().for_each(|(entry, error)| self.reject(entry.line, &entry.text, error));
+        set(&texts(self)).unwrap_or_else(|error| {
+            let why = format!("the list as a whole cannot be compiled: {}", reason(&error));
+            self.rejected.push(RejectedLine { line: 1, text: self.name.clone(), why });
+            RegexSet::empty()
+        })
     }
 
     fn finish(mut self) -> (PatternList, Vec<RejectedLine>) {
-        let texts: Vec<&str> =
-            self.plain.iter().map(|at| self.entries[*at].text.as_str()).collect();
-        // Each pattern compiles; all together may be too large.
-        let plain = set(&texts).unwrap_or_else(|error| {
-            let why = format!("the list as a whole cannot be compiled: {}", reason(&error));
-            self.rejected.push(RejectedLine { line: 1, text: self.name.clone(), why });
-            regex::bytes::RegexSet::empty()
-        });
+        let plain = self.set();
+        self.rejected.sort_by_key(|rejected| rejected.line);
+        let bad: BTreeSet<usize> = self.rejected.iter().map(|rejected| rejected.line).collect();
         let erased = (!self.erased.is_empty()).then(|| self.erased.join("|"));
         let list = PatternList {
             name: self.name,
@@ -186,6 +208,7 @@ impl Reader {
             plain_of: self.plain,
             paired: self.paired,
             erased: erased.and_then(|text| pattern(&text).ok()),
+            rejected: bad,
             entries: self.entries,
         };
         (list, self.rejected)
@@ -213,7 +236,8 @@ mod tests {
         assert_eq!(lines, [2, 3]);
         assert!(rejected[1].why.contains("third field"), "{}", rejected[1].why);
         assert!(list.is_match("a GOOD one") && list.is_match("fine") && !list.is_match("refined"));
-        assert_eq!(list.entries()[1].line, 4);
+        let lines: Vec<usize> = list.entries().map(|entry| entry.line).collect();
+        assert_eq!(lines, [1, 4]);
     }
 
     #[test]
@@ -231,7 +255,7 @@ mod tests {
         let (list, rejected) = parse_list("config", text);
         assert!(rejected.is_empty());
         assert!(list.is_match("evil/1.0 (& MORE)") && !list.is_match("Evil/1.0 (& more) x"));
-        let lines: Vec<usize> = list.entries().iter().map(|entry| entry.line).collect();
+        let lines: Vec<usize> = list.entries().map(|entry| entry.line).collect();
         assert_eq!(lines, [3, 5]);
     }
 
