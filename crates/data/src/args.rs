@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Answers questions in SQL about recordings; `culprit sql` runs this program.
+use crate::audit_args::AuditArgs;
+
+/// Answers SQL about recordings and questions about analytics data; `culprit sql` and `culprit
+/// audit` run this program.
 #[derive(Debug, Parser)]
 #[command(name = "culprit-data", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -18,6 +21,22 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Answer one question about recordings
     Sql(SqlArgs),
+    /// Import analytics data and ask what is in it
+    Audit(AuditCommand),
+}
+
+/// Arguments of `audit`, with the options that `culprit` has for every subcommand.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditCommand {
+    /// What to do.
+    #[command(flatten)]
+    pub(crate) args: AuditArgs,
+    /// Print one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print no progress and no summaries on stderr. Errors and warnings are still printed
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
 }
 
 /// Arguments of `sql`.

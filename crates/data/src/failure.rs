@@ -35,6 +35,11 @@ impl Failure {
         self
     }
 
+    /// The same failure, with what was being done before it.
+    pub(crate) fn within(self, what: &str) -> Self {
+        Self { what: format!("{what}: {}", self.what), ..self }
+    }
+
     /// The same failure; the document on stdout has told it.
     pub(crate) fn told(self) -> Self {
         Self { told: true, ..self }

@@ -1,19 +1,18 @@
-//! Ctrl-C and its relatives: the first stops the question, the second ends the program.
+//! Ctrl-C and its relatives: the first stops the work, the second ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use culprit_query::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
 
-/// Pulls the stop at the first signal that asks the program to end.
+/// Calls `stop` at the first signal that asks the program to end.
 ///
 /// # Errors
 /// When the kernel refuses the handler or the thread.
-pub(crate) fn watch(stop: Stop) -> Result<(), Failure> {
+pub(crate) fn watch(stop: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let refused =
         |error: std::io::Error| Failure::refused(format!("cannot watch for Ctrl-C: {error}"));
     let asking = [SIGINT, SIGTERM, SIGHUP];
@@ -26,7 +25,7 @@ pub(crate) fn watch(stop: Stop) -> Result<(), Failure> {
     }
     let listen = move || {
         if signals.forever().next().is_some() {
-            stop.pull();
+            stop();
         }
     };
     std::thread::Builder::new()

@@ -1,15 +1,18 @@
-//! The companion of `culprit` that knows SQL: `culprit sql` becomes this program.
+//! The companion of `culprit` that knows SQL and the analytics store: `culprit sql` and `culprit audit` become
+//! this program.
 //!
 //! It is a program of its own because DataFusion makes any binary ten times as large and takes half
 //! an hour of CPU time to build; `culprit` itself stays small enough to be copied into containers.
 //!
-//! `args` holds what can be typed, `sql` asks, `output` prints.
+//! `args` holds what can be typed, `sql` and `audit` ask, `output` prints.
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 mod args;
+mod audit;
+mod audit_args;
 mod failure;
 mod interrupt;
 mod output;
@@ -30,12 +33,22 @@ fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
         }
     };
-    let Command::Sql(args) = cli.command;
-    let talk = Talk::new(args.quiet);
-    match sql::run(&args, &talk) {
+    let (talk, json, result) = match &cli.command {
+        Command::Sql(args) => {
+            let talk = Talk::new(args.quiet);
+            let result = sql::run(args, &talk);
+            (talk, args.json, result)
+        }
+        Command::Audit(command) => {
+            let talk = Talk::new(command.quiet);
+            let result = audit::run(command, &talk);
+            (talk, command.json, result)
+        }
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            talk.failure(&failure, args.json);
+            talk.failure(&failure, json);
             failure.code().into()
         }
     }

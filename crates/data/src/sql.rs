@@ -25,9 +25,10 @@ const UNKNOWN_MEMORY: u64 = 1 << 30;
 /// When the question or a recording cannot be read, or the answer cannot be had.
 pub(crate) fn run(args: &SqlArgs, talk: &Talk) -> Result<(), Failure> {
     let stop = Stop::default();
-    interrupt::watch(stop.clone())?;
+    let pulled = stop.clone();
+    interrupt::watch(move || pulled.pull())?;
     let (recordings, question) = split(args)?;
-    let store = Store::open(&recordings, finish, limits(args))?;
+    let store = Store::open(&recordings, finish, limits(args.memory))?;
     let mut answer = store.ask(&question, &stop)?;
     tell_losses(&answer, talk);
     let rows = match args.limit {
@@ -47,11 +48,12 @@ fn finish(recording: &mut Recording) {
     culprit_engine::threads::build(recording);
 }
 
-fn limits(args: &SqlArgs) -> Limits {
+/// What a question may take: this many MiB, or half of the machine's memory.
+pub(crate) fn limits(memory_mib: Option<u64>) -> Limits {
     let machine = rustix::system::sysinfo();
     let installed = machine.totalram.checked_mul(machine.mem_unit.into());
     let half = installed.map_or(UNKNOWN_MEMORY, |bytes| bytes / 2);
-    let memory_bytes = args.memory.map_or(half, |mib| mib.saturating_mul(1 << 20));
+    let memory_bytes = memory_mib.map_or(half, |mib| mib.saturating_mul(1 << 20));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     Limits { memory_bytes, threads }
 }

@@ -18,6 +18,7 @@ mod catalogue;
 mod change;
 mod chore;
 mod cold;
+mod data_pages;
 mod difference;
 mod doubt;
 mod evidence;
@@ -45,6 +46,7 @@ mod tests;
 pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};
 pub use cold::{ColdRun, cold_run};
+pub use data_pages::DATA_PAGES;
 pub use difference::{
     DifferenceReport, MOST_MORE_ROUNDS, RunSummary, SAME_BAND, find_difference,
     find_difference_of_sets, leaning,

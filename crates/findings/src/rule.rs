@@ -30,6 +30,8 @@ pub enum Group {
     Quality,
     /// Where values of a configuration come from; its pages are in crate `config`.
     Configuration,
+    /// What is in an analytics store.
+    Data,
 }
 
 impl Group {
@@ -46,6 +48,7 @@ impl Group {
             Self::Comparison => "Comparison",
             Self::Quality => "Quality of the evidence",
             Self::Configuration => "Configuration",
+            Self::Data => "Analytics data",
         }
     }
 }

@@ -8,10 +8,10 @@ use datafusion::arrow::array::{
     StringViewBuilder, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::datatypes::{SchemaRef, UInt8Type, UInt16Type};
+use datafusion::arrow::datatypes::{DataType, SchemaRef, UInt8Type, UInt16Type};
 use datafusion::error::{DataFusionError, Result};
 
-use crate::schema::{arrow_schema, has_id, is_address};
+use crate::schema::{arrow_schema, data_type, has_id, is_address};
 
 /// Rows of one batch: large enough that what a batch costs does not count, small enough that the
 /// columns of one are nothing beside the table.
@@ -31,12 +31,6 @@ pub(crate) struct Batches {
 impl Batches {
     /// For a table of recordings with these names.
     pub(crate) fn of(table: Table, recordings: ArrayRef) -> Self {
-        let words = |column: &Column| match column.ty {
-            ColumnType::Label(words) => {
-                Some(Arc::new(StringArray::from(words.to_vec())) as ArrayRef)
-            }
-            _ => None,
-        };
         let words = table.columns.iter().map(words).collect();
         Self { table, schema: arrow_schema(&table), recordings, words }
     }
@@ -77,6 +71,34 @@ impl Batches {
             arrays.push(array(column, words.as_ref(), data)?);
         }
         Ok(RecordBatch::try_new(self.schema.clone(), arrays)?)
+    }
+}
+
+/// The closed list of a column that holds words.
+fn words(column: &Column) -> Option<ArrayRef> {
+    match column.ty {
+        ColumnType::Label(words) => Some(Arc::new(StringArray::from(words.to_vec()))),
+        _ => None,
+    }
+}
+
+/// A column of a dataset as an array of its stored type: hashes fill 64 bits, so their bits count.
+///
+/// # Errors
+/// When a cell holds no word of the column's list.
+pub(crate) fn stored_array(column: &Column, data: ColumnData) -> Result<ArrayRef> {
+    let values = match data.values {
+        Values::U64(values) => Values::I64(values.into_iter().map(u64::cast_signed).collect()),
+        other => other,
+    };
+    array(column, words(column).as_ref(), ColumnData { values, ..data })
+}
+
+/// The type of a dataset's column in Arrow.
+pub(crate) fn stored_type(column: &Column) -> DataType {
+    match column.ty {
+        ColumnType::U64 => DataType::Int64,
+        _ => data_type(column),
     }
 }
 

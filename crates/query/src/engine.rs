@@ -7,7 +7,9 @@ use datafusion::catalog::view::ViewTable;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{GreedyMemoryPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::{
+    FairSpillPool, GreedyMemoryPool, MemoryPool, TrackConsumersPool,
+};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
@@ -29,12 +31,47 @@ const NAMED: usize = 2;
 /// # Errors
 /// When DataFusion cannot be set up.
 pub(crate) fn session(limits: &Limits) -> Result<SessionContext, Error> {
-    let bytes = usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX);
-    let named = NonZeroUsize::new(NAMED).unwrap_or(NonZeroUsize::MIN);
-    let pool = TrackConsumersPool::new(GreedyMemoryPool::new(bytes), named);
-    let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
+    let pool = TrackConsumersPool::new(GreedyMemoryPool::new(bytes(limits)), named());
+    session_in(limits, Arc::new(pool), DiskManagerMode::Disabled)
+}
+
+/// How tables are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joins {
+    /// One side is held in memory: quick.
+    InMemory,
+    /// Both sides are sorted, on the disk if they must.
+    Sorted,
+}
+
+/// An empty session that sorts and groups on the disk what is larger than its memory.
+///
+/// # Errors
+/// When DataFusion cannot be set up.
+pub(crate) fn spilling_session(limits: &Limits, joins: Joins) -> Result<SessionContext, Error> {
+    let pool = TrackConsumersPool::new(FairSpillPool::new(bytes(limits)), named());
+    let session = session_in(limits, Arc::new(pool), DiskManagerMode::OsTmpDirectory)?;
+    let state = session.state_ref();
+    state.write().config_mut().options_mut().optimizer.prefer_hash_join = joins == Joins::InMemory;
+    Ok(session)
+}
+
+fn bytes(limits: &Limits) -> usize {
+    usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX)
+}
+
+fn named() -> NonZeroUsize {
+    NonZeroUsize::new(NAMED).unwrap_or(NonZeroUsize::MIN)
+}
+
+fn session_in(
+    limits: &Limits,
+    pool: Arc<dyn MemoryPool>,
+    mode: DiskManagerMode,
+) -> Result<SessionContext, Error> {
+    let disk = DiskManagerBuilder::default().with_mode(mode);
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(pool))
+        .with_memory_pool(pool)
         .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(problem)?;

@@ -16,14 +16,20 @@
 //! 42 bytes an interval, and count towards the limit that the caller sets; while one recording's
 //! table is read, its rows are there too.
 //!
+//! A [`Dataset`] names tables in Parquet files that belong to no recording. Its questions may use the
+//! disk, and take typed parameters ([`with_parameters`]).
+//!
 //! Schema, views and worked questions are declared here; docs/sql.md is generated from them.
 
 mod answer;
 mod columns;
+mod dataset;
 mod engine;
 mod error;
+mod files;
 mod load;
 mod near;
+mod parameters;
 mod question;
 mod questions;
 mod runtime;
@@ -35,11 +41,13 @@ mod value;
 mod views;
 
 pub use answer::{Answer, AnswerColumn, Opened};
+pub use dataset::{Dataset, Rows, TableFiles};
 pub use error::Error;
+pub use parameters::{Parameter, with_parameters};
 pub use questions::{Question, questions};
 pub use runtime::Stop;
 pub use schema::{SqlColumn, SqlTable, tables};
 pub use sources::{Source, sources};
 pub use store::{Limits, Store};
 pub use value::Value;
-pub use views::{View, ViewColumn, views};
+pub use views::{View, ViewColumn, documented, views};

@@ -136,7 +136,11 @@ impl Work {
     }
 }
 
-async fn run(
+/// The rows of a plan as they come.
+///
+/// # Errors
+/// When it cannot be run.
+pub(crate) async fn run(
     session: &SessionContext,
     plan: datafusion::logical_expr::LogicalPlan,
 ) -> Result<datafusion::execution::SendableRecordBatchStream, Error> {

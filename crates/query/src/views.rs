@@ -43,7 +43,7 @@ views! {
     "cost_functions",
 }
 
-/// A view.
+/// A view, or another question that documents its columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
     /// Its name.
@@ -72,13 +72,14 @@ pub struct ViewColumn {
 /// Every view.
 #[must_use]
 pub fn views() -> Vec<View> {
-    VIEWS
-        .iter()
-        .map(|(name, text)| {
-            let (doc, sql) = header(text);
-            View { name, doc, columns: view_columns(text), sql }
-        })
-        .collect()
+    VIEWS.iter().map(|(name, text)| documented(name, text)).collect()
+}
+
+/// A question with its documentation, from a text whose comments are those of a view.
+#[must_use]
+pub fn documented(name: &'static str, text: &'static str) -> View {
+    let (doc, sql) = header(text);
+    View { name, doc, columns: view_columns(text), sql }
 }
 
 /// Name and text of a view.

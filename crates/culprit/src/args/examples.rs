@@ -366,6 +366,73 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "audit",
+        &[(
+            "culprit audit sample -o sample --interactions 100000",
+            "data to try the questions with",
+        )],
+    ),
+    (
+        "audit sample",
+        &[
+            ("culprit audit sample -o sample", "10,000 visits, one fifth by robots"),
+            (
+                "culprit audit sample -o big --interactions 1000000 --robots 0.6 --seed 7",
+                "a million visits, most by robots",
+            ),
+        ],
+    ),
+    (
+        "audit visits",
+        &[
+            (
+                "culprit audit visits store --place postal=49000,country=UA --tz Europe/Kyiv",
+                "visits from a postal code by day, without robots",
+            ),
+            (
+                "culprit audit visits store --place within=48.46,35.05,20 --by week --explain",
+                "within 20 km, by week, with the steps of the count",
+            ),
+        ],
+    ),
+    (
+        "audit robots",
+        &[
+            ("culprit audit robots store", "the user agents with the most visits, and verdicts"),
+            ("culprit audit robots store --explain googlebot", "why a user agent is a robot"),
+            (
+                "culprit audit robots store --by contact --preset strict --json",
+                "by contact, only what is certain, as JSON",
+            ),
+        ],
+    ),
+    (
+        "audit blacklist",
+        &[
+            (
+                "culprit audit blacklist store --list ExcludeRobots.config",
+                "entries that miss, and entries that hit people",
+            ),
+            (
+                "culprit audit blacklist store --list ExcludeRobots.config --patch",
+                "only the patch for the list",
+            ),
+        ],
+    ),
+    ("audit orphans", &[("culprit audit orphans store", "contacts without visits, and more")]),
+    ("audit bloat", &[("culprit audit bloat store --top 30", "the 30 largest paths and values")]),
+    (
+        "audit cap",
+        &[(
+            "culprit audit cap store --path InteractionsCache.Referrers[] --limit 512",
+            "what a limit of 512 bytes would cut",
+        )],
+    ),
+    (
+        "audit impact",
+        &[("culprit audit impact store", "visits, pages and conversion without robots")],
+    ),
+    (
         "sql",
         &[
             ("culprit sql run.culprit \"SELECT * FROM thread_states\"", "time by thread and cause"),

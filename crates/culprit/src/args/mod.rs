@@ -6,6 +6,7 @@
 //! every subcommand's help, `settings.rs` the variables and files that stand in for options.
 
 mod activity;
+mod audit;
 mod casebook;
 mod config;
 mod config_running;
@@ -34,6 +35,7 @@ use crate::failure::Failure;
 use crate::settings::{Settings, variables as named};
 
 pub(crate) use activity::ActivityArg;
+pub(crate) use audit::AuditArgs;
 pub(crate) use casebook::{CasebookAction, CasebookArgs, RunArgs};
 pub(crate) use config::{
     ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
@@ -145,6 +147,8 @@ pub(crate) enum Command {
     Presets(PresetsArgs),
     /// Query the tables of one or many recordings with SQL
     Sql(SqlArgs),
+    /// Import analytics data, and find what pollutes it
+    Audit(AuditArgs),
     /// Convert another profiler's file to a recording
     Import(ImportArgs),
     /// Write a recording, or a filtered part of it, as another profiler's file or as a picture

@@ -1,7 +1,7 @@
 //! `culprit explain [FINDING]`: a finding's page, or the list of all.
 
 use culprit_config::{ConfigRuleDoc, PAGES};
-use culprit_findings::{Group, RuleDoc, Specificity, catalogue};
+use culprit_findings::{DATA_PAGES, Group, RuleDoc, Specificity, catalogue};
 use serde::Serialize;
 
 use crate::args::ExplainArgs;
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
-/// The pages of all findings: of recordings and probes, then of configuration.
+/// The pages of all findings: of recordings and probes, of configuration, of analytics data.
 fn pages() -> impl Iterator<Item = RuleDoc> {
-    catalogue().iter().copied().chain(PAGES.iter().map(page_of))
+    catalogue().iter().copied().chain(PAGES.iter().map(page_of)).chain(DATA_PAGES.iter().copied())
 }
 
 /// The page of a finding of configuration, which states something and has no thresholds.

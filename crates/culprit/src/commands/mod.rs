@@ -1,6 +1,7 @@
 //! One file a subcommand: its arguments become a plan, the plan is carried out, the result printed.
 
 mod activities;
+mod audit;
 mod bench;
 mod bench_compare;
 mod butterfly;
@@ -8,6 +9,7 @@ mod callees;
 mod callers;
 mod casebook;
 mod checkup;
+mod companion;
 mod completions;
 mod config;
 mod config_drift;
@@ -77,6 +79,7 @@ pub(crate) fn run(
         Command::Phases(args) => phases::run(&args, output),
         Command::Presets(args) => presets::run(&args, output),
         Command::Sql(args) => sql::run(&args, output),
+        Command::Audit(args) => audit::run(&args, output),
         Command::Import(args) => import::run(&args, output),
         Command::Export(args) => export::run(&args, output),
         Command::Explain(args) => explain::run(&args, output),

@@ -141,7 +141,7 @@ pub(crate) fn finding_page(doc: &RuleDoc, output: &Output) -> String {
         lines.iter().for_each(|line| text.push_str(&wrap(line, output.width(), "  ")));
     };
     let why = match doc.group {
-        Group::Configuration => "Why it matters",
+        Group::Configuration | Group::Data => "Why it matters",
         _ => "Why it costs time",
     };
     for (name, items) in [

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 50] = [
+pub(crate) const SUBCOMMANDS: [&str; 59] = [
     "why",
     "bench",
     "bench cmd",
@@ -38,6 +38,15 @@ pub(crate) const SUBCOMMANDS: [&str; 50] = [
     "phases",
     "presets",
     "sql",
+    "audit",
+    "audit sample",
+    "audit visits",
+    "audit robots",
+    "audit blacklist",
+    "audit orphans",
+    "audit bloat",
+    "audit cap",
+    "audit impact",
     "import",
     "export",
     "explain",

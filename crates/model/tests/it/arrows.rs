@@ -18,7 +18,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("record", &["model", "place", "recording", "symbols"]),
     ("exchange", &["model", "recording", "symbols"]),
     ("query", &["model", "recording"]),
-    ("data", &["model", "engine", "recording", "query"]),
+    ("audit", &["model", "recording", "query"]),
+    ("data", &["model", "engine", "recording", "query", "audit"]),
     (
         "culprit",
         &[

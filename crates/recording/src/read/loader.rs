@@ -170,7 +170,7 @@ impl<'a> Loader<'a> {
 
     fn read_piece(&mut self, table: &Table, piece: &Piece<'_>) -> Result<Vec<ColumnData>, String> {
         let bytes = self.archive.read_piece(piece)?;
-        decode(table, &bytes, &mut self.zstd).map_err(|e| e.to_string())
+        decode(table.columns, &bytes, &mut self.zstd).map_err(|e| e.to_string())
     }
 
     /// Records repairs as a loss. In an unfinished file that is else whole they are no damage: a

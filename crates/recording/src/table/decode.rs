@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use culprit_model::{Column, ColumnData, ColumnType, Table, Text, Values};
+use culprit_model::{Column, ColumnData, ColumnType, Text, Values};
 use thiserror::Error;
 
 use crate::table::footer::{Chunk, FileColumn, Footer, parse_footer};
@@ -99,39 +99,34 @@ impl From<Malformed> for Damage {
     }
 }
 
-/// Reads the columns of a table, in the declared order, from a Parquet file's bytes.
+/// Reads columns of a table, in the order given, from a Parquet file's bytes.
 ///
-/// Columns are found by name; ones that the table does not declare are ignored, and a nullable one
+/// Columns are found by name; others of the file are ignored, and a nullable one
 /// that is not there is all missing. A cell whose word is unknown is marked as missing, also where
 /// the table requires one: the caller decides what becomes of such rows.
 ///
 /// The columns of a large file are shared among as many threads as there are decompressors.
 pub(crate) fn decode(
-    table: &Table,
+    columns: &[Column],
     file: &[u8],
     zstd: &mut [Unzstd],
 ) -> Result<Vec<ColumnData>, Damage> {
     let footer = parse_footer(file)?;
-    let allowed = file.len().saturating_mul(ROWS_PER_BYTE);
-    let rows = u32::try_from(footer.rows)
-        .ok()
-        .and_then(|rows| usize::try_from(rows).ok())
-        .filter(|rows| *rows <= allowed)
-        .ok_or(Damage::Rows { rows: footer.rows, bytes: file.len() })?;
+    let rows = rows(&footer, file)?;
     let read = |column, zstd: &mut Unzstd| read_column(file, &footer, column, rows, zstd);
-    let workers = if file.len() < WORTH_SHARING { 1 } else { zstd.len().min(table.columns.len()) };
+    let workers = if file.len() < WORTH_SHARING { 1 } else { zstd.len().min(columns.len()) };
     let Some((own, others)) = zstd.split_first_mut() else { return Err(Damage::Malformed) };
     if workers < 2 {
-        return table.columns.iter().map(|column| read(column, own)).collect();
+        return columns.iter().map(|column| read(column, own)).collect();
     }
     // The longest first, so that nobody is left with a long one at the end.
-    let mut order: Vec<usize> = (0..table.columns.len()).collect();
-    order.sort_by_key(|at| Reverse(footer.length_of(table.columns[*at].name)));
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    order.sort_by_key(|at| Reverse(footer.length_of(columns[*at].name)));
     let next = AtomicUsize::new(0);
     let work = |zstd: &mut Unzstd| {
         let mut done = Vec::new();
         while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*at, read(&table.columns[*at], zstd)));
+            done.push((*at, read(&columns[*at], zstd)));
         }
         done
     };
@@ -147,6 +142,21 @@ pub(crate) fn decode(
     });
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, column)| column).collect()
+}
+
+/// How many rows a Parquet file's bytes hold.
+pub(crate) fn count_rows(file: &[u8]) -> Result<usize, Damage> {
+    rows(&parse_footer(file)?, file)
+}
+
+/// The rows that a footer claims, if a file of that size can hold them.
+fn rows(footer: &Footer, file: &[u8]) -> Result<usize, Damage> {
+    let allowed = file.len().saturating_mul(ROWS_PER_BYTE);
+    u32::try_from(footer.rows)
+        .ok()
+        .and_then(|rows| usize::try_from(rows).ok())
+        .filter(|rows| *rows <= allowed)
+        .ok_or(Damage::Rows { rows: footer.rows, bytes: file.len() })
 }
 
 fn read_column(

@@ -18,7 +18,7 @@ mod page;
 mod thrift;
 mod values;
 
-pub(crate) use decode::{decode, missing};
+pub(crate) use decode::{count_rows, decode, missing};
 pub(crate) use encode::{Form, encode};
 pub(crate) use page::Unzstd;
 

@@ -1,0 +1,33 @@
+//! The analytics store: visits, page views and stored values of a web site, in a form that answers
+//! questions quickly.
+//!
+//! An *import* reads exports of an analytics database or access logs and writes a *store*: a folder
+//! of Parquet files whose tables are declared in [`schema`]. Questions read the store only.
+
+mod blacklist;
+mod bloat;
+mod cap;
+mod findings;
+pub mod fold;
+mod impact;
+pub mod lists;
+mod opened;
+mod orphans;
+mod questions;
+pub mod robots;
+mod sample;
+pub mod schema;
+mod time;
+pub mod visits;
+
+pub use blacklist::{BlacklistEntry, BlacklistReport, Leak, blacklist};
+pub use bloat::{BloatReport, FacetSizes, JunkSum, LargeValue, PathSizes, Sizes, bloat};
+pub use cap::{CapPoint, CapReport, cap};
+pub use impact::{ImpactDay, ImpactReport, ImpactSums, impact};
+pub use opened::{AuditError, AuditStore, tables_of};
+pub use orphans::{OrphanFacets, OrphanReport, orphans};
+pub use questions::{questions, text};
+pub use sample::{
+    FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,
+    Visitor, write_sample,
+};

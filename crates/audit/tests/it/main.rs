@@ -1,0 +1,14 @@
+//! Samples, imports, what is in a store after them, and questions about it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
+)]
+
+mod cleanliness;
+mod questions;
+mod robots;
+mod rows;
+mod samples;
+mod support;
+mod visits;

@@ -1,0 +1,94 @@
+//! `culprit-data audit blacklist`.
+
+use culprit_audit::robots::GroupBy;
+use culprit_audit::{BlacklistEntry, BlacklistReport, Leak, blacklist};
+use serde_json::{Value, json};
+
+use super::question::{Recognition, failure, open, text};
+use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
+use crate::audit_args::{AuditBlacklistArgs, RobotArgs};
+use crate::failure::Failure;
+use crate::output::Talk;
+
+/// Runs it.
+///
+/// # Errors
+/// When the store or the list cannot be read, or a question cannot be answered.
+pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let store = open(&args.store)?;
+    let list = text(&args.list)?;
+    // The list itself is what is examined, so it is none of the lists that judge.
+    let how = RobotArgs {
+        preset: "balanced".to_owned(),
+        list: Vec::new(),
+        allow: Vec::new(),
+        networks: None,
+    };
+    let robots = Recognition::read(&how, talk)?.judge(&store, GroupBy::UserAgent)?;
+    let name = args.list.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let report = blacklist(&store, &name, &list, &robots).map_err(failure)?;
+    if args.patch {
+        return put(&report.patch);
+    }
+    if json {
+        return put_json(&document(&report));
+    }
+    let mut text = entry_table(&report);
+    if !report.patch.is_empty() {
+        text.push_str(&format!("\n{}", report.patch));
+    }
+    report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
+    put(&text)
+}
+
+fn entry_table(report: &BlacklistReport) -> String {
+    let row = |entry: &BlacklistEntry| {
+        let leaked: u64 = entry.leaks.iter().map(|leak| leak.interactions).sum();
+        let mut remarks = Vec::new();
+        if entry.is_dead() {
+            remarks.push("dead: nothing stored is like it".to_owned());
+        }
+        let differs = entry.leaks.iter().map(|leak| format!("leak by {}", leak.differs));
+        remarks.extend(differs);
+        if !entry.people.is_empty() {
+            remarks.push("hits people".to_owned());
+        }
+        vec![
+            entry.line.to_string(),
+            entry.exact.to_string(),
+            leaked.to_string(),
+            remarks.join(", "),
+            entry.text.clone(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = report.entries.iter().map(row).collect();
+    table(&["line", "stored exactly", "missed", "remark", "entry"], &rows)
+}
+
+fn document(report: &BlacklistReport) -> Value {
+    let leak = |leak: &Leak| {
+        json!({
+            "user_agent": leak.stored,
+            "interactions": leak.interactions,
+            "differs": leak.differs,
+        })
+    };
+    let entry = |entry: &BlacklistEntry| {
+        json!({
+            "line": entry.line,
+            "user_agent": entry.text,
+            "exact": entry.exact,
+            "dead": entry.is_dead(),
+            "leaks": entry.leaks.iter().map(leak).collect::<Vec<_>>(),
+            "people": entry.people,
+        })
+    };
+    json!({
+        "schema": SCHEMA,
+        "entries": report.entries.iter().map(entry).collect::<Vec<_>>(),
+        "leaked_interactions": report.leaked_interactions,
+        "interactions": report.interactions,
+        "patch": report.patch,
+        "findings": findings_json(report.finding().as_slice()),
+    })
+}

@@ -1,0 +1,104 @@
+//! `culprit-data audit impact`.
+
+use culprit_audit::robots::GroupBy;
+use culprit_audit::{ImpactDay, ImpactReport, ImpactSums, impact};
+use serde_json::{Value, json};
+
+use super::question::{Recognition, failure, open};
+use super::text::{SCHEMA, percent, put, put_json, size, table};
+use crate::audit_args::AuditImpactArgs;
+use crate::failure::Failure;
+use crate::output::Talk;
+
+/// Days that are printed; the document has all.
+const SHOWN_DAYS: usize = 14;
+
+/// Runs it.
+///
+/// # Errors
+/// When the store or a list cannot be read, or a question cannot be answered.
+pub(super) fn run(args: &AuditImpactArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let store = open(&args.store)?;
+    let recognition = Recognition::read(&args.robots, talk)?;
+    let robots = recognition.judge(&store, GroupBy::UserAgent)?;
+    let report = impact(&store, &robots.robot_agents()).map_err(failure)?;
+    if json {
+        return put_json(&document(&report));
+    }
+    put(&impact_text(&report))
+}
+
+fn impact_text(report: &ImpactReport) -> String {
+    let (before, after) = (&report.before, &report.after);
+    let row = |what: &str, before: String, after: String| vec![what.to_owned(), before, after];
+    let storage = report.storage();
+    let rows = [
+        row("visits", before.visits.to_string(), after.visits.to_string()),
+        row("contacts", report.contacts_before.to_string(), report.contacts_after.to_string()),
+        row(
+            "pages a visit",
+            format!("{:.2}", before.pages_mean()),
+            format!("{:.2}", after.pages_mean()),
+        ),
+        row("conversion", percent(before.conversion()), percent(after.conversion())),
+        row("visits with one page", percent(before.single_share()), percent(after.single_share())),
+        row("storage", size(storage.0), size(storage.1)),
+    ];
+    let mut text = table(&["", "now", "without robots"], &rows);
+    text.push_str(&format!(
+        "\n{} contacts have interactions of robots alone, {} have none.\n",
+        report.contacts_of_robots, report.contacts_without
+    ));
+    let days = &report.days[report.days.len().saturating_sub(SHOWN_DAYS)..];
+    if days.len() < report.days.len() {
+        text.push_str(&format!("\nThe last {} of {} days:\n", days.len(), report.days.len()));
+    } else {
+        text.push('\n');
+    }
+    let row = |day: &ImpactDay| {
+        vec![
+            culprit_audit::visits::day_text(day.day),
+            day.before.visits.to_string(),
+            day.after.visits.to_string(),
+            format!("{:.2}", day.before.pages_mean()),
+            format!("{:.2}", day.after.pages_mean()),
+        ]
+    };
+    let headings = ["day (UTC)", "visits", "without robots", "pages a visit", "without robots"];
+    text.push_str(&table(&headings, &days.iter().map(row).collect::<Vec<_>>()));
+    text
+}
+
+fn sums(sums: &ImpactSums) -> Value {
+    json!({
+        "visits": sums.visits,
+        "pages": sums.pages,
+        "pages_mean": sums.pages_mean(),
+        "single_share": sums.single_share(),
+        "conversion": sums.conversion(),
+        "raw_bytes": sums.raw_bytes,
+    })
+}
+
+fn document(report: &ImpactReport) -> Value {
+    let day = |day: &ImpactDay| {
+        json!({
+            "day": culprit_audit::visits::day_text(day.day),
+            "before": sums(&day.before),
+            "after": sums(&day.after),
+        })
+    };
+    let storage = report.storage();
+    json!({
+        "schema": SCHEMA,
+        "before": sums(&report.before),
+        "after": sums(&report.after),
+        "contacts_before": report.contacts_before,
+        "contacts_after": report.contacts_after,
+        "contacts_of_robots": report.contacts_of_robots,
+        "contacts_without": report.contacts_without,
+        "storage_before_bytes": storage.0,
+        "storage_after_bytes": storage.1,
+        "days": report.days.iter().map(day).collect::<Vec<_>>(),
+    })
+}

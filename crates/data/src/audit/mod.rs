@@ -1,0 +1,48 @@
+//! `culprit-data audit`: one file a subcommand.
+
+mod blacklist;
+mod bloat;
+mod impact;
+mod orphans;
+mod question;
+mod robots;
+mod sample;
+mod text;
+mod visits;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::args::AuditCommand;
+use crate::audit_args::AuditAction;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::Talk;
+
+/// Runs a subcommand.
+///
+/// # Errors
+/// When it could not do what was asked.
+pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
+    match &command.args.action {
+        AuditAction::Sample(args) => sample::run(args, command.json, talk),
+        AuditAction::Visits(args) => visits::run(args, command.json, talk),
+        AuditAction::Robots(args) => robots::run(args, command.json, talk),
+        AuditAction::Blacklist(args) => blacklist::run(args, command.json, talk),
+        AuditAction::Orphans(args) => orphans::run(args, command.json),
+        AuditAction::Bloat(args) => bloat::run(args, command.json),
+        AuditAction::Cap(args) => bloat::cap(args, command.json),
+        AuditAction::Impact(args) => impact::run(args, command.json, talk),
+    }
+}
+
+/// A flag that Ctrl-C sets.
+///
+/// # Errors
+/// When signals cannot be watched.
+fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = stop.clone();
+    interrupt::watch(move || set.store(true, Ordering::Relaxed))?;
+    Ok(stop)
+}

@@ -1,0 +1,116 @@
+//! What the questions have in common: the store, the lists, verdicts on user agents.
+
+use std::path::Path;
+
+use culprit_audit::lists::{ListSet, PatternList, RejectedLine, parse_list, stock_lists};
+use culprit_audit::robots::{GroupBy, Networks, Preset, RobotOptions, RobotReport, robots};
+use culprit_audit::{AuditError, AuditStore};
+use culprit_query::Stop;
+
+use crate::audit_args::{RobotArgs, StoreArgs};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::Talk;
+use crate::sql::limits;
+
+/// Bytes of a list at most: no list of user agents is larger.
+const LIST_BYTES: u64 = 64 << 20;
+
+/// Opens the store; Ctrl-C stops its questions.
+///
+/// # Errors
+/// When it is no store, or signals cannot be watched.
+pub(super) fn open(args: &StoreArgs) -> Result<AuditStore, Failure> {
+    let stop = Stop::default();
+    let pulled = stop.clone();
+    interrupt::watch(move || pulled.pull())?;
+    AuditStore::open(&args.store, limits(args.memory), stop).map_err(failure)
+}
+
+/// An error of a question as the program's failure.
+pub(super) fn failure(error: AuditError) -> Failure {
+    match error {
+        AuditError::Question { question, source } => {
+            Failure::from(source).within(&format!("the question `{question}`"))
+        }
+        AuditError::Asked { what, hint } => Failure::bad_input(what).hint(hint),
+        other => Failure::bad_input(other.to_string()),
+    }
+}
+
+/// Lists and networks, read.
+pub(super) struct Recognition {
+    pub(super) preset: Preset,
+    pub(super) lists: ListSet,
+    networks: Option<Networks>,
+}
+
+impl Recognition {
+    /// Reads what the arguments name; says which lines were rejected.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub(super) fn read(args: &RobotArgs, talk: &Talk) -> Result<Self, Failure> {
+        let mut lists = stock_lists();
+        for path in &args.list {
+            lists.push(list(path, talk)?);
+        }
+        let allowed = args.allow.iter().map(|path| list(path, talk)).collect::<Result<_, _>>()?;
+        let networks = args.networks.as_deref().map(|path| {
+            let (networks, rejected) = Networks::parse(&text(path)?);
+            warn(path, &rejected, talk);
+            Ok::<_, Failure>(networks)
+        });
+        let preset = match args.preset.as_str() {
+            "classic" => Preset::Classic,
+            "strict" => Preset::Strict,
+            _ => Preset::Balanced,
+        };
+        Ok(Self { preset, lists: ListSet::new(lists, allowed), networks: networks.transpose()? })
+    }
+
+    /// The verdicts on a store.
+    ///
+    /// # Errors
+    /// When a question cannot be answered.
+    pub(super) fn judge(&self, store: &AuditStore, by: GroupBy) -> Result<RobotReport, Failure> {
+        let networks = self.networks.as_ref();
+        let options = RobotOptions { by, preset: self.preset, lists: &self.lists, networks };
+        robots(store, &options).map_err(failure)
+    }
+}
+
+fn list(path: &Path, talk: &Talk) -> Result<PatternList, Failure> {
+    let name =
+        path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let (list, rejected) = parse_list(&name, &text(path)?);
+    warn(path, &rejected, talk);
+    Ok(list)
+}
+
+fn warn(path: &Path, rejected: &[RejectedLine], talk: &Talk) {
+    for line in rejected {
+        talk.warn(&format!(
+            "warning: {}:{}: rejected `{}`: {}\n",
+            path.display(),
+            line.line,
+            line.text,
+            line.why
+        ));
+    }
+}
+
+/// A file's text.
+///
+/// # Errors
+/// When it cannot be read, or is too large for a list.
+pub(super) fn text(path: &Path) -> Result<String, Failure> {
+    let failed =
+        |why: String| Failure::bad_input(format!("cannot read `{}`: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if size > LIST_BYTES {
+        return Err(failed(format!("it has {size} bytes; the limit is {LIST_BYTES}")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

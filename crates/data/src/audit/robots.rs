@@ -1,0 +1,218 @@
+//! `culprit-data audit robots`.
+
+use culprit_audit::fold::fold;
+use culprit_audit::robots::{Band, Baseline, GroupBy, PRIOR, RobotGroup, RobotReport};
+use serde_json::{Value, json};
+
+use super::question::{Recognition, open};
+use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
+use crate::audit_args::AuditRobotsArgs;
+use crate::failure::Failure;
+use crate::output::Talk;
+
+/// Groups that `--explain` prints at most.
+const EXPLAINED: usize = 5;
+
+/// Runs it.
+///
+/// # Errors
+/// When the store or a list cannot be read, or a question cannot be answered.
+pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let store = open(&args.store)?;
+    let recognition = Recognition::read(&args.robots, talk)?;
+    let by = match args.by.as_str() {
+        "ua-net" => GroupBy::UserAgentAndNetwork,
+        "contact" => GroupBy::Contact,
+        "ip" => GroupBy::Address,
+        _ => GroupBy::UserAgent,
+    };
+    let report = recognition.judge(&store, by)?;
+    let wanted = |group: &&RobotGroup| match &args.explain {
+        Some(text) => group.user_agent.as_deref().is_some_and(|a| fold(a).contains(&fold(text))),
+        None => true,
+    };
+    let limit = if args.explain.is_some() { EXPLAINED } else { args.limit };
+    let groups: Vec<&RobotGroup> = report.groups.iter().filter(wanted).collect();
+    let shown = if limit == 0 { groups.len() } else { limit.min(groups.len()) };
+    if shown < groups.len() {
+        talk.say(&format!("printed {shown} of {} groups", groups.len()));
+    }
+    let groups = &groups[..shown];
+    if json {
+        return put_json(&document(&report, groups));
+    }
+    let mut text = head(&report);
+    match &args.explain {
+        Some(wanted) if groups.is_empty() => {
+            let votes = recognition.lists.votes(wanted);
+            text.push_str(&format!("\nNo stored user agent contains `{wanted}`. "));
+            text.push_str(&match votes.lists.join(", ") {
+                lists if lists.is_empty() => "No list has it.\n".to_owned(),
+                lists => format!("These lists have it: {lists}.\n"),
+            });
+        }
+        Some(_) => groups.iter().for_each(|group| text.push_str(&explained(group))),
+        None => text.push_str(&group_table(groups)),
+    }
+    report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
+    put(&text)
+}
+
+fn head(report: &RobotReport) -> String {
+    let mut text = format!(
+        "Robots make {} of {} interactions ({} preset).\n",
+        percent(report.robot_share()),
+        report.interactions,
+        report.preset.name()
+    );
+    match &report.baseline {
+        Baseline::Rate { q, interactions, groups } => text.push_str(&format!(
+            "Single-page rate of people: q = {q:.3}, from {interactions} interactions in {groups} \
+             trusted groups.\n"
+        )),
+        Baseline::Undefined { why } => text.push_str(&format!(
+            "R2 and R3 are not used: the single-page rate of people is unknown, because {why}.\n"
+        )),
+    }
+    text.push_str(&format!(
+        "{} groups were compared; by chance alone {:.2e} of them pass R2.\n",
+        report.groups.len(),
+        report.chance_hits
+    ));
+    let lists: Vec<String> =
+        report.lists.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    text.push_str(&format!("Lists: {}\n\n", lists.join(", ")));
+    let rows: Vec<Vec<String>> = report
+        .bands
+        .iter()
+        .map(|(band, sum)| {
+            let robot = if band.is_robot(report.preset) { "robots" } else { "" };
+            let (groups, interactions) = (sum.groups.to_string(), sum.interactions.to_string());
+            vec![band.name().to_owned(), groups, interactions, robot.to_owned()]
+        })
+        .collect();
+    text.push_str(&table(&["verdict", "groups", "interactions", "counted as"], &rows));
+    if report.mixed_interactions > 0.0 {
+        text.push_str(&format!(
+            "In mixed groups, R3 ascribes {:.0} more interactions to robots.\n",
+            report.mixed_interactions
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+fn name(group: &RobotGroup) -> String {
+    group.user_agent.clone().unwrap_or_else(|| "(several or no user agents)".to_owned())
+}
+
+fn group_table(groups: &[&RobotGroup]) -> String {
+    let row = |group: &&RobotGroup| {
+        let counts = &group.counts;
+        let signals: Vec<&str> = group.verdict.signals.iter().map(|signal| signal.id).collect();
+        vec![
+            group.verdict.band.name().to_owned(),
+            format!("{:.1}", group.verdict.score),
+            counts.interactions.to_string(),
+            counts.visitors().to_string(),
+            counts.max_pages.to_string(),
+            counts.days().to_string(),
+            signals.join(" "),
+            name(group),
+        ]
+    };
+    let headings =
+        ["verdict", "score", "visits", "visitors", "max pages", "days", "signals", "user agent"];
+    table(&headings, &groups.iter().map(row).collect::<Vec<_>>())
+}
+
+fn explained(group: &RobotGroup) -> String {
+    let verdict = &group.verdict;
+    let mut text = format!("{}\n", name(group));
+    let mut rows =
+        vec![vec!["prior".to_owned(), format!("{PRIOR:+.1}"), String::new(), String::new()]];
+    for signal in &verdict.signals {
+        let family = signal.family.map_or("", culprit_audit::robots::Family::name);
+        let weight = format!("{:+.1}", signal.weight);
+        rows.push(vec![signal.id.to_owned(), weight, family.to_owned(), signal.why.clone()]);
+    }
+    text.push_str(&table(&["signal", "weight", "kind", "because"], &rows));
+    let reason = verdict.exempt.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    text.push_str(&format!("= {:.1}: {}{reason}\n\n", verdict.score, verdict.band.name()));
+    text
+}
+
+fn document(report: &RobotReport, groups: &[&RobotGroup]) -> Value {
+    let baseline = match &report.baseline {
+        Baseline::Rate { q, interactions, groups } => {
+            json!({"q": q, "interactions": interactions, "groups": groups, "undefined": null})
+        }
+        Baseline::Undefined { why } => {
+            json!({"q": null, "interactions": 0, "groups": 0, "undefined": why})
+        }
+    };
+    let thresholds: serde_json::Map<String, Value> = report
+        .thresholds
+        .named()
+        .into_iter()
+        .map(|(name, v)| (name.to_owned(), v.into()))
+        .collect();
+    let list = |(name, version): &(String, String)| json!({"name": name, "version": version});
+    let band = |(band, sum): &(Band, culprit_audit::robots::BandSum)| {
+        json!({
+            "band": band.name(),
+            "robots": band.is_robot(report.preset),
+            "groups": sum.groups,
+            "interactions": sum.interactions,
+        })
+    };
+    json!({
+        "schema": SCHEMA,
+        "by": report.by.name(),
+        "preset": report.preset.name(),
+        "thresholds": thresholds,
+        "lists": report.lists.iter().map(list).collect::<Vec<_>>(),
+        "baseline": baseline,
+        "interactions": report.interactions,
+        "robot_interactions": report.robot_interactions(),
+        "robot_share": report.robot_share(),
+        "mixed_interactions": report.mixed_interactions,
+        "groups_tested": report.groups.len(),
+        "chance_hits": report.chance_hits,
+        "bands": report.bands.iter().map(band).collect::<Vec<_>>(),
+        "groups": groups.iter().map(|group| group_json(group)).collect::<Vec<_>>(),
+        "findings": findings_json(report.finding().as_slice()),
+    })
+}
+
+fn group_json(group: &RobotGroup) -> Value {
+    let (counts, verdict) = (&group.counts, &group.verdict);
+    let signal = |signal: &culprit_audit::robots::Fired| {
+        json!({
+            "id": signal.id,
+            "family": signal.family.map(culprit_audit::robots::Family::name),
+            "weight": signal.weight,
+            "why": signal.why,
+        })
+    };
+    json!({
+        "user_agent": group.user_agent,
+        "band": verdict.band.name(),
+        "score": verdict.score,
+        "exempt": verdict.exempt,
+        "signals": verdict.signals.iter().map(signal).collect::<Vec<_>>(),
+        "evidence": verdict.pages.by_visitors,
+        "evidence_visits": verdict.pages.by_visits,
+        "mixed_share": verdict.pages.mixed_share,
+        "lists": group.votes.lists,
+        "categories": group.votes.tags,
+        "interactions": counts.interactions,
+        "single": counts.single,
+        "max_pages": counts.max_pages,
+        "contacts": counts.contacts,
+        "addresses": counts.addresses,
+        "days": counts.days(),
+        "first_ms": counts.first_ms,
+        "last_ms": counts.last_ms,
+    })
+}

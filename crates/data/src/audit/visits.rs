@@ -1,0 +1,178 @@
+//! `culprit-data audit visits`.
+
+use culprit_audit::robots::GroupBy;
+use culprit_audit::visits::{
+    Attribute, Bucket, PlaceSpec, Published, RobotVisits, VisitOptions, VisitReport, VisitRow,
+    Zone, visits,
+};
+use serde_json::{Value, json};
+
+use super::question::{Recognition, failure, open};
+use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
+use crate::audit_args::AuditVisitsArgs;
+use crate::failure::Failure;
+use crate::output::Talk;
+
+/// Runs it.
+///
+/// # Errors
+/// When the place or the zone makes no sense, or a question cannot be answered.
+pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let place = PlaceSpec::parse(&args.place).map_err(|why| {
+        Failure::bad_input(format!("cannot read `--place {}`: {why}", args.place))
+    })?;
+    let zone = Zone::parse(&args.tz).ok_or_else(|| {
+        Failure::bad_input(format!("`--tz {}` is no time zone", args.tz))
+            .hint("give a name such as Europe/Kyiv, or a shift such as +02:00")
+    })?;
+    let store = open(&args.store)?;
+    let recognition = Recognition::read(&args.how, talk)?;
+    let robot_agents = recognition.judge(&store, GroupBy::UserAgent)?.robot_agents();
+    let options = VisitOptions {
+        place,
+        zone,
+        by: match args.by.as_str() {
+            "week" => Bucket::Week,
+            "hour" => Bucket::Hour,
+            _ => Bucket::Day,
+        },
+        min_sessions: args.min_sessions,
+        attribute: match args.attribute.as_str() {
+            "contact" => Attribute::Contact,
+            _ => Attribute::Interaction,
+        },
+        robots: match args.robots.as_str() {
+            "only" => RobotVisits::Only,
+            "split" => RobotVisits::Split,
+            _ => RobotVisits::Exclude,
+        },
+        robot_agents,
+    };
+    let report = visits(&store, &options).map_err(failure)?;
+    for warning in &report.warnings {
+        talk.warn(&format!("warning: {warning}\n"));
+    }
+    if json {
+        return put_json(&document(args, &report));
+    }
+    let mut text = visit_table(&report, options.robots == RobotVisits::Split);
+    text.push_str(&format!(
+        "\n{} of {} shards; {} rows were rejected by the import.\n",
+        report.shards,
+        report.shards + report.shards_missing,
+        report.rows_rejected
+    ));
+    text.push_str(&published_text(&report.published));
+    if args.explain {
+        let step = |step: &culprit_audit::visits::VisitStep| {
+            vec![step.rows.to_string(), step.what.clone()]
+        };
+        text.push('\n');
+        text.push_str(&table(
+            &["rows", "step"],
+            &report.steps.iter().map(step).collect::<Vec<_>>(),
+        ));
+    }
+    report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
+    put(&text)
+}
+
+fn visit_table(report: &VisitReport, split: bool) -> String {
+    let row = |row: &VisitRow| {
+        let seconds = |ms: f64| format!("{:.1} s", ms / 1000.0);
+        let mut cells = vec![
+            row.start.clone(),
+            row.sessions.to_string(),
+            row.contacts.to_string(),
+            row.pages.to_string(),
+            format!("{:.2}", row.pages_mean),
+            format!("{:.1}", row.pages_median),
+            row.pages_p90.to_string(),
+            percent(row.single_share),
+            row.duration_median_ms.map_or_else(|| "-".to_owned(), seconds),
+            row.robots_excluded.to_string(),
+            row.shards.to_string(),
+        ];
+        if split {
+            cells.push(if row.robots { "robots" } else { "others" }.to_owned());
+        }
+        cells
+    };
+    let mut headings = vec![
+        "from",
+        "visits",
+        "contacts",
+        "pages",
+        "mean",
+        "median",
+        "p90",
+        "one page",
+        "median time",
+        "robots left out",
+        "shards",
+    ];
+    if split {
+        headings.push("by");
+    }
+    table(&headings, &report.rows.iter().map(row).collect::<Vec<_>>())
+}
+
+fn published_text(published: &Published) -> String {
+    let mut text = format!(
+        "A query over InteractionsCache finds {} of {} contacts and counts {} visits instead of \
+         {}.\n",
+        published.cached_contacts, published.contacts, published.sessions, published.own_sessions
+    );
+    if let Some(rows) = published.rows_by_shard_threshold {
+        text.push_str(&format!(
+            "With its threshold divided by the shards it keeps {rows} rows instead of {}.\n",
+            published.rows
+        ));
+    }
+    text
+}
+
+fn document(args: &AuditVisitsArgs, report: &VisitReport) -> Value {
+    let row = |row: &VisitRow| {
+        json!({
+            "from": row.start,
+            "robots": row.robots,
+            "sessions": row.sessions,
+            "contacts": row.contacts,
+            "pages": row.pages,
+            "pages_mean": row.pages_mean,
+            "pages_median": row.pages_median,
+            "pages_p90": row.pages_p90,
+            "single_share": row.single_share,
+            "duration_median_ms": row.duration_median_ms,
+            "robots_excluded": row.robots_excluded,
+            "shards": row.shards,
+        })
+    };
+    let step =
+        |step: &culprit_audit::visits::VisitStep| json!({"what": step.what, "rows": step.rows});
+    let published = &report.published;
+    json!({
+        "schema": SCHEMA,
+        "place": args.place,
+        "time_zone": args.tz,
+        "by": args.by,
+        "attribute": args.attribute,
+        "robots": args.robots,
+        "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
+        "shards": report.shards,
+        "shards_missing": report.shards_missing,
+        "rows_rejected": report.rows_rejected,
+        "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
+        "published": {
+            "contacts": published.contacts,
+            "cached_contacts": published.cached_contacts,
+            "sessions": published.sessions,
+            "own_sessions": published.own_sessions,
+            "rows_by_shard_threshold": published.rows_by_shard_threshold,
+            "rows": published.rows,
+        },
+        "warnings": report.warnings,
+        "findings": findings_json(report.finding().as_slice()),
+    })
+}

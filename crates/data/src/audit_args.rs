@@ -1,0 +1,75 @@
+//! Arguments of `audit`, for both programs: `culprit` has them in its help and checks them, then
+//! passes them on to `culprit-data`. This file is a module of both.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[path = "audit_question_args.rs"]
+mod question_args;
+
+pub(crate) use question_args::{
+    AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditImpactArgs, AuditOrphansArgs,
+    AuditRobotsArgs, AuditVisitsArgs, RobotArgs, StoreArgs,
+};
+
+/// Arguments of `audit`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) action: AuditAction,
+}
+
+/// What `audit` does.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum AuditAction {
+    /// Write a made-up export and access log, with the true answers in truth.json
+    Sample(AuditSampleArgs),
+    /// Count how often the site is visited from a place
+    Visits(AuditVisitsArgs),
+    /// Find visits of robots, with the reasons
+    Robots(AuditRobotsArgs),
+    /// Compare a site's list of robots with the stored user agents
+    Blacklist(AuditBlacklistArgs),
+    /// Find contacts without visits, and other rows whose other half is missing
+    Orphans(AuditOrphansArgs),
+    /// Find what is large among the stored values
+    Bloat(AuditBloatArgs),
+    /// Compute what a limit on the length of a value would cut
+    Cap(AuditCapArgs),
+    /// Compare reports with and without robots
+    Impact(AuditImpactArgs),
+}
+
+/// Arguments of `audit sample`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditSampleArgs {
+    /// Folder to write to. It is made if it does not exist
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Visits to make up
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) interactions: u64,
+    /// Share of the visits that robots make, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub(crate) robots: f64,
+    /// Seed of the random numbers. The same options and seed give the same files
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Days that the visits are spread over. The last day is 2026-06-30
+    #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    pub(crate) days: u32,
+    /// Formats to write, separated by commas
+    #[arg(
+        long,
+        value_name = "FORMATS",
+        value_delimiter = ',',
+        default_value = "xdb-json,accesslog",
+        value_parser = ["xdb-json", "xdb-csv", "bcp", "accesslog"]
+    )]
+    pub(crate) formats: Vec<String>,
+    /// Broken lines to add per million visits
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) malformed: u32,
+}

@@ -1,0 +1,133 @@
+//! Arguments of the questions about a store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// A store and what its questions may take.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StoreArgs {
+    /// Folder of the store that `culprit audit import` made
+    #[arg(value_name = "STORE")]
+    pub(crate) store: PathBuf,
+    /// Memory limit in MiB. Larger sorts and groups go to temporary files. By default, half of the machine's
+    #[arg(long, value_name = "MIB")]
+    pub(crate) memory: Option<u64>,
+}
+
+/// How robots are recognised.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RobotArgs {
+    /// How strict: `classic` is one rule (more than 500 visits, none with a second page), `strict` excludes only what is certain
+    #[arg(long, value_name = "PRESET", default_value = "balanced", value_parser = ["classic", "balanced", "strict"])]
+    pub(crate) preset: String,
+    /// A list of robots: patterns, or a configuration with `excludedUserAgents`. It joins the built-in lists
+    #[arg(long, value_name = "FILE")]
+    pub(crate) list: Vec<PathBuf>,
+    /// A list of user agents that are no robots, such as your own monitors
+    #[arg(long, value_name = "FILE")]
+    pub(crate) allow: Vec<PathBuf>,
+    /// Networks, one a line: `203.0.113.0/24 cloud`, `192.0.2.0/24 verifies Googlebot`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) networks: Option<PathBuf>,
+}
+
+/// Arguments of `audit robots`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditRobotsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) robots: RobotArgs,
+    /// What makes a group: user agent, user agent and network, contact, or address
+    #[arg(long, value_name = "KEY", default_value = "ua", value_parser = ["ua", "ua-net", "contact", "ip"])]
+    pub(crate) by: String,
+    /// Print all signals of the user agents that contain this text
+    #[arg(long, value_name = "UA")]
+    pub(crate) explain: Option<String>,
+    /// Groups to print, those with the most visits first; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+}
+
+/// Arguments of `audit visits`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditVisitsArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) how: RobotArgs,
+    /// Place: `postal=49000,country=UA`, `city=Kyiv`, `org=NAME`, `cidr=203.0.113.0/24`, `within=48.46,35.05,20` (km)
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) place: String,
+    /// Time zone of the days (IANA), or a fixed shift such as +02:00
+    #[arg(long, value_name = "ZONE", default_value = "UTC", allow_hyphen_values = true)]
+    pub(crate) tz: String,
+    /// What a row is a row of
+    #[arg(long, value_name = "UNIT", default_value = "day", value_parser = ["day", "week", "hour"])]
+    pub(crate) by: String,
+    /// Print only rows with at least this many visits, counted over all shards
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) min_sessions: u64,
+    /// Count visits from the place, or all visits of contacts that ever came from there
+    #[arg(long, value_name = "WHAT", default_value = "interaction", value_parser = ["interaction", "contact"])]
+    pub(crate) attribute: String,
+    /// Leave robots out, count only them, or print a row for each
+    #[arg(long, value_name = "WHAT", default_value = "exclude", value_parser = ["exclude", "only", "split"])]
+    pub(crate) robots: String,
+    /// Print the steps from all visits to these rows, with the rows that each step left
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+/// Arguments of `audit orphans`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditOrphansArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Arguments of `audit blacklist`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditBlacklistArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// The site's list: a configuration with `excludedUserAgents`, or one user agent a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) list: PathBuf,
+    /// Print only the patch that repairs the list
+    #[arg(long)]
+    pub(crate) patch: bool,
+}
+
+/// Arguments of `audit bloat`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditBloatArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Paths and largest values to print
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub(crate) top: u32,
+}
+
+/// Arguments of `audit cap`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditCapArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Path of the values, such as `InteractionsCache.Referrers[]`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: String,
+    /// Limit in bytes of UTF-8, 64 or more
+    #[arg(long, value_name = "BYTES", default_value_t = 512)]
+    pub(crate) limit: u64,
+}
+
+/// Arguments of `audit impact`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditImpactArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) robots: RobotArgs,
+}
