@@ -148,7 +148,10 @@ impl Reader<'_> {
         for file in weaker.iter().rev() {
             let word = match &kind {
                 FileKind::Mask => "MASKED",
-                FileKind::Link(target) if *target == self.target(file) => "EQUIVALENT",
+                // A link that leads back to itself, or to nothing, is equivalent to nothing.
+                FileKind::Link(target) if *target == self.target(file) && self.is_file(target) => {
+                    "EQUIVALENT"
+                }
                 FileKind::Link(_) => "REDIRECTED",
                 FileKind::Plain => "OVERRIDDEN",
             };
@@ -188,6 +191,12 @@ impl Reader<'_> {
             true => FileKind::Plain,
             false => FileKind::Link(at),
         }
+    }
+
+    /// Whether a path has a file that is no link.
+    fn is_file(&self, file: &str) -> bool {
+        let metadata = self.root.path().join(file).symlink_metadata();
+        metadata.is_ok_and(|metadata| metadata.is_file())
     }
 
     /// The file whose text a file has: itself, or what it links to below the root.

@@ -58,19 +58,21 @@ impl ProcessFiles {
     }
 }
 
-impl Files for ProcessFiles {
-    fn read(&self, name: &Path) -> FileRead {
+impl ProcessFiles {
+    /// Reads a file of at most so many bytes; a larger one is [`SourceState::TooLarge`].
+    #[must_use]
+    pub fn read_at_most(&self, name: &Path, most: u64) -> FileRead {
         let read = || -> io::Result<(Vec<u8>, Option<u64>)> {
             let file = open_beneath(&self.folder, name)?;
             let metadata = file.metadata()?;
             let modified = metadata.modified().ok();
             let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             let mut bytes = Vec::new();
-            file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+            file.take(most + 1).read_to_end(&mut bytes)?;
             Ok((bytes, modified.map(|time| time.as_secs())))
         };
         match read() {
-            Ok((bytes, _)) if bytes.len() as u64 > MAX_BYTES => too_large(),
+            Ok((bytes, _)) if bytes.len() as u64 > most => too_large(),
             Ok((bytes, modified)) => FileRead {
                 state: SourceState::Read,
                 why: String::new(),
@@ -79,6 +81,12 @@ impl Files for ProcessFiles {
             },
             Err(error) => unreadable(&error),
         }
+    }
+}
+
+impl Files for ProcessFiles {
+    fn read(&self, name: &Path) -> FileRead {
+        self.read_at_most(name, MAX_BYTES)
     }
 
     fn names(&self, folder: &str) -> Vec<String> {

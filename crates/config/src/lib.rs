@@ -88,7 +88,7 @@ pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};
 pub use rules::{ConfigRuleDoc, PAGES, RULES};
 pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot};
 pub use sources::{
-    Collected, Defined, FileRead, Loaded, Part, Request, collect, detects, detects_in,
+    Collected, Defined, FileRead, Loaded, Part, Request, ServiceImage, collect, detects, detects_in,
 };
 pub use value::{Class, HIDDEN, NotAFingerprint, Raw, Redactor, ValueFingerprint, ValueRef};
 pub use variables::{

@@ -108,6 +108,7 @@ fn leaves_out(sets: &[VariableSet]) -> Vec<String> {
 
 fn source(set: &VariableSet) -> Source {
     let layer = match set.kind {
+        SourceKind::ProcessEnvironment => "shell",
         SourceKind::ImageEnvironment => "image",
         SourceKind::ContainerEnvironment => "container",
         SourceKind::InitialEnvironment => "process, at start",
@@ -168,6 +169,13 @@ fn origin(sets: &[VariableSet], assignment: &Assignment) -> String {
             created_from(set, before, name)
         }
         (SourceKind::ContainerEnvironment, _) => "given when the container was created".to_owned(),
+        // Those of a process have its number; these are what a recorder started its command with.
+        (SourceKind::InitialEnvironment, None) if set.pid.is_none() => {
+            "added by Culprit for the recording".to_owned()
+        }
+        (SourceKind::InitialEnvironment, _) if own != other && set.pid.is_none() => {
+            "changed by Culprit for the recording".to_owned()
+        }
         (SourceKind::InitialEnvironment, None) => {
             "added by the engine or the entry point".to_owned()
         }
@@ -228,11 +236,14 @@ mod tests {
                 "created-with",
                 &[("A", "1"), ("C", "3"), ("PATH", "/bin"), ("B", "2")],
             ),
-            set(
-                SourceKind::InitialEnvironment,
-                "start",
-                &[("A", "1"), ("PATH", "/bin"), ("B", "9"), ("HOSTNAME", "x")],
-            ),
+            VariableSet {
+                pid: Some(culprit_model::Pid(7)),
+                ..set(
+                    SourceKind::InitialEnvironment,
+                    "start",
+                    &[("A", "1"), ("PATH", "/bin"), ("B", "9"), ("HOSTNAME", "x")],
+                )
+            },
             set(SourceKind::ProcessMemory, "now", &[("A", "7"), ("PATH", "/bin"), ("B", "9")]),
         ];
         let found = process_configuration("t", &sets, &Redactor::new([1; 32]));

@@ -12,12 +12,21 @@ use std::collections::BTreeMap;
 use crate::profile::{Profile, Replaces};
 use crate::provenance::{Assignment, Outcome};
 
-/// Marks assignments that lose to a value of another key. `keys` and `documents` are those of the
+/// Where an assignment is written, and in which form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Written {
+    /// The source, and the document in it.
+    pub(crate) document: (usize, u32),
+    /// Whether it is a group without members; the text `{}` is none.
+    pub(crate) is_group: bool,
+}
+
+/// Marks assignments that lose to a value of another key. `keys` and `written` are those of the
 /// assignments, which are in the order of strength.
 pub(crate) fn apply(
     profile: &Profile,
     keys: &[String],
-    documents: &[(usize, u32)],
+    written: &[Written],
     assignments: &mut [Assignment],
 ) {
     let is_tree = match profile.keys.replaces {
@@ -35,13 +44,14 @@ pub(crate) fn apply(
         let lists = key.match_indices('[').map(|(end, _)| &key[..end]);
         let mut lost: Vec<(usize, String)> = Vec::new();
         for list in lists {
-            let is_new = living.lists.insert(list.to_owned(), documents[at]) != Some(documents[at]);
+            let document = written[at].document;
+            let is_new = living.lists.insert(list.to_owned(), document) != Some(document);
             if is_new {
                 let why = format!("a stronger source sets the list `{list}` as a whole");
                 lost.extend(living.take_below(list, &["["], &why));
             }
         }
-        let is_group = assignments[at].value.text.as_deref() == Some("{}");
+        let is_group = written[at].is_group;
         if is_tree && is_group && living.has_below(key, separator) {
             let empty = &mut assignments[at];
             (empty.outcome, empty.reason) = (

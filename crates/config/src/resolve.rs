@@ -17,9 +17,10 @@ use crate::provenance::{
     SourceState, Variable,
 };
 use crate::readers::{Entry, Segment};
+use crate::replace::{self, Written};
+use crate::secret;
 use crate::sources::{Collected, Defined, Loaded, Part};
 use crate::value::{Raw, Redactor};
-use crate::{replace, secret};
 
 /// The key of a path, as the profile writes it.
 pub(crate) fn key_of(profile: &Profile, path: &[Segment]) -> String {
@@ -122,8 +123,8 @@ pub(crate) fn resolve(
     for part in &collected.parts {
         resolver.part(part, &collected.loaded[part.loaded]);
     }
-    let Found { mut assignments, conditions, others, keys, documents } = resolver.found;
-    replace::apply(profile, &keys, &documents, &mut assignments);
+    let Found { mut assignments, conditions, others, keys, written } = resolver.found;
+    replace::apply(profile, &keys, &written, &mut assignments);
     let sources: Vec<Source> =
         collected.loaded.iter().map(|loaded| loaded.source.clone()).collect();
     let effective = effective(profile.assumed, &sources, &mut assignments, keys);
@@ -250,8 +251,8 @@ struct Found {
     others: usize,
     /// The identity of each assignment's key.
     keys: Vec<String>,
-    /// The source and the document in it of each assignment.
-    documents: Vec<(usize, u32)>,
+    /// Where each assignment is written, and in which form.
+    written: Vec<Written>,
 }
 
 struct Resolver<'a> {
@@ -376,7 +377,8 @@ impl Resolver<'_> {
         // Either name may say that the value is secret.
         let named = format!("{key} {written}");
         self.found.keys.push(identity(self.profile, key));
-        self.found.documents.push((source, entry.document));
+        let is_group = entry.null && entry.value.expose() == "{}";
+        self.found.written.push(Written { document: (source, entry.document), is_group });
         self.found.assignments.push(Assignment {
             source,
             key: secret::name(key).into(),

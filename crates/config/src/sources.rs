@@ -41,6 +41,17 @@ pub struct Request {
     pub all_variables: bool,
     /// The files, if they are not in the folder `root` of this machine.
     pub files: Option<Arc<dyn Files>>,
+    /// The image of services of a compose project.
+    pub image: Option<ServiceImage>,
+}
+
+/// An image that services of a compose project may have.
+#[derive(Debug, Clone)]
+pub struct ServiceImage {
+    /// Its names, `shop:1`.
+    pub names: Vec<String>,
+    /// Its variables.
+    pub environment: Vec<(String, Raw)>,
 }
 
 impl Request {

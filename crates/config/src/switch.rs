@@ -89,11 +89,11 @@ fn take_variables(request: &Request, loaded: &mut Loaded) {
                 format!("the value of the variable `{shown}` is not of its `__format`");
             continue;
         };
-        for (rest, value) in values {
+        for (rest, value, null) in values {
             let why = format!("the value of the variable `{shown}`");
             verdicts.insert(taken.len(), (Outcome::Won, why));
             let path = path.iter().chain(&rest).cloned().collect();
-            taken.push(Entry { path, value, ..entry.clone() });
+            taken.push(Entry { path, value, null, ..entry.clone() });
         }
     }
     (loaded.contents.entries, loaded.verdicts) = (taken, verdicts);
@@ -108,9 +108,10 @@ fn format_beside(group: &[Segment], entries: &[Entry]) -> Option<String> {
     entries.iter().find(beside).map(|entry| entry.value.expose().to_owned())
 }
 
-/// The values of a text in a format, each with its path below the key; none if it is not of that format.
-fn of_format(format: Option<&str>, value: &Raw) -> Option<Vec<(Vec<Segment>, Raw)>> {
-    let whole = vec![(Vec::new(), value.clone())];
+/// The values of a text in a format, each with its path below the key, and whether the format says that it
+/// is none; nothing if the text is not of that format.
+fn of_format(format: Option<&str>, value: &Raw) -> Option<Vec<(Vec<Segment>, Raw, bool)>> {
+    let whole = vec![(Vec::new(), value.clone(), false)];
     let text = match format {
         Some("json" | "json5") => format!("{{\"v\":{}\n}}", value.expose()),
         None | Some("number" | "boolean") => return Some(whole),
@@ -118,5 +119,5 @@ fn of_format(format: Option<&str>, value: &Raw) -> Option<Vec<(Vec<Segment>, Raw
     };
     let found = read(Format::Json5, text.as_bytes()).ok()?;
     let entries = found.entries.into_iter().chain(found.empties);
-    Some(entries.map(|entry| (entry.path[1..].to_vec(), entry.value)).collect())
+    Some(entries.map(|entry| (entry.path[1..].to_vec(), entry.value, entry.null)).collect())
 }

@@ -54,6 +54,8 @@ pub(crate) mod variables {
     pub(crate) const RUNS: &str = "CULPRIT_RUNS";
     /// `--no-runtime-help` of `record`, `why`, `bench cmd` and `verify`.
     pub(crate) const NO_RUNTIME_HELP: &str = "CULPRIT_NO_RUNTIME_HELP";
+    /// `--no-config` of `record`, `why`, `bench cmd` and `verify`.
+    pub(crate) const NO_CONFIG: &str = "CULPRIT_NO_CONFIG";
     /// `--output` of `why`.
     pub(crate) const WHY_OUTPUT: &str = "CULPRIT_WHY_OUTPUT";
 }

@@ -43,7 +43,7 @@ pub use generated_name::{
 pub use ids::{ActivityId, FrameId, ModuleId, Pid, ProcessId, StackId, StepId, ThreadId, Tid};
 pub use label::{Label, UnknownLabel};
 pub use loss::{LossKind, LossOrigin, LossSeverity};
-pub use meta::{ClockPair, Meta, Rung};
+pub use meta::{ClockPair, KeptConfiguration, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES, main_metric};
 pub use runtime::{Ask, RUNTIMES, Runtime, RuntimeVariable, WrittenWhen, is_same_option};

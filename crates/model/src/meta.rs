@@ -29,6 +29,15 @@ pub struct ClockPair {
     pub realtime: u64,
 }
 
+/// What a recording keeps of the configuration of what it recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptConfiguration {
+    /// The lines of a snapshot of `culprit config`. They hold no plaintext of a secret.
+    Snapshot(String),
+    /// Why there is no snapshot, in words.
+    LeftOut(String),
+}
+
 /// What a recording says about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meta {
@@ -68,6 +77,8 @@ pub struct Meta {
     pub recorder_cpu: Nanos,
     /// False while the recorder runs, and for ever when it was killed.
     pub complete: bool,
+    /// Configuration of the command and its place; none where nothing looked for it.
+    pub configuration: Option<KeptConfiguration>,
 }
 
 impl Default for Meta {
@@ -91,6 +102,7 @@ impl Default for Meta {
             recorder_memory_bytes: 0,
             recorder_cpu: Nanos::ZERO,
             complete: true,
+            configuration: None,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! older writer did not know gets its default, so adding one needs no new schema number; changing
 //! a field's meaning, or a table's, does.
 
-use culprit_model::{ClockPair, Meta, Nanos, ProcessId, Rung, Time};
+use culprit_model::{ClockPair, KeptConfiguration, Meta, Nanos, ProcessId, Rung, Time};
 use serde::{Deserialize, Serialize};
 
 /// The format that this version writes, and the newest that it reads.
@@ -63,6 +63,34 @@ struct Body {
     /// Why the recorder could not go on, in a file that it could not finish.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<DiskConfiguration>,
+}
+
+/// Configuration: an object with one of these members.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DiskConfiguration {
+    Snapshot(String),
+    LeftOut(String),
+}
+
+impl From<KeptConfiguration> for DiskConfiguration {
+    fn from(kept: KeptConfiguration) -> Self {
+        match kept {
+            KeptConfiguration::Snapshot(lines) => Self::Snapshot(lines),
+            KeptConfiguration::LeftOut(why) => Self::LeftOut(why),
+        }
+    }
+}
+
+impl From<DiskConfiguration> for KeptConfiguration {
+    fn from(kept: DiskConfiguration) -> Self {
+        match kept {
+            DiskConfiguration::Snapshot(lines) => Self::Snapshot(lines),
+            DiskConfiguration::LeftOut(why) => Self::LeftOut(why),
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
@@ -130,6 +158,7 @@ impl From<&Meta> for Body {
             recorder_cpu_ns: meta.recorder_cpu.0,
             complete: meta.complete,
             stopped: None,
+            configuration: meta.configuration.clone().map(DiskConfiguration::from),
         }
     }
 }
@@ -155,6 +184,7 @@ impl From<Body> for Meta {
             recorder_memory_bytes: body.recorder_memory_bytes,
             recorder_cpu: Nanos(body.recorder_cpu_ns),
             complete: body.complete,
+            configuration: body.configuration.map(KeptConfiguration::from),
         }
     }
 }

@@ -11,68 +11,96 @@ use std::path::Path;
 use crate::provenance::{SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, Segment};
 use crate::sources::{Root, load_file};
-use crate::value::Raw;
 
+use super::include::{joined, with_paths_below};
+use super::scope::Layered;
 use super::{Held, is_name, of_service, with_sound_templates};
 
 /// Services extend each other no deeper; deeper ones are a circle.
 const MAX_DEPTH: usize = 16;
 
 /// What the services of a file take from others: sources that are weaker than the file, the weakest first.
-/// `folder` is the project's.
-pub(super) fn bases(root: &Root, folder: &Path, file: &Held) -> Vec<Held> {
+/// `folders` are the project's and the one that paths of the file count from; `included` is what the file
+/// includes.
+pub(super) fn bases(
+    root: &Root,
+    (project, from): (&Path, &Path),
+    file: &Layered,
+    included: &[Layered],
+) -> Vec<Layered> {
     let mut found = Vec::new();
     let mut services: Vec<&str> = Vec::new();
-    for (service, path) in file.1.entries.iter().filter_map(of_service) {
+    for (service, path) in file.held.1.entries.iter().filter_map(of_service) {
         if is_name(path.first(), "extends") && !services.contains(&service) {
             services.push(service);
         }
     }
     for service in services {
-        add(&Reader { root, folder, service }, file, service, 0, &mut found);
+        let reader = Reader { root, project, service, scope: file.scope };
+        add(&reader, (&file.held, from, included), service, 0, &mut found);
     }
     found
 }
 
 struct Reader<'a> {
     root: &'a Root,
-    folder: &'a Path,
+    /// The folder of the project.
+    project: &'a Path,
     /// The service that takes everything.
     service: &'a str,
+    scope: usize,
 }
 
-/// Adds what a service of a file extends.
-fn add(reader: &Reader<'_>, file: &Held, service: &str, depth: usize, found: &mut Vec<Held>) {
+/// Adds what a service of a file extends. Besides the file: the folder that its paths count from, and what
+/// it includes.
+fn add(
+    reader: &Reader<'_>,
+    (file, from, included): (&Held, &Path, &[Layered]),
+    service: &str,
+    depth: usize,
+    found: &mut Vec<Layered>,
+) {
     let Some((base, other)) = extended(file, service) else { return };
-    let held = match &other {
-        None => file.clone(),
+    let (held, from, included) = match &other {
+        None => (file.clone(), from.to_owned(), included),
         Some(name) => {
-            let own = Path::new(&file.0.name).parent().unwrap_or(Path::new(""));
             let kind = SourceKind::ComposeEnvironment;
-            let path = own.join(name);
+            let path = joined(from, name);
             let held = load_file(reader.root, &path, Some(Format::Yaml), kind, "extends");
             let (mut source, contents) = with_sound_templates(held, true);
             if source.state == SourceState::Missing {
                 source.state = SourceState::MissingRequired;
             }
-            (source, contents)
+            let own = Path::new(&source.name).parent().unwrap_or(Path::new("")).to_owned();
+            (with_paths_below((source, contents), reader.project, &own), own, &[][..])
         }
     };
-    let has_base = held.1.entries.iter().filter_map(of_service).any(|(name, _)| name == base);
-    let mut source = held.0.clone();
-    source.layer = format!("extends: {base}");
-    source.why = format!("`{}` extends `{base}`", reader.service);
-    if source.state != SourceState::Read || !has_base || depth >= MAX_DEPTH {
+    let has_base =
+        |held: &Held| held.1.entries.iter().filter_map(of_service).any(|(name, _)| name == base);
+    let is_there = has_base(&held) || included.iter().any(|one| has_base(&one.held));
+    let source_of = |held: &Held| {
+        let mut source = held.0.clone();
+        source.layer = format!("extends: {base}");
+        source.why = format!("`{}` extends `{base}`", reader.service);
+        source
+    };
+    let mut source = source_of(&held);
+    if source.state != SourceState::Read || !is_there || depth >= MAX_DEPTH {
         if source.state == SourceState::Read {
             source.state = SourceState::MissingRequired;
             source.why = format!("`{}` extends `{base}`, which is not there", reader.service);
         }
-        found.push((source, Contents::default()));
+        found.push(Layered { held: (source, Contents::default()), scope: reader.scope });
         return;
     }
-    add(reader, &held, &base, depth + 1, found);
-    let entries = held.1.entries.iter().filter_map(|entry| renamed(reader, &held, &base, entry));
-    found.push((source, Contents { entries: entries.collect(), ..Contents::default() }));
+    add(reader, (&held, &from, included), &base, depth + 1, found);
+    let taken = |held: &Held| {
+        let entries = held.1.entries.iter().filter_map(|entry| renamed(reader, &base, entry));
+        (source_of(held), Contents { entries: entries.collect(), ..Contents::default() })
+    };
+    let of_included = included.iter().filter(|one| has_base(&one.held));
+    found.extend(of_included.map(|one| Layered { held: taken(&one.held), scope: one.scope }));
+    found.push(Layered { held: taken(&held), scope: reader.scope });
 }
 
 /// The service that a service extends, and the file of it.
@@ -94,22 +122,14 @@ fn extended(file: &Held, service: &str) -> Option<(String, Option<String>)> {
     base.map(|base| (base, other))
 }
 
-/// An entry of the base as one of the service that takes it; paths are the project's.
-fn renamed(reader: &Reader<'_>, file: &Held, base: &str, entry: &Entry) -> Option<Entry> {
+/// An entry of the base as one of the service that takes it.
+fn renamed(reader: &Reader<'_>, base: &str, entry: &Entry) -> Option<Entry> {
     let (name, path) = of_service(entry)?;
-    let is_file = is_name(path.first(), "env_file");
     let is_taken = |wanted| is_name(path.first(), wanted);
-    if name != base || !["environment", "env_file", "profiles"].into_iter().any(is_taken) {
+    if name != base || !["environment", "env_file", "profiles", "image"].into_iter().any(is_taken) {
         return None;
     }
     let mut renamed = entry.clone();
     renamed.path[1] = Segment::Name(reader.service.to_owned());
-    let is_path = is_file && (path.len() < 3 || is_name(path.get(2), "path"));
-    let text = entry.value.expose();
-    if is_path && !text.starts_with('/') {
-        let own = Path::new(&file.0.name).parent().unwrap_or(Path::new(""));
-        let own = own.strip_prefix(reader.folder).unwrap_or(own);
-        renamed.value = Raw::new(own.join(text).to_string_lossy());
-    }
     Some(renamed)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! strongest   environment:            of the service, `${...}` replaced; then of what it extends
 //!             env_file:               of the service, the last file first; then of what it extends
-//!             (the image)             not read
+//!             the image               if it is given
 //!
 //! `${NAME}`   shell, then .env        sets nothing in a container by itself
 //! ```
@@ -11,6 +11,9 @@
 //! The rules are those of compose-go 2 (`types.Project.WithServicesEnvironmentResolved`).
 
 mod extends;
+mod image;
+mod include;
+mod scope;
 mod service_profiles;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +27,11 @@ use crate::provenance::{
 use crate::readers::{Contents, Entry, Format, Oddity, Segment};
 use crate::resolve::effective;
 use crate::secret;
-use crate::sources::{Request, Root, environment_source, load_file};
-use crate::template::{Expanded, expand, mentioned};
+use crate::sources::{Request, Root, ServiceImage, environment_source, load_file};
+use crate::template::{expand, mentioned};
 use crate::value::{Raw, Redactor};
+use include::Loader;
+use scope::{Layered, Outside, Scope};
 
 /// The names of compose files, in the order in which Compose looks for them.
 const FILES: &[&str] =
@@ -50,8 +55,14 @@ type Held = (Source, Contents);
 /// All sources of a project.
 pub(crate) struct Project {
     compose: Vec<Held>,
+    /// The scope of each of the compose files.
+    scope_of: Vec<usize>,
+    /// The files that are loaded together; the project's own come first.
+    scopes: Vec<Scope>,
     dotenv: Vec<Held>,
     shell: Option<Held>,
+    /// The image that services may have, and its variables.
+    image: Option<(ServiceImage, Held)>,
     /// By path, in the order in which services name them.
     env_files: Vec<Held>,
     /// Which of the files each service names: service and index of `env_files`.
@@ -68,17 +79,6 @@ pub(crate) fn collect(request: &Request) -> Project {
         .find(|(source, _)| source.state != SourceState::Unread)
         .and_then(|(source, _)| Path::new(&source.name).parent().map(Path::to_owned))
         .unwrap_or_default();
-    let compose: Vec<Held> = compose
-        .into_iter()
-        .flat_map(|file| {
-            let mut files = match file.0.state {
-                SourceState::Read => extends::bases(&root, &folder, &file),
-                _ => Vec::new(),
-            };
-            files.push(file);
-            files
-        })
-        .collect();
     let dotenv = match request.env_files.as_slice() {
         [] => root
             .matching(&folder.join(".env").to_string_lossy())
@@ -88,8 +88,26 @@ pub(crate) fn collect(request: &Request) -> Project {
         named => named.iter().map(|name| dotenv_file(&root, name, true)).collect(),
     };
     let shell = request.environment.as_ref().map(|all| environment_source("shell", all));
-    let mut project =
-        Project { compose, dotenv, shell, env_files: Vec::new(), of_services: Vec::new() };
+    let outside = Outside::of_shell(shell.as_ref()).over(&dotenv);
+    let own = Scope { parent: None, folder: folder.clone(), dotenv: Vec::new(), outside };
+    let mut loader = Loader::new(&root, own);
+    let compose: Vec<Layered> =
+        compose.into_iter().flat_map(|file| loader.expanded(file, 0, &[])).collect();
+    let scopes = loader.scopes;
+    let (compose, scope_of) = compose.into_iter().map(|one| (one.held, one.scope)).unzip();
+    let mut project = Project {
+        compose,
+        scope_of,
+        scopes,
+        dotenv,
+        shell,
+        image: request.image.clone().map(|one| {
+            let held = image::source(&one);
+            (one, held)
+        }),
+        env_files: Vec::new(),
+        of_services: Vec::new(),
+    };
     let named = project.named_env_files();
     for NamedFile { service, path, required, raw } in named {
         let format = if raw { Format::EnvDocker } else { Format::EnvCompose };
@@ -171,7 +189,7 @@ fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
     let load = |name: &Path| {
         let kind = SourceKind::ComposeEnvironment;
         let held = load_file(root, name, Some(Format::Yaml), kind, "compose file");
-        with_remark(with_sound_templates(held, true))
+        with_sound_templates(held, true)
     };
     if !request.compose_files.is_empty() {
         let required = |name: &PathBuf| {
@@ -198,15 +216,6 @@ fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
     files
 }
 
-/// A compose file that takes more from files that are not read says so.
-fn with_remark((mut source, contents): Held) -> Held {
-    let includes = contents.entries.iter().any(|entry| is_name(entry.path.first(), "include"));
-    if source.state == SourceState::Read && includes {
-        source.why = "its `include` is not followed: there may be more services".to_owned();
-    }
-    (source, contents)
-}
-
 /// A file of variables that a service names.
 struct NamedFile {
     service: String,
@@ -223,21 +232,8 @@ struct Declared<'a> {
     name: String,
     /// The value as a template; none: it is taken from outside.
     template: Option<String>,
-}
-
-/// Values for `${...}`: the shell's, then those of the files.
-struct Outside {
-    values: BTreeMap<String, String>,
-}
-
-impl Outside {
-    fn get(&self, name: &str) -> Option<String> {
-        self.values.get(name).cloned()
-    }
-
-    fn expand(&self, template: &str) -> Expanded {
-        expand(template, &|name| self.get(name))
-    }
+    /// The value that it has from outside, if it is taken from there and set.
+    inherited: Option<String>,
 }
 
 fn name_of(entry: &Entry) -> &str {
@@ -262,39 +258,27 @@ fn of_service(entry: &Entry) -> Option<(&str, &[Segment])> {
 }
 
 impl Project {
-    fn read_files(&self) -> impl Iterator<Item = &Held> {
-        self.compose.iter().filter(|(source, _)| source.state == SourceState::Read)
+    fn read_files(&self) -> impl Iterator<Item = (&Outside, &Held)> {
+        let files =
+            self.scope_of.iter().map(|scope| &self.scopes[*scope].outside).zip(&self.compose);
+        files.filter(|(_, (source, _))| source.state == SourceState::Read)
     }
 
-    fn outside(&self) -> Outside {
-        let mut outside = Outside { values: BTreeMap::new() };
-        let shell = self.shell.iter().flat_map(|(_, contents)| &contents.entries);
-        let shell: BTreeMap<&str, &str> =
-            shell.map(|entry| (name_of(entry), entry.value.expose())).collect();
-        for entry in self.dotenv.iter().flat_map(|(_, contents)| &contents.entries) {
-            let lookup = |name: &str| {
-                shell.get(name).map(|text| (*text).to_owned()).or_else(|| outside.get(name))
-            };
-            let text = match entry.op {
-                Op::Inherit => lookup(name_of(entry)),
-                _ if entry.template => Some(expand(entry.value.expose(), &lookup).text),
-                _ => Some(entry.value.expose().to_owned()),
-            };
-            if let Some(text) = text {
-                outside.values.insert(name_of(entry).to_owned(), text);
-            }
-        }
-        let shell = shell.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned()));
-        outside.values.extend(shell);
-        outside
+    /// The values for `${...}` of the project's own files.
+    fn outside(&self) -> &Outside {
+        &self.scopes[0].outside
+    }
+
+    /// Those of a compose file.
+    fn outside_of(&self, file: usize) -> &Outside {
+        &self.scopes[self.scope_of[file]].outside
     }
 
     fn named_env_files(&self) -> Vec<NamedFile> {
-        let outside = self.outside();
         let mut files: Vec<NamedFile> = Vec::new();
         // The items of one list: file, service and place, with their index in `files`.
         let mut items: BTreeMap<(usize, &str, usize), usize> = BTreeMap::new();
-        for (file, (_, contents)) in self.read_files().enumerate() {
+        for (file, (outside, (_, contents))) in self.read_files().enumerate() {
             for entry in &contents.entries {
                 let Some((service, path)) = of_service(entry) else { continue };
                 if !is_name(path.first(), "env_file") {
@@ -340,12 +324,13 @@ impl Project {
     }
 
     /// The variables that services declare in compose files, a file after the other.
-    fn declared(&self, outside: &Outside) -> Vec<(usize, Declared<'_>)> {
+    fn declared(&self) -> Vec<(usize, Declared<'_>)> {
         let mut declared = Vec::new();
         for (file, (source, contents)) in self.compose.iter().enumerate() {
             if source.state != SourceState::Read {
                 continue;
             }
+            let outside = self.outside_of(file);
             for entry in &contents.entries {
                 let Some((service, path)) = of_service(entry) else { continue };
                 if !is_name(path.first(), "environment") {
@@ -361,16 +346,55 @@ impl Project {
                         None => (outside.expand(text).text, None),
                     },
                 };
-                declared.push((file, Declared { service, entry, name, template }));
+                let is_list = matches!(path.get(1), Some(Segment::Index(_)));
+                let inherited = match &template {
+                    Some(_) => None,
+                    None => self.inherited(self.scope_of[file], service, &name, is_list),
+                };
+                declared.push((file, Declared { service, entry, name, template, inherited }));
             }
         }
         declared
     }
 
+    /// The value of a name that a service takes from outside. compose-go gives it when it has loaded a
+    /// scope, if `environment` is a list then; a mapping becomes one where two sources set it.
+    fn inherited(&self, scope: usize, service: &str, name: &str, is_list: bool) -> Option<String> {
+        let mut within = scope;
+        while let Some(parent) = self.scopes[within].parent {
+            if is_list || self.sets_twice(within, service) {
+                return self.scopes[within].outside.get(name);
+            }
+            within = parent;
+        }
+        self.outside().get(name)
+    }
+
+    /// Whether two files of a scope, or of what it includes, have an `environment` of a service.
+    fn sets_twice(&self, scope: usize, service: &str) -> bool {
+        let is_inside = |mut at: usize| loop {
+            match self.scopes[at].parent {
+                _ if at == scope => break true,
+                Some(parent) => at = parent,
+                None => break false,
+            }
+        };
+        let sets = |(_, contents): &Held| {
+            contents
+                .entries
+                .iter()
+                .filter_map(of_service)
+                .any(|(other, path)| other == service && is_name(path.first(), "environment"))
+        };
+        let files = self.scope_of.iter().zip(&self.compose);
+        files.filter(|(of, held)| is_inside(**of) && sets(held)).nth(1).is_some()
+    }
+
     /// Names that anything in the project refers to.
     fn mentioned(&self, declared: &[(usize, Declared<'_>)]) -> BTreeSet<String> {
-        let compose = self.read_files().flat_map(|(_, contents)| &contents.entries);
-        let files = self.env_files.iter().chain(&self.dotenv);
+        let compose = self.read_files().flat_map(|(_, (_, contents))| &contents.entries);
+        let included = self.scopes.iter().flat_map(|scope| &scope.dotenv);
+        let files = self.env_files.iter().chain(&self.dotenv).chain(included);
         let templates =
             files.flat_map(|(_, contents)| &contents.entries).filter(|entry| entry.template);
         let names = compose.chain(templates).flat_map(|entry| mentioned(entry.value.expose()));
@@ -451,29 +475,38 @@ fn outside_key(name: &str) -> String {
 }
 
 /// Assignments and effective values of a project.
-pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -> Configuration {
-    let outside = project.outside();
-    let declared = project.declared(&outside);
-    let mentioned = project.mentioned(&declared);
+pub(crate) fn resolve(
+    profile: &Profile,
+    mut project: Project,
+    redactor: Redactor,
+) -> Configuration {
+    // Sources, weakest first: files and shell for `${...}`, the image, env files, compose files.
+    let dotenv_start: usize = project.scopes.iter().map(|scope| scope.dotenv.len()).sum();
+    let shell_index = dotenv_start + project.dotenv.len();
+    let image_index = shell_index + usize::from(project.shell.is_some());
+    let env_start = image_index + usize::from(project.image.is_some());
+    let compose_start = env_start + project.env_files.len();
     let mut found =
         Found { redactor, assignments: Vec::new(), keys: Vec::new(), oddities: Vec::new() };
-    learn(&mut found.redactor, &project, &declared, &outside);
+    learn(&mut found.redactor, &project);
+    image::values(&mut found, &mut project, image_index);
+    let declared = project.declared();
+    let mentioned = project.mentioned(&declared);
+    learn_declared(&mut found.redactor, &project, &declared);
+    outside_values(&mut found, &project, &mentioned, (dotenv_start, shell_index));
+    env_file_values(&mut found, &project, &declared, env_start);
+    declared_values(&mut found, &project, &declared, compose_start);
+    template_oddities(&mut found, &project, compose_start);
+    service_profiles::apply(&project, &mut found);
 
-    // Sources, weakest first: files and shell for `${...}`, env files, compose files.
-    let shell_index = project.dotenv.len();
-    let env_start = shell_index + usize::from(project.shell.is_some());
-    let compose_start = env_start + project.env_files.len();
-    outside_values(&mut found, &project, &mentioned, shell_index);
-    env_file_values(&mut found, &project, &declared, &outside, env_start);
-    declared_values(&mut found, &declared, &outside, compose_start);
-    template_oddities(&mut found, &project, &outside, compose_start);
-    service_profiles::apply(&project, &outside, &mut found);
-
-    let Project { compose, dotenv, shell, env_files, .. } = project;
+    let Project { compose, dotenv, shell, env_files, scopes, image, .. } = project;
     let others = shell.as_ref().map_or(0, |(_, contents)| {
         contents.entries.iter().filter(|entry| !mentioned.contains(name_of(entry))).count()
     });
-    let held: Vec<Held> = dotenv.into_iter().chain(shell).chain(env_files).chain(compose).collect();
+    let included = scopes.into_iter().flat_map(|scope| scope.dotenv);
+    let image = image.map(|(_, held)| held);
+    let own = dotenv.into_iter().chain(shell).chain(image).chain(env_files).chain(compose);
+    let held: Vec<Held> = included.chain(own).collect();
     let mut oddities = found.oddities;
     for (index, (_, contents)) in held.iter().enumerate() {
         oddities.extend(contents.oddities.iter().map(|oddity| (index, oddity.with_shown_name())));
@@ -501,17 +534,19 @@ pub(crate) fn resolve(profile: &Profile, project: Project, redactor: Redactor) -
 }
 
 /// Shows the redactor every secret before anything is shown.
-fn learn(
-    redactor: &mut Redactor,
-    project: &Project,
-    declared: &[(usize, Declared<'_>)],
-    outside: &Outside,
-) {
+fn learn(redactor: &mut Redactor, project: &Project) {
+    let included = project.scopes.iter().flat_map(|scope| &scope.dotenv);
     let files = project.dotenv.iter().chain(&project.env_files).chain(&project.shell);
+    let files = files.chain(included).chain(project.image.as_ref().map(|(_, held)| held));
     for entry in files.flat_map(|(_, contents)| &contents.entries) {
         redactor.learn(name_of(entry), &entry.value);
     }
-    for (_, one) in declared {
+}
+
+/// Shows it the secrets that services declare.
+fn learn_declared(redactor: &mut Redactor, project: &Project, declared: &[(usize, Declared<'_>)]) {
+    for (file, one) in declared {
+        let outside = project.outside_of(*file);
         let text = one.template.as_ref().map(|template| outside.expand(template).text);
         redactor.learn(&one.name, &Raw::new(text.unwrap_or_default()));
     }
@@ -522,7 +557,7 @@ fn outside_values(
     found: &mut Found,
     project: &Project,
     mentioned: &BTreeSet<String>,
-    shell_index: usize,
+    (dotenv_start, shell_index): (usize, usize),
 ) {
     let is_env_file = |name: &str| project.env_files.iter().any(|(source, _)| source.name == name);
     let outside = project.outside();
@@ -536,8 +571,14 @@ fn outside_values(
             } else {
                 entry.value.clone()
             };
-            let made = made_from(&entry.value, entry.template, &outside);
-            let at = found.add(index, (outside_key(name), name), (entry, false), &raw, &made);
+            let made = made_from(&entry.value, entry.template, outside);
+            let at = found.add(
+                dotenv_start + index,
+                (outside_key(name), name),
+                (entry, false),
+                &raw,
+                &made,
+            );
             // Compose itself reads these from the file.
             let is_for_compose = name.starts_with("COMPOSE_") || name.starts_with("DOCKER_");
             if !mentioned.contains(name) && !is_for_compose && !is_env_file(&source.name) {
@@ -593,9 +634,9 @@ fn env_file_values(
     found: &mut Found,
     project: &Project,
     declared: &[(usize, Declared<'_>)],
-    outside: &Outside,
     start: usize,
 ) {
+    let outside = project.outside();
     let mut services: Vec<&str> =
         project.of_services.iter().map(|(name, _)| name.as_str()).collect();
     services.dedup();
@@ -604,10 +645,10 @@ fn env_file_values(
     for service in services {
         let mut values: BTreeMap<String, String> = BTreeMap::new();
         let mut own: BTreeMap<&str, String> = BTreeMap::new();
-        for (_, one) in declared.iter().filter(|(_, one)| one.service == service) {
+        for (file, one) in declared.iter().filter(|(_, one)| one.service == service) {
             let text = match &one.template {
-                Some(template) => Some(outside.expand(template).text),
-                None => outside.get(&one.name),
+                Some(template) => Some(project.outside_of(*file).expand(template).text),
+                None => one.inherited.clone(),
             };
             match text {
                 Some(text) => own.insert(&one.name, text),
@@ -659,18 +700,19 @@ fn not_set(name: &str) -> String {
 /// The variables of services from `environment`, a later compose file over an earlier one.
 fn declared_values(
     found: &mut Found,
+    project: &Project,
     declared: &[(usize, Declared<'_>)],
-    outside: &Outside,
     start: usize,
 ) {
     for (file, one) in declared {
+        let outside = project.outside_of(*file);
         let key = format!("{}.{}", one.service, one.name);
         let (source, name) = (start + file, one.name.as_str());
         let Some(template) = &one.template else {
             let entry = Entry { op: Op::Inherit, ..one.entry.clone() };
-            let raw = Raw::new(outside.get(name).unwrap_or_default());
+            let raw = Raw::new(one.inherited.clone().unwrap_or_default());
             let at = found.add(source, (key, name), (&entry, false), &raw, &[]);
-            if outside.get(name).is_none() {
+            if one.inherited.is_none() {
                 found.note(at, Outcome::NeverApplied, not_set(name));
                 found.removes(at);
             } else {
@@ -686,11 +728,12 @@ fn declared_values(
 }
 
 /// Variables that templates use and nothing sets, anywhere in the compose files.
-fn template_oddities(found: &mut Found, project: &Project, outside: &Outside, start: usize) {
+fn template_oddities(found: &mut Found, project: &Project, start: usize) {
     for (file, (source, contents)) in project.compose.iter().enumerate() {
         if source.state != SourceState::Read {
             continue;
         }
+        let outside = project.outside_of(file);
         for entry in &contents.entries {
             for one in outside.expand(entry.value.expose()).uses {
                 let what = match (one.blank, one.refused) {

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::{Found, Outside, Project, is_name, of_service};
+use super::{Found, Project, is_name, of_service};
 use crate::provenance::Outcome;
 
 /// The variable that names the active profiles, of the shell or of `.env`.
 const VARIABLE: &str = "COMPOSE_PROFILES";
 
 /// Marks the variables of services that do not start.
-pub(super) fn apply(project: &Project, outside: &Outside, found: &mut Found) {
-    let active = outside.get(VARIABLE).unwrap_or_default();
+pub(super) fn apply(project: &Project, found: &mut Found) {
+    let active = project.outside().get(VARIABLE).unwrap_or_default();
     let active: Vec<&str> =
         active.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let mut profiles: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for entry in project.read_files().flat_map(|(_, contents)| &contents.entries) {
+    let files = project.read_files();
+    let entries = files.flat_map(|(outside, (_, contents))| {
+        contents.entries.iter().map(move |entry| (outside, entry))
+    });
+    for (outside, entry) in entries {
         if let Some((service, path)) = of_service(entry)
             && is_name(path.first(), "profiles")
         {

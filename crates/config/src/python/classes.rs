@@ -518,10 +518,11 @@ fn push(
     one.verdicts.insert(entry, (outcome, reason));
     one.contents.entries.push(Entry {
         path,
+        // An empty dictionary: it leaves what weaker sources set below it.
+        null: text == "{}",
         value: Raw::new(text),
         op: Op::Set,
         template: false,
-        null: false,
         at,
         end_line,
         document: 0,
@@ -562,7 +563,7 @@ fn values_of(kind: &str, is_json: bool, text: &str) -> Vec<Set> {
 /// A value of JSON as Python prints it.
 fn as_python(entry: &Entry) -> String {
     match entry.value.expose() {
-        _ if entry.null => "None".to_owned(),
+        "" if entry.null => "None".to_owned(),
         "true" => "True".to_owned(),
         "false" => "False".to_owned(),
         text => text.to_owned(),

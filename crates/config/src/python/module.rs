@@ -38,6 +38,7 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
         root: &root,
         scope,
         loaded: Vec::new(),
+        living: BTreeMap::new(),
         parts: Vec::new(),
         active: Vec::new(),
         runs: Rc::default(),
@@ -85,6 +86,8 @@ struct Runner<'a> {
     root: &'a Root,
     scope: Scope<'a>,
     loaded: Vec<Loaded>,
+    /// The entries that nothing has replaced, by path: source and index in it.
+    living: BTreeMap<Vec<Segment>, Vec<(usize, usize)>>,
     parts: Vec<Part>,
     /// The files that are being run: a module that takes from itself is not run again.
     active: Vec<String>,
@@ -337,6 +340,7 @@ impl Runner<'_> {
             root: self.root,
             scope,
             loaded: Vec::new(),
+            living: BTreeMap::new(),
             parts: Vec::new(),
             active: self.active.clone(),
             runs: Rc::clone(&self.runs),
@@ -444,25 +448,31 @@ impl Runner<'_> {
                 document: 0,
             };
             let loaded = &mut self.loaded[written.index];
-            loaded.verdicts.insert(loaded.contents.entries.len(), verdict);
+            let at = loaded.contents.entries.len();
+            self.living.entry(entry.path.clone()).or_default().push((written.index, at));
+            loaded.verdicts.insert(at, verdict);
             loaded.contents.entries.push(entry);
         }
     }
 
-    /// Marks what an assignment replaces: all that is at its place and below it.
+    /// Marks what an assignment replaces: all that is at its place and below it, and the empty groups
+    /// above it.
     fn replace(&mut self, start: &[Segment], by: &Written) {
         let name = self.loaded[by.index].source.name.clone();
         let why = format!("line {} of {name} sets it again", by.at.line);
-        for loaded in &mut self.loaded {
-            for (at, entry) in loaded.contents.entries.iter().enumerate() {
-                let verdict = loaded.verdicts.get(&at);
-                let lives = verdict
-                    .is_none_or(|(outcome, _)| matches!(outcome, Outcome::Won | Outcome::Unknown));
-                let is_group = entry.value.expose() == "{}" && start.starts_with(&entry.path);
-                if lives && (entry.path.starts_with(start) || is_group) {
-                    loaded.verdicts.insert(at, (Outcome::Shadowed, why.clone()));
-                }
-            }
+        let below = self.living.range(start.to_vec()..);
+        let below = below.take_while(|(path, _)| path.starts_with(start));
+        let above = (1..start.len()).map(|length| &start[..length]);
+        let groups = above.filter(|path| {
+            let last = self.living.get(*path).and_then(|places| places.last());
+            last.is_some_and(|(index, at)| {
+                self.loaded[*index].contents.entries[*at].value.expose() == "{}"
+            })
+        });
+        let lost: Vec<Vec<Segment>> =
+            below.map(|(path, _)| path.clone()).chain(groups.map(<[Segment]>::to_vec)).collect();
+        for (index, at) in lost.iter().filter_map(|path| self.living.remove(path)).flatten() {
+            self.loaded[index].verdicts.insert(at, (Outcome::Shadowed, why.clone()));
         }
     }
 

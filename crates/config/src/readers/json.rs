@@ -87,7 +87,7 @@ fn flatten(
         value: Raw::new(text),
         op: Op::Set,
         template: false,
-        null: matches!(value, Value::NullKeyword(_)),
+        null: is_empty || matches!(value, Value::NullKeyword(_)),
         at: lines.at(key_at),
         end_line: lines.line(value.end()),
         document: 0,

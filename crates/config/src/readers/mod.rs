@@ -96,7 +96,7 @@ impl Format {
 }
 
 /// A step from a key to one below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Segment {
     /// A name.
     Name(String),
@@ -115,7 +115,8 @@ pub struct Entry {
     pub op: Op,
     /// Whether `$NAME` in the value stands for another value, in formats that replace it.
     pub template: bool,
-    /// Whether the format says that there is no value, which is not the same as an empty one.
+    /// Whether the format says that there is no value, which is not the same as an empty one: null, or a
+    /// group or list without members, whose text is `{}` or `[]`.
     pub null: bool,
     /// Where its key stands; of an element of a list, the element.
     pub at: Position,

@@ -255,7 +255,7 @@ impl Flattened<'_> {
     fn push_empty(&mut self, node: &Node, at: Position, path: &[Segment], text: &str) {
         if !path.is_empty() {
             let entry = self.entry(node, at, path, text);
-            self.contents.empties.push(entry);
+            self.contents.empties.push(Entry { null: true, ..entry });
         }
     }
 

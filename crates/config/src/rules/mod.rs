@@ -9,6 +9,7 @@ mod blank_interpolation;
 mod case_mismatch;
 mod culture_parse;
 mod duplicate_key;
+mod env_file_order;
 mod near_miss_name;
 mod never_applied;
 mod never_true;
@@ -36,6 +37,10 @@ pub const RULES: &[(&str, &str)] = &[
     (near_miss_name::ID, "A name sets a key that nothing else knows, and is almost a known one."),
     (duplicate_key::ID, "One source sets a key twice."),
     (shadowed::ID, "A variable of the environment beats the value of a project's file."),
+    (
+        env_file_order::ID,
+        "Two files of variables of one service set one variable, and the later wins.",
+    ),
     (bad_env_value::ID, "A file of variables has a line that its reader takes in another way."),
     (case_mismatch::ID, "Two names differ only in upper and lower case, where case matters."),
     (blank_interpolation::ID, "A `${...}` stands for a variable that is not set."),
@@ -69,11 +74,12 @@ pub(crate) fn nearest_keys(configuration: &Configuration) -> BTreeMap<String, St
 
 /// The findings of a configuration, the worst first, then by rule and key.
 pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 15] = [
+    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 16] = [
         never_applied::find,
         near_miss_name::find,
         duplicate_key::find,
         shadowed::find,
+        env_file_order::find,
         bad_env_value::find,
         case_mismatch::find,
         blank_interpolation::find,

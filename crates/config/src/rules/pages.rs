@@ -68,6 +68,24 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         check: EXPLAIN,
     },
     ConfigRuleDoc {
+        id: super::env_file_order::ID,
+        claim: "Two files of variables of one service set one variable, and the later wins.",
+        signature: "Two files under `env_file` of a service of a compose file have different values of a \
+                    variable, and `environment` of the service does not set it. The finding is \
+                    information, unless the later file is shared by more services than the earlier one.",
+        not_reported: &[
+            "equal values",
+            "a variable that `environment` sets, because that is stronger than both files",
+        ],
+        why: "Docker Compose takes the files in their order. A value for one service is lost, if the file \
+              that all services share stands last.",
+        fix: &[
+            "Name the shared file first, and the service's own file last.",
+            "Do nothing, if the later file is right.",
+        ],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
         id: super::bad_env_value::ID,
         claim: "A file of variables has a line that its reader takes in another way.",
         signature: "A line has quotes, blanks, a byte order mark or another character that its reader \

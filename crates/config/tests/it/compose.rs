@@ -1,6 +1,8 @@
 //! Precedence in compose projects.
 
-use crate::support::{chain, effective, findings, inspected};
+use culprit_config::{Raw, Request, ServiceImage, inspect};
+
+use crate::support::{chain, effective, findings, folder, inspected, profile, redactor, request};
 
 /// A service with an `environment` and an `env_file` line for NODE_ENV, as the documentation's table has
 /// it: https://docs.docker.com/compose/how-tos/environment-variables/envvars-precedence/.
@@ -101,10 +103,97 @@ fn a_shell_variable_beats_the_project_s_file_and_an_unused_one_reaches_no_servic
 }
 
 #[test]
-fn what_is_not_followed_is_said() {
-    let include = "include: [other.yaml]\nservices: {}\n";
-    let configuration = inspected("compose", &[("compose.yaml", include)], &[]);
-    assert!(configuration.sources[1].why.contains("`include` is not followed"));
+fn an_included_file_is_weaker_and_has_variables_of_its_own() {
+    let files = [
+        ("compose.yaml", "include: [sub/c.yaml]\nservices:\n  web:\n    environment: {A: own}\n"),
+        (
+            "sub/c.yaml",
+            "services:\n  web:\n    environment: {A: inc, B: \"${P}\"}\n    env_file: web.env\n  job:\n    environment: {C: \"${Q}\"}\n",
+        ),
+        ("sub/web.env", "E=1\n"),
+        ("sub/.env", "P=sub\nQ=sub\n"),
+        (".env", "P=root\n"),
+    ];
+    let configuration = inspected("compose", &files, &[]);
+    let mut rows = effective(&configuration);
+    rows.retain(|row| !row.starts_with('$'));
+    assert_eq!(
+        rows,
+        [
+            "job.C=sub < sub/c.yaml:6",
+            "web.A=own < compose.yaml:4",
+            "web.B=root < sub/c.yaml:3",
+            "web.E=1 < sub/web.env:1"
+        ]
+    );
+    let source = |name: &str| {
+        configuration.sources.iter().find(|source| source.name == name).unwrap().why.clone()
+    };
+    assert_eq!(source("sub/c.yaml"), "included by `compose.yaml`");
+    assert_eq!(source("sub/.env"), "fills `${...}` of what `compose.yaml` includes");
+}
+
+#[test]
+fn an_include_that_compose_refuses_is_a_gap() {
+    let service = "services:\n  web:\n    environment: {A: a}\n";
+    let with = |include: &str, more: &[(&str, &str)]| {
+        let compose = format!("{include}{service}");
+        let mut files = vec![("compose.yaml", compose.as_str())];
+        files.extend(more);
+        inspected("compose", &files, &[])
+    };
+    assert!(with("include: [none.yaml]\n", &[]).has_gaps());
+    let circle = with("include: [a.yaml]\n", &[("a.yaml", "include: [compose.yaml]\n")]);
+    let refused = circle.sources.iter().find(|source| source.state.is_gap()).unwrap();
+    assert_eq!(refused.why, "`a.yaml` includes it, and it includes `a.yaml`");
+    let file = ("a.yaml", "services: {}\n");
+    let missing = "include:\n  - path: a.yaml\n    env_file: none.env\n";
+    assert!(with(missing, &[file]).has_gaps());
+    assert!(!with("include:\n  - path: a.yaml\n", &[file]).has_gaps());
+}
+
+#[test]
+fn files_that_include_each_other_many_times_are_refused() {
+    let mut files = vec![("compose.yaml".to_owned(), "include: [f0.yaml, f0.yaml]\n".to_owned())];
+    for at in 0..40 {
+        let next = at + 1;
+        files.push((format!("f{at}.yaml"), format!("include: [f{next}.yaml, ./f{next}.yaml]\n")));
+    }
+    files.push(("f40.yaml".to_owned(), "services: {s: {environment: {A: a}}}\n".to_owned()));
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert!(inspected("compose", &files, &[]).has_gaps());
+}
+
+#[test]
+fn the_image_is_the_weakest_layer_of_the_services_that_have_it() {
+    let folder = folder(&[
+        (
+            "compose.yaml",
+            "services:\n  web:\n    image: shop\n    env_file: web.env\n    environment: {A: own, GONE: }\n  other:\n    image: shop:2\n    environment: {A: other}\n",
+        ),
+        ("web.env", "B=file\n"),
+    ]);
+    let environment = ["A", "B", "C", "GONE"].map(|name| (name.to_owned(), Raw::new("image")));
+    let with = |name: &str| {
+        let image =
+            ServiceImage { names: vec![name.to_owned()], environment: environment.to_vec() };
+        let request = Request { image: Some(image), ..request(folder.path(), &[]) };
+        inspect(&profile("compose"), &request, redactor())
+    };
+    let found = with("shop:latest");
+    assert_eq!(
+        effective(&found),
+        [
+            "other.A=other < compose.yaml:8",
+            "web.A=own < compose.yaml:5",
+            "web.B=file < web.env:1",
+            "web.C=image < image shop:latest",
+        ]
+    );
+    assert_eq!(chain(&found, "web.B"), ["image shop:latest shadowed", "web.env:1 won"]);
+    let found = with("shop:3");
+    let image = found.sources.iter().find(|source| source.name == "image shop:3").unwrap();
+    assert_eq!(image.why, "no service has this image");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use culprit_config::{RULES, stock_profiles};
+use culprit_model::Severity;
 
 use crate::support::{findings, inspected};
 
@@ -34,6 +35,31 @@ fn a_variable_that_beats_a_file_is_found_if_the_values_differ() {
     let files = [("package.json", "{}"), (".env", "A=1\n")];
     assert_eq!(findings(&inspected("dotenv", &files, &[("A", "2")])), ["config-shadowed A"]);
     assert_eq!(findings(&inspected("dotenv", &files, &[("A", "1")])), [""; 0]);
+}
+
+#[test]
+fn a_variable_that_two_env_files_of_a_service_set_is_found_if_the_later_one_wins() {
+    let compose =
+        |rest: &str| format!("services:\n  web:\n    env_file: [web.env, common.env]\n{rest}");
+    let with = |rest: &str, common: &str| {
+        let compose = compose(rest);
+        let files =
+            [("compose.yaml", compose.as_str()), ("web.env", "A=1\nB=1\n"), ("common.env", common)];
+        inspected("compose", &files, &[])
+    };
+    let found = with("", "# all\nA=2\nB=2\nC=2\n");
+    assert_eq!(findings(&found), ["config-env-file-order web.A"]);
+    let one = &found.findings[0];
+    assert_eq!(one.evidence, ["web.env:1", "common.env:2", "web.env:2", "common.env:3"]);
+    assert!(
+        one.title.contains("`common.env` beats `web.env`, which has other values of `A`, `B`.")
+    );
+    assert_eq!(one.severity, Severity::Info, "an own file may follow another own file");
+    let shared = with("  job:\n    env_file: common.env\n", "A=2\n");
+    assert_eq!(shared.findings[0].severity, Severity::Medium);
+    assert!(shared.findings[0].why.contains("shared by more services"), "{:?}", shared.findings);
+    assert_eq!(findings(&with("", "A=1\nC=2\n")), [""; 0], "equal values");
+    assert_eq!(findings(&with("    environment: {A: 3}\n", "A=2\n")), [""; 0], "a stronger value");
 }
 
 #[test]

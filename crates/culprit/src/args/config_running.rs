@@ -17,12 +17,22 @@ pub(crate) struct ConfigSubjectArgs {
     /// A container by name or id: its image, how it was created, its process, its files
     #[arg(long, value_name = "NAME", conflicts_with_all = ["image", "snapshot"])]
     pub container: Option<String>,
-    /// An image of an engine, or a file of `docker save`: its variables and files
+    /// An image of an engine, or a file of `docker save`: its variables and files. With `--compose`: the
+    /// image of services
     #[arg(long, value_name = "IMAGE|FILE", conflicts_with = "snapshot")]
     pub image: Option<String>,
-    /// A file of `culprit config snapshot`
+    /// A file of `culprit config snapshot`, or a recording
     #[arg(long, value_name = "FILE")]
     pub snapshot: Option<PathBuf>,
+    /// Output of `kubectl get deploy,cm,secret -o json`: a file, or `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pid", "container", "image", "snapshot"])]
+    pub manifests: Option<PathBuf>,
+    /// The cluster of this context of `kubectl`, which Culprit runs
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "container", "image", "snapshot", "manifests"])]
+    pub kube_context: Option<String>,
+    /// Namespace of the cluster [default: all]
+    #[arg(long, value_name = "NAME", requires = "kube_context")]
+    pub namespace: Option<String>,
 }
 
 /// Arguments of `config drift`.

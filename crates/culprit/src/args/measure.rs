@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use culprit_model::Nanos;
 
 use super::disk::DiskArgs;
+use super::keep::KeepArgs;
 use super::parse;
 use super::probes::{
     BenchCompareArgs, CopyUpArgs, FilesArgs, LogArgs, MemoryArgs, NetArgs, NotifyArgs,
@@ -78,6 +79,9 @@ pub(crate) struct MeasureArgs {
     /// What is set for language runtimes
     #[command(flatten)]
     pub runtimes: RuntimeArgs,
+    /// What a recording keeps of configuration
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// Rounds to record after the timed rounds
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub record_rounds: u32,

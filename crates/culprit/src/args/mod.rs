@@ -14,6 +14,7 @@ mod disk;
 mod examples;
 mod exchange;
 mod filter;
+mod keep;
 mod measure;
 mod parse;
 mod places;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use culprit_model::Nanos;
 
 use super::activity::{self, ActivityArg};
+use super::keep::KeepArgs;
 use super::parse;
 use super::places::FORMS;
 use super::runtimes::RuntimeArgs;
@@ -78,6 +79,9 @@ pub(crate) struct RecordArgs {
     /// What is set for language runtimes
     #[command(flatten)]
     pub runtimes: RuntimeArgs,
+    /// What a recording keeps of configuration
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// Keep only the newest part of the recording, at most this many MiB (flight recorder)
     #[arg(long, value_name = "N", env = variables::MAX_MIB, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mib: Option<u64>,

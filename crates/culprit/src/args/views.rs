@@ -214,6 +214,9 @@ pub(crate) struct ReportArgs {
     /// Also list idle threads: nothing waited for them, and they hardly ran
     #[arg(long)]
     pub idle: bool,
+    /// Show the configuration of this snapshot, or of another recording, instead of the recording's own
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub config: Option<PathBuf>,
     /// What to look at, and when to fail.
     #[command(flatten)]
     pub findings: FindingsArgs,

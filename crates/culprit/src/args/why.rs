@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use culprit_model::Nanos;
 
+use super::keep::KeepArgs;
 use super::parse::{self, Work};
 use super::places::FORMS;
 use super::record::Stacks;
@@ -48,6 +49,9 @@ pub(crate) struct WhyArgs {
     /// What is set for language runtimes
     #[command(flatten)]
     pub runtimes: RuntimeArgs,
+    /// What a recording keeps of configuration
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// Count matching frames as the program's own code, and no others. Findings and differences name
     /// the nearest of them
     #[arg(long, value_name = "PATS", default_value = "", hide_default_value = true, env = variables::OWN)]

@@ -140,6 +140,7 @@ impl Plan {
                 }
             }
         }
+        let config_key = if folder.is_some() { args.keep.key()? } else { None };
         Ok(Self {
             control: !args.no_control && arms.len() > 1,
             arms,
@@ -161,6 +162,7 @@ impl Plan {
                     max_event_bytes: None,
                     raw: None,
                     runtime_help: args.runtimes.help(),
+                    config_key,
                 },
             }),
         })

@@ -360,6 +360,7 @@ fn plan(pair: &Pair, effort: Effort, folder: &Path) -> Result<Plan, Failure> {
                 max_event_bytes: None,
                 raw: None,
                 runtime_help: true,
+                config_key: None,
             },
         }),
     })

@@ -19,8 +19,8 @@ use crate::json::{
 };
 use crate::output::Output;
 use crate::running::{
-    Inspection, by_profiles, inspect_container, inspect_image, inspect_process, own_settings,
-    read_snapshot, redactor_with,
+    Inspection, by_profiles, inspect_container, inspect_image, inspect_manifests, inspect_process,
+    manifests, own_settings, read_snapshot, redactor_with, service_image,
 };
 use crate::text::{config_explain, config_profiles, config_roles, config_show, config_vars};
 use crate::{files, html, settings};
@@ -257,8 +257,11 @@ pub(super) fn inspected(
     if let Some(name) = &subject.container {
         return inspect_container(name, args, redactor);
     }
-    if let Some(name) = &subject.image {
+    if let (Some(name), []) = (&subject.image, args.compose.as_slice()) {
         return inspect_image(name, args, redactor);
+    }
+    if let Some(manifests) = manifests(subject)? {
+        return inspect_manifests(manifests, args, redactor);
     }
     if let Some(path) = &subject.snapshot {
         let snapshot = read_snapshot(path, name)?;
@@ -286,6 +289,8 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         environment,
         all_variables: args.all,
         files: None,
+        // With compose files, an image is that of their services.
+        image: args.subject.image.as_deref().map(service_image).transpose()?,
     };
     let chosen = profiles_for(args, &|profile| detects(profile, &root))?;
     let found = by_profiles(&chosen, &request, &redactor);

@@ -72,6 +72,7 @@ impl Plan {
             max_event_bytes: args.max_mib.map(|mib| mib * MIB),
             raw: args.raw.clone(),
             runtime_help: args.runtimes.help(),
+            config_key: args.keep.key()?,
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
         Ok(Self {

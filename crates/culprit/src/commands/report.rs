@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
+use culprit_model::KeptConfiguration;
+
 use super::fail_on::{FailOn, outcome};
 use crate::args::{FindingsArgs, ReportArgs};
 use crate::digest::Digest;
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::ReportDocument;
 use crate::output::{Output, percent};
+use crate::running::{kept_by, read_snapshot};
 use crate::text::{ThreadList, report_text};
 use crate::{files, html, load};
 
@@ -20,7 +23,10 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     let fail_on = FailOn::parse(fail_on.as_deref())?;
     let filter = filter.filter()?;
     let path = &recording.recording;
-    let recording = load::recording(path, output)?;
+    let mut recording = load::recording(path, output)?;
+    if let Some(config) = &args.config {
+        recording.meta.configuration = Some(snapshot_of(config)?);
+    }
     load::check_metric(&args.findings.filter, &recording)?;
     let digest = load::digest(recording, &filter, *all)?;
     if digest.threads.is_empty() {
@@ -32,13 +38,21 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
         output.say(&format!("wrote {}", page.display()));
     }
     if output.wants_json() {
-        output.document(&ReportDocument::new(&digest))?;
+        let kept = kept_by(&digest.recording.meta);
+        output.document(&ReportDocument::new(&digest, kept.as_ref()))?;
     } else if args.output.is_none() {
         let list = ThreadList { most: filter.limit.unwrap_or(0), idle: args.idle };
         let text = report_text(&digest, path, list, output);
         output.print(&text)?;
     }
     Ok(outcome(fail_on.as_ref(), &digest.report.findings))
+}
+
+/// A snapshot in place of what a recording has kept.
+fn snapshot_of(path: &Path) -> Result<KeptConfiguration, Failure> {
+    let text = read_snapshot(path, None)?.without_key().to_text();
+    let what = || format!("cannot use `--config {}`", path.display());
+    text.map(KeptConfiguration::Snapshot).or_bad_input(what)
 }
 
 /// Writes a recording's page.

@@ -117,7 +117,13 @@ fn body(page: &Page<'_>) -> String {
     }
     body.fixed(concat!(
         "<a href=\"#functions\">Functions</a>",
-        "<a href=\"#evidence\">Evidence</a></nav>",
+        "<a href=\"#evidence\">Evidence</a>",
+    ));
+    if page.views.iter().any(|(_, digest)| digest.recording.meta.configuration.is_some()) {
+        body.fixed("<a href=\"#configuration\">Configuration</a>");
+    }
+    body.fixed(concat!(
+        "</nav>",
         "<label class=\"needs-script\" hidden><span class=\"skip\">Recording</span><select id=\"view\" aria-label=\"Recording\"></select></label>",
         "<button id=\"theme\" class=\"needs-script\" hidden>Light / dark</button></header>\n",
         "<main id=\"main\">\n",
@@ -138,6 +144,7 @@ fn body(page: &Page<'_>) -> String {
     }
     sections::functions(&mut body, &page.views);
     sections::evidence(&mut body, &page.views);
+    config::kept_section(&mut body, &page.views);
     body.fixed("</main>\n<footer>");
     body.text(&format!("Made by culprit {}", env!("CARGO_PKG_VERSION")));
     body.fixed("</footer>\n<div id=\"tip\" class=\"tip\" role=\"status\" hidden></div>");

@@ -34,10 +34,14 @@ const NUMBERS: [&str; 16] = [
     "value",
 ];
 
-type Views<'a> = [(String, &'a Digest)];
+pub(super) type Views<'a> = [(String, &'a Digest)];
 
 /// Calls `inside` once a recording, in a block that scripts can hide.
-fn each_view(body: &mut Markup, views: &Views<'_>, inside: impl Fn(&mut Markup, &Digest)) {
+pub(super) fn each_view(
+    body: &mut Markup,
+    views: &Views<'_>,
+    inside: impl Fn(&mut Markup, &Digest),
+) {
     for (index, (label, digest)) in views.iter().enumerate() {
         body.element("div", &[("data-view", &index.to_string())], |body| {
             if views.len() > 1 {

@@ -24,6 +24,8 @@ const MOST_TEXT: u64 = 16 << 20;
 /// What an image has.
 #[derive(Debug, Default)]
 pub(crate) struct ImageContents {
+    /// Its names, as the archive has them.
+    pub(crate) names: Vec<String>,
     /// Its variables, `NAME=value`.
     pub(crate) environment: Vec<String>,
     /// Where its commands work.
@@ -62,6 +64,7 @@ pub(crate) fn image_contents(name: &str) -> Result<ImageContents, Failure> {
 #[serde(rename_all = "PascalCase")]
 struct Saved {
     config: String,
+    repo_tags: Option<Vec<String>>,
     layers: Option<Vec<String>>,
 }
 
@@ -213,6 +216,13 @@ fn wrong(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
+/// The names that a `manifest.json` gives.
+fn names(texts: &BTreeMap<String, String>) -> Vec<String> {
+    let saved = texts.get("manifest.json").map(|text| serde_json::from_str::<Vec<Saved>>(text));
+    let first = saved.and_then(|saved| saved.ok()?.into_iter().next());
+    first.and_then(|first| first.repo_tags).unwrap_or_default()
+}
+
 /// The paths of the description and of the layers, from the lowest up.
 fn named(texts: &BTreeMap<String, String>) -> io::Result<(String, Vec<String>)> {
     if let Some(manifest) = texts.get("manifest.json") {
@@ -249,6 +259,7 @@ fn assembled(mut parts: Parts) -> io::Result<ImageContents> {
     };
     let runtime = description.config.unwrap_or_default();
     let mut contents = ImageContents {
+        names: names(&parts.texts),
         environment: runtime.env.unwrap_or_default(),
         work_dir: runtime.working_dir.unwrap_or_default(),
         files: BTreeMap::new(),

@@ -22,6 +22,7 @@ mod phases;
 mod probe;
 mod prove;
 mod report;
+mod report_config;
 mod views;
 mod wakers;
 mod why;

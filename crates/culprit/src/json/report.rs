@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use culprit_config::Snapshot;
 use culprit_model::{Cause, Nanos};
 use serde::Serialize;
 
 use super::findings::{FindingJson, RecordingJson};
+use super::report_config::KeptJson;
 use super::{MissingJson, SCHEMA};
 use crate::digest::{Digest, ThreadTime};
 use crate::runtimes::SeenRuntime;
 
 /// Everything that a report says.
 #[derive(Debug, Serialize)]
-pub(crate) struct ReportDocument {
+pub(crate) struct ReportDocument<'a> {
     schema: u32,
     recording: RecordingJson,
     verdict: String,
@@ -26,6 +28,8 @@ pub(crate) struct ReportDocument {
     losses: Vec<LossJson>,
     missing: Vec<MissingJson>,
     runtimes: Vec<RuntimeJson>,
+    /// Null if the recording has kept none.
+    configuration: Option<KeptJson<'a>>,
 }
 
 /// A language runtime that ran in the recording.
@@ -92,9 +96,9 @@ struct LossJson {
     advice: String,
 }
 
-impl ReportDocument {
-    /// The document of one recording.
-    pub(crate) fn new(digest: &Digest) -> Self {
+impl<'a> ReportDocument<'a> {
+    /// The document of one recording, with the configuration that it has kept.
+    pub(crate) fn new(digest: &Digest, kept: Option<&'a Result<Snapshot, String>>) -> Self {
         Self {
             schema: SCHEMA,
             recording: RecordingJson::new(&digest.recording),
@@ -128,6 +132,7 @@ impl ReportDocument {
                 .collect(),
             missing: MissingJson::of(&digest.losses),
             runtimes: SeenRuntime::all(&digest.recording).into_iter().map(Into::into).collect(),
+            configuration: kept.map(KeptJson::new),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A table in text: columns as wide as their content, the last text column cut to the width.
 
 use super::clean::elide;
+use super::wrap::wrap;
 
 /// On which side a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl Table {
         table
     }
 
-    /// Cuts no cell: for names that say nothing in part, where the terminal may wrap instead.
+    /// Cuts no cell: for names and reasons that say nothing in part. The last column is wrapped.
     pub(crate) const fn whole(mut self) -> Self {
         self.whole = true;
         self
@@ -79,7 +80,15 @@ impl Table {
                 if at > 0 {
                     text.push_str("  ");
                 }
-                let cell = elide(&self.text[start..*end], widths[at]);
+                let cell = &self.text[start..*end];
+                if self.whole && at + 1 == row.len() && self.columns[at].align == Align::Left {
+                    // The columns before it, and two blanks behind each.
+                    let left = widths[..at].iter().map(|width| width + 2).sum::<usize>();
+                    text.push_str(&wrapped(cell, left, width));
+                    start = *end;
+                    continue;
+                }
+                let cell = elide(cell, widths[at]);
                 let blanks = widths[at].saturating_sub(characters(&cell));
                 let blanks = std::iter::repeat_n(' ', blanks);
                 match self.columns[at].align {
@@ -113,6 +122,17 @@ impl Table {
     }
 }
 
+/// A cell of the last column, which begins after so many characters, over as many lines as it takes.
+fn wrapped(cell: &str, left: usize, width: usize) -> String {
+    if left + characters(cell) <= width || left + LEAST > width {
+        return cell.to_owned();
+    }
+    wrap(cell, width, &" ".repeat(left)).trim().to_owned()
+}
+
+/// A narrower column is not wrapped: a word a line is hard to read.
+const LEAST: usize = 20;
+
 /// What is cut at the end of a line; its break is no blank of it.
 fn is_blank(c: char) -> bool {
     c != '\n' && c.is_whitespace()
@@ -135,5 +155,18 @@ mod tests {
         let text = table.render(24);
         assert_eq!(text, "  exc  name\n1.5 s  libc.so.…anosleep\n12 ms  main\n");
         assert!(table.whole().render(24).contains("libc.so.6!clock_nanosleep"));
+    }
+
+    #[test]
+    fn the_last_column_of_a_whole_table_is_wrapped() {
+        let mut table = Table::new(&[("name", Align::Left), ("why", Align::Left)]);
+        table.row(["A", "a reason that takes more than the width that a narrow terminal has"]);
+        table.row(["LONG_NAME", "short"]);
+        let text = table.whole().render(40);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.iter().all(|line| characters(line) <= 40), "{text}");
+        assert_eq!(lines[1], "A          a reason that takes more than");
+        assert_eq!(lines[2], "           the width that a narrow");
+        assert_eq!(lines.last(), Some(&"LONG_NAME  short"));
     }
 }

@@ -49,7 +49,7 @@ struct Said {
 fn replay(program: &Program, bytes: &[u8]) -> Said {
     let recording = raw::build(&program.name(), bytes.to_vec());
     let digest = load::digest(recording, &load::run_filter(), false).expect("no filter is wrong");
-    let report = serde_json::to_value(ReportDocument::new(&digest)).expect("a document");
+    let report = serde_json::to_value(ReportDocument::new(&digest, None)).expect("a document");
     let wrong = program.judge(&report);
     let judged = if wrong.is_some() { "WRONG" } else { "right" };
     let text = format!("expected: {}; {judged}\n{}", program.expected(), text(&digest, &report));

@@ -17,6 +17,16 @@ pub(crate) struct Inspection {
     pub(crate) redactor: Redactor,
 }
 
+/// A key for fingerprints, of the kernel's random numbers.
+///
+/// # Errors
+/// When the kernel gives none.
+pub(crate) fn random_key() -> Result<[u8; 32], Failure> {
+    let mut key = [0; 32];
+    getrandom_04::fill(&mut key).or_refused(|| "cannot get random numbers".to_owned())?;
+    Ok(key)
+}
+
 /// A redactor with a key: a given one, or one of the kernel's random numbers.
 ///
 /// # Errors
@@ -25,15 +35,7 @@ pub(crate) fn redactor_with(
     key: Option<[u8; 32]>,
     reveal: Option<&str>,
 ) -> Result<Redactor, Failure> {
-    let key = match key {
-        Some(key) => key,
-        None => {
-            let mut key = [0; 32];
-            getrandom_04::fill(&mut key).or_refused(|| "cannot get random numbers".to_owned())?;
-            key
-        }
-    };
-    let redactor = Redactor::new(key);
+    let redactor = Redactor::new(key.map_or_else(random_key, Ok)?);
     Ok(match reveal {
         Some(name) => redactor.revealing(name),
         None => redactor,

@@ -8,15 +8,22 @@
 //! ```
 
 mod drift;
+mod files_of_why;
 mod inspection;
+pub(crate) mod kept;
+mod manifests;
+mod of_recording;
 mod own;
 mod sides;
 mod things;
 mod variables_of_why;
 
 pub(crate) use drift::drifts;
-pub(crate) use inspection::{Inspection, by_profiles, redactor_with};
+pub(crate) use files_of_why::{PlaceFiles, file_notes};
+pub(crate) use inspection::{Inspection, by_profiles, random_key, redactor_with};
+pub(crate) use manifests::{inspect_manifests, manifests};
+pub(crate) use of_recording::{by_origin, kept_by, start_variables};
 pub(crate) use own::own_settings;
 pub(crate) use sides::{Side, read_snapshot};
-pub(crate) use things::{inspect_container, inspect_image, inspect_process};
+pub(crate) use things::{inspect_container, inspect_image, inspect_process, service_image};
 pub(crate) use variables_of_why::{PlaceVariables, notes};

@@ -1,10 +1,12 @@
 //! The sides of a comparison: a snapshot, a folder, or something that runs.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use culprit_config::{MOST_SNAPSHOT_BYTES, NotASnapshot, Snapshot};
 
+use super::of_recording::kept_by;
 use crate::args::{ConfigDiffArgs, ConfigSourceArgs, ConfigSubjectArgs};
 use crate::failure::{Context as _, Failure};
 
@@ -61,13 +63,13 @@ impl Side {
     }
 }
 
-/// Reads a snapshot: all of it, or only the keys that a name may mean.
+/// Reads a snapshot, or the one that a recording has kept: all of it, or only the keys that a name may mean.
 ///
 /// # Errors
 /// When the file cannot be read or is no snapshot.
 pub(crate) fn read_snapshot(path: &Path, name: Option<&str>) -> Result<Snapshot, Failure> {
     let what = || format!("cannot read the snapshot `{}`", path.display());
-    let mut file = std::fs::File::open(path).or_bad_input(what)?;
+    let mut file = File::open(path).or_bad_input(what)?;
     let bytes = file.metadata().or_bad_input(what)?.len();
     if bytes > MOST_SNAPSHOT_BYTES {
         return Err(Failure::bad_input(format!(
@@ -75,6 +77,9 @@ pub(crate) fn read_snapshot(path: &Path, name: Option<&str>) -> Result<Snapshot,
             what(),
             MOST_SNAPSHOT_BYTES >> 20
         )));
+    }
+    if is_recording(&mut file).or_bad_input(what)? {
+        return of_recording(path);
     }
     let read = match name {
         Some(name) => Snapshot::read_keys(&file, name),
@@ -91,4 +96,24 @@ pub(crate) fn read_snapshot(path: &Path, name: Option<&str>) -> Result<Snapshot,
             _ => failure.hint("`culprit config snapshot -o FILE` writes one"),
         }
     })
+}
+
+/// Whether a file begins as a recording does: as a zip archive.
+fn is_recording(file: &mut File) -> std::io::Result<bool> {
+    let mut start = [0; 2];
+    let read = file.read(&mut start)?;
+    file.rewind()?;
+    Ok(read == start.len() && start == *b"PK")
+}
+
+/// The snapshot that a recording has kept.
+fn of_recording(path: &Path) -> Result<Snapshot, Failure> {
+    let what = || format!("cannot read the configuration of `{}`", path.display());
+    let meta = culprit_recording::peek(path).or_bad_input(what)?;
+    match kept_by(&meta) {
+        Some(Ok(snapshot)) => Ok(snapshot),
+        Some(Err(why)) => Err(Failure::bad_input(format!("{}: {why}", what()))),
+        None => Err(Failure::bad_input(format!("{}: the recording has none", what()))
+            .hint("`culprit config snapshot -o FILE` writes a configuration without a recording")),
+    }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use culprit_config::{
     Configuration, ImageFiles, ObservedProcess, ProcessFiles, ProcessRole, Redactor, Request,
-    Source, SourceKind, SourceState, VariableSet, created_with, detects_in, image_not_read,
-    image_variables, newer_files, observe_process, process_configuration, secrets_of_arguments,
-    secrets_of_files, secrets_of_image,
+    ServiceImage, Source, SourceKind, SourceState, VariableSet, created_with, detects_in,
+    image_not_read, image_variables, newer_files, observe_process, process_configuration,
+    secrets_of_arguments, secrets_of_files, secrets_of_image,
 };
 use culprit_model::Pid;
 use culprit_place::procfs::stat;
@@ -117,6 +117,7 @@ fn of_process(
             environment: environment.filter(|_| !args.no_env),
             all_variables: args.all,
             files: Some(Arc::<ProcessFiles>::clone(files)),
+            image: None,
         };
         let profiles = config_profiles_for(args, &|profile| detects_in(profile, &request))?;
         of_files = with_files(by_profiles(&profiles, &request, redactor));
@@ -169,7 +170,7 @@ pub(crate) fn inspect_image(
     mut redactor: Redactor,
 ) -> Result<Inspection, Failure> {
     let contents = image_contents(name)?;
-    let ImageContents { environment, work_dir, files, problems } = contents;
+    let ImageContents { environment, work_dir, files, problems, .. } = contents;
     let image = culprit_place::InspectedImage { environment, ..Default::default() };
     let set = image_variables(name, &image);
     learn(&mut redactor, &set.variables);
@@ -183,6 +184,7 @@ pub(crate) fn inspect_image(
         environment: (!args.no_env).then(|| set.variables.clone()),
         all_variables: args.all,
         files: Some(Arc::new(ImageFiles::new(files, &folder.to_string_lossy()))),
+        image: None,
     };
     let profiles = config_profiles_for(args, &|profile| detects_in(profile, &request))?;
     let mut of_files = with_files(by_profiles(&profiles, &request, &redactor));
@@ -195,4 +197,17 @@ pub(crate) fn inspect_image(
     own.sources.extend(problems.iter().map(layer));
     let found = std::iter::once(own).chain(of_files).collect();
     Ok(Inspection { subject: format!("image `{name}`"), found, redactor })
+}
+
+/// An image of an engine, or the file of one, as that of services of a compose project.
+///
+/// # Errors
+/// When it is not there or cannot be read.
+pub(crate) fn service_image(name: &str) -> Result<ServiceImage, Failure> {
+    let contents = image_contents(name)?;
+    let image =
+        culprit_place::InspectedImage { environment: contents.environment, ..Default::default() };
+    let named = Path::new(name).is_file().then_some(contents.names);
+    let names = named.unwrap_or_else(|| vec![name.to_owned()]);
+    Ok(ServiceImage { names, environment: image_variables(name, &image).variables })
 }

@@ -73,7 +73,8 @@ fn note(first: &PlaceVariables, other: &PlaceVariables) -> Option<String> {
     })
 }
 
-fn listed(names: &[&str]) -> String {
+/// The first names, and how many more there are.
+pub(super) fn listed(names: &[&str]) -> String {
     let shown: Vec<String> =
         names.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
     match names.len().checked_sub(MOST_NAMED) {

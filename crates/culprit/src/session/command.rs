@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use culprit_model::{Recording, Rung};
+use culprit_model::{Meta, Recording, Rung};
 use culprit_place::{Cgroup, Command, Exit, Pid, Place, Running, procfs};
 use culprit_record::{Armed, Ending, Options, Progress, Target, Waiting};
 
@@ -13,6 +13,7 @@ use super::running::Group;
 use super::{Control, Settings, failure, finish, plan, sampler};
 use crate::failure::Failure;
 use crate::places;
+use crate::running::kept::{self, CommandFolder};
 use crate::runtimes::RuntimeHelp;
 
 /// One run of a command.
@@ -70,6 +71,8 @@ pub(crate) fn run_command(
     };
     let held = run.place.hold(&command, cgroup.as_ref()).map_err(place_failure)?;
     let root = held.pid().filter(|_| run.holds_command());
+    // Of a short command nothing is left when it has ended.
+    let mut folder = held.pid().and_then(CommandFolder::open);
     let waiting = Waiting { pid: root, cgroup: cgroup.as_ref() };
     let armed = plan.arm(waiting).map_err(|error| failure(&error))?;
     let running = match held.start() {
@@ -81,6 +84,8 @@ pub(crate) fn run_command(
             return Err(place_failure(error));
         }
     };
+    // A container's process is only known now.
+    folder = folder.or_else(|| running.pid().and_then(CommandFolder::open));
     let mut group = match &run.recorded {
         Some((target, _)) => Group::of(target)?,
         None => None,
@@ -112,7 +117,11 @@ pub(crate) fn run_command(
     let exit_code = Some(exit.shell_code()).filter(|_| run.holds_command());
     let root = running.pid().filter(|_| run.holds_command());
     let ending = Ending { root, exit_code, stopped };
-    let (recording, problem) = finish(armed, ending, (run.output, run.settings))?;
+    let keep = |meta: &Meta, key| match &run.recorded {
+        Some((target, place)) => kept::of_target(target, place, meta, key),
+        None => Some(kept::of_command(run.place, &command.env, folder.take(), key)),
+    };
+    let (recording, problem) = finish(armed, ending, (run.output, run.settings), keep)?;
     // What the command left running is moved out; a cgroup that resists is swept by the next run.
     drop(cgroup);
     Ok(Ran { recording, exit, cut: ended.is_none(), problem })

@@ -14,7 +14,7 @@ mod sampler;
 
 use std::path::{Path, PathBuf};
 
-use culprit_model::Recording;
+use culprit_model::{KeptConfiguration, Meta, Recording};
 use culprit_record::{Armed, Ending, Extras, Options, Plan, Stacks, Target};
 
 use crate::args;
@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     /// Whether the recorded command gets the variables that make runtimes name their functions, and
     /// running processes are asked for them.
     pub(crate) runtime_help: bool,
+    /// The key of the fingerprints of kept configuration; none if recordings keep none.
+    pub(crate) config_key: Option<[u8; 32]>,
 }
 
 impl Settings {
@@ -70,7 +72,7 @@ pub(crate) fn plan(options: Options) -> Result<Plan, Failure> {
 }
 
 /// Ends a recording, builds its intervals, takes away what is not the command's, and writes the
-/// file.
+/// file. `keep` gives the configuration that it keeps.
 ///
 /// # Errors
 /// When nothing could be read back. That the file cannot be written is no error here: the second
@@ -79,10 +81,12 @@ pub(crate) fn finish(
     armed: Armed,
     ending: Ending,
     (path, settings): (&Path, &Settings),
+    keep: impl FnOnce(&Meta, [u8; 32]) -> Option<KeptConfiguration>,
 ) -> Result<(Recording, Option<String>), Failure> {
     let finished = armed.finish(ending).map_err(|error| failure(&error))?;
     let (mut recording, (from, to)) = (finished.recording, finished.span);
     leave_out_the_recorder(&mut recording);
+    recording.meta.configuration = settings.config_key.and_then(|key| keep(&recording.meta, key));
     let mut problem = finished.stopped_by.map(|error| chain(&error));
     let raw = settings.raw.as_ref().map(|raw| culprit_recording::write(raw, &recording));
     if let Some(Err(error)) = raw {

@@ -11,6 +11,7 @@ use super::{Control, Settings, failure, finish, plan};
 use crate::clock::Moment;
 use crate::failure::Failure;
 use crate::places;
+use crate::running::kept;
 
 /// Records a running target until it has ended, the limit is over, or a signal came.
 ///
@@ -25,8 +26,8 @@ pub(crate) fn run_target(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<(Recording, Option<String>), Failure> {
     let mut group = Group::of(&target)?;
-    let mut options = settings.options(target, output);
-    options.place = place;
+    let mut options = settings.options(target.clone(), output);
+    options.place.clone_from(&place);
     let armed = plan(options)?.arm(Waiting::default()).map_err(|error| failure(&error))?;
     let started = Moment::now();
     armed.run(control.stop(), &mut |now| {
@@ -38,7 +39,9 @@ pub(crate) fn run_target(
         progress(now);
     });
     let ending = Ending { stopped: control.stop().stopped_at(), ..Ending::default() };
-    finish(armed, ending, (output, settings))
+    finish(armed, ending, (output, settings), |meta, key| {
+        kept::of_target(&target, &place, meta, key)
+    })
 }
 
 /// A recorded cgroup: it has ended when it is gone or nobody is left in it, as a container's is when

@@ -49,7 +49,8 @@ pub(crate) fn config_show(
     }
 }
 
-fn sources(one: &Configuration, output: &Output) -> String {
+/// The sources of a profile as a table.
+pub(super) fn sources(one: &Configuration, output: &Output) -> String {
     let columns = ["source", "state", "keys", "layer", "remarks"].map(|name| match name {
         "keys" => (name, Align::Right),
         name => (name, Align::Left),

@@ -11,6 +11,7 @@ mod probe;
 mod prove;
 mod ratio;
 mod report;
+mod report_config;
 mod why;
 
 pub(crate) use bench::{bench_text, verify_text};

@@ -5,6 +5,7 @@ use std::path::Path;
 use culprit_model::LossSeverity;
 
 use super::findings::{Detail, findings_text};
+use super::report_config::configuration_text;
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{Output, Paint, bar, clean, elide, percent, shares, wrap};
 use crate::runtimes::SeenRuntime;
@@ -62,6 +63,10 @@ pub(crate) fn report_text(
     text.push_str(&losses_text(digest, output));
     for seen in SeenRuntime::all(&digest.recording) {
         text.push_str(&wrap(&clean(&seen.line()), output.width(), "  "));
+    }
+    if let Some(kept) = configuration_text(&digest.recording.meta, path, output) {
+        text.push_str(&section("Configuration", paint));
+        text.push_str(&kept);
     }
     let rec = path.display();
     let next = format!(

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::Progress;
 use crate::rounds::{Places, Recorded, RecordedRun, Rounds, Step, record_run, steps_of};
-use crate::running::{PlaceVariables, notes};
+use crate::running::{PlaceFiles, PlaceVariables, file_notes, notes};
 use crate::session::Control;
 
 /// Runs everything that is planned.
@@ -38,6 +38,12 @@ pub(crate) fn run_all(
     let variables = places.environments().into_iter();
     let variables = variables.map(|(at, all)| PlaceVariables::new(&plan.label(at), all));
     rounds.notes = notes(&variables.collect::<Vec<_>>());
+    let first_of = |place: usize| {
+        let (_, run) = rounds.runs.iter().find(|(step, _)| step.place == place)?;
+        PlaceFiles::of_recording(&plan.label(place), &run.recording)
+    };
+    let files: Vec<PlaceFiles> = (0..plan.places.len()).filter_map(first_of).collect();
+    rounds.notes.extend(file_notes(&files));
     rounds.problems.extend(places.remove());
     Ok(rounds)
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::notation::parse;
 use culprit_model::{
-    ActivityEdge, ActivitySource, EdgeKind, Guess, Loss, LossKind, Module, Recording, ThreadId,
-    Time,
+    ActivityEdge, ActivitySource, EdgeKind, Guess, KeptConfiguration, Loss, LossKind, Module,
+    Recording, ThreadId, Time,
 };
 use serde_json::Value;
 
@@ -90,6 +90,27 @@ pub(crate) fn undocumented(section: &str, documents: &[Value]) -> BTreeSet<Strin
     documented.difference(&printed).cloned().collect()
 }
 
+/// Configuration of a recorded command, with a finding.
+fn configuration() -> KeptConfiguration {
+    use culprit_config::{
+        Raw, Redactor, Snapshot, SourceKind, SourceState, VariableSet, process_configuration,
+        secrets_of_image,
+    };
+    let set = VariableSet {
+        kind: SourceKind::ImageEnvironment,
+        name: "image x".to_owned(),
+        state: SourceState::Read,
+        why: String::new(),
+        variables: vec![("DB_PASSWORD".to_owned(), Raw::new("correct-horse"))],
+        pid: None,
+    };
+    let redactor = Redactor::new([1; 32]);
+    let mut found = process_configuration("Variables", &[set], &redactor);
+    found.findings.extend(secrets_of_image(&found));
+    let snapshot = Snapshot::new("command in host", &redactor, vec![found]).without_key();
+    KeptConfiguration::Snapshot(snapshot.to_text().unwrap())
+}
+
 /// A request that the thread works on for 30 ms.
 fn activity(recording: &mut Recording) {
     for (ms, kind) in
@@ -136,6 +157,7 @@ fn lab() -> Lab {
         frame.guessed = (frame.function.as_str() == "main").then_some(Guess::TailCall);
     }
     activity(&mut recording);
+    recording.meta.configuration = Some(configuration());
     culprit_recording::write(lab.path("x.culprit"), &recording).unwrap();
     lab
 }

@@ -10,8 +10,6 @@ pub struct Observed {
     pub processes: Vec<ObservedProcess>,
     /// What could not be observed.
     pub gaps: Vec<Gap>,
-    /// The status of `waitpid(2)` of the observed root, where the observer took it from its parent.
-    pub root_status: Option<i32>,
 }
 
 /// Something that could not be observed, and what to do about it.
@@ -85,8 +83,6 @@ pub struct WatchedValue {
     pub passed_over: u64,
     /// Accesses from the same call as those of the decoy.
     pub with_decoy: u64,
-    /// Accesses that the processor counted, by this process and by processes that it forked.
-    pub counted: u64,
     /// Whether counting ended early because there were too many.
     pub spent: bool,
     /// Who read the value first.

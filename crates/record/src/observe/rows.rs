@@ -121,8 +121,6 @@ impl Row {
         self.process.watched = points
             .map(|(point, seen)| {
                 let mut sum = seen.sum(decoy.filter(|decoy| decoy.name() != seen.name()));
-                let same = self.more.iter().filter(|more| more.name == point.name);
-                sum.counted = point.counted() + same.map(Watchpoint::counted).sum::<u64>();
                 sum.spent = point.is_spent();
                 sum
             })

@@ -276,10 +276,7 @@ impl Observer {
                 let _ = detach(tid, 0);
                 return;
             }
-            Stop::Gone(status) => {
-                if Some(tid) == self.root {
-                    self.observed.root_status = Some(status);
-                }
+            Stop::Gone => {
                 self.thread_ends(tid);
                 return;
             }

@@ -46,17 +46,6 @@ pub(super) struct Watchpoint {
 }
 
 impl Watchpoint {
-    /// Accesses that the processor has counted, of the program and all that it forked. Exact, whatever became
-    /// of the records, until the watchpoint was taken away.
-    pub(super) fn counted(&self) -> u64 {
-        let count = |event: &OwnedFd| {
-            let mut bytes = [0; 8];
-            rustix::io::read(event, &mut bytes).ok()?;
-            Some(u64::from_le_bytes(bytes))
-        };
-        self.events.iter().filter_map(count).sum()
-    }
-
     /// Whether a record is of this watchpoint; takes the watchpoint away after too many.
     pub(super) fn owns(&self, id: u64) -> bool {
         let owns = self.ids.contains(&id);

@@ -21,8 +21,8 @@ pub(crate) enum Stop {
     Stopped,
     /// A signal is about to be delivered.
     Signal(i32),
-    /// It is gone, with this status of `waitpid(2)`.
-    Gone(i32),
+    /// It is gone.
+    Gone,
 }
 
 /// `PTRACE_EVENT_STOP`, which the C library's bindings lack for glibc (include/uapi/linux/ptrace.h).
@@ -87,7 +87,7 @@ pub(crate) fn next_stop() -> io::Result<Option<(i32, Stop)>> {
 
 fn stop(status: i32) -> Stop {
     if !libc::WIFSTOPPED(status) {
-        return Stop::Gone(status);
+        return Stop::Gone;
     }
     let signal = libc::WSTOPSIG(status);
     match status >> 16 {
@@ -113,6 +113,6 @@ mod tests {
         assert_eq!(stop(event(libc::PTRACE_EVENT_EXEC, libc::SIGTRAP)), Stop::Executed);
         assert_eq!(stop(event(libc::PTRACE_EVENT_EXIT, libc::SIGTRAP)), Stop::Ending);
         assert_eq!(stop(event(libc::PTRACE_EVENT_CLONE, libc::SIGTRAP)), Stop::Made);
-        assert_eq!(stop(3 << 8), Stop::Gone(3 << 8));
+        assert_eq!(stop(3 << 8), Stop::Gone);
     }
 }

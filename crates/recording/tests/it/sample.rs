@@ -1,10 +1,10 @@
 //! Recordings to test with: small ones by hand, large ones by rule.
 
 use culprit_model::{
-    Basis, Cause, ClockPair, Counter, Fault, FaultKind, Frame, FrameId, Interval, Loss, LossKind,
-    Mapping, Mark, MarkKind, Meta, Module, ModuleId, Nanos, Observation, Pid, Process, ProcessId,
-    Recording, Rung, Sample, SampleKind, Stack, StackId, Switch, SwitchKind, Text, Thread,
-    ThreadId, Tid, Time, WakeSource, Wakeup, WakeupKind,
+    Basis, Cause, ClockPair, Counter, Fault, FaultKind, Frame, FrameId, Interval,
+    KeptConfiguration, Loss, LossKind, Mapping, Mark, MarkKind, Meta, Module, ModuleId, Nanos,
+    Observation, Pid, Process, ProcessId, Recording, Rung, Sample, SampleKind, Stack, StackId,
+    Switch, SwitchKind, Text, Thread, ThreadId, Tid, Time, WakeSource, Wakeup, WakeupKind,
 };
 
 /// A meta in which every field differs from its default.
@@ -28,6 +28,7 @@ pub(crate) fn meta() -> Meta {
         recorder_memory_bytes: 16 << 20,
         recorder_cpu: Nanos(1_234_567),
         complete: true,
+        configuration: Some(KeptConfiguration::Snapshot("{\"a\":1}\n{}\n".into())),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod diff;
 mod drift;
+mod kept;
 mod show;
 
 use culprit_config::{ConfigFinding, HIDDEN, ValueRef};
@@ -14,6 +15,7 @@ use super::{STYLE, head, integrity};
 
 pub(crate) use diff::config_diff_page;
 pub(crate) use drift::config_drift_page;
+pub(super) use kept::section as kept_section;
 pub(crate) use show::config_page;
 
 /// What stands around the sections of a page.

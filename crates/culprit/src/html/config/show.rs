@@ -25,7 +25,8 @@ pub(crate) fn config_page(subject: &str, found: &[Configuration]) -> String {
     })
 }
 
-fn profile(body: &mut Markup, id: &str, one: &Configuration) {
+/// The section of one profile.
+pub(in crate::html) fn profile(body: &mut Markup, id: &str, one: &Configuration) {
     body.element("section", &[("id", id)], |body| {
         body.leaf("h2", &[], &format!("{} ({})", one.title, one.profile));
         for define in &one.defines {
