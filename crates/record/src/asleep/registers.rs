@@ -19,9 +19,7 @@ use crate::modules::kernel_pid;
 use crate::sys::bpf::iterate;
 
 /// Words of `struct pt_regs` up to the last one that is needed. Behind them the kernel stack may end.
-const WORDS: usize = if cfg!(target_arch = "x86_64") { 20 } else { 33 };
-/// Words of a record: the thread's number comes first.
-const RECORD: usize = 1 + WORDS;
+const WORDS: u8 = if cfg!(target_arch = "x86_64") { 20 } else { 33 };
 /// What announces the kernel's threads to programs.
 const ANNOUNCER: &str = "bpf_iter_task";
 
@@ -97,7 +95,7 @@ fn prepare() -> io::Result<(u32, Vec<u64>)> {
 /// What the program has written.
 fn parse(arch: Arch, written: &[u8]) -> FxHashMap<i32, Registers> {
     let (places, mask) = (places(arch), Registers::perf_mask(arch));
-    let records = written.chunks_exact(8 * RECORD);
+    let records = written.chunks_exact(8 * (1 + usize::from(WORDS)));
     let parsed = records.filter_map(|record| {
         let words: Vec<u64> =
             record.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
@@ -110,17 +108,17 @@ fn parse(arch: Arch, written: &[u8]) -> FxHashMap<i32, Registers> {
 
 /// Writes number and registers of each thread; `number` is where a thread has its number.
 fn program(number: i16) -> Vec<u64> {
-    const RECORD_BYTES: i16 = 8 * RECORD as i16;
-    const REGISTERS: i32 = 8 * WORDS as i32;
+    // A record is the number, then the registers.
+    let (registers, record) = (8 * i32::from(WORDS), 8 * (1 + i16::from(WORDS)));
     let mut program = Assembler::default();
     // struct bpf_iter__task: meta, task. The first word of meta is where to write.
     program.copy(Reg::R6, Reg::R1).load(Reg::R7, Reg::R6, 8);
     program.jump(When::Equal, Reg::R7, 0, "out");
-    program.load_half(Reg::R1, Reg::R7, number).store(Reg::Fp, -RECORD_BYTES, Reg::R1);
+    program.load_half(Reg::R1, Reg::R7, number).store(Reg::Fp, -record, Reg::R1);
     program.copy(Reg::R1, Reg::R7).call(Helper::TaskRegisters).copy(Reg::R3, Reg::R0);
-    program.stack(Reg::R1, 8 - RECORD_BYTES).set(Reg::R2, REGISTERS).call(Helper::ReadKernel);
+    program.stack(Reg::R1, 8 - record).set(Reg::R2, registers).call(Helper::ReadKernel);
     program.load(Reg::R1, Reg::R6, 0).load(Reg::R1, Reg::R1, 0);
-    program.stack(Reg::R2, -RECORD_BYTES).set(Reg::R3, i32::from(RECORD_BYTES));
+    program.stack(Reg::R2, -record).set(Reg::R3, i32::from(record));
     program.call(Helper::SequenceWrite);
     program.label("out").finish(0).build()
 }
