@@ -19,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accounts::Accounts;
 use crate::arguments;
+use crate::asleep::Sleepers;
 use crate::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
 use crate::bytecode::Bytecodes;
 use crate::decode::{Body, Map, Record, Sample, Task};
@@ -37,7 +38,7 @@ use crate::switching::PointFields;
 use crate::tables::{RawFault, RawSample, Rows};
 use crate::tracefs::Field;
 use crate::tracker::Tracker;
-use crate::waiting::Dumped;
+use crate::waiting::{Dumped, StackRead};
 use crate::wakers::WokenBy;
 
 /// What the handler has to know about the recording.
@@ -99,9 +100,14 @@ pub(crate) struct Handler {
     /// Processes that listen or connect.
     pub(crate) doors: Doors,
     unwinder: Unwinder,
-    unwound: Vec<CodeAddress>,
-    /// Threads whose wait began with a stack that was deeper than its copy, since they were last looked at.
-    pub(crate) deep_waits: Vec<ThreadId>,
+    pub(crate) unwound: Vec<CodeAddress>,
+    /// Threads whose wait began with a stack that was deeper than its copy, since they were last looked at, with
+    /// their processes and where their stacks began.
+    pub(crate) deep_waits: Vec<(ThreadId, i32, u64)>,
+    /// Their stacks, as they were when the last batch ended.
+    pub(crate) stack_reads: FxHashMap<ThreadId, StackRead>,
+    /// Threads that were asleep when the recording began and have no row of it yet.
+    pub(crate) sleepers: Sleepers,
     pub(crate) interrupts: FxHashMap<RawStack, WokenBy>,
     /// When a record that may have told a wakeup was last found to be lost.
     pub(crate) wakers_lost: Time,
@@ -137,6 +143,8 @@ impl Handler {
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             deep_waits: Vec::new(),
+            stack_reads: FxHashMap::default(),
+            sleepers: Sleepers::default(),
             interrupts: FxHashMap::default(),
             fault_files: FaultFiles::default(),
         }
@@ -163,11 +171,15 @@ impl Handler {
             Body::Exit(task) if real(task) => {
                 self.tracker.exit(task, time, &mut self.spaces);
                 if self.tracker.process_of(task.pid).is_none() {
+                    self.settle_process(task.pid);
                     self.managed.left(task.pid, time);
                     self.fault_files.clear(task.pid);
                 }
             }
             Body::Comm { task, exec, name } if real(task) => {
+                if exec {
+                    self.settle_process(task.pid);
+                }
                 self.tracker.comm(task, exec, name, time, &mut self.spaces);
                 if exec {
                     self.managed.left(task.pid, time);
@@ -380,7 +392,7 @@ pub(crate) fn real(task: Task) -> bool {
 }
 
 /// The reason without its addresses, so that there are few.
-fn why_cut(reason: Truncation) -> String {
+pub(crate) fn why_cut(reason: Truncation) -> String {
     match reason {
         Truncation::StackEnd { .. } => "the stack is deeper than the copied part".to_owned(),
         other => other.to_string(),

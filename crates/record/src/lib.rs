@@ -45,6 +45,7 @@ compile_error!("records are decoded for 64-bit little-endian machines only");
 mod accounts;
 mod arguments;
 mod asleep;
+mod assembler;
 mod attr;
 mod bytecode;
 mod calls;

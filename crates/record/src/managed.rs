@@ -142,6 +142,8 @@ pub(crate) struct ManagedCode {
 struct ProcessCode {
     /// When it was first told of.
     since: Time,
+    /// How often new code was told of.
+    told: u32,
     /// Which code is at an address now, counted from zero.
     versions: CodeMap<u32>,
     frames: CodeMap<GeneratedCode>,
@@ -163,6 +165,16 @@ impl ManagedCode {
         self.processes.get(&pid).map(|code| &code.frames)
     }
 
+    /// How often new code of a process was told of.
+    pub(crate) fn times_told(&self, pid: i32) -> u32 {
+        self.processes.get(&pid).map_or(0, |code| code.told)
+    }
+
+    /// Whether an address is in code that was told of.
+    pub(crate) fn knows(&self, pid: i32, address: Avma) -> bool {
+        self.instruction(pid, address).is_some()
+    }
+
     /// Takes in what was told of a process.
     pub(crate) fn tell(&mut self, pid: i32, news: ManagedNews, time: Time) {
         match news {
@@ -172,6 +184,7 @@ impl ManagedCode {
                 }
                 let new = || ProcessCode { since: time, ..ProcessCode::default() };
                 let code = self.processes.entry(pid).or_insert_with(new);
+                code.told = code.told.saturating_add(1);
                 for blob in blobs {
                     let ManagedBlob { start, end, version, frame } = blob;
                     code.versions.insert(start..end, version);

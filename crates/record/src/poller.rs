@@ -95,6 +95,8 @@ pub(crate) enum Polled {
         /// The sockets.
         sockets: PolledSockets,
     },
+    /// Why an interpreter was not read as long as its process lived, in words.
+    NeverRead(String),
     /// An interpreter that cannot be read.
     Unread {
         /// Its process.

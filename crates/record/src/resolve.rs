@@ -29,7 +29,7 @@ use crate::managed::{ManagedCode, ManagedPlace};
 use crate::modules::Modules;
 use crate::sizes::BlockSize;
 use crate::space::{SpaceId, Spaces};
-use crate::stacks::{RawStack, RawStacks, is_marker, split};
+use crate::stacks::{RawStack, RawStacks, is_marker, join, split};
 
 use generated::ManagedFrame;
 
@@ -117,18 +117,21 @@ impl Resolver {
         self.kernel = Some(kernel);
     }
 
-    /// The stack of kernel functions that /proc named, innermost first.
-    pub(crate) fn named_stack(
+    /// The stack of a thread that waits: user frames, and the kernel functions that /proc named, both innermost
+    /// first.
+    pub(crate) fn waiting_stack(
         &mut self,
+        user: Option<(SpaceId, Vec<u64>)>,
         functions: &[(Option<String>, String)],
-        modules: &mut Modules,
+        code: &mut Code<'_>,
     ) -> Option<StackId> {
-        let mut parent = None;
+        let user = user.map(|(space, chain)| (space, join(&[], &chain)));
+        let mut parent = user.and_then(|(space, chain)| self.resolve(space, &chain, false, code));
         for (module, function) in functions.iter().rev() {
             let spot = Spot::Named(self.text(function));
             let known = self.known.get(&spot).and_then(|frames| frames.first()).copied();
             let frame = known.unwrap_or_else(|| {
-                let module = modules.kernel(module.as_deref());
+                let module = code.modules.kernel(module.as_deref());
                 let function = self.text(function);
                 self.push_frame(Frame {
                     module: Some(module),

@@ -152,6 +152,7 @@ impl Plan {
         };
         let mut source = self.open(&events, &subjects)?;
         let list_below = if source.is_none() { subjects.roots.clone() } else { Vec::new() };
+        let registers = subjects.registers_reader();
         let start = pair();
         let meta = self.meta(start);
         let bound = SpoolOptions { max_event_bytes: self.options.max_event_bytes };
@@ -184,7 +185,7 @@ impl Plan {
         // From here on the rings are emptied: to look at every process of a busy machine takes
         // seconds, in which they would run over.
         let reader = spawn("culprit-rings", reading(source, opener, early, crew.lines))?;
-        subjects.adopt(&mut worker);
+        subjects.adopt(&mut worker, registers.as_ref());
         let ask = self.options.ask_runtimes && self.options.target != Target::Command;
         let asking = ask.then(|| dotnet::ask(subjects.pids()));
         let placed = prober.map(|p| self.place_probes(p, of_prober, waiting, &subjects));

@@ -117,6 +117,11 @@ impl Spaces {
         self.spaces[id.0 as usize].code.find(address).map(|(_, map)| map)
     }
 
+    /// Whether anything is mapped in a space.
+    pub(crate) fn has_code(&self, id: SpaceId) -> bool {
+        !self.spaces[id.0 as usize].code.is_empty()
+    }
+
     /// Every module that has code in a space, once.
     pub(crate) fn modules(&self, id: SpaceId) -> Vec<ModuleId> {
         let pieces = self.spaces[id.0 as usize].code.iter();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use culprit_model::Pid;
 use culprit_place::{Cgroup, CounterReader, procfs};
 
+use crate::asleep::{Asleep, RegistersReader};
 use crate::decode::Task;
 use crate::error::Error;
 use crate::perf::Attachment;
@@ -101,20 +102,33 @@ impl Subjects {
         })
     }
 
+    /// Who reads the registers of those that run already; none where nobody does.
+    pub(crate) fn registers_reader(&self) -> Option<RegistersReader> {
+        let running = self.pids().iter().any(|pid| !self.is_held(*pid));
+        if running { RegistersReader::prepare() } else { None }
+    }
+
+    fn is_held(&self, pid: i32) -> bool {
+        self.held.is_some_and(|held| i64::from(held.0) == i64::from(pid))
+    }
+
     /// Tells the worker about those that exist already.
-    pub(crate) fn adopt(&self, worker: &mut Worker) {
-        for (pid, tids) in self.existing() {
-            let held = self.held.is_some_and(|held| i64::from(held.0) == i64::from(pid));
-            let maps = if held {
+    pub(crate) fn adopt(&self, worker: &mut Worker, reader: Option<&RegistersReader>) {
+        let existing = self.existing();
+        // At once: reading what is mapped takes longer than many a wait.
+        let tasks = existing.iter().filter(|(pid, _)| !self.is_held(*pid));
+        let tasks =
+            tasks.flat_map(|(pid, tids)| tids.iter().map(|tid| Task { pid: *pid, tid: *tid }));
+        let asleep = Asleep::look(tasks, reader);
+        for (pid, tids) in existing {
+            let maps = if self.is_held(pid) {
                 Vec::new()
             } else {
                 procfs::maps(crate::modules::kernel_pid(pid)).unwrap_or_default()
             };
             worker.adopt(pid, &tids, &maps);
-            if !held {
-                tids.iter().for_each(|tid| worker.look_asleep(Task { pid, tid: *tid }));
-            }
         }
+        worker.handler.adopt_sleepers(asleep);
     }
 
     /// The processes that exist already, by number.

@@ -179,13 +179,13 @@ impl Handler {
         state.dumped = None;
         let deep_wait = state.deep_wait.take();
         state.waits = false;
-        let asleep = state.asleep.take();
+        let asleep = std::mem::take(&mut state.asleep);
         self.accounts.came(thread, time);
         if let Some(wait) = deep_wait {
-            self.deep_wait_ended(wait, time);
+            self.deep_wait_ended(thread, &wait, time);
         }
-        if let Some((left, stack)) = asleep {
-            self.rows.was_asleep(thread, left, stack);
+        if asleep {
+            self.sleeper_woke(thread, time);
         }
         let kind = SwitchKind::In;
         self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack: None, state: None });
@@ -216,10 +216,13 @@ impl Handler {
         state.queued = state.queued.filter(|queued| *queued > time);
         let woken = state.woken;
         // It was on a CPU, whatever /proc said a moment later.
-        state.asleep = None;
+        if std::mem::take(&mut state.asleep) {
+            self.sleepers.remove(thread);
+        }
+        let state = self.tracker.state(thread);
         let (sampled, dumped) = (state.leaving.take(), state.dumped.take());
         let (usual, first) = state.usual(letter.unwrap_or(if ready { 'R' } else { 'S' }), sampled);
-        let exact = sampled.zip(dumped).and_then(|both| self.apply_dump(thread, both));
+        let exact = sampled.zip(dumped).and_then(|both| self.apply_dump(thread, both, time));
         let stack = exact.or(if self.thinned { usual } else { sampled });
         self.accounts.left(thread, time, ready);
         if let Some(woken) = woken {

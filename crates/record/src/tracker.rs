@@ -5,8 +5,7 @@
 //! (its name, its mappings) is read from /proc, if it still lives.
 
 use culprit_model::{
-    Mapping, Mark, MarkKind, Nanos, Pid, Process, ProcessId, StackId, Text, Thread, ThreadId, Tid,
-    Time,
+    Mapping, Mark, MarkKind, Nanos, Pid, Process, ProcessId, Text, Thread, ThreadId, Tid, Time,
 };
 use culprit_place::procfs;
 use rustc_hash::FxHashMap;
@@ -33,9 +32,8 @@ const TOLD_TWICE: Nanos = Nanos(1_000_000);
 pub(crate) struct ThreadState {
     /// The stack that was sampled for the switch out that must follow.
     pub(crate) leaving: Option<RawStack>,
-    /// Asleep when the recording began, as far as no record says otherwise: the CPU that it had
-    /// left, and where it waits.
-    pub(crate) asleep: Option<(u32, Option<StackId>)>,
+    /// Asleep when the recording began, as far as no record says otherwise.
+    pub(crate) asleep: bool,
     /// The last stack with which it left a CPU in each state, by the state's letter.
     pub(crate) usual: Vec<(char, RawStack)>,
     /// How many of its switches so far have no stack although it may still be lent one.
@@ -336,20 +334,12 @@ impl Tracker {
         }
     }
 
-    /// The threads that were asleep when the recording began and have not been seen to run.
-    pub(crate) fn take_asleep(&mut self) -> Vec<(ThreadId, u32, Option<StackId>)> {
-        let states = self.states.iter_mut().enumerate();
-        let asleep = states.filter_map(|(at, state)| {
-            let (cpu, stack) = state.asleep.take()?;
-            Some((ThreadId::from_index(at), cpu, stack))
-        });
-        asleep.collect()
-    }
-
     /// Threads that wait with a stack deeper than its copy.
-    pub(crate) fn take_deep_waits(&mut self) -> impl Iterator<Item = DeepWait> + use<> {
-        let waits = self.states.iter_mut().filter_map(|state| state.deep_wait.take());
-        waits.collect::<Vec<_>>().into_iter()
+    pub(crate) fn take_deep_waits(&mut self) -> Vec<(ThreadId, DeepWait)> {
+        let states = self.states.iter_mut().enumerate();
+        let waits = states
+            .filter_map(|(at, state)| Some((ThreadId::from_index(at), state.deep_wait.take()?)));
+        waits.collect()
     }
 
     /// Every process so far.

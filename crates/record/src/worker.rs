@@ -19,6 +19,7 @@ use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
 
 use crate::accounts::Account;
+use crate::asleep::SleeperRow;
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
@@ -214,15 +215,6 @@ impl Worker {
         self.update_roster();
     }
 
-    /// Notes where a thread waits that is asleep now, a moment after the events were started.
-    pub(crate) fn look_asleep(&mut self, task: Task) {
-        let Some(asleep) = crate::asleep::look(task) else { return };
-        let handler = &mut self.handler;
-        let Some(thread) = handler.tracker.recorded(task.tid) else { return };
-        let stack = self.resolver.named_stack(&asleep.functions, &mut handler.modules);
-        handler.tracker.state(thread).asleep = Some((asleep.cpu, stack));
-    }
-
     fn batch(&mut self, batch: Batch) {
         let bytes: usize = batch.chunks.iter().map(|chunk| chunk.words.len() * 8).sum();
         self.handler.modules.deliver(batch.files);
@@ -235,7 +227,8 @@ impl Worker {
         self.handler.thinned = batch.thinned || self.thinned;
         self.thinned = batch.thinned;
         self.release(batch.horizon);
-        self.handler.read_deep_waits(monotonic_ns());
+        self.handler.read_deep_waits();
+        self.handler.settle_sleepers();
         self.wires.budget.give_back(bytes);
         for pid in self.handler.tracker.take_met() {
             let maps = culprit_place::procfs::maps(crate::modules::kernel_pid(pid));
@@ -251,9 +244,7 @@ impl Worker {
             for (cpu, half) in self.handler.instants.rest() {
                 self.handler.halves(cpu, [Some(half)]);
             }
-            for (thread, cpu, stack) in self.handler.tracker.take_asleep() {
-                self.handler.rows.was_asleep(thread, cpu, stack);
-            }
+            self.handler.end_sleepers();
             let counts = self.sorter.counts();
             let ledger = &mut self.handler.ledger;
             ledger.whole(LossKind::RecordsMalformed, "cut short in a ring", counts.malformed);
@@ -460,6 +451,9 @@ impl Worker {
                 let path = format!("process {pid}");
                 self.handler.ledger.once(LossKind::InterpreterFramesMissing, &path, why);
             }
+            Polled::NeverRead(why) => {
+                self.handler.ledger.at(LossKind::InterpreterFramesMissing, why, 1, time);
+            }
             Polled::Living(tasks) => {
                 tracker.only(tasks, time, &mut self.handler.spaces);
                 self.update_roster();
@@ -489,6 +483,7 @@ impl Worker {
             |counter: &AtomicU64, rows: usize| counter.fetch_add(rows as u64, Ordering::Relaxed);
         add(&counts.switches, handler.rows.switches.len());
         add(&counts.samples, handler.rows.samples.len());
+        let asleep = handler.take_sleepers();
         let mut code = Code {
             modules: &mut handler.modules,
             managed: &mut handler.managed,
@@ -497,6 +492,10 @@ impl Worker {
             ledger: &mut handler.ledger,
         };
         self.resolver.resolve_new(&mut handler.raw, &mut code);
+        for SleeperRow { thread, cpu, functions, user } in asleep {
+            let stack = self.resolver.waiting_stack(user, &functions, &mut code);
+            handler.rows.was_asleep(thread, cpu, stack);
+        }
         let growing = Growing {
             processes: handler.tracker.processes(),
             threads: handler.tracker.threads(),
@@ -626,9 +625,13 @@ impl Remains {
     /// Takes in what was answered after the last record.
     pub(crate) fn take_answers(&mut self, readings: Vec<Reading>) {
         for Reading { at, what } in readings {
-            if let Polled::Managed { pid, news } = what {
-                let time = self.handler.time(at);
-                self.handler.managed.tell(pid, news, time);
+            let time = self.handler.time(at);
+            match what {
+                Polled::Managed { pid, news } => self.handler.managed.tell(pid, news, time),
+                Polled::NeverRead(why) => {
+                    self.handler.ledger.at(LossKind::InterpreterFramesMissing, &why, 1, time);
+                }
+                _ => {}
             }
         }
     }

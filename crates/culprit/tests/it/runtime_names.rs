@@ -174,8 +174,13 @@ fn judge(name: &str, part: &str, found: Option<Share>, wrong: &mut Vec<String>) 
             wrong.push(format!("{name} {part}: {:.1} % of {what} time", share * 100.0));
         }
     }
-    let cell = |share: Option<f64>| share.map_or(String::new(), |s| format!("{:.1} %", s * 100.0));
-    format!("| {name} | {part} | {} | {} |", cell(share.cpu), cell(share.blocked))
+    // What the part is made for is never left out of the table.
+    let cell = |share: Option<f64>, is_own: bool| match share {
+        Some(share) => format!("{:.1} %", share * 100.0),
+        None if is_own => format!("less than {LEAST}"),
+        None => String::new(),
+    };
+    format!("| {name} | {part} | {} | {} |", cell(share.cpu, works), cell(share.blocked, !works))
 }
 
 /// What culprit records with these arguments.

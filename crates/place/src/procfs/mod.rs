@@ -140,6 +140,19 @@ pub fn current_syscall(pid: Pid, tid: Tid) -> Result<Option<u32>> {
     Ok(text.split(' ').next().and_then(|n| n.parse().ok()))
 }
 
+/// Stack pointer and instruction pointer in user space of a thread that is blocked; `None` while it runs
+/// (`/proc/PID/task/TID/syscall`).
+///
+/// # Errors
+/// [`Error::NoProcess`] when it has ended; [`Error::File`] where tracing it is not allowed.
+pub fn blocked_at(pid: Pid, tid: Tid) -> Result<Option<(u64, u64)>> {
+    let text = trimmed(&thread_file(pid, tid, "syscall")?);
+    let hex = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    let mut last = text.rsplit(' ').map(hex);
+    let (instruction, stack) = (last.next().flatten(), last.next().flatten());
+    Ok(stack.zip(instruction))
+}
+
 /// The value of a line `key:\tvalue` of `/proc/PID/status`.
 pub(crate) fn status_field(pid: Pid, key: &str) -> Result<Option<String>> {
     let text = trimmed(&read(pid, "status")?);
@@ -160,8 +173,8 @@ pub fn namespace_pids(pid: Pid) -> Result<Vec<Pid>> {
 #[cfg(test)]
 mod tests {
     use super::{
-        Pid, Tid, comm, command_line, current_syscall, environment, namespace_pids, stat,
-        wait_channel,
+        Pid, Tid, blocked_at, comm, command_line, current_syscall, environment, namespace_pids,
+        stat, wait_channel,
     };
     use crate::error::Error;
 
@@ -179,6 +192,7 @@ mod tests {
         assert_eq!(path.map(|(_, value)| value), std::env::var_os("PATH"));
         assert!(wait_channel(us(), Tid(us().0)).is_ok());
         assert!(current_syscall(us(), Tid(us().0)).is_ok());
+        assert!(blocked_at(us(), Tid(us().0)).is_ok());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Finds interpreters in processes.
 
-use culprit_place::procfs::{self, Mapping};
+use culprit_place::procfs;
 use culprit_symbols::runtimes::cpython::CPythonProgram;
 use culprit_symbols::runtimes::php::PhpProgram;
 use culprit_symbols::runtimes::ruby::RubyProgram;
@@ -26,20 +26,24 @@ impl Finder {
     /// is told.
     pub(super) fn find(&mut self, pid: i32, process: &mut Process) -> Option<Reading> {
         let now = monotonic_ns();
-        let pause = match *process {
-            Process::Unknown { due, pause } if due <= now => pause,
-            Process::Unreadable { due } if due <= now => ATTEMPTS.0,
+        let (pause, before) = match process {
+            Process::Unknown { due, pause, why } if *due <= now => (*pause, why.take()),
+            Process::Unreadable { due } if *due <= now => (ATTEMPTS.0, None),
             _ => return None,
         };
-        let wait = |longer: u64| Process::Unknown {
+        let wait = |longer: u64, why| Process::Unknown {
             due: now + pause,
             pause: (pause + longer).min(ATTEMPTS.1),
+            why,
         };
         match self.look(pid) {
             Ok(Some(interpreter)) => *process = Process::Read(interpreter),
-            Ok(None) => *process = wait(pause),
+            Ok(None) => *process = wait(pause, before),
             // It is about to start: what it runs first is missed by a fifth of the time that its start takes.
-            Err(Trouble::Later) => *process = wait(pause / 4),
+            Err(Trouble::Later(why)) => {
+                let since = before.map_or(now, |(since, _)| since);
+                *process = wait(pause / 4, Some((since, why)));
+            }
             Err(Trouble::Never(why)) => {
                 *process = Process::Unreadable { due: u64::MAX };
                 return Some(Reading { at: now, what: Polled::Unread { pid, why } });
@@ -49,7 +53,7 @@ impl Finder {
     }
 
     fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
-        let maps: Vec<Mapping> = procfs::maps(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
+        let Ok(maps) = procfs::maps(kernel_pid(pid)) else { return Ok(None) };
         if let Some(java) = jvm::find(pid, &maps, &mut self.java)? {
             return Ok(Some(java));
         }

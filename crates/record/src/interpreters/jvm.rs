@@ -81,6 +81,8 @@ struct Java {
     compiled: VecDeque<ManagedPlace>,
     /// Pieces of code of which only the start was told.
     unowned: VecDeque<u64>,
+    /// Why nothing was found out so far; none once something was.
+    silent: Option<String>,
 }
 
 /// A piece of code as it was listed last.
@@ -98,6 +100,11 @@ struct Found {
     functions: Vec<(ManagedPlace, ManagedFunctions)>,
 }
 
+/// Whether a file is a JVM's library, by its name.
+pub(crate) fn is_jvm(path: &str) -> bool {
+    Runtime::of_module(base_name(path)).is_some_and(|runtime| runtime.id == RUNTIME)
+}
+
 /// The JVM of a process; none where it has none.
 ///
 /// # Errors
@@ -107,13 +114,17 @@ pub(super) fn find(
     maps: &[Mapping],
     known: &mut JavaPrograms,
 ) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
-    let is_jvm = |map: &&Mapping| {
-        let runtime = Runtime::of_module(base_name(&map.path));
-        map.execute && runtime.is_some_and(|runtime| runtime.id == RUNTIME)
+    let Some(map) = maps.iter().find(|map| map.execute && is_jvm(&map.path)) else {
+        return Ok(None);
     };
-    let Some(map) = maps.iter().find(is_jvm) else { return Ok(None) };
     let parse = |file, path: &str| find_jvm(file, path).ok().flatten();
-    let Some(found) = known.programs.of(pid, map, parse) else { return Ok(None) };
+    let Some(found) = known.programs.of(pid, map, parse) else {
+        let why = |what| format!("{}: {what}", map.path);
+        return Err(match known.programs.is_known(map) {
+            true => Trouble::Never(why("this JVM does not describe its structures")),
+            false => Trouble::Later(why("the file cannot be opened")),
+        });
+    };
     let memory = Memory::open(pid)?;
     let trouble = |error: InterpreterError| Trouble::of(&error, &map.path);
     let bias = found.address(map, 0);
@@ -137,6 +148,7 @@ pub(super) fn find(
         interpreted: VecDeque::new(),
         compiled: VecDeque::new(),
         unowned: VecDeque::new(),
+        silent: Some(format!("{}: its code was not listed", map.path)),
     })))
 }
 
@@ -154,7 +166,11 @@ impl Interpreter for Java {
             .and_then(|()| self.name(until, &mut found));
         let pid = self.memory.pid;
         let reading = |news| Reading { at: now, what: Polled::Managed { pid, news } };
+        if let (Some(silent), Err(error)) = (&mut self.silent, &result) {
+            *silent = error.to_string();
+        }
         if !found.blobs.is_empty() {
+            self.silent = None;
             readings.push(reading(ManagedNews::Blobs(found.blobs)));
         }
         if !found.owners.is_empty() {
@@ -180,6 +196,10 @@ impl Interpreter for Java {
 
     fn is_asked(&self) -> bool {
         !self.interpreted.is_empty() || !self.compiled.is_empty()
+    }
+
+    fn why_silent(&self) -> Option<String> {
+        self.silent.clone()
     }
 
     fn ask(&mut self, place: ManagedPlace) {

@@ -27,7 +27,9 @@ impl Memory {
     pub(super) fn open(pid: i32) -> Result<Self, Trouble> {
         match procfs::memory(kernel_pid(pid)) {
             Ok(file) => Ok(Self { pid, file }),
-            Err(culprit_place::Error::NoProcess { .. }) => Err(Trouble::Later),
+            Err(error @ culprit_place::Error::NoProcess { .. }) => {
+                Err(Trouble::Later(error.to_string()))
+            }
             Err(error) => Err(Trouble::Never(error.to_string())),
         }
     }

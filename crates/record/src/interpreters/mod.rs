@@ -9,7 +9,9 @@
 //! change its frames, so what is read during a wait is exact; the engine finds out which readings were. A thread
 //! that waits and whose frames stay the same is read less and less often. After each round comes a pause that is
 //! fifty times as long as the CPU time that the round and the pause before it took, so reading takes at most 2 % of
-//! one CPU. Finding interpreters may take 400 ms of CPU time more than that, once in a recording.
+//! one CPU. What is done once may take 400 ms of CPU time more than that, in all of a recording: finding interpreters,
+//! and naming the places of a JVM's code. A JVM that starts runs a thousand of them within a second, and those of a
+//! wait that follows would not have their turn before it ends.
 
 mod finder;
 mod jvm;
@@ -33,9 +35,10 @@ use rustc_hash::FxHashMap;
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::managed::{CodeRequest, ManagedPlace};
-use crate::poller::{Reading, Roster};
+use crate::poller::{Polled, Reading, Roster};
 
 use finder::Finder;
+pub(crate) use jvm::is_jvm;
 use urgency::Urgency;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -52,11 +55,13 @@ const REST: u64 = 250 * MILLISECOND;
 const ROUND: u64 = MILLISECOND;
 /// Between two attempts to find an interpreter in a process, at first and later.
 const ATTEMPTS: (u64, u64) = (2 * MILLISECOND, 250 * MILLISECOND);
+/// A runtime takes some 50 ms to start. One that cannot be read for less has run nothing of its own.
+const START: u64 = 100 * MILLISECOND;
 /// A process that maps code and that the roster does not know after this has ended, or is not recorded.
 const UNLISTED: u64 = 1000 * MILLISECOND;
 /// A pause is so many times as long as the CPU time before it.
 const SHARE: u64 = 50;
-/// CPU time that finding interpreters may take ahead of its share. To read the symbols of a large runtime takes 10 to
+/// CPU time that what is done once may take ahead of its share. To read the symbols of a large runtime takes 10 to
 /// 100 ms once, more on a slow machine; without this nothing would be read for fifty times as long, which is often
 /// all that a command runs.
 const AHEAD: u64 = 400 * MILLISECOND;
@@ -139,13 +144,18 @@ trait Interpreter: Send {
     fn is_asked(&self) -> bool {
         false
     }
+
+    /// Why nothing was read so far, where nothing was.
+    fn why_silent(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Why an interpreter is not read.
 #[derive(Debug)]
 enum Trouble {
-    /// It may have started later.
-    Later,
+    /// It may have started later; if it never does, this is why.
+    Later(String),
     /// It cannot be read, for this reason.
     Never(String),
 }
@@ -153,16 +163,19 @@ enum Trouble {
 impl Trouble {
     /// Whether an interpreter in a file is tried again, and what is said of it if not.
     fn of(error: &InterpreterError, path: &str) -> Self {
-        if error.is_transient() { Self::Later } else { Self::Never(format!("{path}: {error}")) }
+        let why = format!("{path}: {error}");
+        if error.is_transient() { Self::Later(why) } else { Self::Never(why) }
     }
 }
 
 /// What is known of a process.
 enum Process {
-    /// No interpreter was found; the next attempt, and the pause after it.
+    /// No interpreter was found; the next attempt, the pause after it, and since when one that is there is not
+    /// read, with the latest reason.
     Unknown {
         due: u64,
         pause: u64,
+        why: Option<(u64, String)>,
     },
     /// It has one that cannot be read. Only when the process maps more code is another one looked for.
     Unreadable {
@@ -173,15 +186,29 @@ enum Process {
 
 impl Process {
     /// Nothing was looked at yet.
-    const UNKNOWN: Self = Self::Unknown { due: 0, pause: ATTEMPTS.0 };
+    const UNKNOWN: Self = Self::Unknown { due: 0, pause: ATTEMPTS.0, why: None };
 
     /// The process has mapped code.
     fn mapped(&mut self, now: u64) {
         match self {
-            Self::Unknown { .. } => *self = Self::UNKNOWN,
+            Self::Unknown { due, pause, .. } => (*due, *pause) = (0, ATTEMPTS.0),
             Self::Unreadable { due } => *due = (*due).min(now + ATTEMPTS.1),
             Self::Read(interpreter) => interpreter.mapped(),
         }
+    }
+
+    /// What is said of it when it ends, or the recording: an interpreter that was never read is a loss.
+    fn never_read(&self) -> Option<Reading> {
+        let at = monotonic_ns();
+        let why = match self {
+            Self::Unknown { why, .. } => {
+                let (since, why) = why.as_ref()?;
+                (at.saturating_sub(*since) >= START).then(|| why.clone())
+            }
+            Self::Unreadable { .. } => None,
+            Self::Read(interpreter) => interpreter.why_silent(),
+        };
+        Some(Reading { at, what: Polled::NeverRead(why?) })
     }
 
     /// When there is something to do next.
@@ -205,14 +232,16 @@ impl Interpreters {
             let began = thread_cpu_ns();
             processes.forget();
             let mut readings = processes.find();
-            let finding = thread_cpu_ns().saturating_sub(began);
+            let found = thread_cpu_ns();
+            let is_asked = processes.is_asked();
             processes.read(&mut readings);
             if !readings.is_empty() && self.out.send(readings).is_err() {
                 break;
             }
             let now = thread_cpu_ns();
-            let used = now.saturating_sub(before).saturating_sub(finding.min(ahead));
-            ahead = ahead.saturating_sub(finding);
+            let once = if is_asked { now } else { found }.saturating_sub(began).min(ahead);
+            let used = now.saturating_sub(before).saturating_sub(once);
+            ahead -= once;
             before = now;
             let pause = used.saturating_mul(SHARE).clamp(SHORTEST, LONGEST_PAUSE);
             let earliest = monotonic_ns() + pause;
@@ -279,6 +308,9 @@ impl LastAnswers {
         let until = monotonic_ns() + LAST_ANSWERS;
         let mut readings = Vec::new();
         while monotonic_ns() < until && self.processes.answer(until, &mut readings) {}
+        let Processes { known, never_read, .. } = self.processes;
+        readings.extend(never_read);
+        readings.extend(known.values().filter_map(Process::never_read));
         readings
     }
 }
@@ -293,6 +325,8 @@ struct Processes {
     told: FxHashMap<i32, u64>,
     living: BTreeSet<i32>,
     finder: Finder,
+    /// What is said of processes that have ended.
+    never_read: Vec<Reading>,
 }
 
 impl Processes {
@@ -304,7 +338,19 @@ impl Processes {
                 interpreter.threads_changed();
             }
         }
-        self.known.retain(|pid, _| self.living.contains(pid) || self.told.contains_key(pid));
+        self.drop_ended();
+    }
+
+    /// Drops who has ended.
+    fn drop_ended(&mut self) {
+        let Self { known, told, living, never_read, .. } = self;
+        known.retain(|pid, process| {
+            let lives = living.contains(pid) || told.contains_key(pid);
+            if !lives {
+                never_read.extend(process.never_read());
+            }
+            lives
+        });
     }
 
     /// Forgets who mapped code and never came to live.
@@ -313,9 +359,8 @@ impl Processes {
             return;
         }
         let now = monotonic_ns();
-        let Self { known, told, living, .. } = self;
-        told.retain(|_, at| now.saturating_sub(*at) < UNLISTED);
-        known.retain(|pid, _| living.contains(pid) || told.contains_key(pid));
+        self.told.retain(|_, at| now.saturating_sub(*at) < UNLISTED);
+        self.drop_ended();
     }
 
     /// A process has mapped code: in that an interpreter is looked for at once.
@@ -328,6 +373,12 @@ impl Processes {
     /// When there is something to do next.
     fn due(&self) -> u64 {
         self.known.values().map(Process::due).min().unwrap_or(u64::MAX)
+    }
+
+    /// Whether places of any process are still to be looked at.
+    fn is_asked(&self) -> bool {
+        let mut known = self.known.values();
+        known.any(|process| matches!(process, Process::Read(found) if found.is_asked()))
     }
 
     /// Reads the processes of which something is asked; true where there are such.
@@ -355,7 +406,7 @@ impl Processes {
     /// Looks for interpreters until the round's time is up. What is wrong with one is told.
     fn find(&mut self) -> Vec<Reading> {
         let until = monotonic_ns() + ROUND;
-        let mut told = Vec::new();
+        let mut told = std::mem::take(&mut self.never_read);
         for (pid, process) in &mut self.known {
             told.extend(self.finder.find(*pid, process));
             if monotonic_ns() >= until {
@@ -480,7 +531,7 @@ mod tests {
             let (what, address) = ("a frame", 8);
             Trouble::of(&InterpreterError::Memory { what, address, reason }, "/usr/bin/python3")
         };
-        assert!(matches!(trouble(Unreadable::Ended), Trouble::Later));
+        assert!(matches!(trouble(Unreadable::Ended), Trouble::Later(_)));
         assert!(matches!(trouble(Unreadable::Denied), Trouble::Never(_)));
     }
 }

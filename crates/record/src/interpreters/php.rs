@@ -1,5 +1,6 @@
 //! One process's PHP.
 
+use culprit_model::Pid;
 use culprit_place::procfs::{self, Mapping};
 use culprit_symbols::runtimes::php::{LOOP, Php, PhpProgram, find_php};
 use culprit_symbols::runtimes::{InterpretedFrame, InterpreterError, Unreadable};
@@ -39,8 +40,9 @@ pub(super) fn find(
         let Some(found) = programs.of(pid, map, parse) else { continue };
         let PhpProgram { executor, version } = found.program;
         let memory = Memory::open(pid)?;
-        let numbers = procfs::namespace_pids(kernel_pid(pid)).map_err(|_| Trouble::Later)?;
-        let thread = numbers.last().ok_or(Trouble::Later)?.0;
+        let numbers = procfs::namespace_pids(kernel_pid(pid));
+        let numbers = numbers.map_err(|error| Trouble::Later(error.to_string()))?;
+        let Some(Pid(thread)) = numbers.last().copied() else { return Ok(None) };
         let executor = executor.map(|executor| found.address(map, executor.0)).ok_or(BY_THREAD);
         let version = version.ok_or(InterpreterError::UnknownVersion("PHP"));
         let php = executor.and_then(|executor| Php::find(&memory, executor, version?));

@@ -41,6 +41,11 @@ impl<P> InFile<P> {
 }
 
 impl<P: Clone> Programs<P> {
+    /// Whether a mapped file has been looked at.
+    pub(super) fn is_known(&self, map: &Mapping) -> bool {
+        self.0.contains_key(&(map.device, map.inode))
+    }
+
     /// The interpreter in a mapped file; `parse` finds it in the file. A file that cannot be opened now is
     /// tried again: its process may have been between two programs.
     pub(super) fn of(

@@ -15,7 +15,6 @@
 //!
 //! Sources: ptrace(2), perf_event_open(2), bpf(2).
 
-mod assembler;
 mod behalf;
 mod block;
 mod classify;

@@ -4,7 +4,8 @@
 //! the probes that run them away. Sources: include/uapi/linux/bpf.h, kernel/bpf/ringbuf.c.
 
 use std::ffi::CStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,6 +22,8 @@ mod command {
     pub(super) const MAP_NEXT_KEY: i64 = 4;
     pub(super) const PROG_LOAD: i64 = 5;
     pub(super) const RAW_TRACEPOINT_OPEN: i64 = 17;
+    pub(super) const LINK_CREATE: i64 = 28;
+    pub(super) const ITERATOR_CREATE: i64 = 33;
 }
 
 /// Kinds of maps.
@@ -43,7 +46,12 @@ pub(crate) enum ProgramKind {
     Uprobe = 2,
     /// Runs at a tracepoint with its bare arguments.
     RawTracepoint = 17,
+    /// Runs for each object of a kind, when somebody reads.
+    Iterator = 26,
 }
+
+/// `BPF_TRACE_ITER`: how an iterator is attached.
+const AS_ITERATOR: u32 = 28;
 
 /// `BPF_F_SLEEPABLE`.
 const MAY_SLEEP: u32 = 1 << 4;
@@ -154,6 +162,11 @@ impl AsFd for Map {
 /// # Errors
 /// `EPERM` without CAP_BPF and CAP_PERFMON; else the last lines of the verifier's report.
 pub(crate) fn load(kind: ProgramKind, instructions: &[u64]) -> io::Result<OwnedFd> {
+    load_for((kind, 0), instructions)
+}
+
+/// As [`load`]; an iterator is told by number which of the kernel's functions announces its objects.
+fn load_for((kind, announced_by): (ProgramKind, u32), instructions: &[u64]) -> io::Result<OwnedFd> {
     let license = c"GPL";
     let mut report = vec![0_u8; REPORT];
     let mut attr = Attr::default();
@@ -163,6 +176,10 @@ pub(crate) fn load(kind: ProgramKind, instructions: &[u64]) -> io::Result<OwnedF
     attr[3] = pair(1, u32::try_from(REPORT).unwrap_or(u32::MAX));
     attr[4] = report.as_mut_ptr() as u64;
     attr[5] = pair(0, if kind == ProgramKind::Uprobe { MAY_SLEEP } else { 0 });
+    if kind == ProgramKind::Iterator {
+        attr[8] = pair(0, AS_ITERATOR);
+        attr[13] = pair(0, announced_by);
+    }
     match call(command::PROG_LOAD, &mut attr) {
         Ok(result) => descriptor(result),
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
@@ -172,6 +189,25 @@ pub(crate) fn load(kind: ProgramKind, instructions: &[u64]) -> io::Result<OwnedF
         }
         Err(error) => Err(error),
     }
+}
+
+/// Runs a program once for each object that the kernel's function `announced_by` (its number in the kernel's
+/// types) announces, and gives what the program has written.
+///
+/// # Errors
+/// `EPERM` without CAP_BPF and CAP_PERFMON; else why the program is refused, or does not run.
+pub(crate) fn iterate(announced_by: u32, instructions: &[u64]) -> io::Result<Vec<u8>> {
+    let program = load_for((ProgramKind::Iterator, announced_by), instructions)?;
+    let mut attr = Attr::default();
+    attr[0] = u64::from(number(program.as_fd()));
+    attr[1] = u64::from(AS_ITERATOR);
+    let link = descriptor(call(command::LINK_CREATE, &mut attr)?)?;
+    let mut attr = Attr::default();
+    attr[0] = u64::from(number(link.as_fd()));
+    let mut file = File::from(descriptor(call(command::ITERATOR_CREATE, &mut attr)?)?);
+    let mut written = Vec::new();
+    file.read_to_end(&mut written)?;
+    Ok(written)
 }
 
 /// Runs a program at a tracepoint, as long as the descriptor is open.

@@ -32,17 +32,21 @@ pub(crate) fn attach(
     Some(armed.finish(Ending::default()).expect("it can be read back").recording)
 }
 
-/// The program of two threads, one asleep for good; started and on its way.
-fn running(name: &str) -> culprit_place::Running {
-    let program = compiled("tests/it/programs/resident.c", name, &["-fno-omit-frame-pointer"]);
+const FRAME_POINTERS: &str = "-fno-omit-frame-pointer";
+
+/// The program of three threads, two of them asleep for good; started and on its way.
+fn running(name: &str, flag: &str) -> culprit_place::Running {
+    let program = compiled("tests/it/programs/resident.c", name, &[flag]);
     let place = culprit_place::open(&"host".parse().expect("a place"), &Settings::default());
     let command = Command { stdin: Stdio::Null, ..Command::new([program]) };
     let held = place.expect("the host").hold(&command, None).expect("it exists");
     let running = held.start().expect("it starts");
     let pid = running.pid().expect("a process of the host");
-    wait_until("one thread is asleep", || {
-        thread_status(pid.0, "asleep").is_some_and(|(_, state)| state == 'S')
-    });
+    for name in ["asleep", "reader"] {
+        wait_until("it is asleep", || {
+            thread_status(pid.0, name).is_some_and(|(_, state)| state == 'S')
+        });
+    }
     running
 }
 
@@ -55,7 +59,7 @@ fn wait_for_waits(pid: Pid, name: &str, more: u64) {
 
 #[test]
 fn a_running_process_is_attached_to_with_its_threads_and_maps() {
-    let running = running("resident");
+    let running = running("resident", FRAME_POINTERS);
     let pid = running.pid().expect("a process of the host");
     let target = Target::Processes(vec![pid]);
     let recording = attach("attached", target, || {
@@ -83,24 +87,51 @@ fn a_running_process_is_attached_to_with_its_threads_and_maps() {
     assert!(recording.threads.iter().any(|row| row.name.as_str() == "young"));
 }
 
-#[test]
-fn a_thread_that_never_ran_while_recorded_still_says_where_it_waits() {
-    let running = running("sleeper");
+/// The functions where the threads of this name wait that never ran while they were recorded, and what is lost.
+fn waits_of_sleepers(name: &str, flag: &str) -> Option<([Vec<String>; 2], Vec<String>)> {
+    let running = running(name, flag);
     let pid = running.pid().expect("a process of the host");
     let target = Target::Processes(vec![pid]);
-    let recording = attach("asleep", target, || wait_for_waits(pid, "ticker", 20));
+    let recording = attach(name, target, || wait_for_waits(pid, "ticker", 20));
     running.signal(culprit_place::Signal(9)).expect("it lives");
     running.wait().expect("it ends");
-    let Some(recording) = recording else { return };
-    if !stands_on("asleep", &recording, Rung::Full) {
-        return;
+    let recording = recording.filter(|recording| stands_on(name, recording, Rung::Full))?;
+    let waits = ["asleep", "reader"].map(|name| {
+        let thread = thread(&recording, name);
+        let rows: Vec<_> = recording.switches.iter().filter(|row| row.thread == thread).collect();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!((rows[0].time, rows[0].kind), (Time::START, SwitchKind::Out));
+        names(&recording, rows[0].stack.expect("/proc shows kernel stacks to root"))
+    });
+    Some((waits, recording.losses.iter().map(|loss| loss.detail.to_string()).collect()))
+}
+
+/// These functions must be on a stack, in this order from the root.
+fn assert_calls(stack: &[String], functions: &[&str]) {
+    let mut left = stack.iter().rev();
+    for function in functions {
+        assert!(left.any(|name| name.contains(function)), "no {function} there: {stack:?}");
     }
-    let asleep = thread(&recording, "asleep");
-    let rows: Vec<_> = recording.switches.iter().filter(|row| row.thread == asleep).collect();
-    assert_eq!(rows.len(), 1, "{rows:?}");
-    assert_eq!((rows[0].time, rows[0].kind), (Time::START, SwitchKind::Out));
-    let stack = names(&recording, rows[0].stack.expect("/proc shows kernel stacks to root"));
-    assert!(stack.iter().any(|name| name.contains("futex")), "{stack:?}");
+}
+
+#[test]
+fn a_thread_that_never_ran_while_recorded_still_says_where_it_waits() {
+    let found = waits_of_sleepers("sleeper", "-fomit-frame-pointer");
+    let Some(([asleep, reader], _)) = found else { return };
+    assert_calls(&asleep, &["sleeper!asleep", "sleeper!wait_for_good", "futex"]);
+    assert_calls(&reader, &["sleeper!reader", "sleeper!serve", "!read_nothing", "pipe_read"]);
+}
+
+#[test]
+fn a_thread_that_never_ran_while_recorded_has_callers_by_frame_pointers() {
+    let found = waits_of_sleepers("framed", FRAME_POINTERS);
+    let Some(([asleep, reader], losses)) = found else { return };
+    // The frame pointer is in a register: where the kernel does not show those, a row says so.
+    if losses.iter().any(|detail| detail.contains("is unknown: ")) {
+        return eprintln!("skipped: framed: {losses:?}");
+    }
+    assert_calls(&asleep, &["framed!asleep", "framed!wait_for_good", "futex"]);
+    assert_calls(&reader, &["framed!reader", "framed!serve", "!read_nothing", "pipe_read"]);
 }
 
 #[test]
@@ -109,7 +140,7 @@ fn a_running_cgroup_is_recorded_with_what_is_born_in_it() {
         eprintln!("skipped: cgroup: making one takes root");
         return;
     };
-    let program = compiled("tests/it/programs/resident.c", "member", &["-fno-omit-frame-pointer"]);
+    let program = compiled("tests/it/programs/resident.c", "member", &[FRAME_POINTERS]);
     let place = culprit_place::open(&"host".parse().expect("a place"), &Settings::default());
     let script = format!("{program} & read line; {program} & wait");
     let command = Command { stdin: Stdio::Pipe, ..Command::new(["sh", "-c", &script]) };

@@ -110,6 +110,13 @@ impl Registers {
         registers
     }
 
+    /// The two registers that are known of a thread that waits; the others are unknown.
+    pub fn of_waiting(arch: Arch, instruction_pointer: u64, stack_pointer: u64) -> Self {
+        let mut registers = Self::new(arch, instruction_pointer, stack_pointer, 0);
+        registers.forget(arch.frame_pointer());
+        registers
+    }
+
     /// Registers as a `PERF_SAMPLE_REGS_USER` record holds them: one value for each bit of `mask`, lowest
     /// bit first. `None` when instruction or stack pointer is not among them, or values are missing.
     pub fn from_perf(arch: Arch, mask: u64, values: &[u64]) -> Option<Self> {

@@ -1,6 +1,6 @@
 //! Instructions of the kernel's program machine (BPF), with labels instead of distances.
 //!
-//! The two programs of this crate are short and have no loops, and a compiler for them is on few machines. Source:
+//! The programs of this crate are short and have no loops, and a compiler for them is on few machines. Source:
 //! Documentation/bpf/standardization/instruction-set.rst.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A register. `R0` holds results, `R1` to `R5` arguments, `R6` to `R9` outlive calls, `FP` is the top of the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Reg {
+pub(crate) enum Reg {
     R0 = 0,
     R1 = 1,
     R2 = 2,
@@ -24,7 +24,7 @@ pub(super) enum Reg {
 /// Functions of the kernel, by their numbers (include/uapi/linux/bpf.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub(super) enum Helper {
+pub(crate) enum Helper {
     MapLookup = 1,
     MapUpdate = 2,
     MapDelete = 3,
@@ -33,15 +33,17 @@ pub(super) enum Helper {
     ReadUser = 112,
     ReadKernel = 113,
     ReadUserText = 114,
+    SequenceWrite = 127,
     RingReserve = 131,
     RingSubmit = 132,
     CopyFromUser = 148,
+    TaskRegisters = 175,
 }
 
 /// When a jump is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum When {
+pub(crate) enum When {
     Equal = 0x15,
     Above = 0x25,
     NotEqual = 0x55,
@@ -52,7 +54,7 @@ pub(super) enum When {
 
 /// A program that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Assembler {
+pub(crate) struct Assembler {
     code: Vec<u64>,
     labels: BTreeMap<&'static str, usize>,
     jumps: Vec<(usize, &'static str)>,
@@ -68,73 +70,78 @@ impl Assembler {
     }
 
     /// `to = from`
-    pub(super) fn copy(&mut self, to: Reg, from: Reg) -> &mut Self {
+    pub(crate) fn copy(&mut self, to: Reg, from: Reg) -> &mut Self {
         self.push(0xbf, to, from as u8, 0, 0)
     }
 
     /// `to = value`
-    pub(super) fn set(&mut self, to: Reg, value: i32) -> &mut Self {
+    pub(crate) fn set(&mut self, to: Reg, value: i32) -> &mut Self {
         self.push(0xb7, to, 0, 0, value)
     }
 
     /// `to += value`
-    pub(super) fn add(&mut self, to: Reg, value: i32) -> &mut Self {
+    pub(crate) fn add(&mut self, to: Reg, value: i32) -> &mut Self {
         self.push(0x07, to, 0, 0, value)
     }
 
     /// `to >>= bits`
-    pub(super) fn shift_right(&mut self, to: Reg, bits: i32) -> &mut Self {
+    pub(crate) fn shift_right(&mut self, to: Reg, bits: i32) -> &mut Self {
         self.push(0x77, to, 0, 0, bits)
     }
 
     /// `to = FP + offset`
-    pub(super) fn stack(&mut self, to: Reg, offset: i16) -> &mut Self {
+    pub(crate) fn stack(&mut self, to: Reg, offset: i16) -> &mut Self {
         self.copy(to, Reg::Fp).add(to, i32::from(offset))
     }
 
     /// `to = the map`
-    pub(super) fn map(&mut self, to: Reg, descriptor: i32) -> &mut Self {
+    pub(crate) fn map(&mut self, to: Reg, descriptor: i32) -> &mut Self {
         self.push(0x18, to, 1, 0, descriptor).code.push(0);
         self
     }
 
     /// `to = *(u64 *)(from + offset)`
-    pub(super) fn load(&mut self, to: Reg, from: Reg, offset: i16) -> &mut Self {
+    pub(crate) fn load(&mut self, to: Reg, from: Reg, offset: i16) -> &mut Self {
         self.push(0x79, to, from as u8, offset, 0)
     }
 
+    /// `to = *(u32 *)(from + offset)`
+    pub(crate) fn load_half(&mut self, to: Reg, from: Reg, offset: i16) -> &mut Self {
+        self.push(0x61, to, from as u8, offset, 0)
+    }
+
     /// `*(u64 *)(to + offset) = from`
-    pub(super) fn store(&mut self, to: Reg, offset: i16, from: Reg) -> &mut Self {
+    pub(crate) fn store(&mut self, to: Reg, offset: i16, from: Reg) -> &mut Self {
         self.push(0x7b, to, from as u8, offset, 0)
     }
 
     /// `*(u32 *)(to + offset) = from`
-    pub(super) fn store_half(&mut self, to: Reg, offset: i16, from: Reg) -> &mut Self {
+    pub(crate) fn store_half(&mut self, to: Reg, offset: i16, from: Reg) -> &mut Self {
         self.push(0x63, to, from as u8, offset, 0)
     }
 
     /// `*(u64 *)(to + offset) = value`
-    pub(super) fn store_value(&mut self, to: Reg, offset: i16, value: i32) -> &mut Self {
+    pub(crate) fn store_value(&mut self, to: Reg, offset: i16, value: i32) -> &mut Self {
         self.push(0x7a, to, 0, offset, value)
     }
 
     /// `*(u32 *)(to + offset) = value`
-    pub(super) fn store_half_value(&mut self, to: Reg, offset: i16, value: i32) -> &mut Self {
+    pub(crate) fn store_half_value(&mut self, to: Reg, offset: i16, value: i32) -> &mut Self {
         self.push(0x62, to, 0, offset, value)
     }
 
     /// `*(u64 *)(to + offset) += from`, whoever else does the same.
-    pub(super) fn add_shared(&mut self, to: Reg, offset: i16, from: Reg) -> &mut Self {
+    pub(crate) fn add_shared(&mut self, to: Reg, offset: i16, from: Reg) -> &mut Self {
         self.push(0xdb, to, from as u8, offset, 0)
     }
 
     /// Calls a function of the kernel.
-    pub(super) fn call(&mut self, helper: Helper) -> &mut Self {
+    pub(crate) fn call(&mut self, helper: Helper) -> &mut Self {
         self.push(0x85, Reg::R0, 0, 0, helper as i32)
     }
 
     /// Goes to a label if `register` compares so with `value`.
-    pub(super) fn jump(
+    pub(crate) fn jump(
         &mut self,
         when: When,
         register: Reg,
@@ -146,23 +153,23 @@ impl Assembler {
     }
 
     /// Goes to a label.
-    pub(super) fn go(&mut self, label: &'static str) -> &mut Self {
+    pub(crate) fn go(&mut self, label: &'static str) -> &mut Self {
         self.jump(When::Always, Reg::R0, 0, label)
     }
 
     /// The next instruction has this name.
-    pub(super) fn label(&mut self, label: &'static str) -> &mut Self {
+    pub(crate) fn label(&mut self, label: &'static str) -> &mut Self {
         self.labels.insert(label, self.code.len());
         self
     }
 
     /// Ends the program with a result.
-    pub(super) fn finish(&mut self, result: i32) -> &mut Self {
+    pub(crate) fn finish(&mut self, result: i32) -> &mut Self {
         self.set(Reg::R0, result).push(0x95, Reg::R0, 0, 0, 0)
     }
 
     /// The instructions; a jump to a label that does not exist goes nowhere, which the kernel refuses.
-    pub(super) fn build(&self) -> Vec<u64> {
+    pub(crate) fn build(&self) -> Vec<u64> {
         let mut code = self.code.clone();
         for (at, label) in &self.jumps {
             let Some(to) = self.labels.get(label) else { continue };
