@@ -20,7 +20,7 @@ const DOUBTS: [(Doubt, f64, &str); 5] = [
     (Doubt::Uncertain, 0.5, "switch records were lost around this time"),
     (Doubt::NoStack, 0.5, "no stack was recorded"),
     (Doubt::Polled, 0.3, "the cause was polled from /proc, not recorded"),
-    (Doubt::Nearest, 0.2, "too short for a sample: the stack is that of the nearest sample"),
+    (Doubt::Nearest, 0.2, "no sample fell into it: the stack is that of the nearest sample"),
     (Doubt::Inferred, 0.2, "the waker was inferred from the threads that ran meanwhile"),
 ];
 
