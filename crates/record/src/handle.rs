@@ -104,8 +104,8 @@ pub(crate) struct Handler {
     /// Threads whose wait began with a stack that was deeper than its copy, since they were last looked at, with
     /// their processes and where their stacks began.
     pub(crate) deep_waits: Vec<(ThreadId, i32, u64)>,
-    /// Their stacks, as they were when the last batch ended.
-    pub(crate) stack_reads: FxHashMap<ThreadId, StackRead>,
+    /// Their stacks, as they were when the last batches ended.
+    pub(crate) stack_reads: Vec<(ThreadId, StackRead)>,
     /// Threads that were asleep when the recording began and have no row of it yet.
     pub(crate) sleepers: Sleepers,
     pub(crate) interrupts: FxHashMap<RawStack, WokenBy>,
@@ -143,7 +143,7 @@ impl Handler {
             unwinder: Unwinder::new(),
             unwound: Vec::new(),
             deep_waits: Vec::new(),
-            stack_reads: FxHashMap::default(),
+            stack_reads: Vec::new(),
             sleepers: Sleepers::default(),
             interrupts: FxHashMap::default(),
             fault_files: FaultFiles::default(),

@@ -13,7 +13,7 @@
 //! Records come a tenth of a second late. Whose wait is over by then is read all the same: it probably waits
 //! again, and its next records say since when. A wait during which nothing was read stays as it is.
 
-use culprit_model::{ThreadId, Time};
+use culprit_model::{Nanos, ThreadId, Time};
 use culprit_symbols::runtimes::MemoryPiece;
 use culprit_symbols::{Avma, Outcome, Registers, StackDump};
 
@@ -29,6 +29,9 @@ pub(crate) const MOST_BYTES: usize = 256 << 10;
 const PAGE: usize = 4096;
 /// Stacks that are read at the end of one batch: at some 100 us each 2 % of the time between two batches.
 const MOST_READS: usize = 16;
+
+/// What was read is kept for so long: 16 stacks a batch, at most ten batches a second.
+const KEPT: Nanos = Nanos(500_000_000);
 
 /// What a dump of the user stack tells of a switch.
 #[derive(Debug, Clone)]
@@ -87,7 +90,9 @@ impl Handler {
 
     /// Reads the stacks of threads that had a deep wait in this batch.
     pub(crate) fn read_deep_waits(&mut self) {
-        self.stack_reads.clear();
+        // Their records may come two batches later.
+        let now = self.time(monotonic_ns());
+        self.stack_reads.retain(|(_, read)| now.since(read.between.1) < KEPT);
         // A thread that waits often in one batch is in the list often.
         let mut threads = std::mem::take(&mut self.deep_waits);
         threads.sort_by_key(|(thread, ..)| *thread);
@@ -102,7 +107,7 @@ impl Handler {
                 let whole = whole.map(|whole| (between.1, whole));
                 self.tracker.state(thread).deep_wait = Some(DeepWait { whole, ..wait });
             }
-            self.stack_reads.insert(thread, read);
+            self.stack_reads.push((thread, read));
         }
     }
 
@@ -144,12 +149,12 @@ impl Handler {
         wait: &DeepWait,
         ended: Time,
     ) -> Option<UnwoundFrames> {
-        let read = self.stack_reads.remove(&thread)?;
-        let (began, over) = read.between;
-        let within = wait.left < began && over < ended;
-        let whole = if within { self.whole_frames(thread, &wait.dumped, &read) } else { None };
-        self.stack_reads.insert(thread, read);
-        whole
+        let within = |(of, read): &(ThreadId, StackRead)| {
+            *of == thread && wait.left < read.between.0 && read.between.1 < ended
+        };
+        let at = self.stack_reads.iter().position(within)?;
+        let (_, read) = self.stack_reads.swap_remove(at);
+        self.whole_frames(thread, &wait.dumped, &read)
     }
 
     /// The recording ends: who waits has waited until now.
@@ -259,7 +264,7 @@ mod tests {
             handler.apply_dump(thread, (sampled, dumped), Time(20));
             let between = (Time(between.0), Time(between.1));
             let read = StackRead { between, base: 0x7ff8, bytes: [&[0; 8], &*bytes].concat() };
-            handler.stack_reads.insert(thread, read);
+            handler.stack_reads.push((thread, read));
             handler.switch_in(TASK, 1, Time(60));
             let whole = learnt.then(|| join(&[], &[0x1010, 0x1100, 0x1200]));
             assert_eq!(handler.raw.repaired(sampled), whole, "{between:?}");

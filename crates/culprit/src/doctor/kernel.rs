@@ -258,10 +258,11 @@ pub(super) fn schedstat(system: &System) -> Check {
     )
 }
 
-/// Type information, which a later event source needs.
+/// The kernel's types, by which registers of waiting threads are read.
 pub(super) fn btf(system: &System) -> Check {
     const ID: &str = "btf";
     let there = system.readable("/sys/kernel/btf/vmlinux");
-    // Nothing in this version reads it, so its absence degrades nothing.
-    Check::fine(ID, if there { "available" } else { "missing, but not needed" })
+    // Only callers of waits that began before a recording are found by it, and not all of them.
+    let missing = "missing: waits that began before a recording may lack callers";
+    Check::fine(ID, if there { "available" } else { missing })
 }
