@@ -15,12 +15,14 @@ use crate::provenance::{Assignment, Outcome, SourceKind};
 
 pub(super) const ID: &str = "config-env-file-order";
 
+/// The weaker and the stronger assignment of one variable.
+type Pair<'a> = (&'a Assignment, &'a Assignment);
+
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let is_of_file =
         |one: &Assignment| configuration.sources[one.source].kind == SourceKind::ComposeEnvFile;
     // By service and the two files, so that files with many common variables are one finding.
-    let mut found: BTreeMap<(&str, usize, usize), Vec<(&Assignment, &Assignment)>> =
-        BTreeMap::new();
+    let mut found: BTreeMap<(&str, usize, usize), Vec<Pair<'_>>> = BTreeMap::new();
     for effective in &configuration.effective {
         let winner = effective.winner.map(|at| &configuration.assignments[at]);
         let Some(winner) = winner.filter(|winner| is_of_file(winner)) else { continue };
@@ -61,7 +63,7 @@ fn services_of_files(configuration: &Configuration) -> BTreeMap<usize, BTreeSet<
 fn finding(
     configuration: &Configuration,
     (service, earlier, later): (&str, usize, usize),
-    pairs: &[(&Assignment, &Assignment)],
+    pairs: &[Pair<'_>],
     is_shared: bool,
 ) -> ConfigFinding {
     let names: Vec<String> = pairs.iter().map(|(_, one)| format!("`{}`", one.written)).collect();
