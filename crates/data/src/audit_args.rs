@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[path = "audit_question_args.rs"]
-mod question_args;
+pub(crate) mod question_args;
 
 pub(crate) use question_args::{
     AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditImpactArgs, AuditOrphansArgs,
-    AuditRobotsArgs, AuditVisitsArgs, RobotArgs, StoreArgs,
+    AuditRobotsArgs, AuditVisitsArgs,
 };
 
 /// Arguments of `audit`.

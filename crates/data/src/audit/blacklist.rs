@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::question::{Recognition, failure, open, text};
 use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
-use crate::audit_args::{AuditBlacklistArgs, RobotArgs};
+use crate::audit_args::AuditBlacklistArgs;
+use crate::audit_args::question_args::RobotArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
 

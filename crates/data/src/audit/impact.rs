@@ -1,10 +1,10 @@
 //! `culprit-data audit impact`.
 
-use culprit_audit::robots::GroupBy;
+use culprit_audit::robots::{GroupBy, RobotReport};
 use culprit_audit::{ImpactDay, ImpactReport, ImpactSums, impact};
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open};
+use super::question::{Recognition, failure, open, recognised, recognised_text};
 use super::text::{SCHEMA, percent, put, put_json, size, table};
 use crate::audit_args::AuditImpactArgs;
 use crate::failure::Failure;
@@ -23,9 +23,9 @@ pub(super) fn run(args: &AuditImpactArgs, json: bool, talk: &Talk) -> Result<(),
     let robots = recognition.judge(&store, GroupBy::UserAgent)?;
     let report = impact(&store, &robots.robot_agents()).map_err(failure)?;
     if json {
-        return put_json(&document(&report));
+        return put_json(&document(&report, &robots));
     }
-    put(&impact_text(&report))
+    put(&format!("{}\n{}", impact_text(&report), recognised_text(&robots)))
 }
 
 fn impact_text(report: &ImpactReport) -> String {
@@ -80,7 +80,7 @@ fn sums(sums: &ImpactSums) -> Value {
     })
 }
 
-fn document(report: &ImpactReport) -> Value {
+fn document(report: &ImpactReport, robots: &RobotReport) -> Value {
     let day = |day: &ImpactDay| {
         json!({
             "day": culprit_audit::visits::day_text(day.day),
@@ -93,6 +93,7 @@ fn document(report: &ImpactReport) -> Value {
         "schema": SCHEMA,
         "before": sums(&report.before),
         "after": sums(&report.after),
+        "recognition": recognised(robots),
         "contacts_before": report.contacts_before,
         "contacts_after": report.contacts_after,
         "contacts_of_robots": report.contacts_of_robots,

@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use culprit_audit::lists::{ListSet, PatternList, RejectedLine, parse_list, stock_lists};
-use culprit_audit::robots::{GroupBy, Networks, Preset, RobotOptions, RobotReport, robots};
+use culprit_audit::robots::{
+    Baseline, GroupBy, Networks, Preset, RobotOptions, RobotReport, robots,
+};
 use culprit_audit::{AuditError, AuditStore};
 use culprit_query::Stop;
+use serde_json::{Value, json};
 
-use crate::audit_args::{RobotArgs, StoreArgs};
+use crate::audit_args::question_args::{RobotArgs, StoreArgs};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::Talk;
@@ -113,4 +116,50 @@ pub(super) fn text(path: &Path) -> Result<String, Failure> {
     }
     let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What verdicts rest on, for every document that uses them.
+pub(super) fn recognised(report: &RobotReport) -> Value {
+    let thresholds: serde_json::Map<String, Value> = report
+        .thresholds
+        .named()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    let list = |(name, version): &(String, String)| json!({"name": name, "version": version});
+    let baseline = match &report.baseline {
+        Baseline::Rate { q, interactions, groups } => {
+            json!({"q": q, "interactions": interactions, "groups": groups, "undefined": null})
+        }
+        Baseline::Undefined { why } => {
+            json!({"q": null, "interactions": 0, "groups": 0, "undefined": why})
+        }
+    };
+    json!({
+        "preset": report.preset.name(),
+        "thresholds": thresholds,
+        "lists": report.lists.iter().map(list).collect::<Vec<_>>(),
+        "baseline": baseline,
+        "robot_share": report.robot_share(),
+    })
+}
+
+/// The same in lines for people.
+pub(super) fn recognised_text(report: &RobotReport) -> String {
+    let mut text = match &report.baseline {
+        Baseline::Rate { q, interactions, groups } => format!(
+            "Single-page rate of people: q = {q:.3}, from {interactions} interactions in {groups} \
+             trusted groups.\n"
+        ),
+        Baseline::Undefined { why } => format!(
+            "R2 and R3 are not used: the single-page rate of people is unknown, because {why}.\n"
+        ),
+    };
+    let lists: Vec<String> =
+        report.lists.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let named = report.thresholds.named();
+    let thresholds: Vec<String> = named.iter().map(|(name, v)| format!("{name} {v}")).collect();
+    text.push_str(&format!("Lists: {}\n", lists.join(", ")));
+    text.push_str(&format!("Thresholds ({}): {}\n", report.preset.name(), thresholds.join(", ")));
+    text
 }

@@ -1,10 +1,10 @@
 //! `culprit-data audit robots`.
 
 use culprit_audit::fold::fold;
-use culprit_audit::robots::{Band, Baseline, GroupBy, PRIOR, RobotGroup, RobotReport};
+use culprit_audit::robots::{Band, GroupBy, PRIOR, RobotGroup, RobotReport};
 use serde_json::{Value, json};
 
-use super::question::{Recognition, open};
+use super::question::{Recognition, open, recognised, recognised_text};
 use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
 use crate::audit_args::AuditRobotsArgs;
 use crate::failure::Failure;
@@ -65,23 +65,13 @@ fn head(report: &RobotReport) -> String {
         report.interactions,
         report.preset.name()
     );
-    match &report.baseline {
-        Baseline::Rate { q, interactions, groups } => text.push_str(&format!(
-            "Single-page rate of people: q = {q:.3}, from {interactions} interactions in {groups} \
-             trusted groups.\n"
-        )),
-        Baseline::Undefined { why } => text.push_str(&format!(
-            "R2 and R3 are not used: the single-page rate of people is unknown, because {why}.\n"
-        )),
-    }
+    text.push_str(&recognised_text(report));
     text.push_str(&format!(
         "{} groups were compared; by chance alone {:.2e} of them pass R2.\n",
         report.groups.len(),
         report.chance_hits
     ));
-    let lists: Vec<String> =
-        report.lists.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    text.push_str(&format!("Lists: {}\n\n", lists.join(", ")));
+    text.push('\n');
     let rows: Vec<Vec<String>> = report
         .bands
         .iter()
@@ -143,21 +133,6 @@ fn explained(group: &RobotGroup) -> String {
 }
 
 fn document(report: &RobotReport, groups: &[&RobotGroup]) -> Value {
-    let baseline = match &report.baseline {
-        Baseline::Rate { q, interactions, groups } => {
-            json!({"q": q, "interactions": interactions, "groups": groups, "undefined": null})
-        }
-        Baseline::Undefined { why } => {
-            json!({"q": null, "interactions": 0, "groups": 0, "undefined": why})
-        }
-    };
-    let thresholds: serde_json::Map<String, Value> = report
-        .thresholds
-        .named()
-        .into_iter()
-        .map(|(name, v)| (name.to_owned(), v.into()))
-        .collect();
-    let list = |(name, version): &(String, String)| json!({"name": name, "version": version});
     let band = |(band, sum): &(Band, culprit_audit::robots::BandSum)| {
         json!({
             "band": band.name(),
@@ -169,13 +144,9 @@ fn document(report: &RobotReport, groups: &[&RobotGroup]) -> Value {
     json!({
         "schema": SCHEMA,
         "by": report.by.name(),
-        "preset": report.preset.name(),
-        "thresholds": thresholds,
-        "lists": report.lists.iter().map(list).collect::<Vec<_>>(),
-        "baseline": baseline,
+        "recognition": recognised(report),
         "interactions": report.interactions,
         "robot_interactions": report.robot_interactions(),
-        "robot_share": report.robot_share(),
         "mixed_interactions": report.mixed_interactions,
         "groups_tested": report.groups.len(),
         "chance_hits": report.chance_hits,

@@ -1,13 +1,13 @@
 //! `culprit-data audit visits`.
 
-use culprit_audit::robots::GroupBy;
+use culprit_audit::robots::{GroupBy, RobotReport};
 use culprit_audit::visits::{
     Attribute, Bucket, PlaceSpec, Published, RobotVisits, VisitOptions, VisitReport, VisitRow,
     Zone, visits,
 };
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open};
+use super::question::{Recognition, failure, open, recognised, recognised_text};
 use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
 use crate::audit_args::AuditVisitsArgs;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
     })?;
     let store = open(&args.store)?;
     let recognition = Recognition::read(&args.how, talk)?;
-    let robot_agents = recognition.judge(&store, GroupBy::UserAgent)?.robot_agents();
+    let judged = recognition.judge(&store, GroupBy::UserAgent)?;
     let options = VisitOptions {
         place,
         zone,
@@ -46,14 +46,14 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
             "split" => RobotVisits::Split,
             _ => RobotVisits::Exclude,
         },
-        robot_agents,
+        robot_agents: judged.robot_agents(),
     };
     let report = visits(&store, &options).map_err(failure)?;
     for warning in &report.warnings {
         talk.warn(&format!("warning: {warning}\n"));
     }
     if json {
-        return put_json(&document(args, &report));
+        return put_json(&document(args, &report, &judged));
     }
     let mut text = visit_table(&report, options.robots == RobotVisits::Split);
     text.push_str(&format!(
@@ -62,6 +62,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
         report.shards + report.shards_missing,
         report.rows_rejected
     ));
+    text.push_str(&recognised_text(&judged));
     text.push_str(&published_text(&report.published));
     if args.explain {
         let step = |step: &culprit_audit::visits::VisitStep| {
@@ -132,7 +133,7 @@ fn published_text(published: &Published) -> String {
     text
 }
 
-fn document(args: &AuditVisitsArgs, report: &VisitReport) -> Value {
+fn document(args: &AuditVisitsArgs, report: &VisitReport, judged: &RobotReport) -> Value {
     let row = |row: &VisitRow| {
         json!({
             "from": row.start,
@@ -172,6 +173,7 @@ fn document(args: &AuditVisitsArgs, report: &VisitReport) -> Value {
             "rows_by_shard_threshold": published.rows_by_shard_threshold,
             "rows": published.rows,
         },
+        "recognition": recognised(judged),
         "warnings": report.warnings,
         "findings": findings_json(report.finding().as_slice()),
     })
