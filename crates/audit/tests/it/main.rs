@@ -5,5 +5,6 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+mod imports;
 mod samples;
 mod support;

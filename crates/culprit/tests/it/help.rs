@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 52] = [
+pub(crate) const SUBCOMMANDS: [&str; 53] = [
     "why",
     "bench",
     "bench cmd",
@@ -39,6 +39,7 @@ pub(crate) const SUBCOMMANDS: [&str; 52] = [
     "presets",
     "sql",
     "audit",
+    "audit import",
     "audit sample",
     "import",
     "export",
