@@ -25,6 +25,8 @@ const SCRIPT: &str = r#"
 import decimal, duckdb, json, sys
 task = json.load(open(sys.argv[1]))
 db = duckdb.connect()
+# Its bar would be printed among the rows on a busy machine.
+db.execute("SET enable_progress_bar = false")
 for name, files, columns in task["tables"]:
     if files:
         db.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files!r}, hive_partitioning = false)")
