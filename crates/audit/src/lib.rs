@@ -1,15 +1,18 @@
 //! The analytics store: visits, page views and stored values of a web site, in a form that answers
 //! questions quickly.
 //!
-//! An *import* reads exports of an analytics database or access logs and writes a *store*: a folder
-//! of Parquet files whose tables are declared in [`schema`]. Questions read the store only.
+//! An [`import`](import()) reads exports of an analytics database or access logs and writes a *store*: a folder
+//! of Parquet files whose tables are declared in [`schema`]. Questions read the [`Store`] only.
 
 mod blacklist;
 mod bloat;
 mod cap;
+mod error;
 mod findings;
 pub mod fold;
 mod impact;
+mod import;
+mod json;
 pub mod lists;
 mod opened;
 mod orphans;
@@ -17,6 +20,7 @@ mod questions;
 pub mod robots;
 mod sample;
 pub mod schema;
+mod store;
 mod time;
 pub mod visits;
 
@@ -27,7 +31,12 @@ pub use impact::{ImpactDay, ImpactReport, ImpactSums, impact};
 pub use opened::{AuditError, AuditStore, tables_of};
 pub use orphans::{OrphanFacets, OrphanReport, orphans};
 pub use questions::{questions, text};
+mod values;
+
+pub use error::Error;
+pub use import::{Counts, ImportOptions, ImportProgress, Imported, SourceFormat, import};
 pub use sample::{
     FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,
     Visitor, write_sample,
 };
+pub use store::{Store, StoreFile};

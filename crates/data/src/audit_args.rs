@@ -24,6 +24,8 @@ pub(crate) struct AuditArgs {
 /// What `audit` does.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum AuditAction {
+    /// Import exports of an analytics database, or add what is new in them
+    Import(AuditImportArgs),
     /// Write a made-up export and access log, with the true answers in truth.json
     Sample(AuditSampleArgs),
     /// Count how often the site is visited from a place
@@ -40,6 +42,36 @@ pub(crate) enum AuditAction {
     Cap(AuditCapArgs),
     /// Compare reports with and without robots
     Impact(AuditImpactArgs),
+}
+
+/// Arguments of `audit import`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditImportArgs {
+    /// Format of the sources
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_parser = ["xdb-json", "xdb-csv", "bcp"]
+    )]
+    pub(crate) from: String,
+    /// Files and folders, plain or compressed with gzip or zstd
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Folder of the store. It is made if it does not exist
+    #[arg(long, short, value_name = "STORE")]
+    pub(crate) output: PathBuf,
+    /// Shards that the one-byte shard keys are divided among evenly
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) shards: u32,
+    /// Store hashes with this key instead of addresses. The store must always get the same key
+    #[arg(long, value_name = "KEY")]
+    pub(crate) hash_ip: Option<String>,
+    /// Share of the rows of a source that may be unreadable. If more are, nothing is imported
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub(crate) tolerance: f64,
+    /// Import nothing if a single row is unreadable, and exit with 2
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 /// Arguments of `audit sample`.

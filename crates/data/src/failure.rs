@@ -29,6 +29,11 @@ impl Failure {
         Self { code: REFUSED, ..Self::bad_input(what) }
     }
 
+    /// Ctrl-C ended the work.
+    pub(crate) fn interrupted(what: impl Into<String>) -> Self {
+        Self { code: INTERRUPTED, ..Self::bad_input(what) }
+    }
+
     /// Adds a way out.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

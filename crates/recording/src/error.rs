@@ -77,6 +77,14 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A Parquet file of one table cannot be read.
+    #[error("cannot decode the table `{table}`: {why}")]
+    Decode {
+        /// The table.
+        table: &'static str,
+        /// Why.
+        why: String,
+    },
     /// The bound on the file's size cannot be kept on this file system.
     #[error("cannot limit the size of `{}`: its file system cannot release parts of a file \
              ({source})", path.display())]

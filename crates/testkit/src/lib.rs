@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 mod compiled;
+pub mod python;
 pub mod words;
 
 pub use compiled::{compiled, compiled_from};

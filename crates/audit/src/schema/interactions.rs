@@ -82,7 +82,8 @@ table! {
 }
 
 table! {
-    /// GUID, version and origin of each row of `interactions`, in the same order.
+    /// GUID, version and origin of each row of `interactions`, in the same order. One more file,
+    /// `unmatched`, has the interactions that only facets name: those have no row.
     InteractionId in "interaction_ids" {
         /// Its key.
         interaction_id: InteractionKey,
@@ -93,10 +94,14 @@ table! {
         guid_low: u64,
         /// When the source changed the row last; of two rows with one GUID the later one counts.
         last_modified: Option<Utc>,
-        /// Where it was read.
+        /// Where it was read; 0 without a row.
         source_id: SourceKey,
-        /// Number of the row or line in its source, counted from 1.
+        /// Number of the row or line in its source, counted from 1; 0 without a row.
         source_row: u64,
+        /// Place of an interaction without a row, for the import that reads the row; none else.
+        unmatched_place_id: Option<PlaceKey>,
+        /// Address of an interaction without a row; none else.
+        unmatched_address_id: Option<AddressKey>,
     }
 }
 

@@ -15,8 +15,6 @@ table! {
         format: Text,
         /// Path of the file, or name of the table.
         name: Text,
-        /// Shard of its rows; none when its rows say so themselves.
-        shard: Option<u32>,
         /// Bytes that were read.
         bytes: Bytes,
         /// Rows or lines that were read.

@@ -6,6 +6,10 @@
 )]
 
 mod cleanliness;
+mod imported;
+mod imports;
+mod mixtures;
+mod oracle;
 mod questions;
 mod robots;
 mod rows;

@@ -6,7 +6,7 @@ use culprit_query::Parameter;
 use crate::rows::{Visit, empty, store};
 
 /// A value for every parameter of any question.
-fn parameters() -> Vec<(&'static str, Parameter)> {
+pub(crate) fn parameters() -> Vec<(&'static str, Parameter)> {
     vec![
         ("first_key", Parameter::Part("i.ua_id")),
         ("second_key", Parameter::Part("n.network_hash")),

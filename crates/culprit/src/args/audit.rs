@@ -1,12 +1,11 @@
 //! Arguments of `audit`: declared by the companion that carries them out, checked here, and passed
-//! on with what variables and settings files say.
+//! on with what variables and settings files say. The companion reads the values.
 
 use std::ffi::OsString;
 
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 #[path = "../../../data/src/audit_args.rs"]
-#[expect(dead_code, reason = "the companion reads the values; here they are only checked")]
 mod declared;
 
 use declared::AuditArgs as Declared;

@@ -367,10 +367,20 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ),
     (
         "audit",
-        &[(
-            "culprit audit sample -o sample --interactions 100000",
-            "data to try the questions with",
-        )],
+        &[
+            (
+                "culprit audit sample -o sample --interactions 100000",
+                "data to try the questions with",
+            ),
+            ("culprit audit import --from xdb-json sample/xdb-json -o store", "make a store of it"),
+        ],
+    ),
+    (
+        "audit import",
+        &[
+            ("culprit audit import --from xdb-json export/ -o store", "a folder of JSON lines"),
+            ("culprit audit import --from bcp Interactions.dat -o store", "a table that bcp wrote"),
+        ],
     ),
     (
         "audit sample",

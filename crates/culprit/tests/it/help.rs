@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 59] = [
+pub(crate) const SUBCOMMANDS: [&str; 60] = [
     "why",
     "bench",
     "bench cmd",
@@ -39,6 +39,7 @@ pub(crate) const SUBCOMMANDS: [&str; 59] = [
     "presets",
     "sql",
     "audit",
+    "audit import",
     "audit sample",
     "audit visits",
     "audit robots",

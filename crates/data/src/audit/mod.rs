@@ -3,6 +3,7 @@
 mod blacklist;
 mod bloat;
 mod impact;
+mod import;
 mod orphans;
 mod question;
 mod robots;
@@ -25,6 +26,7 @@ use crate::output::Talk;
 /// When it could not do what was asked.
 pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
     match &command.args.action {
+        AuditAction::Import(args) => import::run(args, command.json, talk),
         AuditAction::Sample(args) => sample::run(args, command.json, talk),
         AuditAction::Visits(args) => visits::run(args, command.json, talk),
         AuditAction::Robots(args) => robots::run(args, command.json, talk),
@@ -45,4 +47,16 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let set = stop.clone();
     interrupt::watch(move || set.store(true, Ordering::Relaxed))?;
     Ok(stop)
+}
+
+/// An error of a store as a failure.
+fn failure(error: culprit_audit::Error) -> Failure {
+    let stopped = matches!(error, culprit_audit::Error::Stopped { .. });
+    let what = error.to_string();
+    let failure = match (stopped, error.is_refusal()) {
+        (true, _) => Failure::interrupted(what),
+        (_, true) => Failure::refused(what),
+        _ => Failure::bad_input(what),
+    };
+    error.hints().into_iter().fold(failure, Failure::hint)
 }

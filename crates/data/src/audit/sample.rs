@@ -33,7 +33,7 @@ pub(crate) fn run(args: &AuditSampleArgs, json: bool, talk: &Talk) -> Result<(),
     let truth = write_sample(&args.output, &options, &stop)
         .map_err(|error| Failure::refused(error.to_string()))?;
     if stop.load(Ordering::Relaxed) {
-        talk.warn("interrupted: the sample has fewer visits than asked; truth.json is of these");
+        talk.warn("interrupted: the sample has fewer visits than asked; truth.json is of these\n");
     }
     print(args, &truth, json)
         .map_err(|error| Failure::refused(format!("cannot write to stdout: {error}")))

@@ -19,6 +19,11 @@ impl Talk {
         Self { quiet }
     }
 
+    /// True when what need not be said is not.
+    pub(crate) fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
     /// Says what must not be missed.
     pub(crate) fn warn(self, text: &str) {
         // That nobody reads it is nothing that could be told to anyone.

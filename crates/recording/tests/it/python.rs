@@ -1,13 +1,13 @@
 //! Other programs read the tables: DuckDB and pandas get the sums that we get.
 //!
-//! Uses a virtual environment under the user's cache folder, made once. Skipped where Python or
-//! the packages cannot be had.
+//! Skipped where Python or the packages cannot be had.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use culprit_recording::write;
+use culprit_testkit::python::python_readers;
 
 use crate::sample;
 
@@ -54,29 +54,9 @@ fn run(command: &mut Command) -> Result<Output, String> {
     }
 }
 
-/// The Python of an environment that has the packages.
-#[expect(clippy::disallowed_methods, reason = "where the user's cache folder is")]
-fn python() -> Result<PathBuf, String> {
-    let cache = std::env::var("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|_| std::env::var("HOME").map(|home| Path::new(&home).join(".cache")))
-        .map_err(|_| "a home folder".to_owned())?;
-    let venv = cache.join("culprit").join("python-readers");
-    let python = venv.join("bin/python");
-    let ready = venv.join("ready");
-    if !ready.exists() {
-        run(command(Path::new("python3")).args(["-m", "venv"]).arg(&venv))?;
-        let packages = ["duckdb", "pandas", "pyarrow"];
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        run(command(&python).args(pip).args(packages))?;
-        std::fs::write(&ready, packages.join(" ")).map_err(|e| e.to_string())?;
-    }
-    Ok(python)
-}
-
 #[test]
 fn duckdb_and_pandas_get_our_sums() {
-    let python = match python() {
+    let python = match python_readers() {
         Ok(python) => python,
         Err(why) => {
             println!("skipped: duckdb and pandas: python3 with venv, and pip install ({why})");

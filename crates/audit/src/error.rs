@@ -1,0 +1,130 @@
+//! What can go wrong with a store or an import.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// A store could not be read or written, or a source could not be imported.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// What was being attempted.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no store.
+    #[error("`{}` is no store: it has no `store.json`", path.display())]
+    NoStore {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The list of the store's files cannot be read, or a later version wrote it.
+    #[error("cannot read `{}`: {why}", path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A table of the store is damaged.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: culprit_recording::Error,
+    },
+    /// A table cannot be written.
+    #[error("cannot write a table: {0}")]
+    Encode(culprit_recording::Error),
+    /// Another import is writing the store.
+    #[error("cannot write `{}`: another import is writing it", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The options do not fit the store or each other.
+    #[error("{0}")]
+    Options(String),
+    /// A source is not what `--from` says.
+    #[error("cannot import `{}`: {why}", path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// More rows were rejected than allowed; nothing was written.
+    #[error(
+        "{rejected} of {rows} rows of `{name}` cannot be read, and at most {allowed} may be: {reason}"
+    )]
+    TooManyRejects {
+        /// The source.
+        name: String,
+        /// Rejected rows.
+        rejected: u64,
+        /// All rows.
+        rows: u64,
+        /// How many may be rejected.
+        allowed: u64,
+        /// The first rejected row, and why.
+        reason: String,
+        /// True when no row at all may be rejected.
+        strict: bool,
+    },
+    /// Interrupted; the old store is whole.
+    #[error("interrupted: the store is as it was before")]
+    Stopped {
+        /// True when the same import can go on where it was.
+        resumable: bool,
+    },
+}
+
+impl Error {
+    /// The error of a failed system call on `path`.
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), source }
+    }
+
+    /// True when the machine refused, as opposed to wrong input.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source.kind() != io::ErrorKind::NotFound,
+            Self::Busy { .. } | Self::Encode(_) => true,
+            Self::TooManyRejects { strict, .. } => !strict,
+            _ => false,
+        }
+    }
+
+    /// Ways out.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::NoStore { .. } => {
+                vec!["`culprit audit import --from FORMAT SRC.. -o STORE` makes one".to_owned()]
+            }
+            Self::TooManyRejects { strict: false, .. } => vec![
+                "check that `--from` names the format of this source".to_owned(),
+                "`--tolerance SHARE` allows more".to_owned(),
+            ],
+            Self::TooManyRejects { strict: true, .. } => {
+                vec!["leave out `--strict` to keep the other rows".to_owned()]
+            }
+            Self::Stopped { resumable: true } => {
+                vec!["the same command goes on where it was".to_owned()]
+            }
+            Self::Stopped { resumable: false } => {
+                vec!["the same command begins again".to_owned()]
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What one chunk of a source holds: rows whose texts are numbers of the chunk's own dictionaries.
+//!
+//! Chunks are read on all cores at once; the gatherer takes their batches in the order of the
+//! source and turns the numbers into keys of the store. So the same sources give the same keys, on
+//! any number of cores.
+
+use std::ops::Range;
+
+use culprit_model::Label as _;
+use rustc_hash::FxHashMap;
+
+use crate::json::Paths;
+use crate::schema::{Initiator, JsonState, OwnerKind, ParseState, TermKind};
+
+/// A GUID, or 128 bits of a hash.
+pub(crate) type Guid = [u64; 2];
+
+/// Texts, each once, in the order of first sight.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    map: FxHashMap<Box<str>, u32>,
+    pub(crate) words: Vec<Box<str>>,
+}
+
+impl Words {
+    /// The number of a text.
+    #[inline]
+    pub(crate) fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.map.get(text) {
+            return *number;
+        }
+        let number = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
+        self.words.push(text.into());
+        self.map.insert(text.into(), number);
+        number
+    }
+}
+
+/// What is known of a place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct PlaceFacts {
+    pub(crate) country: Option<Box<str>>,
+    pub(crate) region: Option<Box<str>>,
+    pub(crate) city: Option<Box<str>>,
+    pub(crate) postal: Option<Box<str>>,
+    pub(crate) latitude_e6: Option<i64>,
+    pub(crate) longitude_e6: Option<i64>,
+    pub(crate) asn: Option<u32>,
+    pub(crate) organisation: Option<Box<str>>,
+    pub(crate) time_zone: Option<Box<str>>,
+    pub(crate) from_geoip: bool,
+}
+
+impl PlaceFacts {
+    /// True when nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self { from_geoip: self.from_geoip, ..Self::default() }
+    }
+}
+
+/// An interaction; texts are numbers of the batch.
+#[derive(Debug, Default)]
+pub(crate) struct RawVisit {
+    pub(crate) row: u64,
+    pub(crate) guid: Guid,
+    pub(crate) contact: Guid,
+    pub(crate) shard: u32,
+    pub(crate) last_modified: Option<i64>,
+    pub(crate) start: Option<i64>,
+    pub(crate) duration: Option<u64>,
+    pub(crate) initiator: Initiator,
+    pub(crate) channel: Option<u32>,
+    pub(crate) campaign: Option<u32>,
+    pub(crate) device: Option<u32>,
+    pub(crate) agent: Option<u32>,
+    pub(crate) address: Option<u32>,
+    pub(crate) place: Option<u32>,
+    pub(crate) goals: u32,
+    pub(crate) outcomes: u32,
+    pub(crate) value: i64,
+    pub(crate) raw_bytes: u64,
+    pub(crate) state: ParseState,
+    pub(crate) views: Range<u32>,
+    pub(crate) events: Range<u32>,
+    pub(crate) traffic: Option<Traffic>,
+    /// True when the source is a log: the contact needs no row of its own.
+    pub(crate) from_log: bool,
+}
+
+/// What a visit of a log requested.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Traffic {
+    pub(crate) requests: u32,
+    pub(crate) assets: u32,
+    pub(crate) heads: u32,
+    pub(crate) client_errors: u32,
+    pub(crate) robots_txt: u32,
+    pub(crate) distinct_paths: u32,
+    pub(crate) sent_bytes: u64,
+}
+
+/// A page view.
+#[derive(Debug)]
+pub(crate) struct RawView {
+    pub(crate) seq: u32,
+    pub(crate) time: Option<i64>,
+    pub(crate) path: Option<u32>,
+    pub(crate) item: Option<u32>,
+    pub(crate) language: Option<u32>,
+    pub(crate) duration: Option<u64>,
+    pub(crate) bytes: u64,
+}
+
+/// Another event.
+#[derive(Debug)]
+pub(crate) struct RawEvent {
+    pub(crate) seq: u32,
+    pub(crate) kind: Option<u32>,
+    pub(crate) definition: Option<u32>,
+    pub(crate) time: Option<i64>,
+    pub(crate) bytes: u64,
+}
+
+/// A row of `Contacts`.
+#[derive(Debug)]
+pub(crate) struct RawContact {
+    pub(crate) row: u64,
+    pub(crate) guid: Guid,
+    pub(crate) shard: u32,
+    pub(crate) created: Option<i64>,
+    pub(crate) last_modified: Option<i64>,
+    pub(crate) token: Option<Guid>,
+}
+
+/// An identifier of a contact.
+#[derive(Debug)]
+pub(crate) struct RawIdentifier {
+    pub(crate) guid: Guid,
+    pub(crate) shard: u32,
+    pub(crate) known: bool,
+}
+
+/// What a facet says that other tables need.
+#[derive(Debug, Default)]
+pub(crate) struct FacetFacts {
+    pub(crate) place: Option<u32>,
+    pub(crate) address: Option<u32>,
+    pub(crate) classification: Option<i64>,
+    pub(crate) override_classification: Option<i64>,
+    pub(crate) reported_interactions: Option<u32>,
+}
+
+/// A facet.
+#[derive(Debug)]
+pub(crate) struct RawFacet {
+    pub(crate) row: u64,
+    pub(crate) owner_kind: OwnerKind,
+    pub(crate) owner: Guid,
+    pub(crate) shard: u32,
+    pub(crate) key: u32,
+    pub(crate) last_modified: Option<i64>,
+    pub(crate) chars: u64,
+    pub(crate) utf8: u64,
+    pub(crate) utf16: u64,
+    pub(crate) state: JsonState,
+    pub(crate) facts: FacetFacts,
+    pub(crate) longs: Range<u32>,
+}
+
+/// A long text in a facet.
+#[derive(Debug)]
+pub(crate) struct RawLong {
+    /// Facet's tree, and the node in it.
+    pub(crate) path: (u32, u32),
+    pub(crate) utf8: u64,
+    pub(crate) utf16: u64,
+    pub(crate) hash: u64,
+    pub(crate) host: Option<u32>,
+    pub(crate) junk: Option<u32>,
+}
+
+/// A row that could not be read.
+#[derive(Debug)]
+pub(crate) struct Reject {
+    pub(crate) row: u64,
+    pub(crate) reason: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) sample: String,
+}
+
+/// Everything that one chunk holds.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) rows: u64,
+    pub(crate) visits: Vec<RawVisit>,
+    pub(crate) views: Vec<RawView>,
+    pub(crate) events: Vec<RawEvent>,
+    pub(crate) contacts: Vec<RawContact>,
+    pub(crate) identifiers: Vec<RawIdentifier>,
+    pub(crate) facets: Vec<RawFacet>,
+    pub(crate) longs: Vec<RawLong>,
+    pub(crate) rejects: Vec<Reject>,
+    /// Rows of tables that a store does not need.
+    pub(crate) ignored: u64,
+    pub(crate) agents: Words,
+    pub(crate) paths: Words,
+    pub(crate) addresses: Words,
+    pub(crate) terms: [Words; TermKind::ALL.len()],
+    places: FxHashMap<PlaceFacts, u32>,
+    pub(crate) place_facts: Vec<PlaceFacts>,
+    /// The trees of JSON paths by facet name (a term of this batch).
+    pub(crate) trees: Vec<(u32, Paths)>,
+}
+
+/// Rejected rows of one chunk that are kept with a sample.
+const KEPT_REJECTS: usize = 1000;
+/// Bytes of a sample at most.
+const SAMPLE: usize = 160;
+
+impl Batch {
+    /// The number of a term.
+    #[inline]
+    pub(crate) fn term(&mut self, kind: TermKind, text: &str) -> u32 {
+        self.terms[usize::from(kind.code())].number(text)
+    }
+
+    /// The number of a place; none when nothing is known of it.
+    pub(crate) fn place(&mut self, facts: PlaceFacts) -> Option<u32> {
+        if facts.is_empty() {
+            return None;
+        }
+        if let Some(number) = self.places.get(&facts) {
+            return Some(*number);
+        }
+        let number = u32::try_from(self.place_facts.len()).ok()?;
+        self.place_facts.push(facts.clone());
+        self.places.insert(facts, number);
+        Some(number)
+    }
+
+    /// The number of the tree of a facet's paths.
+    pub(crate) fn tree(&mut self, facet: u32) -> usize {
+        if let Some(at) = self.trees.iter().position(|(key, _)| *key == facet) {
+            return at;
+        }
+        self.trees.push((facet, Paths::default()));
+        self.trees.len() - 1
+    }
+
+    /// Notes a row that could not be read.
+    pub(crate) fn reject(&mut self, row: u64, reason: &'static str, text: &[u8]) {
+        let sample = if self.rejects.len() < KEPT_REJECTS { redacted(text) } else { String::new() };
+        self.rejects.push(Reject { row, reason, bytes: text.len() as u64, sample });
+    }
+}
+
+/// The beginning of a row with all letters and digits replaced: its form, without what it says.
+fn redacted(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&text[..text.len().min(SAMPLE)]);
+    let letter = |c: char| match c {
+        c if c.is_ascii_digit() => '0',
+        c if c.is_alphanumeric() => 'a',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_shows_the_form_only() {
+        assert_eq!(redacted(b"10.0.0.7 - anna [\"GET /"), "00.0.0.0 - aaaa [\"aaa /");
+        assert!(redacted(&[b'x'; 500]).len() == SAMPLE);
+    }
+}

@@ -1,0 +1,257 @@
+//! Imports: sources become a store, or what is new in them is added to one.
+//!
+//! ```text
+//! plan      the files, their formats
+//! source    a file as chunks that end between two rows
+//! run       chunks to batches on all cores, in order
+//! xdb, ...  one folder a family of formats: a chunk's rows as a batch
+//! gather    batches to rows of the store: keys, versions, days
+//! store     the next state of the store, committed in one step
+//! ```
+//!
+//! Rows are told apart by their GUID. A row that the store has in this or a newer version
+//! (`LastModified`) is left out, so importing a source twice adds nothing.
+
+mod address;
+mod batch;
+mod contacts;
+mod dictionaries;
+mod gather;
+mod long;
+mod parallel;
+mod plan;
+mod run;
+mod source;
+mod values;
+mod visits;
+mod xdb;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use self::address::AddressHasher;
+use self::gather::{Gatherer, SourceState};
+use self::parallel::parallel;
+use self::plan::PlannedSource;
+use self::run::Progress;
+use crate::error::Error;
+use crate::store::{Draft, Manifest, Resume, Store};
+
+pub use self::gather::Counts;
+pub use self::plan::SourceFormat;
+
+/// What to import.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// The store's folder, which is made when there is none.
+    pub store: PathBuf,
+    /// What the sources are.
+    pub format: SourceFormat,
+    /// Files and folders.
+    pub sources: Vec<PathBuf>,
+    /// Shards that the one-byte shard keys are divided among; from 1 to 256.
+    pub shards: u32,
+    /// Key for hashes of addresses; without it they are stored as they are.
+    pub hash_ip: Option<String>,
+    /// Share of the rows of each source that may be rejected, from 0 to 1.
+    pub tolerance: f64,
+    /// True when no row may be rejected.
+    pub strict: bool,
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportProgress {
+    /// Bytes of all sources, compressed where they are.
+    pub total_bytes: u64,
+    /// Bytes that were read, decompressed.
+    pub bytes: u64,
+    /// Rows that were read.
+    pub rows: u64,
+    /// True when all is read and the store's files are being written.
+    pub writing: bool,
+}
+
+/// What an import did.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// Counts by kind.
+    pub counts: Counts,
+    /// True when the store was changed; false when everything was in it.
+    pub changed: bool,
+    /// True when an interrupted import was continued.
+    pub resumed: bool,
+}
+
+/// Imports sources. The store changes in one step at the end; when anything fails before it, the
+/// store is as it was.
+///
+/// # Errors
+/// When a source cannot be read or has too many rows that cannot be, the store cannot be read or
+/// written, the options do not fit it, or `stop` was set.
+pub fn import(
+    options: &ImportOptions,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(ImportProgress),
+) -> Result<Imported, Error> {
+    let hasher = AddressHasher::new(options.hash_ip.as_deref());
+    let sources = plan::plan(options)?;
+    let identity = identity(options, &sources);
+    let mut resume = None;
+    let draft = Draft::begin(&options.store, |stored, suspended| {
+        let base = stored.as_ref().map_or(0, |stored| stored.generation);
+        let fits = |list: &Manifest| {
+            let resume = list.resume.as_ref();
+            resume.is_some_and(|resume| resume.plan == identity && resume.base == base)
+        };
+        let mut next = match suspended.filter(fits) {
+            Some(suspended) => suspended,
+            None => stored.clone().unwrap_or_else(|| Manifest::new(options.shards)),
+        };
+        check(&next, options, &hasher, stored.is_some())?;
+        resume = next.resume.take();
+        Ok(next)
+    })?;
+    match read_and_write(options, (&sources, identity, resume), hasher, &draft, (stop, progress)) {
+        Ok(Ended::Done(imported)) => {
+            if imported.changed {
+                draft.commit()?
+            } else {
+                draft.abandon()?
+            }
+            Ok(imported)
+        }
+        Ok(Ended::Suspended(resume)) => {
+            draft.suspend(resume)?;
+            Err(Error::Stopped { resumable: true })
+        }
+        Err(error) => {
+            // What failed matters more than what could not be cleaned up; the next import does.
+            draft.abandon().ok();
+            Err(error)
+        }
+    }
+}
+
+enum Ended {
+    Done(Imported),
+    Suspended(Resume),
+}
+
+/// What decides whether an interrupted import is the same one.
+fn identity(options: &ImportOptions, sources: &[PlannedSource]) -> String {
+    let mut text = format!("{:?} {} {:?}", options.format, options.shards, options.hash_ip);
+    for source in sources {
+        text.push_str(&format!("\n{} {}", source.path.display(), source.size));
+    }
+    format!("{:016x}", twox_hash::XxHash64::oneshot(0, text.as_bytes()))
+}
+
+/// Whether the options fit the store.
+fn check(
+    manifest: &Manifest,
+    options: &ImportOptions,
+    hasher: &AddressHasher,
+    exists: bool,
+) -> Result<(), Error> {
+    if exists && manifest.shards != options.shards {
+        let known = manifest.shards;
+        return Err(Error::Options(format!(
+            "the store was made with `--shards {known}`: use the same number"
+        )));
+    }
+    if exists && manifest.generation > 0 && manifest.address_key.as_deref() != hasher.proof() {
+        return Err(Error::Options(
+            "the store was made with another `--hash-ip`, or without it: use the same key"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn read_and_write(
+    options: &ImportOptions,
+    (sources, identity, resume): (&[PlannedSource], String, Option<Resume>),
+    hasher: AddressHasher,
+    draft: &Draft,
+    (stop, progress): (&AtomicBool, &mut dyn FnMut(ImportProgress)),
+) -> Result<Ended, Error> {
+    use culprit_model::Label as _;
+    let base = draft.manifest();
+    let store = Store::from_manifest(draft.folder(), base.clone());
+    let state = |source: &PlannedSource| SourceState {
+        format: options.format.word(),
+        name: source.path.display().to_string(),
+        bytes: 0,
+        rows: 0,
+        rejected: 0,
+        ignored: 0,
+        unchanged: 0,
+        digest: 0,
+        first_reject: None,
+    };
+    let mut gatherer = Gatherer::begin(&store, hasher, sources.iter().map(state).collect())?;
+    let resumed = resume.is_some();
+    let mut position = resume.as_ref().map_or((0, 0), |resume| (resume.source, resume.offset));
+    if let Some(resume) = &resume {
+        gatherer.sources[resume.source].rows = resume.rows;
+    }
+    let mut so_far = ImportProgress {
+        total_bytes: sources.iter().map(|source| source.size).sum(),
+        bytes: 0,
+        rows: 0,
+        writing: false,
+    };
+    let begin = position;
+    let done = run::run(sources, begin, stop, |read| {
+        match read {
+            Progress::Chunk(chunk) => {
+                gatherer.absorb(chunk.source, &chunk.batch, draft)?;
+                gatherer.sources[chunk.source].bytes += chunk.bytes;
+                position = (chunk.source, chunk.next_offset);
+                so_far.bytes += chunk.bytes;
+                so_far.rows += chunk.batch.rows;
+            }
+            Progress::End { source, digest } => {
+                gatherer.sources[source].digest = digest;
+                check_rejects(options, &gatherer.sources[source])?;
+                position = (source + 1, 0);
+            }
+        }
+        progress(so_far);
+        Ok(())
+    })?;
+    so_far.writing = true;
+    progress(so_far);
+    let changed = gatherer.write(draft, &store)?;
+    if done {
+        return Ok(Ended::Done(Imported { counts: gatherer.counts, changed, resumed }));
+    }
+    let (source, offset) = position;
+    let rows = gatherer.sources.get(source).map_or(0, |source| source.rows);
+    let base = resume.map_or(base.generation, |resume| resume.base);
+    Ok(Ended::Suspended(Resume { plan: identity, source, offset, rows, base }))
+}
+
+/// Whether a source has few enough rows that could not be read.
+fn check_rejects(options: &ImportOptions, source: &SourceState) -> Result<(), Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a part of the rows, rounded down"
+    )]
+    let allowed = if options.strict { 0 } else { (source.rows as f64 * options.tolerance) as u64 };
+    if source.rejected <= allowed {
+        return Ok(());
+    }
+    let (row, why) = source.first_reject.unwrap_or((0, "unknown"));
+    Err(Error::TooManyRejects {
+        name: source.name.clone(),
+        rejected: source.rejected,
+        rows: source.rows,
+        allowed,
+        reason: format!("row {row}: {why}"),
+        strict: options.strict,
+    })
+}

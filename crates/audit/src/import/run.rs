@@ -1,0 +1,157 @@
+//! Reads sources on all cores: one thread cuts them into chunks, the others read the chunks, and
+//! the caller takes the batches in the order of the source.
+//!
+//! ```text
+//! chunks (in order) -> workers -> batches (in any order) -> by number -> take
+//! ```
+
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::batch::Batch;
+use super::parallel::cores;
+use super::plan::PlannedSource;
+use super::source::Chunks;
+use crate::error::Error;
+
+/// Chunks under way for each core.
+const AHEAD: usize = 3;
+
+/// A chunk of a source, read.
+#[derive(Debug)]
+pub(crate) struct ReadChunk {
+    pub(crate) source: usize,
+    pub(crate) batch: Batch,
+    /// Bytes of the chunk.
+    pub(crate) bytes: u64,
+    /// Where the next chunk begins.
+    pub(crate) next_offset: u64,
+}
+
+/// What ended a source.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// A chunk was read.
+    Chunk(ReadChunk),
+    /// The source has ended; the hash of its bytes.
+    End { source: usize, digest: u64 },
+}
+
+struct Job {
+    number: u64,
+    source: usize,
+    bytes: Vec<u8>,
+    next_offset: u64,
+}
+
+/// Reads sources from a position on and calls `take` with what was read, in order. True when all
+/// was read, false when `stop` was set: then what `take` got is all up to a boundary of chunks.
+///
+/// # Errors
+/// When a source cannot be read, or `take` fails.
+pub(crate) fn run(
+    sources: &[PlannedSource],
+    (first, offset): (usize, u64),
+    stop: &AtomicBool,
+    mut take: impl FnMut(Progress) -> Result<(), Error>,
+) -> Result<bool, Error> {
+    let workers = cores();
+    let (jobs, work) = sync_channel::<Job>(workers * AHEAD);
+    let work = Mutex::new(work);
+    // Each chunk under way holds a ticket, so that a slow one does not let others pile up.
+    let (tickets, used) = sync_channel::<()>(workers * AHEAD);
+    let (results, arrived) = sync_channel::<(u64, Result<Progress, Error>)>(workers * AHEAD);
+    let ending = AtomicBool::new(false);
+    let mut done = true;
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let results = results.clone();
+            let work = &work;
+            scope.spawn(move || worker(sources, work, &results));
+        }
+        let ending = &ending;
+        scope.spawn(move || {
+            let stopped = || stop.load(Ordering::Relaxed) || ending.load(Ordering::Relaxed);
+            cut(sources, (first, offset), &stopped, (&jobs, &tickets, &results));
+        });
+        let mut waiting = BTreeMap::new();
+        let mut next = 0;
+        let mut failed = None;
+        for (number, progress) in arrived {
+            waiting.insert(number, progress);
+            while let Some(progress) = waiting.remove(&next) {
+                next += 1;
+                used.recv().ok();
+                if failed.is_some() {
+                    continue;
+                }
+                if let Err(error) = progress.and_then(&mut take) {
+                    failed = Some(error);
+                    ending.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        done = !stop.load(Ordering::Relaxed);
+        failed.map_or(Ok(()), Err)
+    })?;
+    Ok(done)
+}
+
+fn worker(
+    sources: &[PlannedSource],
+    work: &Mutex<Receiver<Job>>,
+    results: &SyncSender<(u64, Result<Progress, Error>)>,
+) {
+    loop {
+        let job = work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
+        let Ok(Job { number, source, bytes, next_offset }) = job else { return };
+        let batch = sources[source].reader.read(&bytes);
+        let bytes = bytes.len() as u64;
+        let chunk = ReadChunk { source, batch, bytes, next_offset };
+        if results.send((number, Ok(Progress::Chunk(chunk)))).is_err() {
+            return;
+        }
+    }
+}
+
+type Lines<'a> =
+    (&'a SyncSender<Job>, &'a SyncSender<()>, &'a SyncSender<(u64, Result<Progress, Error>)>);
+
+/// Cuts the sources into chunks.
+fn cut(
+    sources: &[PlannedSource],
+    (first, offset): (usize, u64),
+    stopped: &impl Fn() -> bool,
+    (jobs, tickets, results): Lines<'_>,
+) {
+    let mut number = 0;
+    for (at, source) in sources.iter().enumerate().skip(first) {
+        let skip = if at == first { source.skip.max(offset) } else { source.skip };
+        let mut digest = twox_hash::XxHash64::with_seed(0);
+        let chunks = Chunks::open(&source.path, source.framing, skip);
+        let result = chunks.and_then(|mut chunks| {
+            while let Some(bytes) = chunks.next()? {
+                digest.write(&bytes);
+                let job = Job { number, source: at, bytes, next_offset: chunks.offset };
+                if stopped() || tickets.send(()).is_err() || jobs.send(job).is_err() {
+                    return Ok(false);
+                }
+                number += 1;
+            }
+            Ok(true)
+        });
+        let progress = match result {
+            Ok(true) => Ok(Progress::End { source: at, digest: digest.finish() }),
+            Ok(false) => return,
+            Err(error) => Err(error),
+        };
+        let failed = progress.is_err();
+        if tickets.send(()).is_err() || results.send((number, progress)).is_err() || failed {
+            return;
+        }
+        number += 1;
+    }
+}

@@ -1,0 +1,235 @@
+//! Sources as chunks: bytes that begin and end between two rows.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// Bytes of a chunk: enough to be worth a thread's while, few enough to stay in its cache's reach.
+pub(crate) const CHUNK: usize = 4 << 20;
+/// Bytes of one row at most; the rest of a longer one is skipped and the row rejected.
+const LONGEST_ROW: usize = 256 << 20;
+/// Bytes of a row that is too long that are kept: enough to say which one it was.
+const KEPT: usize = 4096;
+
+/// How rows are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// By line breaks.
+    Lines,
+    /// By line breaks outside of double quotes.
+    QuotedLines,
+    /// Objects of one JSON array.
+    JsonArray,
+}
+
+/// A source, opened.
+pub(crate) struct Chunks {
+    path: PathBuf,
+    reader: Box<dyn Read + Send>,
+    framing: Framing,
+    rest: Vec<u8>,
+    /// Bytes that were handed out.
+    pub(crate) offset: u64,
+    done: bool,
+}
+
+impl std::fmt::Debug for Chunks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chunks")
+            .field("path", &self.path)
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens a file, plain or compressed with gzip or zstd.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
+    let failed = |error| Error::io("read", path, error);
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        let why = "it is a folder".to_owned();
+        return Err(Error::Source { path: path.to_owned(), why });
+    }
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let head = reader.fill_buf().map_err(failed)?;
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        let why = "it is UTF-16; export it in UTF-8 (`bcp -c -C 65001`), or convert it with \
+                   `iconv -f UTF-16 -t UTF-8`";
+        return Err(Error::Source { path: path.to_owned(), why: why.to_owned() });
+    }
+    if head.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Box::new(flate2::bufread::MultiGzDecoder::new(reader)));
+    }
+    if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(reader).map_err(failed)?;
+        return Ok(Box::new(decoder));
+    }
+    if head.starts_with(b"\xef\xbb\xbf") {
+        reader.consume(3);
+    }
+    Ok(Box::new(reader))
+}
+
+/// The first bytes of a source, decompressed.
+pub(crate) fn head(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    open(path)?
+        .take(64 << 10)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::io("read", path, error))?;
+    Ok(bytes)
+}
+
+impl Chunks {
+    pub(crate) fn open(path: &Path, framing: Framing, skip: u64) -> Result<Self, Error> {
+        let mut reader = open(path)?;
+        let skipped = io::copy(&mut reader.by_ref().take(skip), &mut io::sink())
+            .map_err(|error| Error::io("read", path, error))?;
+        let path = path.to_owned();
+        Ok(Self { path, reader, framing, rest: Vec::new(), offset: skipped, done: false })
+    }
+
+    /// The next chunk; none at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let mut wanted = CHUNK;
+        loop {
+            self.fill(wanted)?;
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+            let end = if self.done { Some(self.rest.len()) } else { self.boundary() };
+            if let Some(end) = end {
+                let after = self.rest.split_off(end);
+                let chunk = std::mem::replace(&mut self.rest, after);
+                self.offset += chunk.len() as u64;
+                return Ok(Some(chunk));
+            }
+            if self.rest.len() >= LONGEST_ROW {
+                return self.skip_row().map(Some);
+            }
+            wanted = self.rest.len() * 2;
+        }
+    }
+
+    fn fill(&mut self, wanted: usize) -> Result<(), Error> {
+        let missing = wanted.saturating_sub(self.rest.len());
+        if self.done || missing == 0 {
+            return Ok(());
+        }
+        let read = self.reader.by_ref().take(missing as u64).read_to_end(&mut self.rest);
+        let read = read.map_err(|error| Error::io("read", &self.path, error))?;
+        self.done = read < missing;
+        Ok(())
+    }
+
+    /// Goes past a row that is too long; its beginning is what is left of it.
+    fn skip_row(&mut self) -> Result<Vec<u8>, Error> {
+        let kept = self.rest[..KEPT].to_vec();
+        loop {
+            self.offset += self.rest.len() as u64;
+            self.rest.clear();
+            self.fill(CHUNK)?;
+            let end = memchr::memchr(b'\n', &self.rest);
+            if let Some(end) =
+                end.or((self.rest.is_empty() || self.done).then_some(self.rest.len()))
+            {
+                self.offset += end as u64;
+                self.rest.drain(..end);
+                return Ok(kept);
+            }
+        }
+    }
+
+    /// Where the last whole row of the rest ends.
+    fn boundary(&self) -> Option<usize> {
+        match self.framing {
+            Framing::Lines => memchr::memrchr(b'\n', &self.rest).map(|at| at + 1),
+            Framing::QuotedLines => {
+                let (mut quoted, mut last) = (false, None);
+                for at in memchr::memchr2_iter(b'"', b'\n', &self.rest) {
+                    if self.rest[at] == b'"' {
+                        quoted = !quoted;
+                    } else if !quoted {
+                        last = Some(at + 1);
+                    }
+                }
+                last
+            }
+            Framing::JsonArray => last_object(&self.rest),
+        }
+    }
+}
+
+/// Where the last whole object of a part of an array of objects ends. The part begins between two
+/// objects.
+fn last_object(bytes: &[u8]) -> Option<usize> {
+    let (mut depth, mut last, mut at) = (0_u32, None, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => match string_end(bytes, at) {
+                Some(end) => at = end,
+                None => return last,
+            },
+            b'{' => depth += 1,
+            b'}' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    last = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    last
+}
+
+/// Where a string ends whose first letter is at `at`; none when it does not.
+fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)? + 1;
+        if bytes[at - 1] == b'"' {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(text: &[u8], framing: Framing) -> Vec<Vec<u8>> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let mut chunks = Chunks::open(file.path(), framing, 0).unwrap();
+        let mut all = Vec::new();
+        while let Some(chunk) = chunks.next().unwrap() {
+            all.push(chunk);
+        }
+        assert_eq!(chunks.offset, text.len() as u64);
+        all
+    }
+
+    #[test]
+    fn chunks_end_between_rows_and_lose_nothing() {
+        let line = format!("{}\n", "x".repeat(1000));
+        let text = line.repeat(10_000);
+        let all = chunks(text.as_bytes(), Framing::Lines);
+        assert!(all.len() > 2 && all.iter().all(|chunk| chunk.len() % line.len() == 0));
+        assert!(all.concat() == text.as_bytes());
+        let row = format!("a,\"b\n{}\"\n", "\"\"\n".repeat(300));
+        let text = row.repeat(10_000);
+        let all = chunks(text.as_bytes(), Framing::QuotedLines);
+        assert!(all.len() > 1 && all.iter().all(|chunk| chunk.len() % row.len() == 0));
+        let object = format!("{{\"a\":\"}}\\\"{{{}\",\"b\":[{{}}]}},", "y".repeat(900));
+        let text = format!("[{}]", object.repeat(10_000));
+        let all = chunks(text.as_bytes(), Framing::JsonArray);
+        assert!(
+            all.len() > 1 && all.iter().all(|chunk| chunk.ends_with(b"}") || chunk.ends_with(b"]"))
+        );
+        assert!(all.concat() == text.as_bytes());
+    }
+}

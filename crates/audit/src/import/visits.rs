@@ -1,0 +1,439 @@
+//! Interactions during an import: their keys, and the rows of each day and shard.
+//!
+//! New rows collect in memory. When there are too many, each day's are written as a *part*. At the
+//! end a day's file is made of its layers: the store's file, the parts, what is in memory; of two
+//! versions of an interaction the one of the later layer counts, because only newer versions are
+//! taken in.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use culprit_model::Row;
+use rustc_hash::FxHashMap;
+
+use super::batch::Guid;
+use crate::error::Error;
+use crate::schema::{
+    AddressKey, InteractionId, InteractionKey, InteractionRow, PageView, PlaceKey, SourceKey,
+    VisitEvent, VisitTraffic,
+};
+use crate::store::{Draft, FilePlace, Store};
+use crate::time::DAY_MS;
+
+/// No row, no place, no address.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What is known of an interaction while the import runs.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    last_modified: i64,
+    /// The day that has its row.
+    bucket: u32,
+    place: u32,
+    address: u32,
+}
+
+/// Rows of one day and shard.
+#[derive(Debug, Default)]
+pub(crate) struct VisitRows {
+    pub(crate) rows: Vec<InteractionRow>,
+    pub(crate) ids: Vec<InteractionId>,
+    pub(crate) traffic: Vec<VisitTraffic>,
+    pub(crate) views: Vec<PageView>,
+    pub(crate) events: Vec<VisitEvent>,
+}
+
+/// One day and shard.
+#[derive(Debug)]
+struct Bucket {
+    place: FilePlace,
+    memory: VisitRows,
+    /// For each row in memory, where its views, events and traffic end.
+    spans: Vec<[u32; 3]>,
+    /// The row in memory of an interaction; made when one is replaced.
+    latest: Option<FxHashMap<u64, u32>>,
+    /// Rows in memory that a later one replaced.
+    replaced: Vec<u32>,
+    parts: Vec<u32>,
+    /// Interactions whose row went to another day.
+    gone: Vec<u64>,
+    touched: bool,
+}
+
+/// All interactions.
+#[derive(Debug, Default)]
+pub(crate) struct Visits {
+    index: FxHashMap<Guid, u32>,
+    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
+    places: BTreeMap<FilePlace, u32>,
+    parts: u32,
+    /// The store's interactions without a row.
+    unmatched: Vec<InteractionId>,
+    /// Rows in memory, of all tables.
+    pub(crate) in_memory: usize,
+}
+
+/// The file of interactions without a row.
+fn unmatched_place() -> FilePlace {
+    FilePlace { day: None, shard: None, name: Some("unmatched".to_owned()) }
+}
+
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+impl VisitRows {
+    fn sort(&mut self) {
+        self.rows.sort_by_key(|row| row.interaction_id);
+        self.ids.sort_by_key(|row| row.interaction_id);
+        self.traffic.sort_by_key(|row| row.interaction_id);
+        self.views.sort_by_key(|row| (row.interaction_id, row.seq));
+        self.events.sort_by_key(|row| (row.interaction_id, row.seq));
+    }
+
+    fn retain(&mut self, keep: impl Fn(InteractionKey) -> bool) {
+        self.rows.retain(|row| keep(row.interaction_id));
+        self.ids.retain(|row| keep(row.interaction_id));
+        self.traffic.retain(|row| keep(row.interaction_id));
+        self.views.retain(|row| keep(row.interaction_id));
+        self.events.retain(|row| keep(row.interaction_id));
+    }
+
+    fn append(&mut self, mut other: Self) {
+        self.rows.append(&mut other.rows);
+        self.ids.append(&mut other.ids);
+        self.traffic.append(&mut other.traffic);
+        self.views.append(&mut other.views);
+        self.events.append(&mut other.events);
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len() * 2 + self.traffic.len() + self.views.len() + self.events.len()
+    }
+
+    fn write_part(&self, folder: &Path, part: u32) -> Result<(), Error> {
+        write_part(folder, part, &self.rows)?;
+        write_part(folder, part, &self.ids)?;
+        write_part(folder, part, &self.traffic)?;
+        write_part(folder, part, &self.views)?;
+        write_part(folder, part, &self.events)
+    }
+
+    fn read_part(folder: &Path, part: u32) -> Result<Self, Error> {
+        Ok(Self {
+            rows: read_part(folder, part)?,
+            ids: read_part(folder, part)?,
+            traffic: read_part(folder, part)?,
+            views: read_part(folder, part)?,
+            events: read_part(folder, part)?,
+        })
+    }
+
+    fn read_stored(store: &Store, place: &FilePlace) -> Result<Self, Error> {
+        Ok(Self {
+            rows: read_stored(store, place)?,
+            ids: read_stored(store, place)?,
+            traffic: read_stored(store, place)?,
+            views: read_stored(store, place)?,
+            events: read_stored(store, place)?,
+        })
+    }
+}
+
+/// The path of a part of a table.
+fn part_path<R: Row>(folder: &Path, part: u32) -> std::path::PathBuf {
+    folder.join(format!("{part}-{}.parquet", R::TABLE.name))
+}
+
+/// Writes a part; no rows make no file.
+pub(super) fn write_part<R: Row>(folder: &Path, part: u32, rows: &[R]) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let bytes = culprit_recording::rows_to_parquet(rows).map_err(Error::Encode)?;
+    let path = part_path::<R>(folder, part);
+    std::fs::write(&path, bytes).map_err(|error| Error::io("write", &path, error))
+}
+
+/// Reads a part.
+pub(super) fn read_part<R: Row>(folder: &Path, part: u32) -> Result<Vec<R>, Error> {
+    let path = part_path::<R>(folder, part);
+    if path.exists() { crate::store::read_rows(&path) } else { Ok(Vec::new()) }
+}
+
+/// The rows that a store has for a place.
+pub(super) fn read_stored<R: Row>(store: &Store, place: &FilePlace) -> Result<Vec<R>, Error> {
+    let mut rows = Vec::new();
+    for file in store.files(R::TABLE.name).filter(|file| place.is_of(file)) {
+        rows.append(&mut store.read_file::<R>(file)?);
+    }
+    Ok(rows)
+}
+
+impl Visits {
+    /// The keys of a store's interactions.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    pub(crate) fn read(store: &Store) -> Result<Self, Error> {
+        let mut all = Self::default();
+        let keys = usize::try_from(store.manifest().interaction_keys).unwrap_or(0);
+        let empty = Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE };
+        for file in store.files(InteractionId::TABLE.name) {
+            let matched = file.shard.is_some();
+            let place = FilePlace { day: Some(file.day), shard: file.shard, name: None };
+            let bucket = if matched { all.bucket(place) } else { NONE };
+            for row in store.read_file::<InteractionId>(file)? {
+                let Ok(at) = usize::try_from(row.interaction_id.0) else { continue };
+                if at >= all.slots.len() {
+                    all.slots.resize(at + 1, empty);
+                }
+                let last_modified = row.last_modified.map_or(i64::MIN, |time| time.0);
+                let mut slot = Slot { last_modified, bucket, ..empty };
+                all.index.insert([row.guid_high, row.guid_low], number(at));
+                if !matched {
+                    slot.place = row.unmatched_place_id.map_or(NONE, |place| place.0);
+                    let address = row.unmatched_address_id;
+                    slot.address = address.map_or(NONE, |one| u32::try_from(one.0).unwrap_or(NONE));
+                    all.unmatched.push(row);
+                }
+                all.slots[at] = slot;
+            }
+        }
+        all.slots.resize(all.slots.len().max(keys), empty);
+        Ok(all)
+    }
+
+    fn bucket(&mut self, place: FilePlace) -> u32 {
+        if let Some(bucket) = self.places.get(&place) {
+            return *bucket;
+        }
+        let bucket = number(self.buckets.len());
+        self.places.insert(place.clone(), bucket);
+        self.buckets.push(Bucket {
+            place,
+            memory: VisitRows::default(),
+            spans: Vec::new(),
+            latest: None,
+            replaced: Vec::new(),
+            parts: Vec::new(),
+            gone: Vec::new(),
+            touched: false,
+        });
+        bucket
+    }
+
+    /// The key of an interaction, which is new when it was never seen.
+    pub(crate) fn key(&mut self, guid: Guid) -> u32 {
+        let next = number(self.slots.len());
+        let key = *self.index.entry(guid).or_insert(next);
+        if key == next {
+            let slot = Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE };
+            self.slots.push(slot);
+        }
+        key
+    }
+
+    /// How many have a key.
+    pub(crate) fn keys(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Whether a row of this version would be taken in: there is none, or an older one.
+    pub(crate) fn wants(&self, key: u32, last_modified: Option<i64>) -> bool {
+        let slot = &self.slots[key as usize];
+        slot.bucket == NONE || last_modified.is_some_and(|time| time > slot.last_modified)
+    }
+
+    /// The rows of the day to which an interaction of this version is to be added, after
+    /// [`Visits::wants`]. [`Visits::added`] must follow.
+    pub(crate) fn rows(
+        &mut self,
+        key: u32,
+        (start, shard): (Option<i64>, u32),
+        last_modified: Option<i64>,
+    ) -> (u32, &mut VisitRows) {
+        let day = start.map(|ms| ms.div_euclid(DAY_MS));
+        let at = self.bucket(FilePlace { day: Some(day), shard: Some(shard), name: None });
+        let slot = &mut self.slots[key as usize];
+        let before = std::mem::replace(&mut slot.bucket, at);
+        slot.last_modified = last_modified.unwrap_or(i64::MIN);
+        if before != NONE && before != at {
+            let old = &mut self.buckets[before as usize];
+            old.gone.push(u64::from(key));
+            old.touched = true;
+            replace_in_memory(old, key);
+        }
+        let bucket = &mut self.buckets[at as usize];
+        bucket.touched = true;
+        if before == at {
+            replace_in_memory(bucket, key);
+        } else if before != NONE {
+            bucket.gone.retain(|gone| *gone != u64::from(key));
+        }
+        if let Some(latest) = &mut bucket.latest {
+            latest.insert(u64::from(key), number(bucket.memory.rows.len()));
+        }
+        (at, &mut bucket.memory)
+    }
+
+    /// Ends what [`Visits::rows`] began.
+    pub(crate) fn added(&mut self, at: u32, rows: usize) {
+        let Bucket { memory, spans, .. } = &mut self.buckets[at as usize];
+        let ends = [memory.views.len(), memory.events.len(), memory.traffic.len()];
+        spans.push(ends.map(number));
+        self.in_memory += rows;
+    }
+
+    /// Notes the place and the address of an interaction, whether its row was read or not.
+    pub(crate) fn locate(&mut self, key: u32, place: Option<u32>, address: Option<u32>) {
+        let slot = &mut self.slots[key as usize];
+        let before = (slot.place, slot.address);
+        slot.place = place.unwrap_or(slot.place);
+        slot.address = address.unwrap_or(slot.address);
+        if slot.bucket != NONE && before != (slot.place, slot.address) {
+            self.buckets[slot.bucket as usize].touched = true;
+        }
+    }
+
+    /// Takes the rows out of memory: each bucket's as a part.
+    pub(crate) fn flush(&mut self, folder: &Path) -> Result<(), Error> {
+        let mut work = Vec::new();
+        for bucket in self.buckets.iter_mut().filter(|bucket| !bucket.memory.rows.is_empty()) {
+            bucket.parts.push(self.parts);
+            work.push((self.parts, take_memory(bucket)));
+            self.parts += 1;
+        }
+        self.in_memory = 0;
+        super::parallel(work, |(part, rows)| rows.write_part(folder, part)).map(drop)
+    }
+
+    /// Writes the files of the days that changed. True when there is one.
+    pub(crate) fn write(&mut self, draft: &Draft, store: &Store) -> Result<bool, Error> {
+        let mut work = Vec::new();
+        for bucket in self.buckets.iter_mut().filter(|bucket| bucket.touched) {
+            let memory = take_memory(bucket);
+            work.push((&*bucket, memory));
+        }
+        let slots = &self.slots;
+        let write = |(bucket, memory): (&Bucket, VisitRows)| {
+            let (rows, changed) = merge(bucket, memory, slots, (draft, store))?;
+            if changed {
+                draft.replace(&bucket.place, &rows.rows)?;
+                draft.replace(&bucket.place, &rows.ids)?;
+                draft.replace(&bucket.place, &rows.traffic)?;
+                draft.replace(&bucket.place, &rows.views)?;
+                draft.replace(&bucket.place, &rows.events)?;
+            }
+            Ok(changed)
+        };
+        let days = super::parallel(work, write)?.contains(&true);
+        let unmatched = self.without_row();
+        if unmatched == self.unmatched {
+            return Ok(days);
+        }
+        draft.replace(&unmatched_place(), &unmatched)?;
+        Ok(true)
+    }
+
+    /// The interactions without a row, ordered by key.
+    fn without_row(&self) -> Vec<InteractionId> {
+        let row = |(guid, key): (&Guid, &u32)| {
+            let slot = self.slots[*key as usize];
+            (slot.bucket == NONE).then(|| InteractionId {
+                interaction_id: InteractionKey(u64::from(*key)),
+                guid_high: guid[0],
+                guid_low: guid[1],
+                last_modified: None,
+                source_id: SourceKey(0),
+                source_row: 0,
+                unmatched_place_id: (slot.place != NONE).then_some(PlaceKey(slot.place)),
+                unmatched_address_id: (slot.address != NONE)
+                    .then(|| AddressKey(u64::from(slot.address))),
+            })
+        };
+        let mut rows: Vec<InteractionId> = self.index.iter().filter_map(row).collect();
+        rows.sort_by_key(|row| row.interaction_id);
+        rows
+    }
+}
+
+/// Marks the row in memory of an interaction as replaced, if there is one.
+fn replace_in_memory(bucket: &mut Bucket, key: u32) {
+    let rows = &bucket.memory.rows;
+    let latest = bucket.latest.get_or_insert_with(|| {
+        rows.iter().zip(0..).map(|(row, at)| (row.interaction_id.0, at)).collect()
+    });
+    bucket.replaced.extend(latest.remove(&u64::from(key)));
+}
+
+/// Takes a bucket's rows out of memory, without the replaced ones.
+fn take_memory(bucket: &mut Bucket) -> VisitRows {
+    let mut memory = std::mem::take(&mut bucket.memory);
+    let spans = std::mem::take(&mut bucket.spans);
+    let mut replaced = std::mem::take(&mut bucket.replaced);
+    bucket.latest = None;
+    replaced.sort_unstable();
+    for at in replaced.into_iter().rev() {
+        let at = at as usize;
+        let from = if at == 0 { [0; 3] } else { spans[at - 1] };
+        let to = spans[at];
+        memory.rows[at].interaction_id = InteractionKey(u64::MAX);
+        memory.ids[at].interaction_id = InteractionKey(u64::MAX);
+        let range = |n: usize| from[n] as usize..to[n] as usize;
+        memory.views[range(0)].iter_mut().for_each(|v| v.interaction_id.0 = u64::MAX);
+        memory.events[range(1)].iter_mut().for_each(|v| v.interaction_id.0 = u64::MAX);
+        memory.traffic[range(2)].iter_mut().for_each(|v| v.interaction_id.0 = u64::MAX);
+    }
+    memory.retain(|key| key.0 != u64::MAX);
+    memory
+}
+
+/// The rows of a day: of all its layers the latest version of each interaction. Whether they differ
+/// from the store's.
+fn merge(
+    bucket: &Bucket,
+    memory: VisitRows,
+    slots: &[Slot],
+    (draft, store): (&Draft, &Store),
+) -> Result<(VisitRows, bool), Error> {
+    let mut changed =
+        !memory.rows.is_empty() || !bucket.parts.is_empty() || !bucket.gone.is_empty();
+    let mut layers = vec![VisitRows::read_stored(store, &bucket.place)?];
+    for part in &bucket.parts {
+        layers.push(VisitRows::read_part(&draft.parts(), *part)?);
+    }
+    layers.push(memory);
+    layers.retain(|layer| layer.len() > 0);
+    if layers.len() > 1 || !bucket.gone.is_empty() {
+        let mut latest: FxHashMap<InteractionKey, usize> = FxHashMap::default();
+        for (at, layer) in layers.iter().enumerate() {
+            latest.extend(layer.rows.iter().map(|row| (row.interaction_id, at)));
+        }
+        for gone in &bucket.gone {
+            latest.remove(&InteractionKey(*gone));
+        }
+        for (at, layer) in layers.iter_mut().enumerate() {
+            layer.retain(|key| latest.get(&key) == Some(&at));
+        }
+    }
+    let mut rows = VisitRows::default();
+    for layer in layers {
+        rows.append(layer);
+    }
+    rows.sort();
+    for row in &mut rows.rows {
+        let slot = usize::try_from(row.interaction_id.0).ok().and_then(|at| slots.get(at));
+        let Some(slot) = slot else { continue };
+        let before = (row.place_id, row.address_id);
+        if slot.place != NONE {
+            row.place_id = Some(PlaceKey(slot.place));
+        }
+        if slot.address != NONE {
+            row.address_id = Some(AddressKey(u64::from(slot.address)));
+        }
+        changed |= before != (row.place_id, row.address_id);
+    }
+    Ok((rows, changed))
+}

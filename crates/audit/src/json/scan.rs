@@ -1,0 +1,276 @@
+//! The structure of JSON text (RFC 8259): where values begin and end.
+
+use std::borrow::Cow;
+
+/// Objects and arrays inside of each other at most. The vendor's own reader allows 64.
+pub(crate) const DEPTH: u32 = 128;
+
+/// Why a text cannot be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// It ends in the middle of a value.
+    Truncated,
+    /// It is no JSON from this byte on.
+    Malformed(usize),
+    /// Values are nested more deeply than [`DEPTH`].
+    TooDeep,
+}
+
+/// A position in a text.
+#[derive(Debug, Clone)]
+pub(crate) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The text between two positions.
+    pub(crate) fn slice(&self, from: usize, to: usize) -> &'a [u8] {
+        self.bytes.get(from..to).unwrap_or_default()
+    }
+
+    /// The next byte that is no white space; none at the end.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.bytes.get(self.at)? {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                other => return Some(*other),
+            }
+        }
+    }
+
+    fn wrong(&self) -> Problem {
+        if self.at >= self.bytes.len() { Problem::Truncated } else { Problem::Malformed(self.at) }
+    }
+
+    /// Goes past this byte, after white space.
+    ///
+    /// # Errors
+    /// When another one is there.
+    #[inline]
+    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Problem> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            return Ok(());
+        }
+        Err(self.wrong())
+    }
+
+    /// Goes past this byte when it is next.
+    #[inline]
+    pub(crate) fn accept(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Goes past a string. What is between its quotes, and whether it has escapes.
+    ///
+    /// # Errors
+    /// When there is none, or it does not end.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Result<(&'a [u8], bool), Problem> {
+        self.expect(b'"')?;
+        let from = self.at;
+        let mut escaped = false;
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let Some(next) = memchr::memchr2(b'"', b'\\', rest) else {
+                self.at = self.bytes.len();
+                return Err(Problem::Truncated);
+            };
+            self.at += next + 1;
+            if rest.get(next) == Some(&b'"') {
+                return Ok((self.slice(from, self.at - 1), escaped));
+            }
+            escaped = true;
+            if self.at >= self.bytes.len() {
+                return Err(Problem::Truncated);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Goes past a number or a word: all up to the next structural byte.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub(crate) fn plain(&mut self) -> Result<&'a [u8], Problem> {
+        let from = self.at;
+        while let Some(byte) = self.bytes.get(self.at) {
+            if !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte) {
+                break;
+            }
+            self.at += 1;
+        }
+        let text = self.slice(from, self.at);
+        let number = text.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-');
+        if number || matches!(text, b"true" | b"false" | b"null") {
+            return Ok(text);
+        }
+        let words = [&b"true"[..], b"false", b"null"];
+        let cut = self.at >= self.bytes.len() && words.iter().any(|word| word.starts_with(text));
+        Err(if cut { Problem::Truncated } else { Problem::Malformed(from) })
+    }
+
+    /// Goes past a value. Its text.
+    ///
+    /// # Errors
+    /// When it is malformed or does not end.
+    pub(crate) fn skip(&mut self) -> Result<&'a [u8], Problem> {
+        self.peek();
+        let from = self.at;
+        self.skip_within(0)?;
+        Ok(self.slice(from, self.at))
+    }
+
+    fn skip_within(&mut self, depth: u32) -> Result<(), Problem> {
+        if depth > DEPTH {
+            return Err(Problem::TooDeep);
+        }
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{') => {
+                self.at += 1;
+                if self.accept(b'}') {
+                    return Ok(());
+                }
+                loop {
+                    self.peek();
+                    self.string()?;
+                    self.expect(b':')?;
+                    self.skip_within(depth + 1)?;
+                    if !self.accept(b',') {
+                        return self.expect(b'}');
+                    }
+                }
+            }
+            Some(b'[') => {
+                self.at += 1;
+                if self.accept(b']') {
+                    return Ok(());
+                }
+                loop {
+                    self.skip_within(depth + 1)?;
+                    if !self.accept(b',') {
+                        return self.expect(b']');
+                    }
+                }
+            }
+            Some(_) => self.plain().map(drop),
+            None => Err(Problem::Truncated),
+        }
+    }
+}
+
+/// A string without its escapes, and whether half of a surrogate pair was in it: then U+FFFD stands
+/// for it. Invalid UTF-8 is replaced the same way.
+pub(crate) fn decode(raw: &[u8], escaped: bool) -> (Cow<'_, str>, bool) {
+    if !escaped {
+        return (String::from_utf8_lossy(raw), false);
+    }
+    let (mut out, mut lone, mut at) = (Vec::with_capacity(raw.len()), false, 0);
+    while let Some(byte) = raw.get(at) {
+        at += 1;
+        if *byte != b'\\' {
+            out.push(*byte);
+            continue;
+        }
+        let letter = raw.get(at).copied().unwrap_or(b'\\');
+        at += 1;
+        match letter {
+            b'n' => out.push(b'\n'),
+            b't' => out.push(b'\t'),
+            b'r' => out.push(b'\r'),
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'u' => {
+                let (character, end) = unicode(raw, at);
+                at = end;
+                lone |= character.is_none();
+                let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
+                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            other => out.push(other),
+        }
+    }
+    (Cow::Owned(String::from_utf8(out).unwrap_or_else(lossy)), lone)
+}
+
+fn lossy(error: std::string::FromUtf8Error) -> String {
+    String::from_utf8_lossy(error.as_bytes()).into_owned()
+}
+
+/// The character whose digits begin at `at`, with the second half of its pair; where it ends.
+fn unicode(raw: &[u8], at: usize) -> (Option<char>, usize) {
+    let unit = |at: usize| {
+        let digits = raw.get(at..at + 4)?;
+        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let end = (at + 4).min(raw.len());
+    let Some(first) = unit(at) else { return (None, end) };
+    if !(0xd800..0xe000).contains(&first) {
+        return (char::from_u32(first), end);
+    }
+    let paired = raw.get(end..end + 2) == Some(b"\\u");
+    match unit(end + 2).filter(|second| paired && (0xdc00..0xe000).contains(second)) {
+        Some(second) if first < 0xdc00 => {
+            let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            (char::from_u32(code), end + 6)
+        }
+        _ => (None, end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skip(text: &str) -> Result<&[u8], Problem> {
+        Scanner::new(text.as_bytes()).skip()
+    }
+
+    #[test]
+    fn values_end_where_they_end() {
+        for text in [
+            "1",
+            "-1.5e+3",
+            "\"a\\\"b\"",
+            "{}",
+            "[]",
+            "[1,{\"a\":[null]},true]",
+            "{\"a\":{\"b\":\"}\"}}",
+        ] {
+            assert_eq!(skip(&format!("  {text} ,")), Ok(text.as_bytes()), "{text}");
+            for cut in 1..text.len() {
+                if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+                    assert_eq!(skip(&text[..cut]), Err(Problem::Truncated), "{}", &text[..cut]);
+                }
+            }
+        }
+        assert_eq!(skip("{a:1}"), Err(Problem::Malformed(1)));
+        assert_eq!(skip("[1 2]"), Err(Problem::Malformed(3)));
+        assert_eq!(skip(&"[".repeat(100_000)), Err(Problem::TooDeep));
+    }
+
+    #[test]
+    fn escapes_are_undone_and_lone_halves_are_seen() {
+        let text = |raw: &str| {
+            let (text, lone) = decode(raw.as_bytes(), true);
+            (text.into_owned(), lone)
+        };
+        assert_eq!(text("a\\n\\u00e9\\ud83d\\ude00\\/"), ("a\né😀/".to_owned(), false));
+        assert_eq!(text("\\ud83d!"), ("\u{fffd}!".to_owned(), true));
+        assert_eq!(text("\\ude00\\ud83d"), ("\u{fffd}\u{fffd}".to_owned(), true));
+        assert_eq!(text("\\u12"), ("\u{fffd}".to_owned(), true));
+    }
+}

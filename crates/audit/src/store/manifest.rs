@@ -1,0 +1,131 @@
+//! `store.json`: which files belong to the store. It is replaced in one step, so a reader sees the
+//! store before an import or after it.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// The version of the store's form.
+const SCHEMA: u32 = 1;
+/// The name of the list.
+pub(crate) const MANIFEST: &str = "store.json";
+
+/// A file of a table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StoreFile {
+    /// The table.
+    pub table: String,
+    /// Path below the store's folder.
+    pub path: String,
+    /// Day of its rows, in days since 1970-01-01 UTC; none for rows without a start and for tables
+    /// that are not by day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<i64>,
+    /// Shard of its rows; none for tables that are not by shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u32>,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// The list of files and what the next import must know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) schema: u32,
+    /// Counts the imports that changed the store; the number is part of new files' names.
+    pub(crate) generation: u64,
+    /// Shards that keys are divided among.
+    pub(crate) shards: u32,
+    /// Hash of the key of `--hash-ip`; none when addresses are stored as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) address_key: Option<String>,
+    /// Interactions that have a key, with or without a row.
+    pub(crate) interaction_keys: u64,
+    /// Largest `LastModified` by shard.
+    #[serde(default)]
+    pub(crate) watermarks: BTreeMap<u32, i64>,
+    /// All files, ordered.
+    pub(crate) files: Vec<StoreFile>,
+    /// Where an interrupted import was; never in `store.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) resume: Option<Resume>,
+}
+
+/// Where an interrupted import was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Resume {
+    /// Hash of the sources' names and sizes and of the options.
+    pub(crate) plan: String,
+    /// The source that is to be read next.
+    pub(crate) source: usize,
+    /// Bytes of it that were read.
+    pub(crate) offset: u64,
+    /// Its rows so far.
+    pub(crate) rows: u64,
+    /// Generation of `store.json` that it was based on.
+    pub(crate) base: u64,
+}
+
+impl Manifest {
+    /// The list of an empty store.
+    pub(crate) fn new(shards: u32) -> Self {
+        Self {
+            schema: SCHEMA,
+            generation: 0,
+            shards,
+            address_key: None,
+            interaction_keys: 0,
+            watermarks: BTreeMap::new(),
+            files: Vec::new(),
+            resume: None,
+        }
+    }
+
+    /// Reads the list; none where there is no file.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        let failed = |why: String| Error::Manifest { path: path.to_owned(), why };
+        let manifest: Self =
+            serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+        if manifest.schema > SCHEMA {
+            let why = format!("a newer version wrote it in format {}", manifest.schema);
+            return Err(failed(why));
+        }
+        // A path out of the folder is damage or an attack.
+        let leaves = |file: &&StoreFile| {
+            let path = Path::new(&file.path);
+            !path.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+        };
+        match manifest.files.iter().find(leaves) {
+            Some(file) => Err(failed(format!("`{}` is outside of the store", file.path))),
+            None => Ok(Some(manifest)),
+        }
+    }
+
+    /// Writes the list under a temporary name and renames it.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
+        let json = serde_json::to_vec_pretty(self)
+            .map_err(|error| Error::io("write", path, error.into()))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let failed = |source| Error::io("write", path, source);
+        let mut file = tempfile::Builder::new()
+            .prefix(".store-")
+            .suffix(".tmp")
+            .tempfile_in(folder)
+            .map_err(failed)?;
+        file.write_all(&json).map_err(failed)?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(path).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! `culprit-data audit import`.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use culprit_audit::{Error, ImportOptions, ImportProgress, Imported, SourceFormat, Store, import};
+use culprit_model::Label as _;
+
+use super::{failure, stop_flag};
+use crate::audit_args::AuditImportArgs;
+use crate::failure::Failure;
+use crate::output::Talk;
+
+/// Bytes between two lines of progress.
+const STEP: u64 = 32 << 20;
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing was imported.
+pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    if !(0.0..=1.0).contains(&args.tolerance) {
+        return Err(Failure::bad_input(format!("`--tolerance {}` is not a share", args.tolerance))
+            .hint("give a number from 0 to 1"));
+    }
+    let Some(format) = SourceFormat::from_word(&args.from) else {
+        return Err(Failure::bad_input(format!("unknown format `{}`", args.from)));
+    };
+    let options = ImportOptions {
+        store: args.output.clone(),
+        format,
+        sources: args.sources.clone(),
+        shards: args.shards,
+        hash_ip: args.hash_ip.clone(),
+        tolerance: args.tolerance,
+        strict: args.strict,
+    };
+    let stop = stop_flag()?;
+    let shows = !talk.is_quiet() && io::stderr().is_terminal();
+    let mut next = 0;
+    let mut progress = |at: ImportProgress| {
+        if shows && (at.bytes >= next || at.writing) {
+            next = at.bytes + STEP;
+            show(at);
+        }
+    };
+    let result = import(&options, &stop, &mut progress);
+    if shows {
+        // Back to the line's beginning, and clear it.
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+    let imported = result.map_err(failure)?;
+    if imported.counts.rejected > 0 {
+        talk.warn(&format!(
+            "{} of {} rows cannot be read: the table `rejects` has them with reasons\n",
+            imported.counts.rejected, imported.counts.rows
+        ));
+    }
+    print(args, &imported, json).map_err(|error| match error {
+        PrintError::Store(error) => failure(error),
+        PrintError::Stdout(error) => Failure::refused(format!("cannot write to stdout: {error}")),
+    })
+}
+
+fn show(at: ImportProgress) {
+    let mib = |bytes: u64| bytes >> 20;
+    let text = if at.writing {
+        format!("{} rows read, writing the store", at.rows)
+    } else {
+        format!("{} rows, {} of {} MiB", at.rows, mib(at.bytes), mib(at.total_bytes))
+    };
+    let _ = write!(io::stderr(), "\r\x1b[K{text}");
+}
+
+enum PrintError {
+    Store(Error),
+    Stdout(io::Error),
+}
+
+impl From<io::Error> for PrintError {
+    fn from(error: io::Error) -> Self {
+        Self::Stdout(error)
+    }
+}
+
+fn print(args: &AuditImportArgs, imported: &Imported, json: bool) -> Result<(), PrintError> {
+    let mut out = io::stdout().lock();
+    let counts = &imported.counts;
+    if json {
+        let document = serde_json::json!({
+            "schema": 1,
+            "store": args.output.display().to_string(),
+            "changed": imported.changed,
+            "resumed": imported.resumed,
+            "counts": counts,
+        });
+        serde_json::to_writer(&mut out, &document).map_err(io::Error::from)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{} rows read: {} interactions, {} page views, {} contacts and {} facets are new",
+        counts.rows, counts.interactions, counts.page_views, counts.contacts, counts.facets
+    )?;
+    let notes = [
+        (counts.unchanged, "rows were in the store already"),
+        (counts.rejected, "rows cannot be read"),
+        (counts.ignored, "rows are of tables that a store does not need"),
+        (counts.bad_dates, "interactions have no readable start or end"),
+        (counts.ends_before_start, "interactions end before they start"),
+        (counts.bad_events, "interactions have damaged events"),
+        (counts.texts_cut, "texts are longer than 8,192 bytes; their rest is not stored"),
+    ];
+    for (count, what) in notes.iter().filter(|(count, _)| *count > 0) {
+        writeln!(out, "{count} {what}")?;
+    }
+    if !imported.changed {
+        writeln!(out, "Nothing is new: the store is as it was.")?;
+        return Ok(());
+    }
+    let store = Store::open(&args.output).map_err(PrintError::Store)?;
+    for table in culprit_audit::schema::TABLES {
+        let name = table.table.name;
+        if store.rows(name) > 0 {
+            writeln!(out, "{:>12} rows {:>14} bytes  {name}", store.rows(name), store.bytes(name))?;
+        }
+    }
+    Ok(())
+}

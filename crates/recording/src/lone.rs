@@ -1,0 +1,56 @@
+//! A table as a Parquet file of its own, outside of a recording: stores of other data use the same
+//! declarations, the same writer, and the reader that survives damaged bytes.
+
+use culprit_model::{ColumnData, Row, Table};
+
+use crate::error::Error;
+use crate::table::{Form, Unzstd, decode, encode};
+
+/// Rows as a Parquet file, without the documentation that the tables of recordings carry. The same
+/// rows give the same bytes.
+///
+/// # Errors
+/// [`Error::Encode`] for 2^32 rows or more.
+pub fn rows_to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
+    encode(&R::TABLE, R::columns(rows), Form::Part)
+}
+
+/// The columns of a table, in the declared order, from a Parquet file that [`rows_to_parquet`] has
+/// written. Up to `threads` threads share the columns of a large file.
+///
+/// # Errors
+/// [`Error::Decode`] when the bytes are damaged, or hold another table.
+pub fn columns_from_parquet(
+    table: &Table,
+    bytes: &[u8],
+    threads: usize,
+) -> Result<Vec<ColumnData>, Error> {
+    let mut zstd: Vec<Unzstd> = (0..threads.max(1)).map(|_| Unzstd::default()).collect();
+    decode(table.columns, bytes, &mut zstd)
+        .map_err(|damage| Error::Decode { table: table.name, why: damage.to_string() })
+}
+
+/// The rows of [`columns_from_parquet`].
+///
+/// # Errors
+/// [`Error::Decode`], also for a missing value where the table requires one.
+pub fn rows_from_parquet<R: Row>(bytes: &[u8], threads: usize) -> Result<Vec<R>, Error> {
+    let columns = columns_from_parquet(&R::TABLE, bytes, threads)?;
+    R::rows(columns).map_err(|shape| Error::Decode { table: R::TABLE.name, why: shape.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use culprit_model::Mark;
+
+    #[test]
+    fn rows_come_back_and_damage_is_an_error() {
+        let rows: Vec<Mark> = Vec::new();
+        let mut bytes = rows_to_parquet(&rows).unwrap();
+        assert_eq!(rows_from_parquet::<Mark>(&bytes, 2).unwrap(), rows);
+        bytes.truncate(bytes.len() / 2);
+        let error = rows_from_parquet::<Mark>(&bytes, 2).unwrap_err();
+        assert_eq!(error.to_string(), "cannot decode the table `marks`: its bytes are malformed");
+    }
+}
