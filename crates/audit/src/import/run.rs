@@ -11,9 +11,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::batch::Batch;
 use super::parallel::cores;
-use super::plan::PlannedSource;
+use super::plan::{PlannedSource, ReadRows};
 use super::source::Chunks;
 use crate::error::Error;
 
@@ -24,7 +23,7 @@ const AHEAD: usize = 3;
 #[derive(Debug)]
 pub(crate) struct ReadChunk {
     pub(crate) source: usize,
-    pub(crate) batch: Batch,
+    pub(crate) rows: ReadRows,
     /// Bytes of the chunk.
     pub(crate) bytes: u64,
     /// Where the next chunk begins.
@@ -108,9 +107,9 @@ fn worker(
     loop {
         let job = work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
         let Ok(Job { number, source, bytes, next_offset }) = job else { return };
-        let batch = sources[source].reader.read(&bytes);
+        let rows = sources[source].reader.read(&bytes);
         let bytes = bytes.len() as u64;
-        let chunk = ReadChunk { source, batch, bytes, next_offset };
+        let chunk = ReadChunk { source, rows, bytes, next_offset };
         if results.send((number, Ok(Progress::Chunk(chunk)))).is_err() {
             return;
         }
