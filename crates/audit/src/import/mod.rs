@@ -114,7 +114,7 @@ pub fn import(
         resume = next.resume.take();
         Ok(next)
     })?;
-    match read_and_write(options, (&sources, identity, resume), hasher, &draft, (stop, progress)) {
+    match read_and_write(options, (&sources, identity, resume), &hasher, &draft, (stop, progress)) {
         Ok(Ended::Done(imported)) => {
             if imported.changed {
                 draft.commit()?
@@ -174,7 +174,7 @@ fn check(
 fn read_and_write(
     options: &ImportOptions,
     (sources, identity, resume): (&[PlannedSource], String, Option<Resume>),
-    hasher: AddressHasher,
+    hasher: &AddressHasher,
     draft: &Draft,
     (stop, progress): (&AtomicBool, &mut dyn FnMut(ImportProgress)),
 ) -> Result<Ended, Error> {
@@ -219,7 +219,7 @@ fn read_and_write(
                         let before = gatherer.sources[chunk.source].rows;
                         sessions.take((chunk.source, before), requests);
                         gatherer.absorb(chunk.source, &requests.lines, draft)?;
-                        if let Some(visits) = sessions.batch(false, &hasher) {
+                        if let Some(visits) = sessions.batch(false, hasher) {
                             gatherer.absorb(chunk.source, &visits, draft)?;
                         }
                         requests.lines.rows
@@ -242,7 +242,7 @@ fn read_and_write(
     if !done && from_log {
         return Err(Error::Stopped { resumable: false });
     }
-    if let Some(visits) = sessions.batch(true, &hasher).filter(|_| from_log) {
+    if let Some(visits) = sessions.batch(true, hasher).filter(|_| from_log) {
         gatherer.absorb(sources.len() - 1, &visits, draft)?;
     }
     so_far.writing = true;
