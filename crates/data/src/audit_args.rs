@@ -51,7 +51,7 @@ pub(crate) struct AuditImportArgs {
     #[arg(
         long,
         value_name = "FORMAT",
-        value_parser = ["xdb-json", "xdb-csv", "bcp"]
+        value_parser = ["xdb-json", "xdb-csv", "bcp", "accesslog"]
     )]
     pub(crate) from: String,
     /// Files and folders, plain or compressed with gzip or zstd

@@ -61,6 +61,8 @@ impl PlaceFacts {
 /// An interaction; texts are numbers of the batch.
 #[derive(Debug, Default)]
 pub(crate) struct RawVisit {
+    /// Where the visit began, if in another chunk: then `row` counts from the source's beginning.
+    pub(crate) source: Option<usize>,
     pub(crate) row: u64,
     pub(crate) guid: Guid,
     pub(crate) contact: Guid,

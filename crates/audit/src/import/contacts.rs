@@ -112,7 +112,7 @@ impl Contacts {
         self.passing[key].identifiers += 1;
         let contact = &mut self.rows[key];
         let identifiers = contact.identifiers.max(self.passing[key].identifiers);
-        if identifiers > contact.identifiers || raw.known > contact.known {
+        if identifiers > contact.identifiers || (raw.known && !contact.known) {
             contact.identifiers = identifiers;
             contact.known |= raw.known;
             self.changed.insert(contact.shard);

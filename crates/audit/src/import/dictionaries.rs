@@ -184,27 +184,22 @@ impl Dictionaries {
         let agents = self.agents.rows.iter().zip(0..);
         let agents =
             agents.map(|(text, id)| UserAgent { ua_id: UserAgentKey(id), text: text.clone() });
-        grown |= put(draft, &place, self.agents.stored, agents.collect())?;
+        grown |= put(draft, &place, self.agents.stored, &agents.collect::<Vec<_>>())?;
         let paths = self.paths.rows.iter().zip(0..);
         let paths = paths.map(|(text, id)| PathText { path_id: PathKey(id), text: text.clone() });
-        grown |= put(draft, &place, self.paths.stored, paths.collect())?;
-        grown |= put(draft, &place, self.stored_terms, self.term_rows.clone())?;
-        grown |= put(draft, &place, self.stored_places, self.place_rows.clone())?;
-        grown |= put(draft, &place, self.stored_addresses, self.address_rows.clone())?;
+        grown |= put(draft, &place, self.paths.stored, &paths.collect::<Vec<_>>())?;
+        grown |= put(draft, &place, self.stored_terms, &self.term_rows)?;
+        grown |= put(draft, &place, self.stored_places, &self.place_rows)?;
+        grown |= put(draft, &place, self.stored_addresses, &self.address_rows)?;
         Ok(grown)
     }
 }
 
-fn put<R: Row>(
-    draft: &Draft,
-    place: &FilePlace,
-    stored: usize,
-    rows: Vec<R>,
-) -> Result<bool, Error> {
+fn put<R: Row>(draft: &Draft, place: &FilePlace, stored: usize, rows: &[R]) -> Result<bool, Error> {
     if rows.len() == stored {
         return Ok(false);
     }
-    draft.replace(place, &rows)?;
+    draft.replace(place, rows)?;
     Ok(true)
 }
 

@@ -141,7 +141,8 @@ impl Gatherer {
             self.contacts.identify(identifier);
         }
         for visit in &batch.visits {
-            let known = !self.visit(batch, &keys, visit, (id, base));
+            let origin = visit.source.map_or((id, base), |source| (self.source_key(source), 0));
+            let known = !self.visit(batch, &keys, visit, origin);
             self.sources[source].unchanged += u64::from(known);
             self.watermark(visit.shard, visit.last_modified);
         }

@@ -17,6 +17,7 @@ mod batch;
 mod contacts;
 mod dictionaries;
 mod gather;
+mod logs;
 mod long;
 mod parallel;
 mod plan;
@@ -31,8 +32,9 @@ use std::sync::atomic::AtomicBool;
 
 use self::address::AddressHasher;
 use self::gather::{Gatherer, SourceState};
+use self::logs::Sessions;
 use self::parallel::parallel;
-use self::plan::PlannedSource;
+use self::plan::{PlannedSource, ReadRows};
 use self::run::Progress;
 use crate::error::Error;
 use crate::store::{Draft, Manifest, Resume, Store};
@@ -112,7 +114,7 @@ pub fn import(
         resume = next.resume.take();
         Ok(next)
     })?;
-    match read_and_write(options, (&sources, identity, resume), hasher, &draft, (stop, progress)) {
+    match read_and_write(options, (&sources, identity, resume), &hasher, &draft, (stop, progress)) {
         Ok(Ended::Done(imported)) => {
             if imported.changed {
                 draft.commit()?
@@ -172,7 +174,7 @@ fn check(
 fn read_and_write(
     options: &ImportOptions,
     (sources, identity, resume): (&[PlannedSource], String, Option<Resume>),
-    hasher: AddressHasher,
+    hasher: &AddressHasher,
     draft: &Draft,
     (stop, progress): (&AtomicBool, &mut dyn FnMut(ImportProgress)),
 ) -> Result<Ended, Error> {
@@ -190,7 +192,9 @@ fn read_and_write(
         digest: 0,
         first_reject: None,
     };
-    let mut gatherer = Gatherer::begin(&store, hasher, sources.iter().map(state).collect())?;
+    let mut sessions = Sessions::default();
+    let mut gatherer =
+        Gatherer::begin(&store, hasher.clone(), sources.iter().map(state).collect())?;
     let resumed = resume.is_some();
     let mut position = resume.as_ref().map_or((0, 0), |resume| (resume.source, resume.offset));
     if let Some(resume) = &resume {
@@ -206,11 +210,24 @@ fn read_and_write(
     let done = run::run(sources, begin, stop, |read| {
         match read {
             Progress::Chunk(chunk) => {
-                gatherer.absorb(chunk.source, &chunk.batch, draft)?;
+                so_far.rows += match &chunk.rows {
+                    ReadRows::Batch(batch) => {
+                        gatherer.absorb(chunk.source, batch, draft)?;
+                        batch.rows
+                    }
+                    ReadRows::Requests(requests) => {
+                        let before = gatherer.sources[chunk.source].rows;
+                        sessions.take((chunk.source, before), requests);
+                        gatherer.absorb(chunk.source, &requests.lines, draft)?;
+                        if let Some(visits) = sessions.batch(false, hasher) {
+                            gatherer.absorb(chunk.source, &visits, draft)?;
+                        }
+                        requests.lines.rows
+                    }
+                };
                 gatherer.sources[chunk.source].bytes += chunk.bytes;
                 position = (chunk.source, chunk.next_offset);
                 so_far.bytes += chunk.bytes;
-                so_far.rows += chunk.batch.rows;
             }
             Progress::End { source, digest } => {
                 gatherer.sources[source].digest = digest;
@@ -221,6 +238,13 @@ fn read_and_write(
         progress(so_far);
         Ok(())
     })?;
+    let from_log = options.format == SourceFormat::AccessLog;
+    if !done && from_log {
+        return Err(Error::Stopped { resumable: false });
+    }
+    if let Some(visits) = sessions.batch(true, hasher).filter(|_| from_log) {
+        gatherer.absorb(sources.len() - 1, &visits, draft)?;
+    }
     so_far.writing = true;
     progress(so_far);
     let changed = gatherer.write(draft, &store)?;

@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::source::{Framing, head};
 use super::xdb::{Column, DumpTable, Header, Separation, XdbRules, read_json, read_separated};
-use super::{ImportOptions, batch::Batch};
+use super::{
+    ImportOptions,
+    batch::Batch,
+    logs::{Requests, read_combined},
+};
 use crate::error::Error;
 
 culprit_model::labels! {
@@ -16,6 +20,8 @@ culprit_model::labels! {
         XdbCsv = "xdb-csv",
         /// xDB tables as `bcp -c` writes them.
         Bcp = "bcp",
+        /// Access logs in the combined or common format.
+        AccessLog = "accesslog",
     }
 }
 
@@ -24,6 +30,16 @@ culprit_model::labels! {
 pub(crate) enum RowReader {
     Json(XdbRules),
     Separated(XdbRules, Header, Separation),
+    Combined,
+}
+
+/// What a chunk holds.
+#[derive(Debug)]
+pub(crate) enum ReadRows {
+    /// Rows of tables.
+    Batch(Batch),
+    /// Requests, which become visits with those of other chunks.
+    Requests(Requests),
 }
 
 /// A file that is to be read.
@@ -36,16 +52,19 @@ pub(crate) struct PlannedSource {
     pub(crate) skip: u64,
     /// Bytes of the file.
     pub(crate) size: u64,
+    /// Time of the first request of a log; none for others.
+    pub(crate) first_ms: Option<i64>,
 }
 
 impl RowReader {
     /// Reads a chunk.
-    pub(crate) fn read(&self, chunk: &[u8]) -> Batch {
+    pub(crate) fn read(&self, chunk: &[u8]) -> ReadRows {
         match self {
-            Self::Json(rules) => read_json(chunk, rules),
+            Self::Json(rules) => ReadRows::Batch(read_json(chunk, rules)),
             Self::Separated(rules, header, separation) => {
-                read_separated(chunk, rules, header, *separation)
+                ReadRows::Batch(read_separated(chunk, rules, header, *separation))
             }
+            Self::Combined => ReadRows::Requests(read_combined(chunk)),
         }
     }
 }
@@ -63,7 +82,11 @@ pub(crate) fn plan(options: &ImportOptions) -> Result<Vec<PlannedSource>, Error>
     if files.is_empty() {
         return Err(Error::Options("the sources have no files".to_owned()));
     }
-    files.iter().map(|path| planned(path, options)).collect()
+    let mut planned =
+        files.iter().map(|path| planned(path, options)).collect::<Result<Vec<_>, _>>()?;
+    // Logs in the order of their times, so that visits go on from one file to the next.
+    planned.sort_by_key(|source| source.first_ms);
+    Ok(planned)
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -86,6 +109,7 @@ fn planned(path: &Path, options: &ImportOptions) -> Result<PlannedSource, Error>
     let head = head(path)?;
     let rules = XdbRules { shards: options.shards, offset_ms: 0 };
     let wrong = |why: &str| Error::Source { path: path.to_owned(), why: why.to_owned() };
+    let mut first_ms = None;
     let (framing, reader, skip) = match options.format {
         SourceFormat::XdbJson => {
             let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -116,8 +140,12 @@ fn planned(path: &Path, options: &ImportOptions) -> Result<PlannedSource, Error>
             let header = table.columns().iter().map(|column| Some(*column)).collect();
             (Framing::Lines, RowReader::Separated(rules, header, Separation::Bcp), 0)
         }
+        SourceFormat::AccessLog => {
+            first_ms = read_combined(&head).first_ms();
+            (Framing::Lines, RowReader::Combined, 0)
+        }
     };
-    Ok(PlannedSource { path: path.to_owned(), framing, reader, skip, size })
+    Ok(PlannedSource { path: path.to_owned(), framing, reader, skip, size, first_ms })
 }
 
 fn header(line: &[u8]) -> Header {

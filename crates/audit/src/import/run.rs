@@ -5,15 +5,15 @@
 //! chunks (in order) -> workers -> batches (in any order) -> by number -> take
 //! ```
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use super::batch::Batch;
 use super::parallel::cores;
-use super::plan::PlannedSource;
+use super::plan::{PlannedSource, ReadRows};
 use super::source::Chunks;
 use crate::error::Error;
 
@@ -24,7 +24,7 @@ const AHEAD: usize = 3;
 #[derive(Debug)]
 pub(crate) struct ReadChunk {
     pub(crate) source: usize,
-    pub(crate) batch: Batch,
+    pub(crate) rows: ReadRows,
     /// Bytes of the chunk.
     pub(crate) bytes: u64,
     /// Where the next chunk begins.
@@ -35,7 +35,7 @@ pub(crate) struct ReadChunk {
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// A chunk was read.
-    Chunk(ReadChunk),
+    Chunk(Box<ReadChunk>),
     /// The source has ended; the hash of its bytes.
     End { source: usize, digest: u64 },
 }
@@ -108,10 +108,10 @@ fn worker(
     loop {
         let job = work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
         let Ok(Job { number, source, bytes, next_offset }) = job else { return };
-        let batch = sources[source].reader.read(&bytes);
+        let rows = sources[source].reader.read(&bytes);
         let bytes = bytes.len() as u64;
-        let chunk = ReadChunk { source, batch, bytes, next_offset };
-        if results.send((number, Ok(Progress::Chunk(chunk)))).is_err() {
+        let chunk = ReadChunk { source, rows, bytes, next_offset };
+        if results.send((number, Ok(Progress::Chunk(Box::new(chunk))))).is_err() {
             return;
         }
     }
@@ -127,7 +127,7 @@ fn cut(
     stopped: &impl Fn() -> bool,
     (jobs, tickets, results): Lines<'_>,
 ) {
-    let mut number = 0;
+    let number = Cell::new(0_u64);
     for (at, source) in sources.iter().enumerate().skip(first) {
         let skip = if at == first { source.skip.max(offset) } else { source.skip };
         let mut digest = twox_hash::XxHash64::with_seed(0);
@@ -135,11 +135,12 @@ fn cut(
         let result = chunks.and_then(|mut chunks| {
             while let Some(bytes) = chunks.next()? {
                 digest.write(&bytes);
-                let job = Job { number, source: at, bytes, next_offset: chunks.offset };
+                let job =
+                    Job { number: number.get(), source: at, bytes, next_offset: chunks.offset };
                 if stopped() || tickets.send(()).is_err() || jobs.send(job).is_err() {
                     return Ok(false);
                 }
-                number += 1;
+                number.set(number.get() + 1);
             }
             Ok(true)
         });
@@ -149,9 +150,9 @@ fn cut(
             Err(error) => Err(error),
         };
         let failed = progress.is_err();
-        if tickets.send(()).is_err() || results.send((number, progress)).is_err() || failed {
+        if tickets.send(()).is_err() || results.send((number.get(), progress)).is_err() || failed {
             return;
         }
-        number += 1;
+        number.set(number.get() + 1);
     }
 }

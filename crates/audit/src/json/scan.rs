@@ -203,11 +203,13 @@ pub(crate) fn decode(raw: &[u8], escaped: bool) -> (Cow<'_, str>, bool) {
             other => out.push(other),
         }
     }
-    (Cow::Owned(String::from_utf8(out).unwrap_or_else(lossy)), lone)
-}
-
-fn lossy(error: std::string::FromUtf8Error) -> String {
-    String::from_utf8_lossy(error.as_bytes()).into_owned()
+    (
+        Cow::Owned(
+            String::from_utf8(out)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        ),
+        lone,
+    )
 }
 
 /// The character whose digits begin at `at`, with the second half of its pair; where it ends.

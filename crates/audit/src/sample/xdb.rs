@@ -56,6 +56,11 @@ const WRITTEN_AFTER_MS: i64 = 900;
 /// Entries of a list in the cache facet at most, as the vendor's default is.
 const CACHE_ENTRIES: u32 = 50;
 
+/// Appends the JSON of a visit's facet.
+type PutVisitFacet = fn(&mut Vec<u8>, &Visit);
+/// Appends the JSON of a facet of the contact with this seed and number.
+type PutContactFacet = fn(&mut Vec<u8>, u64, u64, &ContactState);
+
 #[derive(Debug)]
 struct Shard {
     folder: PathBuf,
@@ -145,7 +150,7 @@ impl XdbExport {
             shard.interactions.half_row(&shard.folder, &cells)?;
         }
         shard.interactions.row(&shard.folder, &cells)?;
-        let facets: [(&str, fn(&mut Vec<u8>, &Visit)); 2] =
+        let facets: [(&str, PutVisitFacet); 2] =
             [("IpInfo", put_ip_info), ("WebVisit", put_web_visit)];
         for (name, put) in facets {
             self.facet.clear();
@@ -189,7 +194,7 @@ impl XdbExport {
         if !missing {
             shard.contacts.row(&shard.folder, &row)?;
         }
-        let facets: [(&str, fn(&mut Vec<u8>, u64, u64, &ContactState)); 3] = [
+        let facets: [(&str, PutContactFacet); 3] = [
             ("Classification", put_classification),
             ("EngagementMeasures", put_measures),
             ("InteractionsCache", put_cache),

@@ -104,8 +104,8 @@ table! {
         hash: u64,
         /// Scheme and host where the value is an address; none else.
         host: Option<TermKey>,
-        /// What the value looks like: `address`, `own-host`, `script`, `base64`,
-        /// `session-token`, `repeated-parameter`, joined by `+`; none when nothing was seen.
+        /// What looks wrong with the value: `script`, `base64`, `session-token`,
+        /// `repeated-parameter`, joined by `+`; none when nothing does.
         junk: Option<TermKey>,
     }
 }

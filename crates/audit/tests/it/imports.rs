@@ -296,3 +296,28 @@ fn addresses_are_not_stored_with_a_key() {
     assert!(matches!(run(&open), Err(Error::Options(_))), "another key would tell addresses apart");
     assert!(!run(&keyed).unwrap().changed);
 }
+
+#[test]
+fn an_access_log_becomes_visits_that_a_second_import_does_not_double() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = sample(folder.path(), &SampleOptions { malformed: 2_000, ..options(1000) });
+    let store = folder.path().join("store");
+    let log = import_options(&store, SourceFormat::AccessLog, &[folder.path().join("access.log")]);
+    let imported = run(&log).unwrap();
+    assert_eq!(
+        (imported.counts.rows, imported.counts.rejected),
+        (truth.files["access.log"].rows, 2)
+    );
+    // A visitor whose visits are less than 30 minutes apart has one visit of them.
+    assert!(imported.counts.interactions <= truth.visits);
+    assert_eq!(imported.counts.page_views, truth.pages);
+    let opened = Store::open(&store).unwrap();
+    let traffic = opened.read::<culprit_audit::schema::VisitTraffic>().unwrap();
+    assert_eq!(
+        traffic.iter().map(|row| u64::from(row.requests)).sum::<u64>(),
+        imported.counts.rows - 2
+    );
+    assert!(opened.read::<Contact>().unwrap().iter().all(|contact| contact.recorded));
+    let again = run(&log).unwrap();
+    assert!(!again.changed && again.counts.interactions == 0);
+}

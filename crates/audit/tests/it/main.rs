@@ -5,6 +5,9 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+mod audit_doc;
+#[path = "../../../model/tests/it/blessed.rs"]
+mod blessed;
 mod cleanliness;
 mod imported;
 mod imports;

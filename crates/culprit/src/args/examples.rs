@@ -379,6 +379,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "audit import",
         &[
             ("culprit audit import --from xdb-json export/ -o store", "a folder of JSON lines"),
+            ("culprit audit import --from accesslog access.log -o store", "a web server's log"),
             ("culprit audit import --from bcp Interactions.dat -o store", "a table that bcp wrote"),
         ],
     ),
