@@ -19,8 +19,11 @@ fn a_file_of_every_format_opens() {
         std::fs::create_dir_all(&folder).unwrap();
         write(&newest, &sample::recording(3)).unwrap();
     }
+    let mut written = sample::recording(3);
+    // Files have room for it since a later release of the first format.
+    written.meta.configuration = None;
     for schema in 1..=SCHEMA {
         let path = folder.join(format!("format-{schema}.culprit"));
-        assert_eq!(open(&path).unwrap().recording, sample::recording(3), "{}", path.display());
+        assert_eq!(open(&path).unwrap().recording, written, "{}", path.display());
     }
 }
