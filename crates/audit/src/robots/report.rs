@@ -168,12 +168,11 @@ fn summed(
     });
     let mixed_interactions = if options.preset == Preset::Classic { 0.0 } else { mixed.sum() };
     let interactions = groups.iter().map(|group| group.counts.interactions).sum();
+    // Robots are what was asked for.
+    let is_robot = |group: &RobotGroup| group.verdict.band.is_robot(options.preset);
     groups.sort_by(|a, b| {
-        (b.counts.interactions, &a.user_agent, a.key).cmp(&(
-            a.counts.interactions,
-            &b.user_agent,
-            b.key,
-        ))
+        let first = |group| (is_robot(group), group.counts.interactions);
+        first(b).cmp(&first(a)).then_with(|| (&a.user_agent, a.key).cmp(&(&b.user_agent, b.key)))
     });
     let lists = options.lists.lists().iter();
     RobotReport {

@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 

@@ -117,9 +117,7 @@ fn sorted(mut rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
 /// Counts are equal, means within 1e-9 of their size.
 fn same(a: &Cell, b: &Cell) -> bool {
     match (a, b) {
-        (Cell::Number(a), Cell::Number(b)) => {
-            a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
-        }
+        (Cell::Number(a), Cell::Number(b)) => (a - b).abs() <= 1e-9 * a.abs().max(b.abs()),
         _ => a == b,
     }
 }

@@ -168,7 +168,9 @@ fn keep(
     let environment = sets.iter().rev().find(is_read).map(|set| set.variables.clone());
     let of_files = match folder {
         Some(folder) => files_of(folder, environment, &redactor),
-        None => Err(not_read(Path::new("."), SourceState::Denied, "the process had ended")),
+        None => {
+            Err(Box::new(not_read(Path::new("."), SourceState::Denied, "the process had ended")))
+        }
     };
     // After the files: what they show to be secret is hidden among the variables, too.
     let mut own = process_configuration("Variables of the process", sets, &redactor);
@@ -187,7 +189,7 @@ fn keep(
     let whole = match of_files {
         Ok(of_files) => lines(own.clone(), of_files),
         Err(source) => {
-            own.sources.push(source);
+            own.sources.push(*source);
             lines(own.clone(), Vec::new())
         }
     };
@@ -209,7 +211,7 @@ fn files_of(
     folder: CommandFolder,
     environment: Option<Vec<(String, Raw)>>,
     redactor: &Redactor,
-) -> Result<Vec<Configuration>, Source> {
+) -> Result<Vec<Configuration>, Box<Source>> {
     let CommandFolder { path, files } = folder;
     let files = Arc::new(Bounded::new(files));
     let request = Request {
@@ -223,14 +225,14 @@ fn files_of(
         profile.dialect != Dialect::Kubernetes && detects_in(profile, &request)
     };
     let profiles = config_profiles_for(&ConfigSourceArgs::default(), &fits)
-        .map_err(|failure| not_read(&path, SourceState::Denied, &failure.text()))?;
+        .map_err(|failure| Box::new(not_read(&path, SourceState::Denied, &failure.text())))?;
     let mut found = with_files(by_profiles(&profiles, &request, redactor));
     if files.is_over() {
         let why = format!(
             "more than {} MiB or {MOST_NAMES} names: `culprit config snapshot` reads all",
             MOST_BYTES >> 20
         );
-        return Err(not_read(&path, SourceState::TooLarge, &why));
+        return Err(Box::new(not_read(&path, SourceState::TooLarge, &why)));
     }
     for one in &mut found {
         let open = secrets_of_files(one, false, &|name| files.inner.is_open_to_all(name));

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         // Back to the line's beginning, and clear it.
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    let imported = result.map_err(failure)?;
+    let imported = result.map_err(|error| failure(&error))?;
     if imported.counts.rejected > 0 {
         talk.warn(&format!(
             "{} of {} rows cannot be read: the table `rejects` has them with reasons\n",
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         ));
     }
     print(args, &imported, json).map_err(|error| match error {
-        PrintError::Store(error) => failure(error),
+        PrintError::Store(error) => failure(&error),
         PrintError::Stdout(error) => Failure::refused(format!("cannot write to stdout: {error}")),
     })
 }

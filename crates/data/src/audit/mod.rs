@@ -50,7 +50,7 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// An error of a store as a failure.
-fn failure(error: culprit_audit::Error) -> Failure {
+fn failure(error: &culprit_audit::Error) -> Failure {
     let stopped = matches!(error, culprit_audit::Error::Stopped { .. });
     let what = error.to_string();
     let failure = match (stopped, error.is_refusal()) {
