@@ -71,14 +71,14 @@ pub(crate) struct Bytecodes {
 }
 
 /// What a process has.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Instructions {
     /// By start: the end, and the function's number. Without overlap.
     ranges: BTreeMap<u64, (u64, u32)>,
     /// From the lowest to behind the highest.
     all: Range<u64>,
-    /// Its loop; none before the first function.
-    runner: Option<BytecodeLoop>,
+    /// Its loop.
+    runner: BytecodeLoop,
     /// Places in frames of loops that had such an address: of the frame that runs, and of those that call.
     places: [FxHashMap<FramePlace, Place>; 2],
 }
@@ -93,6 +93,11 @@ struct Place {
 }
 
 impl Instructions {
+    fn new(runner: BytecodeLoop) -> Self {
+        let (ranges, places) = (BTreeMap::new(), Default::default());
+        Self { ranges, all: 0..0, runner, places }
+    }
+
     /// What was here before is gone: its memory was given to this.
     fn add(&mut self, Range { start, end }: Range<u64>, function: u32) {
         let last = |ranges: &BTreeMap<u64, (u64, u32)>| {
@@ -132,11 +137,10 @@ impl Bytecodes {
     /// program since, or is another one with the same number.
     pub(crate) fn add(&mut self, pid: i32, runner: &BytecodeLoop, functions: &[Bytecode]) {
         self.loops.insert(Arc::clone(&runner.name));
-        if self.processes.get(&pid).is_none_or(|known| known.runner.as_ref() != Some(runner)) {
+        if self.processes.get(&pid).is_none_or(|known| known.runner != *runner) {
             self.order.retain(|other| *other != pid);
             self.order.push_back(pid);
-            let runner = Some(runner.clone());
-            self.processes.insert(pid, Instructions { runner, ..Instructions::default() });
+            self.processes.insert(pid, Instructions::new(runner.clone()));
             if self.order.len() > MOST_PROCESSES
                 && let Some(oldest) = self.order.pop_front()
             {
@@ -163,9 +167,8 @@ impl Bytecodes {
 
     /// What to look for on stacks of a process.
     pub(crate) fn wanted(&self, pid: i32) -> Wanted<'_> {
-        let known = self.processes.get(&pid);
-        match known.and_then(|known| Some((known, known.runner.as_ref()?))) {
-            Some((known, runner)) => Wanted { code: &runner.code, values: &known.all },
+        match self.processes.get(&pid) {
+            Some(known) => Wanted { code: &known.runner.code, values: &known.all },
             None => Wanted { code: &[], values: &(0..0) },
         }
     }

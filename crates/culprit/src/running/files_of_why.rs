@@ -7,7 +7,7 @@ use std::path::Path;
 use culprit_config::{PROCESS_PROFILE, Snapshot, SourceKind, ValueFingerprint};
 
 use super::of_recording::kept_by;
-use super::variables_of_why::listed;
+use super::variables_of_why::on_one_side;
 
 /// The configuration files of a place, as a run in it has kept them.
 #[derive(Debug)]
@@ -61,26 +61,13 @@ pub(crate) fn file_notes(places: &[PlaceFiles]) -> Vec<String> {
 }
 
 fn note(first: &PlaceFiles, other: &PlaceFiles) -> Option<String> {
-    let names: BTreeSet<&String> = first.files.keys().chain(other.files.keys()).collect();
-    let (mut changed, mut added, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-    for name in names {
-        match (first.files.get(name), other.files.get(name)) {
-            (Some(one), Some(two)) if one.sha256 != two.sha256 => {
-                changed.push(format!("`{name}`: {}", different_keys(one, two)));
-            }
-            (None, Some(_)) => added.push(name.as_str()),
-            (Some(_), None) => missing.push(name.as_str()),
-            _ => {}
-        }
-    }
     let (here, there) = (&other.place, &first.place);
-    let mut parts = changed;
-    if !added.is_empty() {
-        parts.push(format!("only in {here}: {}", listed(&added)));
-    }
-    if !missing.is_empty() {
-        parts.push(format!("only in {there}: {}", listed(&missing)));
-    }
+    let changed = first.files.iter().filter_map(|(name, one)| {
+        let two = other.files.get(name).filter(|two| two.sha256 != one.sha256)?;
+        Some(format!("`{name}`: {}", different_keys(one, two)))
+    });
+    let mut parts: Vec<String> = changed.collect();
+    parts.extend(on_one_side((there, &first.files), (here, &other.files)));
     (!parts.is_empty()).then(|| {
         format!(
             "The configuration files of {here} and {there} differ ({}). Evidence: present_only; Culprit \

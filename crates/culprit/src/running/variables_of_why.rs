@@ -1,6 +1,6 @@
 //! Whether the places of `why` have the same variables. What differs there may be why one is slower.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::settings;
@@ -43,27 +43,17 @@ pub(crate) fn notes(places: &[PlaceVariables]) -> Vec<String> {
 }
 
 fn note(first: &PlaceVariables, other: &PlaceVariables) -> Option<String> {
-    let names: BTreeSet<&String> = first.variables.keys().chain(other.variables.keys()).collect();
-    let (mut changed, mut added, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-    for name in names {
-        match (first.variables.get(name), other.variables.get(name)) {
-            (Some(one), Some(two)) if one != two => changed.push(name.as_str()),
-            (None, Some(_)) => added.push(name.as_str()),
-            (Some(_), None) => missing.push(name.as_str()),
-            _ => {}
-        }
-    }
     let (here, there) = (&other.place, &first.place);
+    let both = first.variables.iter().filter_map(|(name, one)| {
+        let two = other.variables.get(name)?;
+        (one != two).then_some(name.as_str())
+    });
+    let changed: Vec<&str> = both.collect();
     let mut parts = Vec::new();
     if !changed.is_empty() {
         parts.push(format!("other values: {}", listed(&changed)));
     }
-    if !added.is_empty() {
-        parts.push(format!("only in {here}: {}", listed(&added)));
-    }
-    if !missing.is_empty() {
-        parts.push(format!("only in {there}: {}", listed(&missing)));
-    }
+    parts.extend(on_one_side((there, &first.variables), (here, &other.variables)));
     (!parts.is_empty()).then(|| {
         format!(
             "The variables of {here} and {there} differ ({}). Evidence: present_only; Culprit has not \
@@ -71,6 +61,19 @@ fn note(first: &PlaceVariables, other: &PlaceVariables) -> Option<String> {
             parts.join("; ")
         )
     })
+}
+
+/// What is in one of two places only, each with its name: what the second has more, then what it lacks.
+pub(super) fn on_one_side<V>(
+    (there, first): (&str, &BTreeMap<String, V>),
+    (here, other): (&str, &BTreeMap<String, V>),
+) -> impl Iterator<Item = String> {
+    let only = |place: &str, own: &BTreeMap<String, V>, others: &BTreeMap<String, V>| {
+        let names = own.keys().filter(|name| !others.contains_key(*name));
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        (!names.is_empty()).then(|| format!("only in {place}: {}", listed(&names)))
+    };
+    [only(here, other, first), only(there, first, other)].into_iter().flatten()
 }
 
 /// The first names, and how many more there are.
