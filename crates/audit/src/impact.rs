@@ -74,8 +74,10 @@ impl ImpactSums {
     pub fn conversion(&self) -> f64 {
         share(self.converted, self.visits)
     }
+}
 
-    fn add(&mut self, more: Self) {
+impl std::ops::AddAssign for ImpactSums {
+    fn add_assign(&mut self, more: Self) {
         self.visits += more.visits;
         self.pages += more.pages;
         self.single += more.single;
@@ -112,11 +114,11 @@ pub fn impact(store: &AuditStore, robot_agents: &[i64]) -> Result<ImpactReport, 
         let none = ImpactSums::default();
         let day = ImpactDay { day: cells.int(0), before: none, after: none };
         let day = days.entry(cells.int(0)).or_insert(day);
-        day.before.add(sums);
-        report.before.add(sums);
+        day.before += sums;
+        report.before += sums;
         if cells.int(1) != Some(1) {
-            day.after.add(sums);
-            report.after.add(sums);
+            day.after += sums;
+            report.after += sums;
         }
     }
     let rows = store.ask("impact_contacts", &values)?.rows;

@@ -86,11 +86,7 @@ impl Reader<'_> {
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.root.path().join(folder)) else {
-            return Vec::new();
-        };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.collect();
+        let mut names = self.root.names(folder);
         names.sort();
         names
     }
@@ -137,8 +133,7 @@ impl Reader<'_> {
     }
 
     fn exists(&self, file: &str) -> bool {
-        let path = self.root.path().join(file);
-        path.symlink_metadata().is_ok() && !path.is_dir()
+        self.root.is_there(file) && !self.root.is_folder(file)
     }
 
     /// Adds files that stand for each other, given the strongest first: only that one counts.
@@ -175,16 +170,15 @@ impl Reader<'_> {
         let mut at = file.to_owned();
         // A chain of links that is longer is a loop.
         for _ in 0..16 {
-            let path = self.root.path().join(&at);
-            let Ok(target) = std::fs::read_link(&path) else { break };
+            let Some(target) = self.root.link(&at) else { break };
             if target == Path::new("/dev/null") {
                 return FileKind::Mask;
             }
             at = below_root(&at, &target);
         }
         let is_empty = |name: &str| {
-            let metadata = self.root.path().join(name).symlink_metadata();
-            metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+            let bytes = || self.root.read(Path::new(name)).bytes;
+            self.is_file(name) && bytes().is_some_and(|bytes| bytes.is_empty())
         };
         match at == file {
             _ if is_empty(&at) => FileKind::Mask,
@@ -195,8 +189,7 @@ impl Reader<'_> {
 
     /// Whether a path has a file that is no link.
     fn is_file(&self, file: &str) -> bool {
-        let metadata = self.root.path().join(file).symlink_metadata();
-        metadata.is_ok_and(|metadata| metadata.is_file())
+        self.root.is_plain_file(file)
     }
 
     /// The file whose text a file has: itself, or what it links to below the root.

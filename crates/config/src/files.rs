@@ -13,7 +13,8 @@ use std::time::UNIX_EPOCH;
 
 use culprit_model::Pid;
 use culprit_place::procfs::{
-    EntryKind, entry_beneath, folder_in_root, is_open_to_all, names_beneath, open_beneath, root_of,
+    EntryKind, entry_beneath, folder_in_root, is_open_to_all, link_beneath, names_beneath,
+    open_beneath, root_of,
 };
 
 use crate::provenance::SourceState;
@@ -30,6 +31,9 @@ pub trait Files: fmt::Debug + Send + Sync {
 
     /// What is at a path; none if nothing is there.
     fn kind(&self, path: &str) -> Option<EntryKind>;
+
+    /// What a link leads to, as it stands in the link; none if the path has no link.
+    fn link(&self, path: &str) -> Option<PathBuf>;
 }
 
 /// The files below a folder of a running process.
@@ -102,6 +106,10 @@ impl Files for ProcessFiles {
                 _ => Some(EntryKind::File),
             },
         }
+    }
+
+    fn link(&self, path: &str) -> Option<PathBuf> {
+        link_beneath(&self.folder, Path::new(path)).ok().flatten()
     }
 }
 
@@ -214,6 +222,13 @@ impl Files for ImageFiles {
             }
             // A link that leads out of the folder is still shown, with its state.
             Err(_) => Some(EntryKind::File),
+        }
+    }
+
+    fn link(&self, path: &str) -> Option<PathBuf> {
+        match self.files.get(&lexical(&self.folder, path)) {
+            Some(ImageFile::Link(to)) => Some(PathBuf::from(to)),
+            _ => None,
         }
     }
 }

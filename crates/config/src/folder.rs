@@ -3,7 +3,6 @@
 //! A copy of such a program's folder on Linux has the names as they were typed, so that `Web.config` is
 //! the file that `web.config` means.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::profile::Element;
@@ -30,15 +29,15 @@ pub(crate) fn below_root(path: &str) -> String {
 pub(crate) fn find(root: &Root, path: &str) -> Option<String> {
     let mut found = String::new();
     for part in below_root(path).split('/').filter(|part| !part.is_empty()) {
-        let folder = root.path().join(&found);
-        let name = if folder.join(part).symlink_metadata().is_ok() {
-            part.to_owned()
-        } else {
-            let names = std::fs::read_dir(folder).ok()?;
-            let mut names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-            names.find(|name| fits(part, name))?
+        let below = |name: &str| match found.as_str() {
+            "" => name.to_owned(),
+            folder => format!("{folder}/{name}"),
         };
-        found = if found.is_empty() { name } else { format!("{found}/{name}") };
+        found = if root.is_there(&below(part)) {
+            below(part)
+        } else {
+            below(&root.names(&found).into_iter().find(|name| fits(part, name))?)
+        };
     }
     (!found.is_empty()).then_some(found)
 }
@@ -64,21 +63,14 @@ pub(crate) fn files_below(root: &Root, folder: &str) -> Vec<String> {
 const MAX_DEPTH: usize = 32;
 
 fn add_files(root: &Root, folder: &str, files: &mut Vec<String>, depth: usize) {
-    let Ok(entries) = std::fs::read_dir(root.path().join(folder)) else { return };
-    // By the name in lower case, as a file system of Windows lists them.
-    let mut here: BTreeMap<(String, String), bool> = BTreeMap::new();
-    for entry in entries.flatten() {
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        // A folder that is a link is not entered; a file that is one is judged when it is read.
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        here.insert((name.to_lowercase(), name), is_folder);
-    }
-    let path = |name: &str| format!("{folder}/{name}");
-    files
-        .extend(here.iter().filter(|(_, is_folder)| !**is_folder).map(|((_, name), _)| path(name)));
+    let (mut here, mut folders) = root.entries(folder);
+    // As a file system of Windows lists them.
+    here.sort_by_cached_key(|path| path.to_lowercase());
+    folders.sort_by_cached_key(|path| path.to_lowercase());
+    files.append(&mut here);
     if depth < MAX_DEPTH {
-        for ((_, name), _) in here.iter().filter(|(_, is_folder)| **is_folder) {
-            add_files(root, &path(name), files, depth + 1);
+        for inner in folders {
+            add_files(root, &inner, files, depth + 1);
         }
     }
 }
@@ -132,6 +124,29 @@ pub(crate) fn refused(error: &Unreadable) -> (SourceState, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    use crate::files::{ImageFile, ImageFiles};
+    use crate::sources::Request;
+
+    #[test]
+    fn names_of_an_image_are_found_in_it() {
+        let file = || ImageFile::Bytes(b"<a/>".to_vec());
+        let paths = ["app/App_Config/A.config", "app/App_Config/Sub/0.config", "other/x.config"];
+        let files = paths.map(|path| (path.to_owned(), file())).into();
+        let request = Request {
+            root: "/app".into(),
+            files: Some(Arc::new(ImageFiles::new(files, "/app"))),
+            ..Request::default()
+        };
+        let root = Root::from_request(&request);
+        assert_eq!(find(&root, "app_config/a.CONFIG").as_deref(), Some("App_Config/A.config"));
+        assert_eq!(
+            files_below(&root, "App_Config"),
+            ["App_Config/A.config", "App_Config/Sub/0.config"]
+        );
+        assert_eq!(find(&root, "etc/passwd"), None);
+    }
 
     #[test]
     fn names_are_found_in_any_case_and_with_either_slash() {

@@ -39,7 +39,7 @@ pub(crate) fn follow(
         includes,
         root,
         home: request.variable("HOME").map(|home| home.expose().to_owned()),
-        folder: root.path().join(".git"),
+        folder: root.resolved(".git"),
         urls: remotes.map(|entry| entry.value.expose().to_owned()).collect(),
     };
     let mut collected = Collected { loaded: Vec::new(), parts: Vec::new(), defines };
@@ -61,8 +61,8 @@ struct Follower<'a> {
     includes: &'a Includes,
     root: &'a Root,
     home: Option<String>,
-    /// The folder of the repository.
-    folder: PathBuf,
+    /// The folder of the repository; none if there is none.
+    folder: Option<PathBuf>,
     /// The addresses of all remote repositories.
     urls: Vec<String>,
 }
@@ -163,24 +163,23 @@ impl Follower<'_> {
         let actual = match word {
             "onbranch" => format!("the branch is `{}`", self.branch().unwrap_or_default()),
             "hasconfig" => "no remote repository has such an address".to_owned(),
-            _ => format!("the repository is `{}`", self.folder.display()),
+            _ => match &self.folder {
+                Some(folder) => format!("the repository is `{}`", folder.display()),
+                None => "the root has no repository".to_owned(),
+            },
         };
         (!holds).then(|| format!("`{condition}` does not hold: {actual}"))
     }
 
     fn is_in(&self, pattern: &str, source: &str, any_case: bool) -> bool {
-        let Ok(folder) = self.folder.canonicalize() else { return false };
+        let Some(folder) = &self.folder else { return false };
         let pattern = if let Some(rest) = pattern.strip_prefix("~/") {
-            let Some(home) =
-                self.home.as_deref().and_then(|home| Path::new(home).canonicalize().ok())
-            else {
-                return false;
-            };
+            let home = self.home.as_deref().and_then(|home| self.root.resolved(home));
+            let Some(home) = home else { return false };
             format!("{}/{rest}", home.display())
         } else if let Some(rest) = pattern.strip_prefix("./") {
-            let own = self.root.path().join(source);
-            let folder = own.parent().and_then(|folder| folder.canonicalize().ok());
-            format!("{}/{rest}", folder.unwrap_or_default().display())
+            let folder = source.rsplit_once('/').map_or("", |(folder, _)| folder);
+            format!("{}/{rest}", self.root.resolved(folder).unwrap_or_default().display())
         } else if pattern.starts_with('/') {
             pattern.to_owned()
         } else {

@@ -177,9 +177,46 @@ impl Root {
         }
     }
 
-    /// The folder.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// A path below the root as one of all files, with links followed where this machine has them; none if
+    /// nothing is there.
+    pub(crate) fn resolved(&self, path: &str) -> Option<PathBuf> {
+        let joined = self.path.join(path);
+        match &self.files {
+            Some(files) => files.kind(path).map(|_| joined),
+            None => joined.canonicalize().ok(),
+        }
+    }
+
+    /// Whether a path has something: a file, a folder, or a link even to nothing.
+    pub(crate) fn is_there(&self, path: &str) -> bool {
+        match &self.files {
+            Some(files) => files.kind(path).is_some() || files.link(path).is_some(),
+            None => self.path.join(path).symlink_metadata().is_ok(),
+        }
+    }
+
+    /// Whether a path leads to a folder.
+    pub(crate) fn is_folder(&self, path: &str) -> bool {
+        match &self.files {
+            Some(files) => files.kind(path) == Some(EntryKind::Folder),
+            None => self.path.join(path).is_dir(),
+        }
+    }
+
+    /// What a link leads to, as it stands in the link; none if the path has no link.
+    pub(crate) fn link(&self, path: &str) -> Option<PathBuf> {
+        match &self.files {
+            Some(files) => files.link(path),
+            None => self.path.join(path).read_link().ok(),
+        }
+    }
+
+    /// Whether a path has a file that is no link.
+    pub(crate) fn is_plain_file(&self, path: &str) -> bool {
+        match &self.files {
+            Some(files) => files.link(path).is_none() && files.kind(path) == Some(EntryKind::File),
+            None => self.path.join(path).symlink_metadata().is_ok_and(|found| found.is_file()),
+        }
     }
 
     /// Also allows what is below a path of this machine that the profile names: a folder, or a file with
@@ -275,12 +312,12 @@ impl Root {
             folder => format!("{folder}/{name}"),
         };
         let fits = |name: &str| {
-            if let Some(files) = &self.files {
-                let kind = files.kind(&below(name));
-                return kind.is_some_and(|kind| is_last != (kind == EntryKind::Folder));
+            let path = below(name);
+            if is_last {
+                !self.is_folder(&path) && self.is_there(&path)
+            } else {
+                self.is_folder(&path)
             }
-            let path = self.path.join(below(name));
-            if is_last { !path.is_dir() && path.symlink_metadata().is_ok() } else { path.is_dir() }
         };
         if !part.contains('*') {
             return if fits(part) { vec![below(part)] } else { Vec::new() };
@@ -301,10 +338,7 @@ impl Root {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for name in self.names(folder) {
             let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-            let is_folder = match &self.files {
-                Some(files) => files.kind(&path) == Some(EntryKind::Folder),
-                None => self.path.join(&path).symlink_metadata().is_ok_and(|found| found.is_dir()),
-            };
+            let is_folder = self.link(&path).is_none() && self.is_folder(&path);
             if is_folder { folders.push(path) } else { files.push(path) }
         }
         files.sort();
@@ -313,7 +347,7 @@ impl Root {
     }
 
     /// The names in a folder.
-    fn names(&self, folder: &str) -> Vec<String> {
+    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         if let Some(files) = &self.files {
             return files.names(folder);
         }

@@ -10,7 +10,7 @@ pub(crate) mod question_args;
 
 pub(crate) use question_args::{
     AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditImpactArgs, AuditOrphansArgs,
-    AuditRobotsArgs, AuditVisitsArgs,
+    AuditReportArgs, AuditRobotsArgs, AuditVisitsArgs,
 };
 
 /// Arguments of `audit`.
@@ -42,6 +42,8 @@ pub(crate) enum AuditAction {
     Cap(AuditCapArgs),
     /// Compare reports with and without robots
     Impact(AuditImpactArgs),
+    /// Write one HTML page with pictures: visits, places, robots, sizes, limits
+    Report(AuditReportArgs),
 }
 
 /// Arguments of `audit import`.

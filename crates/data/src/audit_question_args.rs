@@ -131,3 +131,18 @@ pub(crate) struct AuditImpactArgs {
     #[command(flatten)]
     pub(crate) robots: RobotArgs,
 }
+
+/// Arguments of `audit report`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditReportArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) robots: RobotArgs,
+    /// File of the page. It loads nothing from elsewhere
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Path whose limits are drawn. By default, that of the largest value
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<String>,
+}

@@ -26,6 +26,7 @@ mod selection;
 mod tables;
 mod text;
 mod time;
+mod unit;
 
 pub mod notation;
 
@@ -57,3 +58,4 @@ pub use tables::{
 };
 pub use text::Text;
 pub use time::{Nanos, Time};
+pub use unit::Unit;

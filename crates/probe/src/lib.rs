@@ -38,7 +38,7 @@ pub use environment::{Environment, of_machine as environment_of_machine};
 pub use error::{Error, Result};
 pub use histogram::Histogram;
 pub use machine::{Gate, Watch};
-pub use metric::{Better, Metric, Part, Unit};
+pub use metric::{Better, Metric, Part};
 pub use probe::{Asked, Probe, bare, standard_arms};
 pub use sample::Sample;
 pub use stand::{Round, Stand, Workers};

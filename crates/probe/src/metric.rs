@@ -1,5 +1,7 @@
 //! What is measured: a number with a name, a unit and a direction.
 
+use culprit_model::Unit;
+
 /// Which direction is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
@@ -9,38 +11,6 @@ pub enum Better {
     Higher,
     /// Neither: a fact, never compared.
     Neither,
-}
-
-/// What a number counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds.
-    Nanos,
-    /// Bytes.
-    Bytes,
-    /// Bytes a second.
-    BytesPerSecond,
-    /// Things a second.
-    PerSecond,
-    /// Things.
-    Count,
-    /// A part of a whole, 0 to 1.
-    Share,
-}
-
-impl Unit {
-    /// As documents have it.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Nanos => "ns",
-            Self::Bytes => "bytes",
-            Self::BytesPerSecond => "bytes/s",
-            Self::PerSecond => "1/s",
-            Self::Count => "count",
-            Self::Share => "share",
-        }
-    }
 }
 
 /// What part a metric plays in the answer.

@@ -22,7 +22,7 @@ use crate::decode::{Body, EventShapes, Map, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
 use crate::interpreters::Notice;
 use crate::order::Chunk;
-use crate::pace::Pace;
+use crate::pace::{DUMPS_SAVED, Pace};
 use crate::probes::Request;
 use crate::runtimes::{EndedEarly, FolderOpener, NameFolder};
 use crate::source::{Dropped, EventSource, Ready};
@@ -271,12 +271,14 @@ impl<S: EventSource> Reader<S> {
         let switching = self.pending.iter().filter(|chunk| chunk.stream == Stream::Accounting);
         for chunk in switching {
             let switches = switches_in(chunk);
-            let limits =
-                [(Role::SwitchStack, self.rates.stacks), (Role::SwitchDump, self.rates.dumps)];
-            for (role, limit) in limits {
-                let pace = self.paces.entry((chunk.cpu, role)).or_insert_with(|| Pace::new(limit));
+            let stacks = || Pace::new(self.rates.stacks);
+            let dumps = || Pace::with_saved(self.rates.dumps, DUMPS_SAVED);
+            let new: [(Role, &dyn Fn() -> Pace); 2] =
+                [(Role::SwitchStack, &stacks), (Role::SwitchDump, &dumps)];
+            for (role, new) in new {
+                let pace = self.paces.entry((chunk.cpu, role)).or_insert_with(new);
                 thinned |= role == Role::SwitchStack && pace.thins();
-                if let Some(period) = pace.round(switches, length)
+                if let Some(period) = pace.round(switches, length, now)
                     && !self.source.set_period(chunk.cpu, role, period)
                 {
                     *pace = Pace::new(None);

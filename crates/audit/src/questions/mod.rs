@@ -15,6 +15,7 @@ macro_rules! questions {
 questions! {
     "user_agents",
     "places",
+    "place_visits",
     "addresses",
     "span",
     "rejected",

@@ -5,16 +5,19 @@
 //! days of a time zone                   zone.rs, calendar.rs
 //! sums, medians                         report.rs with questions/visit_*.sql, order.rs
 //! what the published query would say    published.rs
+//! where visits come from                origins.rs
 //! ```
 
 mod calendar;
 mod order;
+mod origins;
 mod place;
 mod published;
 mod report;
 mod zone;
 
 pub use calendar::{Bucket, day_text};
+pub use origins::{Origin, origins};
 pub use place::PlaceSpec;
 pub use published::Published;
 pub use report::{Attribute, RobotVisits, VisitOptions, VisitReport, VisitRow, VisitStep, visits};

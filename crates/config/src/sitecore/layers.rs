@@ -109,7 +109,7 @@ fn add(root: &Root, layer: &Layer, defined_in: &str, files: &mut Vec<LayerFile>)
             files.push(LayerFile { path, layer: layer.name.clone(), unread });
             continue;
         };
-        if root.path().join(&path).is_dir() {
+        if root.is_folder(&path) {
             own.extend(files_below(root, &path).into_iter().map(|path| (path, off.clone())));
         } else {
             own.push((path, off));

@@ -444,6 +444,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[("culprit audit impact store", "visits, pages and conversion without robots")],
     ),
     (
+        "audit report",
+        &[("culprit audit report store -o store.html", "one page with pictures, for a browser")],
+    ),
+    (
         "sql",
         &[
             ("culprit sql run.culprit \"SELECT * FROM thread_states\"", "time by thread and cause"),

@@ -1,8 +1,7 @@
 //! Place against place: medians with every run as a dot, and where the extra time is.
-
 use culprit_model::Nanos;
+use culprit_report::html::Markup;
 
-use super::markup::Markup;
 use super::sections::table;
 use crate::output::{number, percent, signed_duration};
 use crate::text::told_share;

@@ -3,13 +3,13 @@
 //! Only names, stacks and times that the page shows are in it. Per thread the pieces of time are
 //! columns without gaps (start, then lengths); exact sums by thread, stack and cause stand beside
 //! them, because a long recording's pieces are merged to keep the page openable.
+use std::collections::BTreeMap;
 
 use culprit_engine::wakers::Relevance;
 use culprit_model::{
     Cause, Label as _, Nanos, Recording, SelectedRow, Selection, Source, StackId, StepId, ThreadId,
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 use crate::digest::Digest;
 use crate::output::{cause_color, group_of};

@@ -1,33 +1,27 @@
 //! One self-contained HTML page: no request leaves it, and it works from `file://`.
 //!
-//! The page is put together from literals of this program and escaped text (`markup.rs`), JSON
+//! The page is put together from literals of this program and escaped text (crate `report`), JSON
 //! columns for the pictures (`data.rs`) and the hand-written style and scripts in `page/`. Every
 //! number is in the HTML itself as a table, so that it reads without scripts, by keyboard and by
 //! screen reader; scripts add the flame graph, the thread strips and sorting. A content security
-//! policy that names the hashes of the one style and the one script forbids everything else.
+//! policy that names the hashes of its style and the one script forbids everything else.
 
 mod compare;
 mod config;
 mod data;
-mod findings;
-mod markup;
 mod probe;
 mod sections;
 
-use base64::Engine as _;
-use sha2::{Digest as _, Sha256};
+use culprit_report::html::{Markup, PAGE_STYLE, Scripts, document, findings_section, script_json};
 
 use crate::digest::Digest;
 use crate::weighed::LIMITS;
 use crate::why::Answer;
 use data::{PageData, TableRows, View};
-use markup::{Markup, script_json};
 
 pub(crate) use config::{config_diff_page, config_drift_page, config_page};
-pub(crate) use markup::escape;
 pub(crate) use probe::probe_page;
 
-const STYLE: &str = include_str!("page/page.css");
 /// In the order in which they use each other.
 const SCRIPTS: [&str; 5] = [
     include_str!("page/data.js"),
@@ -65,37 +59,9 @@ pub(crate) struct Page<'a> {
 /// # Errors
 /// When the data cannot be written as JSON.
 pub(crate) fn render(page: &Page<'_>) -> Result<String, serde_json::Error> {
-    let scripts = scripts();
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        integrity(STYLE),
-        integrity(&scripts)
-    );
-    let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n");
-    out.push_str(&head(&page.what, &policy, STYLE));
-    out.push_str(&body(page));
-    out.push_str("\n<script type=\"application/json\" id=\"data\">");
-    out.push_str(&script_json(&page_data(page))?);
-    out.push_str("</script>\n<script>");
-    out.push_str(&scripts);
-    out.push_str("</script>\n</body>\n</html>\n");
-    Ok(out)
-}
-
-fn head(what: &str, policy: &str, style: &'static str) -> String {
-    let mut head = Markup::default();
-    head.element("head", &[], |head| {
-        head.empty("meta", &[("charset", "utf-8")]);
-        head.empty("meta", &[("http-equiv", "Content-Security-Policy"), ("content", policy)]);
-        head.empty(
-            "meta",
-            &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")],
-        );
-        head.empty("meta", &[("name", "referrer"), ("content", "no-referrer")]);
-        head.leaf("title", &[], &format!("Culprit: {what}"));
-        head.element("style", &[], |inside| inside.fixed(style));
-    });
-    head.into_string()
+    let data = script_json(&page_data(page))?;
+    let scripts = Some(Scripts { data: &data, program: &scripts() });
+    Ok(document(&page.what, &[PAGE_STYLE], &body(page), scripts))
 }
 
 fn body(page: &Page<'_>) -> String {
@@ -134,7 +100,7 @@ fn body(page: &Page<'_>) -> String {
     }
     if timed || !page.findings.is_empty() {
         let lead = if timed { page.findings_lead.as_str() } else { LIMITS };
-        findings::section(&mut body, page.findings, lead);
+        findings_section(&mut body, page.findings, lead);
     } else {
         body.element("section", &[("id", "findings")], |body| body.prose("p", &[], LIMITS));
     }
@@ -180,12 +146,6 @@ fn page_data(page: &Page<'_>) -> PageData {
 /// All scripts as one, in a scope of their own.
 fn scripts() -> String {
     format!("\n(() => {{\n\"use strict\";\n{}\n}})();\n", SCRIPTS.join("\n"))
-}
-
-/// The source expression of a content security policy for exactly this text.
-fn integrity(text: &str) -> String {
-    let hash = Sha256::digest(text.as_bytes());
-    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(hash))
 }
 
 #[cfg(test)]

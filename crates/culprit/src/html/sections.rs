@@ -1,9 +1,8 @@
 //! The sections about one recording: threads, flame graph, functions, evidence. With several
 //! recordings each has its own tables, of which scripts show one at a time.
-
 use culprit_model::{Cause, Label as _, Nanos};
+use culprit_report::html::Markup;
 
-use super::markup::Markup;
 use crate::digest::{Digest, ThreadTime};
 use crate::output::{cause_color, group_of, percent, shares};
 use crate::runtimes::SeenRuntime;

@@ -1,5 +1,7 @@
 //! What a page must never do, whatever a recording says about itself.
 
+use culprit_report::html::integrity;
+
 use super::*;
 use crate::testing;
 

@@ -2,6 +2,8 @@
 
 use culprit_model::{Cause, Nanos};
 
+use culprit_report::percent;
+
 use super::paint::Paint;
 use super::palette::cause_color;
 
@@ -59,19 +61,6 @@ pub(crate) fn shares(parts: &[Part], whole: Nanos, most: usize) -> String {
         format!("{word} {}", percent(time.share_of(whole)))
     });
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// `97 %`, `0.4 %`: two digits are enough for people.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.05 {
-        return "<0.1 %".to_owned();
-    }
-    if percent >= 9.95 || percent <= 0.0 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod paint;
 mod palette;
 mod progress;
 mod table;
-mod units;
 mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -22,14 +21,16 @@ use crate::failure::{Context as _, Failure};
 use crate::json::ErrorDocument;
 use crate::settings;
 
-pub(crate) use bars::{bar, percent, shares};
+pub(crate) use bars::{bar, shares};
 pub(crate) use clean::elide;
 pub(crate) use culprit_model::{clean, clean_lines};
+pub(crate) use culprit_report::{
+    bytes, evidence_value, measured, number, percent, signed_duration,
+};
 pub(crate) use paint::Paint;
 pub(crate) use palette::{cause_color, group_of};
 pub(crate) use progress::Progress;
 pub(crate) use table::{Align, Table};
-pub(crate) use units::{bytes, evidence_value, measured, number, signed_duration};
 pub(crate) use wrap::wrap;
 
 /// Output is never laid out wider: long lines are hard to read.

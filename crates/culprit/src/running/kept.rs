@@ -305,4 +305,9 @@ impl Files for Bounded {
     fn kind(&self, path: &str) -> Option<EntryKind> {
         if self.count(1) { self.inner.kind(path) } else { None }
     }
+
+    fn link(&self, path: &str) -> Option<PathBuf> {
+        // Who asks for a link asks what kind it is, too, and that was counted.
+        if self.is_over() { None } else { self.inner.link(path) }
+    }
 }

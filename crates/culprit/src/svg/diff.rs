@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use culprit_engine::calls::{DiffBox, DiffNode, ROOT};
 
 use super::{HEAD, MARGIN, NARROWEST, ROW, WIDTH, element, label};
-use crate::html::escape;
 use crate::output::clean;
 use crate::views::{DiffView, change, root_name, scaled};
+use culprit_report::html::escape;
 
 /// The picture of a comparison.
 pub(crate) fn diff_svg(view: &DiffView) -> String {

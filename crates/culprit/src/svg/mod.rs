@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use culprit_engine::calls::{CallTree, FlameBox, flame};
 use culprit_model::{Cause, Label as _};
 
-use crate::html::escape;
 use crate::output::{cause_color, percent};
 use crate::views::{box_name, guess_mark, share, value};
+use culprit_report::html::escape;
 
 pub(crate) use diff::diff_svg;
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use culprit_engine::stats::Verdict;
-use culprit_probe::Unit;
+use culprit_model::Unit;
 
 use super::probe::value;
 use crate::output::{Align, Output, Table, clean, elide, number, wrap};

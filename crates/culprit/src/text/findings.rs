@@ -2,6 +2,7 @@
 
 use culprit_findings::{Group, RuleDoc, Threshold};
 use culprit_model::{Finding, Nanos, Text, Where};
+use culprit_report::html::{function_of, most_expensive};
 
 use crate::output::{Output, clean, evidence_value, measured, percent, wrap};
 
@@ -29,7 +30,7 @@ pub(crate) fn findings_text(findings: &[Finding], detail: Detail, output: &Outpu
         return "Nothing stands out: no rule explains more than 1 % of the time.\n".to_owned();
     }
     let mut text = String::new();
-    let culprit = culprit(findings);
+    let culprit = most_expensive(findings);
     for (index, finding) in findings.iter().enumerate() {
         text.push_str(&head(index + 1, finding, output));
         if detail == Detail::Full || (detail == Detail::Culprit && Some(index) == culprit) {
@@ -37,11 +38,6 @@ pub(crate) fn findings_text(findings: &[Finding], detail: Detail, output: &Outpu
         }
     }
     text
-}
-
-/// The position of the culprit: the first finding that costs time, as findings are ranked.
-pub(crate) fn culprit(findings: &[Finding]) -> Option<usize> {
-    findings.iter().position(|finding| finding.cost > Nanos::ZERO)
 }
 
 fn head(rank: usize, finding: &Finding, output: &Output) -> String {
@@ -98,14 +94,6 @@ fn place(at: &Where) -> String {
         _ => String::new(),
     };
     format!("{} / {}, {}{line}", at.process, at.thread, function_of(at))
-}
-
-/// The function that a place is at. Where generated code is, its module tells nobody anything.
-pub(crate) fn function_of(at: &Where) -> String {
-    match at.module.as_str() {
-        "[jit]" => at.function.to_string(),
-        module => format!("{module}!{}", at.function),
-    }
 }
 
 /// The leaf end of the typical stack, innermost first: the cause, the kernel in short, the program.

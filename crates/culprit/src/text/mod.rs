@@ -22,7 +22,7 @@ pub(crate) use casebook::{case_text, list_text, told_text};
 pub(crate) use config::{config_explain, config_profiles, config_show, config_vars};
 pub(crate) use config_roles::config_roles;
 pub(crate) use config_running::{config_diff, config_drift, drift_column_remark, drift_letter};
-pub(crate) use findings::{Detail, culprit, finding_page, findings_text, function_of};
+pub(crate) use findings::{Detail, finding_page, findings_text};
 pub(crate) use probe::{facts as probe_facts, probe_text, value, verdicts as probe_verdicts};
 pub(crate) use prove::config_prove;
 pub(crate) use ratio::{Sides, compared};

@@ -2,7 +2,8 @@
 
 use culprit_engine::stats::{Stop, Verdict};
 use culprit_findings::MOST_MORE_ROUNDS;
-use culprit_probe::{Answer, ArmSamples, Better, Comparison, Metric, Part, Role, Stopped, Unit};
+use culprit_model::Unit;
+use culprit_probe::{Answer, ArmSamples, Better, Comparison, Metric, Part, Role, Stopped};
 
 use super::bench::{disturbance_facts, of_rounds};
 use super::findings::{Detail, findings_text};

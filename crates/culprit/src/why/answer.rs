@@ -10,13 +10,14 @@ use culprit_findings::{
     find_difference_of_sets,
 };
 use culprit_model::{Finding, Nanos};
+use culprit_report::html::most_expensive;
 
 use super::earlier::Earlier;
 use super::plan::{Plan, Variant};
 use crate::args::Work;
 use crate::output::{number, percent};
 use crate::rounds::{Recorded, Rounds};
-use crate::text::{Sides, compared, culprit};
+use crate::text::{Sides, compared};
 
 /// The answer to "why is it slower there?".
 #[derive(Debug)]
@@ -401,7 +402,7 @@ impl Answer {
             return None;
         }
         let findings = self.findings();
-        let finding = &findings[culprit(findings)?];
+        let finding = &findings[most_expensive(findings)?];
         Some(format!(
             "{} ({}, {} of the run, {} sure)",
             finding.title,

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 60] = [
+pub(crate) const SUBCOMMANDS: [&str; 61] = [
     "why",
     "bench",
     "bench cmd",
@@ -48,6 +48,7 @@ pub(crate) const SUBCOMMANDS: [&str; 60] = [
     "audit bloat",
     "audit cap",
     "audit impact",
+    "audit report",
     "import",
     "export",
     "explain",

@@ -6,6 +6,7 @@ mod impact;
 mod import;
 mod orphans;
 mod question;
+mod report;
 mod robots;
 mod sample;
 mod text;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
         AuditAction::Bloat(args) => bloat::run(args, command.json),
         AuditAction::Cap(args) => bloat::cap(args, command.json),
         AuditAction::Impact(args) => impact::run(args, command.json, talk),
+        AuditAction::Report(args) => report::run(args, command.json, talk),
     }
 }
 

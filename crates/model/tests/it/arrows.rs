@@ -19,7 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("exchange", &["model", "recording", "symbols"]),
     ("query", &["model", "recording"]),
     ("audit", &["model", "recording", "query"]),
-    ("data", &["model", "engine", "recording", "query", "audit"]),
+    ("report", &["model"]),
+    ("data", &["model", "engine", "recording", "query", "audit", "report"]),
     (
         "culprit",
         &[
@@ -33,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "config",
             "record",
             "exchange",
+            "report",
         ],
     ),
 ];

@@ -4,12 +4,14 @@
 //! it between a check and the opening. The folder is a descriptor: it stays the same when the process
 //! changes its working folder or ends.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, readlinkat};
 use rustix::io::Errno;
 
 /// What a path below a folder is.
@@ -60,6 +62,19 @@ pub fn entry_beneath(folder: impl AsFd, path: &Path) -> io::Result<EntryKind> {
         FileType::Directory => EntryKind::Folder,
         _ => EntryKind::Other,
     })
+}
+
+/// What a link below a folder leads to, as it stands in the link; none if the path has no link.
+///
+/// # Errors
+/// As [`open_beneath`].
+pub fn link_beneath(folder: impl AsFd, path: &Path) -> io::Result<Option<PathBuf>> {
+    let opened = open(folder, path, OFlags::PATH | OFlags::NOFOLLOW)?;
+    if FileType::from_raw_mode(fstat(&opened)?.st_mode) != FileType::Symlink {
+        return Ok(None);
+    }
+    let target = readlinkat(&opened, "", Vec::new())?;
+    Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes()))))
 }
 
 /// Whether every user can read a file, as a process with this root names it: by its mode, and by those of

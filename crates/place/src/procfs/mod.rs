@@ -24,7 +24,9 @@ use culprit_model::{Pid, Tid};
 
 use crate::error::{Error, Result};
 
-pub use beneath::{EntryKind, entry_beneath, is_open_to_all, names_beneath, open_beneath};
+pub use beneath::{
+    EntryKind, entry_beneath, is_open_to_all, link_beneath, names_beneath, open_beneath,
+};
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
 pub use memory::memory;

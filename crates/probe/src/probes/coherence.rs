@@ -17,12 +17,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
+use culprit_model::Unit;
 use culprit_place::LowerFile;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use serde::{Deserialize, Serialize};
 
 use crate::inside::Fault;
-use crate::metric::{Metric, Unit};
+use crate::metric::Metric;
 use crate::sample::Sample;
 
 const fn share(id: &'static str, name: &'static str) -> Metric {

@@ -15,6 +15,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use culprit_model::Unit;
 use culprit_place::{LowerFile, PlaceSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 use crate::arm::{Arm, Role};
 use crate::error::{Error, Result};
 use crate::inside::{Clock, Fault, Here, Task, bytes_written};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::probes::coherence::{self, Seen};
 use crate::sample::Sample;

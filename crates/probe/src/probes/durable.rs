@@ -11,9 +11,11 @@ use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use culprit_model::Unit;
+
 use crate::histogram::Histogram;
 use crate::inside::{Clock, Fault, Here, Laps, Task};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::sample::Sample;
 
 /// So often each is done in a round: the fewest of which a median is told

@@ -31,13 +31,14 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::histogram::Histogram;
 use crate::inside::{Clock, Fault, Here, Laps, Meter, Task, stopped, thread_cpu_ns};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::Probe;
 use crate::probes::durable::{self, Durable};
 use crate::probes::layers::{self, Layers};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};
 use culprit_engine::stats::median;
+use culprit_model::Unit;
 use culprit_place::PlaceSpec;
 
 /// What is measured.

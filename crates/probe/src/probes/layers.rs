@@ -17,11 +17,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use culprit_engine::stats::median;
+use culprit_model::Unit;
 use rustix::mount::{MountFlags, mount};
 use serde::{Deserialize, Serialize};
 
 use crate::inside::{Clock, Fault, Here, Peer, Task, thread_cpu_ns};
-use crate::metric::{Metric, Unit};
+use crate::metric::Metric;
 use crate::sample::Sample;
 
 /// Layers below the own one, and what is told of each number.

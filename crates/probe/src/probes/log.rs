@@ -7,6 +7,7 @@
 
 use std::io::Write as _;
 
+use culprit_model::Unit;
 use culprit_place::{LogDriver, PlaceSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use crate::arm::{Arm, Location, Role};
 use crate::error::Result;
 use crate::inside::{Fault, Here, Meter, NOISE, Task};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

@@ -13,9 +13,11 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use culprit_model::Unit;
+
 use crate::error::Result;
 use crate::inside::{Fault, Here, Meter, Task, Usage};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::Probe;
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 
+use culprit_model::Unit;
 use culprit_place::{Counters, Memory, PlaceSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use crate::arm::{Arm, Location, Role};
 use crate::error::{Error, Result};
 use crate::inside::{Fault, Here, Meter, Task, Usage, bytes_read};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

@@ -14,7 +14,7 @@
 use std::num::NonZero;
 use std::thread::JoinHandle;
 
-use culprit_model::Pid;
+use culprit_model::{Pid, Unit};
 use culprit_place::{Counters, CpuGroups, NanoCpus, PlaceSpec};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use crate::arm::{Arm, Location, Role};
 use crate::error::Result;
 use crate::histogram::Histogram;
 use crate::inside::{Clock, Fault, Here, Task, stay_on, stopped, thread_cpu_ns};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

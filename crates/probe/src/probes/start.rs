@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use culprit_model::Pid;
+use culprit_model::{Pid, Unit};
 use culprit_place::{Bundle, Command, Group, LowerFile, PlaceSpec, Stdio, no_runtime, procfs};
 use rustix::fs::{Advice, fadvise};
 
@@ -24,7 +24,7 @@ use crate::arm::{Arm, Role};
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
 use crate::inside::{Child, Clock, Fault, Here, NOTHING, SUBCOMMAND, Task, fork_and_exit};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

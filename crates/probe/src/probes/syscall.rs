@@ -20,11 +20,12 @@ use serde_json::{Value, json};
 use crate::arm::{Arm, Role};
 use crate::error::Result;
 use crate::inside::{Clock, Fault, Here, Task, stay_on, this_cpu, thread_cpu_ns};
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};
 use culprit_engine::stats::median;
+use culprit_model::Unit;
 use culprit_place::{Filter, PlaceSpec};
 
 /// What is measured.

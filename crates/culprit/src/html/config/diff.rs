@@ -1,9 +1,8 @@
 //! The page of `config diff`: the keys that differ.
-
 use culprit_config::{KeyChange, KeyDifference, PlacedValue, Snapshot, SnapshotDifference};
 use culprit_model::Label as _;
 
-use super::{Frame, shown, table};
+use super::{page, shown, table};
 
 /// The page of a comparison as one HTML document.
 pub(crate) fn config_diff_page(
@@ -18,8 +17,7 @@ pub(crate) fn config_diff_page(
     let subject = format!("{} and {}", before.subject, after.subject);
     let parts = [("keys".to_owned(), "Keys".to_owned())];
     let title = "Which keys differ";
-    let frame = Frame { subject: &subject, title, facts: &facts, parts: ("Sections", &parts) };
-    frame.page(|body| {
+    page(&subject, title, &facts, ("Sections", &parts), |body| {
         body.element("section", &[("id", "keys")], |body| {
             body.leaf("h2", &[], "Keys");
             for (side, snapshot) in [("Before", before), ("After", after)] {

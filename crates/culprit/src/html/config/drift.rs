@@ -1,9 +1,8 @@
 //! The page of `config drift`: one section a container or process, with its matrix and findings.
-
 use culprit_config::{Drift, DriftRow, HashState};
+use culprit_report::html::Markup;
 
-use super::{Frame, card, shown, table};
-use crate::html::markup::Markup;
+use super::{card, page, shown, table};
 use crate::text::{drift_column_remark, drift_letter};
 
 /// The page of matrices as one HTML document; `all` also lists variables that are the same everywhere.
@@ -22,8 +21,7 @@ pub(crate) fn config_drift_page(found: &[Drift], all: bool) -> String {
         more => format!("{} containers and processes", more.len()),
     };
     let title = "Which variables differ between the places";
-    let frame = Frame { subject: &subject, title, facts: &facts, parts: ("Subjects", &parts) };
-    frame.page(|body| {
+    page(&subject, title, &facts, ("Subjects", &parts), |body| {
         parts.iter().zip(found).for_each(|((id, _), one)| matrix(body, id, one, all));
     })
 }

@@ -1,11 +1,10 @@
 //! The section of a recording's page about the configuration that it has kept.
-
 use culprit_config::Snapshot;
+use culprit_report::html::Markup;
 
 use super::show::profile;
 use super::{shown, table};
 use crate::digest::Digest;
-use crate::html::markup::Markup;
 use crate::html::sections::{Views, each_view};
 use crate::running::{kept_by, start_variables};
 

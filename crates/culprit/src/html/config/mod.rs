@@ -7,78 +7,27 @@ mod diff;
 mod drift;
 mod kept;
 mod show;
-
 use culprit_config::{ConfigFinding, HIDDEN, ValueRef};
-
-use super::markup::Markup;
-use super::{STYLE, head, integrity};
+use culprit_report::html::{Frame, Markup, PAGE_STYLE};
 
 pub(crate) use diff::config_diff_page;
 pub(crate) use drift::config_drift_page;
 pub(super) use kept::section as kept_section;
 pub(crate) use show::config_page;
 
-/// What stands around the sections of a page.
-struct Frame<'a> {
-    /// What the page is about.
-    subject: &'a str,
-    /// The sentence at the top.
-    title: &'static str,
-    /// Facts under it: name and value.
-    facts: &'a [(&'static str, String)],
-    /// What the navigation is of, and its entries: the id of a section and its name.
-    parts: (&'static str, &'a [(String, String)]),
-}
-
-impl Frame<'_> {
-    /// The page as one HTML document.
-    fn page(&self, inside: impl FnOnce(&mut Markup)) -> String {
-        let policy = format!(
-            "default-src 'none'; style-src '{}'; base-uri 'none'; form-action 'none'",
-            integrity(STYLE)
-        );
-        let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n");
-        out.push_str(&head(&format!("configuration of {}", self.subject), &policy, STYLE));
-        out.push_str(&self.body(inside));
-        out.push_str("\n</body>\n</html>\n");
-        out
-    }
-
-    fn body(&self, inside: impl FnOnce(&mut Markup)) -> String {
-        let mut body = Markup::default();
-        body.fixed("\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");
-        body.element("header", &[("class", "bar-top")], |bar| {
-            bar.leaf("span", &[("class", "brand")], "Culprit");
-            let (label, parts) = self.parts;
-            bar.element("nav", &[("aria-label", label)], |nav| {
-                for (id, name) in parts {
-                    nav.leaf("a", &[("href", &format!("#{id}"))], name);
-                }
-            });
-        });
-        body.fixed("\n<main id=\"main\">\n");
-        self.verdict(&mut body);
-        inside(&mut body);
-        body.fixed("</main>\n<footer>");
-        body.text(&format!("Made by culprit {}", env!("CARGO_PKG_VERSION")));
-        body.fixed("</footer>");
-        body.into_string()
-    }
-
-    fn verdict(&self, body: &mut Markup) {
-        body.element("div", &[("class", "verdict")], |body| {
-            body.leaf("div", &[("class", "what mono")], self.subject);
-            body.leaf("h1", &[], self.title);
-            body.element("dl", &[("class", "facts")], |list| {
-                for (name, value) in self.facts {
-                    list.element("div", &[], |pair| {
-                        pair.leaf("dt", &[], name);
-                        pair.leaf("dd", &[], value);
-                    });
-                }
-            });
-        });
-    }
+/// The page about a subject; the navigation is of `parts`: the id of a section and its name.
+fn page(
+    subject: &str,
+    title: &str,
+    facts: &[(&'static str, String)],
+    (navigation, entries): (&'static str, &[(String, String)]),
+    inside: impl FnOnce(&mut Markup),
+) -> String {
+    let what = format!("configuration of {subject}");
+    let styles = &[PAGE_STYLE];
+    let frame =
+        Frame { what: &what, subject, title, sentences: &[], facts, navigation, entries, styles };
+    frame.page(inside)
 }
 
 fn shown(value: &ValueRef) -> String {

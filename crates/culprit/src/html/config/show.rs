@@ -1,10 +1,9 @@
 //! The page of `config show`: one section a profile, with its keys, sources and findings.
-
 use culprit_config::{Configuration, Effective};
 use culprit_model::Label as _;
+use culprit_report::html::Markup;
 
-use super::{Frame, card, shown, table};
-use crate::html::markup::Markup;
+use super::{card, page, shown, table};
 
 /// The page of configurations as one HTML document.
 pub(crate) fn config_page(subject: &str, found: &[Configuration]) -> String {
@@ -19,8 +18,7 @@ pub(crate) fn config_page(subject: &str, found: &[Configuration]) -> String {
     let part = |(at, one): (usize, &Configuration)| (format!("profile-{at}"), one.profile.clone());
     let parts: Vec<(String, String)> = found.iter().enumerate().map(part).collect();
     let title = "Where the configuration comes from";
-    let frame = Frame { subject, title, facts: &facts, parts: ("Profiles", &parts) };
-    frame.page(|body| {
+    page(subject, title, &facts, ("Profiles", &parts), |body| {
         parts.iter().zip(found).for_each(|((id, _), one)| profile(body, id, one));
     })
 }

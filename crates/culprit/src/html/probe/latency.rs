@@ -2,13 +2,11 @@
 //!
 //! Across goes `1 / (1 - q)`: 50 %, 90 %, 99 %, 99.9 % lie at about equal distances, so that tails are
 //! seen. A curve ends where fewer than ten values lie beyond it.
+use culprit_model::Unit;
+use culprit_probe::{Answer, Histogram};
+use culprit_report::html::{Axis, Markup, Tick, below, beside, path, picture, point};
 
-use culprit_probe::{Answer, Histogram, Unit};
-
-use super::super::markup::Markup;
 use super::super::sections::table;
-use super::axis::{Axis, Tick};
-use super::shapes::{below, beside, path, picture, point};
 use super::{arm_class, exactly, legend};
 use crate::text::value;
 

@@ -3,23 +3,17 @@
 //! All of it is HTML and SVG that is made here; the page has no script. Tables repeat what the
 //! pictures show. Whatever places and folders are called goes through `Markup`, as everywhere.
 
-mod axis;
 mod latency;
 mod numbers;
 mod panels;
 mod rounds;
-mod shapes;
-
 use culprit_engine::stats::{Interval, Verdict};
 use culprit_probe::{Answer, Better, Metric, Part};
+use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
 
-use super::markup::Markup;
-use super::{findings, head, integrity};
 use crate::measured;
 use crate::text::probe_verdicts;
 
-/// One style element, because the page's policy names it by its hash.
-const STYLE: &str = concat!(include_str!("../page/page.css"), include_str!("style.css"));
 /// So many colours does the style have; a further arm begins again, and has its name beside it.
 const COLOURS: usize = 8;
 const SECTIONS: [(&str, &str); 6] = [
@@ -33,62 +27,28 @@ const SECTIONS: [(&str, &str); 6] = [
 
 /// The page of an answer as one HTML document.
 pub(crate) fn probe_page(answer: &Answer) -> String {
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; base-uri 'none'; form-action 'none'",
-        integrity(STYLE)
-    );
-    let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n");
-    out.push_str(&head(&format!("bench {}", answer.probe), &policy, STYLE));
-    out.push_str(&body(answer));
-    out.push_str("\n</body>\n</html>\n");
-    out
-}
-
-fn body(answer: &Answer) -> String {
-    let content = content(answer);
-    let mut top = Markup::default();
-    top.fixed("\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n");
-    top.element("header", &[("class", "bar-top")], |bar| {
-        bar.leaf("span", &[("class", "brand")], "Culprit");
-        bar.element("nav", &[("aria-label", "Sections")], |nav| {
-            // Only what the answer has; no name can look like an `id`, because quotes are escaped.
-            let has = |id: &str| content.contains(&format!("<section id=\"{id}\">"));
-            for (id, name) in SECTIONS.into_iter().filter(|(id, _)| has(id)) {
-                nav.leaf("a", &[("href", &format!("#{id}"))], name);
-            }
-        });
-    });
-    top.into_string() + &content
-}
-
-fn content(answer: &Answer) -> String {
+    let entries = SECTIONS.map(|(id, name)| (id.to_owned(), name.to_owned()));
+    let frame = Frame {
+        what: &format!("bench {}", answer.probe),
+        subject: concat!("culprit ", env!("CARGO_PKG_VERSION")),
+        title: &format!("Probe {}", answer.probe),
+        sentences: &probe_verdicts(answer),
+        facts: &[],
+        navigation: "Sections",
+        entries: &entries,
+        styles: &[PAGE_STYLE, PLOT_STYLE],
+    };
     let causes = measured::findings(answer).causes;
-    let mut body = Markup::default();
-    body.fixed("\n<main id=\"main\">\n");
-    heading(&mut body, answer);
-    metrics(&mut body, answer);
-    rounds::section(&mut body, answer);
-    latency::section(&mut body, answer);
-    numbers::section(&mut body, answer);
-    if !causes.is_empty() {
-        findings::section(&mut body, &causes, "Causes of the differences between the places.");
-    }
-    numbers::conditions(&mut body, answer);
-    body.fixed("</main>\n<footer>");
-    body.text(&format!("Made by culprit {}", env!("CARGO_PKG_VERSION")));
-    body.fixed("</footer>");
-    body.into_string()
-}
-
-fn heading(body: &mut Markup, answer: &Answer) {
-    body.element("div", &[("class", "verdict")], |body| {
-        let version = env!("CARGO_PKG_VERSION");
-        body.leaf("div", &[("class", "what mono")], &format!("culprit {version}"));
-        body.leaf("h1", &[], &format!("Probe {}", answer.probe));
-        for sentence in probe_verdicts(answer) {
-            body.prose("p", &[("class", "sentence")], &sentence);
+    frame.page(|body| {
+        metrics(body, answer);
+        rounds::section(body, answer);
+        latency::section(body, answer);
+        numbers::section(body, answer);
+        if !causes.is_empty() {
+            findings_section(body, &causes, "Causes of the differences between the places.");
         }
-    });
+        numbers::conditions(body, answer);
+    })
 }
 
 /// The plots of every metric that is shown and compared.

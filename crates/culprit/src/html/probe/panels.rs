@@ -5,13 +5,11 @@
 //!   sandbox        :·|:··      sandbox     ░░|░░   ├──●──┤   1.31 slower
 //!         1 ms    2 ms               1.0     1.2
 //! ```
-
 use culprit_engine::stats::Interval;
-use culprit_probe::{Answer, ArmSamples, Better, Metric, Role, Unit};
+use culprit_model::Unit;
+use culprit_probe::{Answer, ArmSamples, Better, Metric, Role};
+use culprit_report::html::{Axis, Markup, area, below, line, picture, point, words};
 
-use super::super::markup::Markup;
-use super::axis::Axis;
-use super::shapes::{area, below, line, picture, point, words};
 use super::{arm_class, floor_ratio};
 use crate::output::{elide, number, percent};
 use crate::text::value;

@@ -1,11 +1,9 @@
 //! The headline's values in the order in which they were measured, so that drift is seen.
+use culprit_model::Unit;
+use culprit_probe::{Answer, ArmSamples, Metric};
+use culprit_report::html::{Axis, Markup, area, below, beside, path, picture, point};
 
-use culprit_probe::{Answer, ArmSamples, Metric, Unit};
-
-use super::super::markup::Markup;
 use super::super::sections::table;
-use super::axis::Axis;
-use super::shapes::{area, below, beside, path, picture, point};
 use super::{arm_class, legend};
 use crate::text::value;
 

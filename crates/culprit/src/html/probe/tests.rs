@@ -1,12 +1,13 @@
 //! What a page of a probe must show, and what must not break it.
 
 use culprit_engine::stats::{Bands, Stop, compare_paired, noise_floor};
+use culprit_model::Unit;
 use culprit_place::PlaceSpec;
 use culprit_probe::{
-    Arm, ArmSamples, Comparison, FloorRow, Gate, Histogram, Role, Sample, Stopped, Unit,
+    Arm, ArmSamples, Comparison, FloorRow, Gate, Histogram, Role, Sample, Stopped,
 };
+use culprit_report::html::integrity;
 
-use super::axis::Axis;
 use super::*;
 use crate::testing::HOSTILE;
 
@@ -219,61 +220,4 @@ fn ratios_of_rates_to_themselves_are_turned_over() {
     let (turned, other) = floor_ratio(&answer, 0).unwrap();
     assert!((value * turned - 1.0).abs() < 1e-9 && (interval.low * other.high - 1.0).abs() < 1e-9);
     assert!(other.low <= turned && turned <= other.high);
-}
-
-fn labels(axis: Axis, unit: Unit) -> Vec<String> {
-    axis.ticks(unit).into_iter().map(|tick| tick.label).collect()
-}
-
-#[test]
-fn ticks_are_round_numbers() {
-    let linear = |low: f64, high: f64| Axis::of([low, high], 0.0, 100.0);
-    assert_eq!(
-        labels(linear(1e6, 2e6), Unit::Nanos),
-        ["1.0 ms", "1.2 ms", "1.4 ms", "1.6 ms", "1.8 ms", "2.0 ms"]
-    );
-    assert_eq!(
-        labels(linear(0.0, 1.0), Unit::Share),
-        ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
-    );
-    assert_eq!(labels(linear(2048.0, 8192.0), Unit::Bytes), ["2 KiB", "4 KiB", "6 KiB", "8 KiB"]);
-    let log = |low: f64, high: f64| Axis::log([low, high], 0.0, 100.0);
-    assert_eq!(
-        labels(log(1e3, 1e8), Unit::Nanos),
-        ["1 us", "10 us", "100 us", "1 ms", "10 ms", "100 ms"]
-    );
-    assert_eq!(labels(log(0.5, 4.0), Unit::Count), ["0.5", "1", "2"]);
-    assert_eq!(labels(log(0.96, 1.05), Unit::Count), ["0.96", "0.98", "1.00", "1.02", "1.04"]);
-    assert_eq!(labels(log(1024.0, 65_536.0), Unit::Bytes).first().unwrap(), "1 KiB");
-}
-
-#[test]
-fn ticks_lie_within_their_axis_in_order() {
-    let ends = [1e-9, 0.003, 0.97, 1.0, 1.03, 7.0, 1e3, 1.000_001e3, 123_456.0, 3e15, 1e300];
-    for (at, low) in ends.iter().enumerate() {
-        for high in &ends[at..] {
-            for axis in [Axis::of([*low, *high], 10.0, 90.0), Axis::log([*low, *high], 10.0, 90.0)]
-            {
-                let ticks = axis.ticks(Unit::Count);
-                assert!((1..=8).contains(&ticks.len()), "{low} to {high}: {ticks:?}");
-                assert!(ticks.iter().all(|tick| (10.0..=90.0).contains(&tick.at)), "{ticks:?}");
-                assert!(ticks.is_sorted_by(|a, b| a.value < b.value && a.at <= b.at), "{ticks:?}");
-            }
-        }
-    }
-}
-
-#[test]
-fn places_on_an_axis_follow_the_values() {
-    let axis = Axis::of([1.0, 1e6], 100.0, 500.0);
-    assert!(axis.is_log() && !Axis::of([1.0, 19.0], 0.0, 1.0).is_log());
-    assert!(!Axis::of([0.0, 1e6], 0.0, 1.0).is_log(), "0 has no logarithm");
-    let places: Vec<f64> = (0..=6).map(|exponent| axis.at(10_f64.powi(exponent))).collect();
-    assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
-    assert!((places[1] - places[0] - (places[6] - places[5])).abs() < 1e-6);
-    for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
-        assert!((100.0..=500.0).contains(&axis.at(value)), "{value}");
-    }
-    let one = Axis::of([7.0; 3], 0.0, 100.0);
-    assert!((one.at(7.0) - 50.0).abs() < 1e-9, "equal values lie in the middle");
 }

@@ -27,10 +27,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use culprit_model::Unit;
+
 use crate::arm::Role;
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::Probe;
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

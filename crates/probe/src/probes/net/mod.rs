@@ -27,6 +27,7 @@ mod server;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
+use culprit_model::Unit;
 use culprit_place::{Network, PlaceSpec, Protocol, Publish};
 use serde_json::{Value, json};
 
@@ -38,7 +39,7 @@ pub(crate) use server::{Open, Serve};
 use crate::arm::{Arm, Location, Role};
 use crate::error::{Error, Result};
 use crate::histogram::Histogram;
-use crate::metric::{Metric, Part, Unit};
+use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
 use crate::stand::{Round, Stand};

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{Metric, Part, Unit};
+use culprit_model::Unit;
+
+use crate::metric::{Metric, Part};
 
 /// How a reader learns of new rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

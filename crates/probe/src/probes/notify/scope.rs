@@ -16,9 +16,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use serde::{Deserialize, Serialize};
 
+use culprit_model::Unit;
+
 use crate::error::Result;
 use crate::inside::{Fault, Here, Task};
-use crate::metric::{Metric, Unit};
+use crate::metric::Metric;
 use crate::sample::Sample;
 use crate::stand::Stand;
 

@@ -8,14 +8,14 @@ use std::fmt::Write as _;
 
 /// HTML that was put together safely.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Markup(String);
+pub struct Markup(String);
 
 /// An attribute: a name that this program chose, and a value that may be anybody's.
-pub(super) type Attribute<'a> = (&'static str, &'a str);
+pub type Attribute<'a> = (&'static str, &'a str);
 
 impl Markup {
     /// Adds an element around what `inside` adds.
-    pub(super) fn element(
+    pub fn element(
         &mut self,
         name: &'static str,
         attributes: &[Attribute<'_>],
@@ -27,12 +27,12 @@ impl Markup {
     }
 
     /// Adds an element that holds text.
-    pub(super) fn leaf(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
+    pub fn leaf(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
         self.element(name, attributes, |inside| inside.text(text));
     }
 
     /// Adds an element without content, as SVG's shapes are.
-    pub(super) fn empty(&mut self, name: &'static str, attributes: &[Attribute<'_>]) {
+    pub fn empty(&mut self, name: &'static str, attributes: &[Attribute<'_>]) {
         self.open(name, attributes);
         self.0.pop();
         self.0.push_str("/>");
@@ -49,13 +49,13 @@ impl Markup {
     }
 
     /// Adds text.
-    pub(super) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         escape(text, &mut self.0);
     }
 
     /// Adds an element that holds prose: what stands in backticks is code, and numbers stay with
     /// their units on one line.
-    pub(super) fn prose(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
+    pub fn prose(&mut self, name: &'static str, attributes: &[Attribute<'_>], text: &str) {
         // An odd number of backticks is no code: then they are what they are.
         let code = text.matches('`').count().is_multiple_of(2);
         self.element(name, attributes, |inside| {
@@ -73,12 +73,12 @@ impl Markup {
     }
 
     /// Adds a part of the page that is a literal of this program.
-    pub(super) fn fixed(&mut self, html: &'static str) {
+    pub fn fixed(&mut self, html: &'static str) {
         self.0.push_str(html);
     }
 
     /// The HTML.
-    pub(super) fn into_string(self) -> String {
+    pub fn into_string(self) -> String {
         self.0
     }
 }
@@ -100,7 +100,7 @@ fn bound(text: &str) -> String {
 }
 
 /// Escapes text for element content and for attribute values in double quotes.
-pub(crate) fn escape(text: &str, out: &mut String) {
+pub fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -116,7 +116,7 @@ pub(crate) fn escape(text: &str, out: &mut String) {
 }
 
 /// JSON that may stand in a `script` element: nothing in it can end the element or open a comment.
-pub(super) fn script_json(value: &impl serde::Serialize) -> Result<String, serde_json::Error> {
+pub fn script_json(value: &impl serde::Serialize) -> Result<String, serde_json::Error> {
     let json = serde_json::to_string(value)?;
     // `<` never stands outside strings in JSON, so the escape is always read back as the same.
     Ok(json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))

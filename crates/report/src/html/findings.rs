@@ -1,13 +1,12 @@
 //! The findings as cards: title and cost first, the rest behind a click.
 
-use culprit_model::{Finding, Where};
+use culprit_model::{Finding, Nanos, Where};
 
 use super::markup::Markup;
-use crate::output::{evidence_value, percent};
-use crate::text::{culprit, function_of};
+use crate::units::{evidence_value, percent};
 
 /// The section of all findings; an empty list says so.
-pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
+pub fn findings_section(body: &mut Markup, findings: &[Finding], lead: &str) {
     body.element("section", &[("id", "findings")], |body| {
         body.leaf("h2", &[], "Findings");
         body.prose("p", &[("class", "lead")], lead);
@@ -15,11 +14,26 @@ pub(super) fn section(body: &mut Markup, findings: &[Finding], lead: &str) {
             body.leaf("p", &[], "Nothing stands out: no rule explains more than 1 % of the time.");
         }
         // The culprit itself is read without a click.
-        let open = culprit(findings).unwrap_or(0);
+        let open = most_expensive(findings).unwrap_or(0);
         for (index, finding) in findings.iter().enumerate() {
             card(body, finding, index == open);
         }
     });
+}
+
+/// The position of the culprit: the first finding that costs time, as findings are ranked.
+#[must_use]
+pub fn most_expensive(findings: &[Finding]) -> Option<usize> {
+    findings.iter().position(|finding| finding.cost > Nanos::ZERO)
+}
+
+/// The function that a place is at. Where generated code is, its module says nothing to anybody.
+#[must_use]
+pub fn function_of(at: &Where) -> String {
+    match at.module.as_str() {
+        "[jit]" => at.function.to_string(),
+        module => format!("{module}!{}", at.function),
+    }
 }
 
 fn card(body: &mut Markup, finding: &Finding, open: bool) {
@@ -32,7 +46,9 @@ fn card(body: &mut Markup, finding: &Finding, open: bool) {
     body.element("details", &attributes, |body| {
         body.element("summary", &[], |body| summary(body, finding));
         body.element("div", &[("class", "body")], |body| {
-            block(body, "Why it costs time", &finding.why);
+            let takes_time = finding.cost > Nanos::ZERO;
+            let why = if takes_time { "Why it costs time" } else { "Why it matters" };
+            block(body, why, &finding.why);
             fix(body, finding);
             evidence(body, finding);
             if !finding.check.is_empty() {

@@ -3,7 +3,7 @@
 //! Ticks are round numbers within the span: of a linear axis steps of 1, 2 or 5, of a logarithmic one
 //! decades with as many parts as there is room for; bytes go by powers of two.
 
-use culprit_probe::Unit;
+use culprit_model::Unit;
 
 /// Values whose greatest is this many times their least are read better by their logarithms.
 const WIDE: f64 = 20.0;
@@ -19,7 +19,7 @@ const LARGEST: f64 = 1e100;
 
 /// Where values lie between two ends in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Axis {
+pub struct Axis {
     low: f64,
     high: f64,
     log: bool,
@@ -29,7 +29,7 @@ pub(super) struct Axis {
 
 /// A value on an axis that is written down.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tick {
+pub struct Tick {
     /// The value.
     pub value: f64,
     /// Where it lies.
@@ -40,7 +40,7 @@ pub(super) struct Tick {
 
 impl Axis {
     /// For these values, linear unless they are far apart.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
+    pub fn of(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = range(values).unwrap_or((0.0, 1.0));
         if low > 0.0 && high / low > WIDE {
             return Self::log([low, high], from, to);
@@ -52,12 +52,12 @@ impl Axis {
     }
 
     /// Linear from exactly `low` to exactly `high`.
-    pub(super) const fn linear((low, high): (f64, f64), from: f64, to: f64) -> Self {
+    pub const fn linear((low, high): (f64, f64), from: f64, to: f64) -> Self {
         Self { low, high, log: false, from, to }
     }
 
     /// By the logarithm of these values; what is not positive has none and is left out.
-    pub(super) fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
+    pub fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let positive = values.into_iter().filter(|value| *value > 0.0);
         let positive = positive.map(|value| value.max(1.0 / LARGEST));
         let (low, high) = range(positive).unwrap_or((1.0, 10.0));
@@ -67,12 +67,12 @@ impl Axis {
 
     /// Whether equal distances are equal factors.
     #[cfg(test)]
-    pub(super) const fn is_log(&self) -> bool {
+    pub const fn is_log(&self) -> bool {
         self.log
     }
 
     /// Where a value lies; one beyond an end lies at that end.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub fn at(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -83,7 +83,7 @@ impl Axis {
     }
 
     /// The ticks, from the least to the greatest.
-    pub(super) fn ticks(&self, unit: Unit) -> Vec<Tick> {
+    pub fn ticks(&self, unit: Unit) -> Vec<Tick> {
         let by_factors = if self.log { self.factors(unit) } else { Vec::new() };
         let (values, step) =
             if by_factors.len() < LEAST_TICKS { self.steps(unit) } else { (by_factors, None) };
@@ -205,4 +205,73 @@ fn step_label(unit: Unit, value: f64, largest: f64, step: f64) -> String {
 /// With one digit that counts, or all before the point.
 fn round_label(unit: Unit, value: f64) -> String {
     step_label(unit, value, value, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: Axis, unit: Unit) -> Vec<String> {
+        axis.ticks(unit).into_iter().map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let linear = |low: f64, high: f64| Axis::of([low, high], 0.0, 100.0);
+        assert_eq!(
+            labels(linear(1e6, 2e6), Unit::Nanos),
+            ["1.0 ms", "1.2 ms", "1.4 ms", "1.6 ms", "1.8 ms", "2.0 ms"]
+        );
+        assert_eq!(
+            labels(linear(0.0, 1.0), Unit::Share),
+            ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
+        );
+        assert_eq!(
+            labels(linear(2048.0, 8192.0), Unit::Bytes),
+            ["2 KiB", "4 KiB", "6 KiB", "8 KiB"]
+        );
+        let log = |low: f64, high: f64| Axis::log([low, high], 0.0, 100.0);
+        assert_eq!(
+            labels(log(1e3, 1e8), Unit::Nanos),
+            ["1 us", "10 us", "100 us", "1 ms", "10 ms", "100 ms"]
+        );
+        assert_eq!(labels(log(0.5, 4.0), Unit::Count), ["0.5", "1", "2"]);
+        assert_eq!(labels(log(0.96, 1.05), Unit::Count), ["0.96", "0.98", "1.00", "1.02", "1.04"]);
+        assert_eq!(labels(log(1024.0, 65_536.0), Unit::Bytes).first().unwrap(), "1 KiB");
+    }
+
+    #[test]
+    fn ticks_lie_within_their_axis_in_order() {
+        let ends = [1e-9, 0.003, 0.97, 1.0, 1.03, 7.0, 1e3, 1.000_001e3, 123_456.0, 3e15, 1e300];
+        for (at, low) in ends.iter().enumerate() {
+            for high in &ends[at..] {
+                for axis in
+                    [Axis::of([*low, *high], 10.0, 90.0), Axis::log([*low, *high], 10.0, 90.0)]
+                {
+                    let ticks = axis.ticks(Unit::Count);
+                    assert!((1..=8).contains(&ticks.len()), "{low} to {high}: {ticks:?}");
+                    assert!(ticks.iter().all(|tick| (10.0..=90.0).contains(&tick.at)), "{ticks:?}");
+                    assert!(
+                        ticks.is_sorted_by(|a, b| a.value < b.value && a.at <= b.at),
+                        "{ticks:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_on_an_axis_follow_the_values() {
+        let axis = Axis::of([1.0, 1e6], 100.0, 500.0);
+        assert!(axis.is_log() && !Axis::of([1.0, 19.0], 0.0, 1.0).is_log());
+        assert!(!Axis::of([0.0, 1e6], 0.0, 1.0).is_log(), "0 has no logarithm");
+        let places: Vec<f64> = (0..=6).map(|exponent| axis.at(10_f64.powi(exponent))).collect();
+        assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
+        assert!((places[1] - places[0] - (places[6] - places[5])).abs() < 1e-6);
+        for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+            assert!((100.0..=500.0).contains(&axis.at(value)), "{value}");
+        }
+        let one = Axis::of([7.0; 3], 0.0, 100.0);
+        assert!((one.at(7.0) - 50.0).abs() < 1e-9, "equal values lie in the middle");
+    }
 }

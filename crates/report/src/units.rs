@@ -2,15 +2,13 @@
 
 use culprit_model::{Evidence, Nanos};
 
-use super::bars::percent;
-
 /// The value of a fact as people read it: `1.00 s`, `12.5 KiB`, `97 %`, `20.1 /s`, `8`.
-pub(crate) fn evidence_value(fact: &Evidence) -> String {
+pub fn evidence_value(fact: &Evidence) -> String {
     measured(fact.value, &fact.unit)
 }
 
 /// A value of a unit as people read it.
-pub(crate) fn measured(value: f64, unit: &str) -> String {
+pub fn measured(value: f64, unit: &str) -> String {
     match unit {
         "ns" => signed_duration(value),
         "bytes" => bytes(value),
@@ -40,13 +38,13 @@ fn whole(value: f64) -> u64 {
     clippy::cast_sign_loss,
     reason = "a float becomes the nearest length; what is too long becomes the longest"
 )]
-pub(crate) fn signed_duration(ns: f64) -> String {
+pub fn signed_duration(ns: f64) -> String {
     let length = Nanos(ns.abs().round() as u64);
     if ns < 0.0 { format!("-{length}") } else { length.to_string() }
 }
 
 /// `12.5 KiB`.
-pub(crate) fn bytes(value: f64) -> String {
+pub fn bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut scaled = value;
     let mut unit = 0;
@@ -59,7 +57,9 @@ pub(crate) fn bytes(value: f64) -> String {
 
 /// Three significant digits, whole numbers as such; two where a hundredth is not reached, so that a
 /// ratio of a millisecond to a minute does not read as nothing.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
+    // Nothing that is counted is -0, but the sum of no floats is.
+    let value = value + 0.0;
     let size = value.abs();
     if (1e-9..0.01).contains(&size) {
         // -log10 of that lies within 2 and 9.
@@ -71,6 +71,20 @@ pub(crate) fn number(value: f64) -> String {
         format!("{value:.1}")
     } else {
         format!("{value:.2}")
+    }
+}
+
+/// `97 %`, `0.4 %`: two digits are enough for people.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.05 {
+        return "<0.1 %".to_owned();
+    }
+    if percent >= 9.95 || percent <= 0.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
     }
 }
 
@@ -96,5 +110,6 @@ mod tests {
         assert_eq!(number(0.000_009_812), "0.0000098");
         assert_eq!(number(-0.0042), "-0.0042");
         assert_eq!(number(0.001), "0.0010");
+        assert_eq!(number(-0.0), "0");
     }
 }

@@ -1,8 +1,8 @@
 //! SVG's shapes by numbers. Colours and line widths are the style's, by class: the policy of the page
 //! allows no `style` attribute, and so dark and light pages share one drawing.
 
-use super::super::markup::Markup;
 use super::axis::Tick;
+use super::markup::Markup;
 
 /// A size or place in pixels.
 fn px(value: f64) -> String {
@@ -10,7 +10,7 @@ fn px(value: f64) -> String {
 }
 
 /// A picture `width` by `height` that fills what is there, and says what it shows.
-pub(super) fn picture(
+pub fn picture(
     body: &mut Markup,
     (width, height): (f64, f64),
     label: &str,
@@ -23,13 +23,13 @@ pub(super) fn picture(
 }
 
 /// A line between two points.
-pub(super) fn line(svg: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
+pub fn line(svg: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
     let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(px);
     svg.empty("line", &[("class", class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
 }
 
 /// A box, with words that show on hovering.
-pub(super) fn area(svg: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64), title: &str) {
+pub fn area(svg: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64), title: &str) {
     let [x, y] = [from.0, from.1].map(px);
     let [width, height] = [to.0 - from.0, to.1 - from.1].map(|length| px(length.max(0.0)));
     let shape = [
@@ -43,26 +43,26 @@ pub(super) fn area(svg: &mut Markup, class: &str, from: (f64, f64), to: (f64, f6
 }
 
 /// A point, with words that show on hovering.
-pub(super) fn point(svg: &mut Markup, class: &str, at: (f64, f64), radius: &str, title: &str) {
+pub fn point(svg: &mut Markup, class: &str, at: (f64, f64), radius: &str, title: &str) {
     let [cx, cy] = [at.0, at.1].map(px);
     let shape = [("class", class), ("cx", cx.as_str()), ("cy", cy.as_str()), ("r", radius)];
     svg.element("circle", &shape, |inside| inside.leaf("title", &[], title));
 }
 
 /// Lines from point to point.
-pub(super) fn path(svg: &mut Markup, class: &str, points: &[(f64, f64)]) {
+pub fn path(svg: &mut Markup, class: &str, points: &[(f64, f64)]) {
     let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     svg.empty("polyline", &[("class", class), ("points", &points.join(" "))]);
 }
 
 /// Words whose `class` says where they begin.
-pub(super) fn words(svg: &mut Markup, class: &str, at: (f64, f64), text: &str) {
+pub fn words(svg: &mut Markup, class: &str, at: (f64, f64), text: &str) {
     let [x, y] = [at.0, at.1].map(px);
     svg.leaf("text", &[("class", class), ("x", &x), ("y", &y)], text);
 }
 
 /// Ticks of an axis that goes to the right, with lines from `top` down to `bottom`.
-pub(super) fn below(svg: &mut Markup, ticks: &[Tick], top: f64, bottom: f64) {
+pub fn below(svg: &mut Markup, ticks: &[Tick], top: f64, bottom: f64) {
     for tick in ticks {
         line(svg, "grid", (tick.at, top), (tick.at, bottom));
         words(svg, "tick middle", (tick.at, bottom + 15.0), &tick.label);
@@ -70,7 +70,7 @@ pub(super) fn below(svg: &mut Markup, ticks: &[Tick], top: f64, bottom: f64) {
 }
 
 /// Ticks of an axis that goes upwards, with lines from `left` to `right`.
-pub(super) fn beside(svg: &mut Markup, ticks: &[Tick], left: f64, right: f64) {
+pub fn beside(svg: &mut Markup, ticks: &[Tick], left: f64, right: f64) {
     for tick in ticks {
         line(svg, "grid", (left, tick.at), (right, tick.at));
         words(svg, "tick end", (left - 6.0, tick.at + 4.0), &tick.label);

@@ -1,0 +1,85 @@
+//! The largest groups of visits that are robots', with what speaks for it.
+
+use culprit_audit::robots::{RobotGroup, RobotReport};
+use culprit_report::html::Markup;
+
+use super::super::question::recognised_text;
+use super::bars::{Bar, bars};
+use super::{PEOPLE, ROBOTS, legend};
+
+/// Groups that are shown.
+const SHOWN: usize = 15;
+
+/// The section.
+pub(super) fn section(body: &mut Markup, report: &RobotReport) {
+    body.element("section", &[("id", "robots")], |body| {
+        body.leaf("h2", &[], "Robots and their evidence");
+        let lead = format!(
+            "Groups of visits with one user agent; weights are decimal logarithms of odds and add up. {}",
+            recognised_text(report).trim_end().replace('\n', ". ")
+        );
+        body.leaf("p", &[("class", "lead")], &lead);
+        let groups = &report.groups[..report.groups.len().min(SHOWN)];
+        let is_robot = |group: &RobotGroup| group.verdict.band.is_robot(report.preset);
+        let bar = |group: &RobotGroup| Bar {
+            name: name(group).to_owned(),
+            class: if is_robot(group) { ROBOTS } else { PEOPLE },
+            value: count(group.counts.interactions),
+            text: group.counts.interactions.to_string(),
+        };
+        body.element("figure", &[], |figure| {
+            figure.leaf("figcaption", &[], "Visits by user agent, robots first");
+            let drawn: Vec<Bar> = groups.iter().map(bar).collect();
+            bars(figure, "Visits by user agent", &drawn);
+            legend(figure, &[(ROBOTS, "robots"), (PEOPLE, "others")]);
+        });
+        groups.iter().for_each(|group| evidence(body, group));
+        let rest = report.groups.len() - groups.len();
+        if rest > 0 {
+            let more = format!("{rest} more groups: `culprit audit robots STORE --limit 0`.");
+            body.prose("p", &[("class", "more")], &more);
+        }
+    });
+}
+
+fn name(group: &RobotGroup) -> &str {
+    group.user_agent.as_deref().unwrap_or("(several or no user agents)")
+}
+
+fn evidence(body: &mut Markup, group: &RobotGroup) {
+    let verdict = &group.verdict;
+    body.element("details", &[("class", "finding")], |body| {
+        body.element("summary", &[], |body| {
+            body.element("div", &[], |body| {
+                body.leaf("div", &[("class", "title")], name(group));
+                let exempt = verdict.exempt.as_ref().map(|why| format!(" ({why})"));
+                let meta = format!(
+                    "{}{}, {:.1}; {} visits of {} visitors, at most {} pages",
+                    verdict.band.name(),
+                    exempt.unwrap_or_default(),
+                    verdict.score,
+                    group.counts.interactions,
+                    group.counts.visitors(),
+                    group.counts.max_pages
+                );
+                body.leaf("div", &[("class", "meta")], &meta);
+            });
+        });
+        body.element("div", &[("class", "body")], |body| {
+            body.element("ul", &[], |list| {
+                for signal in &verdict.signals {
+                    let text = format!("{} {:+.1}: {}", signal.id, signal.weight, signal.why);
+                    list.leaf("li", &[], &text);
+                }
+                if verdict.signals.is_empty() {
+                    list.leaf("li", &[], "No signal fired.");
+                }
+            });
+        });
+    });
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a length in pixels")]
+fn count(value: u64) -> f64 {
+    value as f64
+}

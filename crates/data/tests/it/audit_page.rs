@@ -1,0 +1,105 @@
+//! `culprit-data audit report`: the page of a store.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{program, stderr};
+
+/// A user agent and a path that would be markup if they were not escaped.
+const HOSTILE: &str = "</script><img onerror=alert(1)><section id=x>";
+
+fn audit(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command: Command = program(env!("CARGO_BIN_EXE_culprit-data"));
+    command.current_dir(folder).arg("audit").args(arguments).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn works(folder: &Path, arguments: &[&str]) -> Output {
+    let output = audit(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    output
+}
+
+/// A folder with a store of a made-up export.
+fn sampled() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    works(folder.path(), &["sample", "-o", "sample", "--interactions", "4000"]);
+    works(folder.path(), &["import", "--from", "xdb-json", "sample/xdb-json", "-o", "store"]);
+    folder
+}
+
+/// The page, which is sound: no number that is none, each element closed, nothing loaded.
+fn page(folder: &Path, store: &str) -> String {
+    works(folder, &["report", store, "-o", "page.html"]);
+    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    for word in ["NaN", "\"inf", "\"-inf", "src=", "url(", "<script", "style=\""] {
+        assert!(!page.contains(word), "{word}");
+    }
+    for tag in ["svg", "section", "table", "details", "figure"] {
+        let open =
+            page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+        assert_eq!(open, page.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+    page
+}
+
+#[test]
+fn a_page_has_every_picture_and_the_numbers_of_the_questions() {
+    let folder = sampled();
+    let page = page(folder.path(), "store");
+    for id in ["findings", "days", "map", "robots", "sizes", "limits"] {
+        assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+    let pictures = page.matches("role=\"img\"").count();
+    assert_eq!(pictures, 6, "visits, pages, map, robots, sizes, limits");
+    let impact = works(folder.path(), &["impact", "store", "--json"]);
+    let impact: Value = serde_json::from_slice(&impact.stdout).unwrap();
+    let visits = impact["before"]["visits"].as_u64().unwrap();
+    assert!(page.contains(&format!("<td class=\"name\">{visits}</td>")), "{visits}");
+    // Each day has a bar of people and one of robots, and a row.
+    let days = impact["days"].as_array().unwrap().len();
+    assert_eq!(page.matches(" visits without robots</title>").count(), days);
+    assert_eq!(page.matches(" visits of robots</title>").count(), days);
+    let limits = page.split("<section id=\"limits\"").nth(1).unwrap();
+    assert!(limits.contains("Referrer"), "limits are drawn for the largest value");
+}
+
+#[test]
+fn hostile_names_add_no_element() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |agent: &str| -> String {
+        let line = |at: u32| {
+            format!(
+                "203.0.113.{} - - [01/Jun/2026:10:{:02}:00 +0000] \"GET /{agent} HTTP/1.1\" 200 10 \"-\" \"{agent}\"\n",
+                at % 7,
+                at % 60
+            )
+        };
+        (0..40).map(line).collect()
+    };
+    for (name, agent) in [("hostile", HOSTILE), ("plain", "plain")] {
+        let file = format!("{name}.log");
+        std::fs::write(folder.path().join(&file), log(agent)).unwrap();
+        works(folder.path(), &["import", "--from", "accesslog", &file, "-o", name]);
+    }
+    let (hostile, plain) = (page(folder.path(), "hostile"), page(folder.path(), "plain"));
+    for tag in ["<img", "<section", "<svg", "<style"] {
+        assert_eq!(hostile.matches(tag).count(), plain.matches(tag).count(), "{tag}");
+    }
+    assert!(hostile.contains("&lt;/script&gt;&lt;img onerror=alert(1)&gt;"));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_leaves_nothing_behind() {
+    let folder = sampled();
+    let output = audit(folder.path(), &["report", "store", "-o", "missing/page.html"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+    let output = audit(folder.path(), &["report", "sample", "-o", "page.html"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(!folder.path().join("page.html").exists());
+}

@@ -1,0 +1,26 @@
+//! Pages of HTML that load nothing and work from `file://`.
+//!
+//! ```text
+//! markup     text cannot become markup
+//! document   head, policy and style; the frame of a page without scripts
+//! findings   findings as cards
+//! axis       values to pixels, and ticks
+//! shapes     lines, boxes and points of SVG
+//! ```
+
+mod axis;
+mod document;
+mod findings;
+mod markup;
+mod shapes;
+
+pub use axis::{Axis, Tick};
+pub use document::{Frame, Scripts, document, integrity};
+pub use findings::{findings_section, function_of, most_expensive};
+pub use markup::{Attribute, Markup, escape, script_json};
+pub use shapes::{area, below, beside, line, path, picture, point, words};
+
+/// The style of every page.
+pub const PAGE_STYLE: &str = include_str!("page.css");
+/// The style of plots, beside that of the page.
+pub const PLOT_STYLE: &str = include_str!("plot.css");
