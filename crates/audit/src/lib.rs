@@ -7,6 +7,7 @@
 mod blacklist;
 mod bloat;
 mod cap;
+mod cost;
 mod error;
 mod findings;
 pub mod fold;
@@ -27,6 +28,7 @@ pub mod visits;
 pub use blacklist::{BlacklistEntry, BlacklistReport, Leak, blacklist};
 pub use bloat::{BloatReport, FacetSizes, JunkSum, LargeValue, PathSizes, Sizes, bloat};
 pub use cap::{CapPoint, CapReport, cap};
+pub use cost::Price;
 pub use impact::{ImpactDay, ImpactReport, ImpactSums, impact};
 pub use opened::{AuditError, AuditStore, tables_of};
 pub use orphans::{OrphanFacets, OrphanReport, orphans};

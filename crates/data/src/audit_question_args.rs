@@ -105,9 +105,26 @@ pub(crate) struct AuditBlacklistArgs {
 pub(crate) struct AuditBloatArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) robots: RobotArgs,
     /// Paths and largest values to print
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub(crate) top: u32,
+    /// Count bytes of UTF-8, of UTF-16 as `nvarchar` stores text, or both. Quantiles are always of UTF-8
+    #[arg(long, value_name = "UNIT", default_value = "utf8", value_parser = ["utf8", "utf16", "both"])]
+    pub(crate) unit: String,
+    /// Price of a GB a month in euros. Prints what the bytes cost, and what could be removed
+    #[arg(long, value_name = "EUR")]
+    pub(crate) price: Option<f64>,
+    /// Copies on other servers, which cost as much
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "price")]
+    pub(crate) replicas: u32,
+    /// Copies in backups, which cost as much
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "price")]
+    pub(crate) backups: u32,
+    /// Size of the facets in GiB for which the date is computed
+    #[arg(long, value_name = "GIB")]
+    pub(crate) budget: Option<f64>,
 }
 
 /// Arguments of `audit cap`.

@@ -93,11 +93,7 @@ impl Handler {
         // Their records may come two batches later.
         let now = self.time(monotonic_ns());
         self.stack_reads.retain(|(_, read)| now.since(read.between.1) < KEPT);
-        // A thread that waits often in one batch is in the list often.
-        let mut threads = std::mem::take(&mut self.deep_waits);
-        threads.sort_by_key(|(thread, ..)| *thread);
-        threads.dedup_by_key(|(thread, ..)| *thread);
-        for (thread, pid, base) in threads.into_iter().take(MOST_READS) {
+        for (thread, pid, base) in latest(std::mem::take(&mut self.deep_waits)) {
             let began = self.time(monotonic_ns());
             let bytes = read_stack(pid, base, MOST_BYTES);
             let between = (began, self.time(monotonic_ns()));
@@ -165,6 +161,15 @@ impl Handler {
     }
 }
 
+/// The last wait of each thread, where a batch has several: that is the one that may still last, and its stack may
+/// reach further down than those before.
+fn latest(mut waits: Vec<(ThreadId, i32, u64)>) -> impl Iterator<Item = (ThreadId, i32, u64)> {
+    waits.reverse();
+    waits.sort_by_key(|(thread, ..)| *thread);
+    waits.dedup_by_key(|(thread, ..)| *thread);
+    waits.into_iter().take(MOST_READS)
+}
+
 /// The memory of a process from an address on, `most` bytes or up to what is not mapped.
 pub(crate) fn read_stack(pid: i32, base: u64, most: usize) -> Vec<u8> {
     let mut bytes = vec![0; most];
@@ -222,6 +227,15 @@ mod tests {
         assert_eq!(frames_of(&[10, 21]), [10, 21]);
         assert_eq!(frames_of(&[10, 20]), [10, 20]);
         assert_eq!(handler.raw.repaired(first), None, "one without a dump may be either");
+    }
+
+    #[test]
+    fn of_several_waits_in_a_batch_the_last_one_is_read() {
+        let [one, two] = [1, 2].map(ThreadId::from_index);
+        let waits =
+            vec![(one, 10, 0x9000), (two, 20, 0x5000), (one, 10, 0x7000), (one, 10, 0x6000)];
+        let read: Vec<_> = latest(waits).collect();
+        assert_eq!(read, [(one, 10, 0x6000), (two, 20, 0x5000)]);
     }
 
     #[test]

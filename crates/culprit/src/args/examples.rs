@@ -431,7 +431,13 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("audit orphans", &[("culprit audit orphans store", "contacts without visits, and more")]),
-    ("audit bloat", &[("culprit audit bloat store --top 30", "the 30 largest paths and values")]),
+    (
+        "audit bloat",
+        &[
+            ("culprit audit bloat store --top 30", "the 30 largest paths and values"),
+            ("culprit audit bloat store --price 0.1 --replicas 2", "what the bytes cost a month"),
+        ],
+    ),
     (
         "audit cap",
         &[(

@@ -1,52 +1,145 @@
 //! `culprit-data audit bloat` and `cap`.
 
-use culprit_audit::{BloatReport, CapPoint, CapReport, Sizes};
+use culprit_audit::robots::GroupBy;
+use culprit_audit::visits::day_text;
+use culprit_audit::{AuditStore, BloatReport, CapPoint, CapReport, Price, Sizes};
 use serde_json::{Value, json};
 
-use super::question::{failure, open};
+use super::question::{Recognition, failure, open};
 use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, size, table};
 use crate::audit_args::{AuditBloatArgs, AuditCapArgs};
 use crate::failure::Failure;
+use crate::output::Talk;
 
 /// Runs `bloat`.
 ///
 /// # Errors
-/// When the store cannot be read, or a question cannot be answered.
-pub(super) fn run(args: &AuditBloatArgs, json: bool) -> Result<(), Failure> {
-    let report = culprit_audit::bloat(&open(&args.store)?, args.top).map_err(failure)?;
-    if json {
-        return put_json(&document(&report));
+/// When the store or a list cannot be read, or a question cannot be answered.
+pub(super) fn run(args: &AuditBloatArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let budget = args.budget.map(|gib| bytes_of(gib, "--budget")).transpose()?;
+    if args.price.is_some_and(|price| !(0.0..1e9).contains(&price)) {
+        return Err(Failure::bad_input("`--price` is not a price").hint("give euros, such as 0.1"));
     }
-    put(&bloat_text(&report, args.top as usize))
+    let store = open(&args.store)?;
+    let report = culprit_audit::bloat(&store, args.top).map_err(failure)?;
+    let cost = args.price.map(|price| cost(args, price, &store, talk)).transpose()?;
+    if json {
+        return put_json(&document(&report, cost.as_ref(), budget));
+    }
+    let mut text = bloat_text(&report, args.top as usize, &args.unit);
+    cost.iter().for_each(|cost| text.push_str(&cost.text()));
+    budget.iter().for_each(|bytes| text.push_str(&budget_text(&report, *bytes)));
+    report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
+    put(&text)
 }
 
-fn sizes_row(sizes: &Sizes) -> Vec<String> {
+/// What rows and facets cost, and what of it robots and contacts without visits take.
+struct Cost {
+    price: Price,
+    bytes: u64,
+    removable: u64,
+}
+
+fn cost(
+    args: &AuditBloatArgs,
+    price: f64,
+    store: &AuditStore,
+    talk: &Talk,
+) -> Result<Cost, Failure> {
+    let robots = Recognition::read(&args.robots, talk)?.judge(store, GroupBy::UserAgent)?;
+    let impact = culprit_audit::impact(store, &robots.robot_agents()).map_err(failure)?;
+    let (bytes, left) = impact.storage();
+    let price = Price { per_gb_month: price, replicas: args.replicas, backups: args.backups };
+    Ok(Cost { price, bytes, removable: bytes.saturating_sub(left) })
+}
+
+impl Cost {
+    fn text(&self) -> String {
+        let Self { price, bytes, removable } = self;
+        format!(
+            "\nRows and facets: {}, {:.2} euros a month with {} copies. Robots and contacts without \
+             visits: {} of that, {:.2} euros.\n",
+            size(*bytes),
+            price.of(*bytes),
+            1 + price.replicas + price.backups,
+            size(*removable),
+            price.of(*removable)
+        )
+    }
+
+    fn document(&self) -> Value {
+        let Self { price, bytes, removable } = self;
+        json!({
+            "eur_per_gb_month": price.per_gb_month,
+            "copies": 1 + price.replicas + price.backups,
+            "bytes": bytes,
+            "eur_per_month": price.of(*bytes),
+            "removable_bytes": removable,
+            "removable_eur_per_month": price.of(*removable),
+        })
+    }
+}
+
+fn budget_text(report: &BloatReport, budget: u64) -> String {
+    let of = size(budget);
+    match report.reaches(budget) {
+        Some(_) if report.bytes >= budget => format!("\nFacets have more than {of} already.\n"),
+        Some(day) => {
+            format!("\nFacets reach {of} on {}, if they grow on so.\n", day_text(Some(day)))
+        }
+        None => format!("\nFacets do not grow: they do not reach {of}.\n"),
+    }
+}
+
+/// GiB as bytes.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to fit")]
+fn bytes_of(gib: f64, option: &str) -> Result<u64, Failure> {
+    let bytes = gib * f64::from(1 << 30);
+    if !(0.0..1e18).contains(&bytes) {
+        return Err(Failure::bad_input(format!("`{option} {gib}` is not a size"))
+            .hint("give GiB, such as 600"));
+    }
+    Ok(bytes as u64)
+}
+
+fn sizes_row(sizes: &Sizes, unit: &str) -> Vec<String> {
     let or_dash = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |v| v.to_string());
-    vec![
-        sizes.values.to_string(),
-        size(sizes.bytes),
+    let bytes = match unit {
+        "utf16" => vec![size(sizes.bytes_utf16)],
+        "both" => vec![size(sizes.bytes), size(sizes.bytes_utf16)],
+        _ => vec![size(sizes.bytes)],
+    };
+    let rest = vec![
         percent(sizes.share),
         or_dash(sizes.p50),
         or_dash(sizes.p90),
         or_dash(sizes.p99),
         or_dash(sizes.p999),
         sizes.max.to_string(),
-    ]
+    ];
+    [vec![sizes.values.to_string()], bytes, rest].concat()
 }
 
-const SIZE_HEADINGS: [&str; 8] = ["values", "bytes", "share", "p50", "p90", "p99", "p99.9", "max"];
+fn size_headings(unit: &str) -> Vec<&'static str> {
+    let bytes: &[&str] = match unit {
+        "utf16" => &["in UTF-16"],
+        "both" => &["in UTF-8", "in UTF-16"],
+        _ => &["bytes"],
+    };
+    [&["values"], bytes, &["share", "p50", "p90", "p99", "p99.9", "max"]].concat()
+}
 
-fn bloat_text(report: &BloatReport, top: usize) -> String {
-    let headings = |first: &[&'static str]| [first, &SIZE_HEADINGS].concat();
+fn bloat_text(report: &BloatReport, top: usize, unit: &str) -> String {
+    let headings = |first: &[&'static str]| [first, &size_headings(unit)].concat();
     let facets = report.facets.iter().map(|facet| {
-        [vec![facet.facet.clone(), facet.owner.clone()], sizes_row(&facet.sizes)].concat()
+        [vec![facet.facet.clone(), facet.owner.clone()], sizes_row(&facet.sizes, unit)].concat()
     });
     let mut text = table(&headings(&["facet", "of"]), &facets.collect::<Vec<_>>());
     let texts = report.paths.iter().filter(|path| path.kind == "text");
     let paths: Vec<Vec<String>> = texts
         .take(top)
         .map(|path| {
-            [vec![path.path.clone()], sizes_row(&path.sizes), vec![size(path.repeated_bytes)]]
+            [vec![path.path.clone()], sizes_row(&path.sizes, unit), vec![size(path.repeated_bytes)]]
                 .concat()
         })
         .collect();
@@ -84,7 +177,6 @@ fn bloat_text(report: &BloatReport, top: usize) -> String {
             "\nFacets grow by {growth:.0} bytes a day (mean of the last 30 days).\n"
         ));
     }
-    report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
     text
 }
 
@@ -102,7 +194,7 @@ fn sizes_json(sizes: &Sizes) -> Value {
     })
 }
 
-fn document(report: &BloatReport) -> Value {
+fn document(report: &BloatReport, cost: Option<&Cost>, budget: Option<u64>) -> Value {
     let facets = report.facets.iter().map(|facet| {
         json!({"facet": facet.facet, "owner": facet.owner, "sizes": sizes_json(&facet.sizes)})
     });
@@ -139,6 +231,9 @@ fn document(report: &BloatReport) -> Value {
         "junk": junk.collect::<Vec<_>>(),
         "days": days.collect::<Vec<_>>(),
         "growth_per_day_bytes": report.growth_per_day(),
+        "cost": cost.map(Cost::document),
+        "budget_bytes": budget,
+        "budget_reached": budget.and_then(|bytes| report.reaches(bytes)).map(|day| day_text(Some(day))),
         "findings": findings_json(report.finding().as_slice()),
     })
 }

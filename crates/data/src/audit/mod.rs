@@ -33,7 +33,7 @@ pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
         AuditAction::Robots(args) => robots::run(args, command.json, talk),
         AuditAction::Blacklist(args) => blacklist::run(args, command.json, talk),
         AuditAction::Orphans(args) => orphans::run(args, command.json),
-        AuditAction::Bloat(args) => bloat::run(args, command.json),
+        AuditAction::Bloat(args) => bloat::run(args, command.json, talk),
         AuditAction::Cap(args) => bloat::cap(args, command.json),
         AuditAction::Impact(args) => impact::run(args, command.json, talk),
         AuditAction::Report(args) => report::run(args, command.json, talk),

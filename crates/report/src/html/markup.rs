@@ -116,6 +116,9 @@ pub fn escape(text: &str, out: &mut String) {
 }
 
 /// JSON that may stand in a `script` element: nothing in it can end the element or open a comment.
+///
+/// # Errors
+/// When the value cannot be written as JSON.
 pub fn script_json(value: &impl serde::Serialize) -> Result<String, serde_json::Error> {
     let json = serde_json::to_string(value)?;
     // `<` never stands outside strings in JSON, so the escape is always read back as the same.
