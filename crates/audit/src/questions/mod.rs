@@ -45,6 +45,7 @@ questions! {
     "cap_owners",
     "impact_days",
     "impact_contacts",
+    "left_out",
 }
 
 /// Every question: what a row is, its columns, its text.

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 60] = [
+pub(crate) const SUBCOMMANDS: [&str; 67] = [
     "why",
     "bench",
     "bench cmd",
@@ -48,6 +48,13 @@ pub(crate) const SUBCOMMANDS: [&str; 60] = [
     "audit bloat",
     "audit cap",
     "audit impact",
+    "audit clean",
+    "audit clean plan",
+    "audit clean show",
+    "audit clean verify",
+    "audit clean apply",
+    "audit clean undo",
+    "audit clean status",
     "import",
     "export",
     "explain",

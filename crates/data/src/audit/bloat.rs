@@ -7,13 +7,14 @@ use super::question::{failure, open};
 use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, size, table};
 use crate::audit_args::{AuditBloatArgs, AuditCapArgs};
 use crate::failure::Failure;
+use crate::output::Talk;
 
 /// Runs `bloat`.
 ///
 /// # Errors
 /// When the store cannot be read, or a question cannot be answered.
-pub(super) fn run(args: &AuditBloatArgs, json: bool) -> Result<(), Failure> {
-    let report = culprit_audit::bloat(&open(&args.store)?, args.top).map_err(failure)?;
+pub(super) fn run(args: &AuditBloatArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let report = culprit_audit::bloat(&open(&args.store, talk)?, args.top).map_err(failure)?;
     if json {
         return put_json(&document(&report));
     }
@@ -147,8 +148,8 @@ fn document(report: &BloatReport) -> Value {
 ///
 /// # Errors
 /// When no path has that name, or a question cannot be answered.
-pub(super) fn cap(args: &AuditCapArgs, json: bool) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+pub(super) fn cap(args: &AuditCapArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let store = open(&args.store, talk)?;
     let report = culprit_audit::cap(&store, &args.path, args.limit).map_err(failure)?;
     if json {
         return put_json(&cap_document(&report));

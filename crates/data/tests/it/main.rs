@@ -6,7 +6,9 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+mod audit_json;
 mod beside;
+mod clean;
 mod failures;
 mod output;
 mod support;
