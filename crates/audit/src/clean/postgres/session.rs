@@ -17,7 +17,7 @@ use super::sql::{Role, SourceTable, SourceTables, with_ids};
 /// Texts of values must not depend on the server's settings: they are archived and compared.
 const SETTINGS: &str = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = \
      'postgres'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; \
-     SET lc_monetary = 'C'; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'";
+     SET lc_monetary = 'C'; SET synchronize_seqscans = off; SET synchronous_commit = on; SET default_transaction_isolation = 'read committed'";
 /// Any number that no other program uses for its advisory lock: "culprit" in ASCII.
 const LEASE: i64 = 0x0063_756c_7072_6974;
 /// A server notices within this time that a killed process is gone.

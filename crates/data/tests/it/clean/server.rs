@@ -121,6 +121,8 @@ impl Server {
         let mut client = Client::connect(&self.dsn("postgres"), NoTls).unwrap();
         client.batch_execute(&format!("CREATE DATABASE {name}")).unwrap();
         let mut client = Client::connect(&self.dsn(name), NoTls).unwrap();
+        // Into tables of the same transaction, rows are only appended: their order stays the files'.
+        client.batch_execute("BEGIN").unwrap();
         client.batch_execute(TABLES).unwrap();
         for table in FILLED {
             for folder in folders {
@@ -130,6 +132,7 @@ impl Server {
         let index = r#"INSERT INTO "ContactIdentifiersIndex" SELECT "IdentifierHash", "Source",
             "Identifier", "ContactId" FROM "ContactIdentifiers""#;
         client.batch_execute(index).unwrap();
+        client.batch_execute("COMMIT").unwrap();
         client
     }
 }
@@ -162,40 +165,20 @@ fn as_nobody(path: &Path) -> Command {
     command
 }
 
-/// Reads a CSV file into a table.
+/// Reads a CSV file into a table, in the order of its rows.
 fn fill(client: &mut Client, table: &str, file: &Path) {
     use std::io::Write as _;
-    let text = std::fs::read(file).unwrap();
-    let end = text.iter().position(|byte| *byte == b'\n').unwrap();
-    let header = String::from_utf8(text[..end].to_vec()).unwrap();
-    let names: Vec<String> = header.trim().split(',').map(|name| format!("\"{name}\"")).collect();
-    let texts: Vec<String> = names.iter().map(|name| format!("{name} text")).collect();
-    client.batch_execute(&format!("CREATE TEMP TABLE staged ({})", texts.join(", "))).unwrap();
-    let mut writer = client.copy_in("COPY staged FROM STDIN (FORMAT csv, HEADER true)").unwrap();
-    writer.write_all(&text).unwrap();
-    writer.finish().unwrap();
-    let types = client
-        .query(
-            "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a \
-             WHERE a.attrelid = $1::text::regclass AND a.attnum > 0",
-            &[&format!("xdb_collection.\"{table}\"")],
-        )
-        .unwrap();
-    let cast = |name: &String| {
-        let plain = name.trim_matches('"');
-        let row = types.iter().find(|row| row.get::<_, String>(0) == plain).unwrap();
-        match row.get::<_, String>(1).as_str() {
-            "bytea" => format!("decode(substr({name}, 3), 'hex')"),
-            ty => format!("{name}::{ty}"),
-        }
-    };
-    let casts: Vec<String> = names.iter().map(cast).collect();
+    // SQL Server and PostgreSQL write bytes differently.
+    let text = std::fs::read_to_string(file).unwrap().replace(",0x", ",\\x");
+    let header = text.lines().next().unwrap();
+    let names: Vec<String> = header.split(',').map(|name| format!("\"{name}\"")).collect();
     let sql = format!(
-        "INSERT INTO xdb_collection.\"{table}\" ({}) SELECT {} FROM staged; DROP TABLE staged",
-        names.join(", "),
-        casts.join(", ")
+        "COPY xdb_collection.\"{table}\" ({}) FROM STDIN (FORMAT csv, HEADER true)",
+        names.join(", ")
     );
-    client.batch_execute(&sql).unwrap();
+    let mut writer = client.copy_in(&sql).unwrap();
+    writer.write_all(text.as_bytes()).unwrap();
+    writer.finish().unwrap();
 }
 
 /// A digest of all rows of each table.
