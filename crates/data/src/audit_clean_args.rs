@@ -32,7 +32,7 @@ pub(crate) struct AuditCleanArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum CleanAction {
     /// Plan what is removed. Only the plan's folder is written
-    Plan(CleanPlanArgs),
+    Plan(Box<CleanPlanArgs>),
     /// Show a plan, and check that it is as it was made
     Show(CleanShowArgs),
     /// Compare a plan with the live database. Nothing is changed

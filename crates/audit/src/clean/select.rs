@@ -124,7 +124,7 @@ pub(crate) fn select(store: &Store, rules: &Rules<'_>) -> Result<Selected, Clean
     let labelled = labelled(store)?;
     let mut contacts = contacts(store, rules)?;
     let mut found = Selected::default();
-    let mut days: BTreeMap<(String, u32), (u64, u64)> = BTreeMap::new();
+    let mut days: DaySums = BTreeMap::new();
     let mut shards = BTreeSet::new();
     let files: Vec<StoreFile> = store.files("interactions").cloned().collect();
     for file in &files {
@@ -178,12 +178,14 @@ fn contacts(store: &Store, rules: &Rules<'_>) -> Result<FxHashMap<u64, ContactFa
     Ok(all)
 }
 
+/// GUID and version of interactions by key.
+type Identities = FxHashMap<u64, ([u64; 2], Option<Utc>)>;
+/// Selected and all interactions by day and shard.
+type DaySums = BTreeMap<(String, u32), (u64, u64)>;
+
 /// GUID and version of the interactions of a file.
-fn ids_of(
-    store: &Store,
-    file: &StoreFile,
-) -> Result<FxHashMap<u64, ([u64; 2], Option<Utc>)>, CleanError> {
-    let mut ids = FxHashMap::default();
+fn ids_of(store: &Store, file: &StoreFile) -> Result<Identities, CleanError> {
+    let mut ids = Identities::default();
     let same = |other: &&StoreFile| {
         (other.day, other.shard) == (file.day, file.shard) && !other.path.contains("/unmatched-")
     };
@@ -236,7 +238,7 @@ fn add(
     row: &InteractionRow,
     (labelled, chosen): (bool, bool),
     found: &mut Selected,
-    days: &mut BTreeMap<(String, u32), (u64, u64)>,
+    days: &mut DaySums,
 ) {
     let converted = row.goals > 0 || row.outcomes > 0;
     let plus = |sums: &mut PlanSums| {
@@ -330,7 +332,7 @@ fn choose_contacts(
 fn finish(
     store: &Store,
     rules: &Rules<'_>,
-    (shards, days): (&BTreeSet<u32>, BTreeMap<(String, u32), (u64, u64)>),
+    (shards, days): (&BTreeSet<u32>, DaySums),
     found: &mut Selected,
 ) -> Result<(), CleanError> {
     let mut by_day: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
