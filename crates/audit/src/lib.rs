@@ -7,6 +7,7 @@
 mod blacklist;
 mod bloat;
 mod cap;
+pub mod clean;
 mod cost;
 mod error;
 mod findings;
@@ -30,13 +31,15 @@ pub use bloat::{BloatReport, FacetSizes, JunkSum, LargeValue, PathSizes, Sizes, 
 pub use cap::{CapPoint, CapReport, cap};
 pub use cost::Price;
 pub use impact::{ImpactDay, ImpactReport, ImpactSums, impact};
-pub use opened::{AuditError, AuditStore, tables_of};
+pub use opened::{AuditError, AuditStore, LeftOut, tables_of};
 pub use orphans::{OrphanFacets, OrphanReport, orphans};
 pub use questions::{questions, text};
 mod values;
 
 pub use error::Error;
-pub use import::{Counts, ImportOptions, ImportProgress, Imported, SourceFormat, import};
+pub use import::{
+    Counts, ImportOptions, ImportProgress, Imported, SourceFormat, import, import_postgres,
+};
 pub use sample::{
     FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,
     Visitor, write_sample,

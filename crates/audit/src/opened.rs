@@ -44,6 +44,29 @@ pub enum AuditError {
 pub struct AuditStore {
     dataset: Dataset,
     stop: Stop,
+    /// True when rows that `culprit audit clean` labelled are left out.
+    leaves_out: bool,
+}
+
+/// Rows that reports leave out: their table, its key, the table's rows that are of them.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("interactions", "(l.entity = 'interaction' AND l.id = t.interaction_id)"),
+    ("interaction_ids", "(l.entity = 'interaction' AND l.id = t.interaction_id)"),
+    ("traffic", "(l.entity = 'interaction' AND l.id = t.interaction_id)"),
+    ("page_views", "(l.entity = 'interaction' AND l.id = t.interaction_id)"),
+    ("events", "(l.entity = 'interaction' AND l.id = t.interaction_id)"),
+    ("contacts", "(l.entity = 'contact' AND l.id = t.contact_id)"),
+    ("facets", "(l.entity = t.owner_kind AND l.id = t.owner_id)"),
+    ("long_values", "(l.entity = t.owner_kind AND l.id = t.owner_id)"),
+];
+
+/// Rows that labels leave out of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOut {
+    /// Interactions.
+    pub interactions: u64,
+    /// Contacts.
+    pub contacts: u64,
 }
 
 impl AuditStore {
@@ -63,7 +86,33 @@ impl AuditStore {
                 tables.push(TableFiles { table: store_table.table, files: Vec::new() });
             }
         }
-        Self { dataset: Dataset::new(tables, limits), stop }
+        Self { dataset: Dataset::new(tables, limits), stop, leaves_out: true }
+    }
+
+    /// The same store, with the rows that labels leave out.
+    #[must_use]
+    pub fn with_labelled(self) -> Self {
+        Self { leaves_out: false, ..self }
+    }
+
+    /// How many rows labels leave out of the questions' answers.
+    ///
+    /// # Errors
+    /// When the labels cannot be read.
+    pub fn left_out(&self) -> Result<LeftOut, AuditError> {
+        let mut found = LeftOut::default();
+        if !self.leaves_out || !self.has("labels") {
+            return Ok(found);
+        }
+        for row in self.ask("left_out", &[])?.rows {
+            let cells = Cells(&row);
+            match cells.text(0) {
+                Some("interaction") => found.interactions = cells.count(1),
+                Some("contact") => found.contacts = cells.count(1),
+                _ => {}
+            }
+        }
+        Ok(found)
     }
 
     /// The same store with the rows of a table in memory.
@@ -72,7 +121,7 @@ impl AuditStore {
     /// When the rows cannot be made columns.
     pub fn with_rows<R: Row>(self, rows: &[R]) -> Result<Self, AuditError> {
         let failed = |source| AuditError::Question { question: R::TABLE.name.to_owned(), source };
-        Ok(Self { dataset: self.dataset.with_rows(rows).map_err(failed)?, stop: self.stop })
+        Ok(Self { dataset: self.dataset.with_rows(rows).map_err(failed)?, ..self })
     }
 
     /// True when a table has rows.
@@ -86,8 +135,34 @@ impl AuditStore {
     /// When it cannot be answered within the limits, or was stopped.
     pub fn ask(&self, question: &str, values: &[(&str, Parameter)]) -> Result<Rows, AuditError> {
         let failed = |source| AuditError::Question { question: question.to_owned(), source };
-        let sql = with_parameters(&text(question), values).map_err(failed)?;
+        let leaves_out = self.leaves_out && self.has("labels");
+        let text = if leaves_out { without_labelled(&text(question)) } else { text(question) };
+        let sql = with_parameters(&text, values).map_err(failed)?;
         self.dataset.rows(&sql, &self.stop).map_err(failed)
+    }
+}
+
+/// A question whose tables lack the labelled rows: each has one of its own name before it.
+fn without_labelled(sql: &str) -> String {
+    let names = |table: &str| {
+        sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == table)
+    };
+    let named = LEFT_OUT.iter().filter(|(table, _)| names(table));
+    let tables: Vec<String> = named
+        .map(|(table, is_of)| {
+            format!(
+                "{table} AS (SELECT t.* FROM {table} t WHERE NOT EXISTS (SELECT 1 FROM labels l \
+                 WHERE l.label = 'excluded' AND {is_of}))"
+            )
+        })
+        .collect();
+    if tables.is_empty() {
+        return sql.to_owned();
+    }
+    let list = tables.join(", ");
+    match sql.strip_prefix("WITH ") {
+        Some(rest) => format!("WITH {list}, {rest}"),
+        None => format!("WITH {list} {sql}"),
     }
 }
 

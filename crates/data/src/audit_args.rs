@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+#[path = "audit_clean_args.rs"]
+pub(crate) mod clean_args;
 #[path = "audit_question_args.rs"]
 pub(crate) mod question_args;
 
+pub(crate) use clean_args::AuditCleanArgs;
 pub(crate) use question_args::{
     AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditImpactArgs, AuditOrphansArgs,
     AuditReportArgs, AuditRobotsArgs, AuditVisitsArgs,
@@ -44,6 +47,8 @@ pub(crate) enum AuditAction {
     Impact(AuditImpactArgs),
     /// Write one HTML page with pictures: visits, places, robots, sizes, limits
     Report(AuditReportArgs),
+    /// Remove what pollutes reports: by labels, in the store, or in the source, with an undo
+    Clean(AuditCleanArgs),
 }
 
 /// Arguments of `audit import`.
@@ -53,10 +58,10 @@ pub(crate) struct AuditImportArgs {
     #[arg(
         long,
         value_name = "FORMAT",
-        value_parser = ["xdb-json", "xdb-csv", "bcp", "accesslog"]
+        value_parser = ["xdb-json", "xdb-csv", "xdb-postgres", "bcp", "accesslog"]
     )]
     pub(crate) from: String,
-    /// Files and folders, plain or compressed with gzip or zstd
+    /// Files and folders, plain or compressed with gzip or zstd. For `xdb-postgres`, databases such as `postgres://user@host/xdb`: one that has all shards, or one for each shard in their order
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<PathBuf>,
     /// Folder of the store. It is made if it does not exist
@@ -74,6 +79,12 @@ pub(crate) struct AuditImportArgs {
     /// Import nothing if a single row is unreadable, and exit with 2
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Schema of the tables in a database
+    #[arg(long, value_name = "NAME", default_value = "xdb_collection")]
+    pub(crate) schema: String,
+    /// File with the password of a database. Without it, PGPASSWORD has the password
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
 }
 
 /// Arguments of `audit sample`.

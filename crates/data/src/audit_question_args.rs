@@ -13,6 +13,9 @@ pub(crate) struct StoreArgs {
     /// Memory limit in MiB. Larger sorts and groups go to temporary files. By default, half of the machine's
     #[arg(long, value_name = "MIB")]
     pub(crate) memory: Option<u64>,
+    /// Count also the rows that `culprit audit clean` labelled
+    #[arg(long)]
+    pub(crate) with_labelled: bool,
 }
 
 /// How robots are recognised.

@@ -17,6 +17,7 @@ mod failure;
 mod interrupt;
 mod output;
 mod sql;
+mod surroundings;
 
 use args::{Cli, Command};
 use output::Talk;

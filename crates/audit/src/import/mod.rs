@@ -21,6 +21,7 @@ mod logs;
 mod long;
 mod parallel;
 mod plan;
+mod postgres;
 mod run;
 mod source;
 mod values;
@@ -41,6 +42,7 @@ use crate::store::{Draft, Manifest, Resume, Store};
 
 pub use self::gather::Counts;
 pub use self::plan::SourceFormat;
+pub use self::postgres::import_postgres;
 
 /// What to import.
 #[derive(Debug, Clone)]

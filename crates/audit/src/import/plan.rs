@@ -18,6 +18,8 @@ culprit_model::labels! {
         XdbJson = "xdb-json",
         /// xDB tables as CSV.
         XdbCsv = "xdb-csv",
+        /// xDB tables in PostgreSQL, copied out as CSV.
+        XdbPostgres = "xdb-postgres",
         /// xDB tables as `bcp -c` writes them.
         Bcp = "bcp",
         /// Access logs in the combined or common format.
@@ -120,7 +122,7 @@ fn planned(path: &Path, options: &ImportOptions) -> Result<PlannedSource, Error>
             };
             (framing, RowReader::Json(rules), 0)
         }
-        SourceFormat::XdbCsv => {
+        SourceFormat::XdbCsv | SourceFormat::XdbPostgres => {
             let end = memchr::memchr(b'\n', &head).map_or(head.len(), |at| at + 1);
             let header = header(&head[..end]);
             if header.iter().all(Option::is_none) && !head.is_empty() {

@@ -46,6 +46,7 @@ questions! {
     "cap_owners",
     "impact_days",
     "impact_contacts",
+    "left_out",
 }
 
 /// Every question: what a row is, its columns, its text.

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
+pub(crate) use self::export::put_guid;
 use self::log::AccessLog;
 use self::random::Random;
 use self::robots::{BLACKLIST, ROBOTS, SERVER_SIDE};

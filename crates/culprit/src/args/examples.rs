@@ -380,6 +380,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit audit import --from xdb-json export/ -o store", "a folder of JSON lines"),
             ("culprit audit import --from accesslog access.log -o store", "a web server's log"),
+            (
+                "culprit audit import --from xdb-postgres postgres://user@host/xdb -o store",
+                "the tables of a database",
+            ),
             ("culprit audit import --from bcp Interactions.dat -o store", "a table that bcp wrote"),
         ],
     ),
@@ -452,6 +456,57 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "audit report",
         &[("culprit audit report store -o store.html", "one page with pictures, for a browser")],
+    ),
+    (
+        "audit clean",
+        &[(
+            "culprit audit clean plan store --select verdict=certain -o plan",
+            "what would leave, and what reports would then show",
+        )],
+    ),
+    (
+        "audit clean plan",
+        &[
+            (
+                "culprit audit clean plan store --select verdict=certain -o plan",
+                "label what is certainly a robot",
+            ),
+            (
+                "culprit audit clean plan store --select contacts=without-interactions --level store \
+                 --spare known-contact -o plan",
+                "rebuild the store without contacts that never came",
+            ),
+        ],
+    ),
+    ("audit clean show", &[("culprit audit clean show plan", "counts, guards, days, the digest")]),
+    (
+        "audit clean verify",
+        &[(
+            "culprit audit clean verify plan --against postgres://user@host/xdb",
+            "a dry run against the live rows",
+        )],
+    ),
+    (
+        "audit clean apply",
+        &[
+            ("culprit audit clean apply plan", "only show what would be done"),
+            ("culprit audit clean apply plan --execute --confirm 1a2b3c4d", "do it"),
+        ],
+    ),
+    (
+        "audit clean undo",
+        &[
+            ("culprit audit clean undo plan --execute --confirm 1a2b3c4d", "put everything back"),
+            (
+                "culprit audit clean undo plan --against postgres://user@host/xdb --only-batch 3 \
+                 --execute --confirm 1a2b3c4d",
+                "put one batch back",
+            ),
+        ],
+    ),
+    (
+        "audit clean status",
+        &[("culprit audit clean status plan", "how far it is, what was left alone")],
     ),
     (
         "sql",

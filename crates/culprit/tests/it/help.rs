@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 61] = [
+pub(crate) const SUBCOMMANDS: [&str; 68] = [
     "why",
     "bench",
     "bench cmd",
@@ -49,6 +49,13 @@ pub(crate) const SUBCOMMANDS: [&str; 61] = [
     "audit cap",
     "audit impact",
     "audit report",
+    "audit clean",
+    "audit clean plan",
+    "audit clean show",
+    "audit clean verify",
+    "audit clean apply",
+    "audit clean undo",
+    "audit clean status",
     "import",
     "export",
     "explain",

@@ -16,7 +16,7 @@ use crate::output::Talk;
 /// # Errors
 /// When the store or the list cannot be read, or a question cannot be answered.
 pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+    let store = open(&args.store, talk)?;
     let list = text(&args.list)?;
     // The list itself is what is examined, so it is none of the lists that judge.
     let how = RobotArgs {

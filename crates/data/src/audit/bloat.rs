@@ -20,7 +20,7 @@ pub(super) fn run(args: &AuditBloatArgs, json: bool, talk: &Talk) -> Result<(), 
     if args.price.is_some_and(|price| !(0.0..1e9).contains(&price)) {
         return Err(Failure::bad_input("`--price` is not a price").hint("give euros, such as 0.1"));
     }
-    let store = open(&args.store)?;
+    let store = open(&args.store, talk)?;
     let report = culprit_audit::bloat(&store, args.top).map_err(failure)?;
     let cost = args.price.map(|price| cost(args, price, &store, talk)).transpose()?;
     if json {
@@ -242,8 +242,8 @@ fn document(report: &BloatReport, cost: Option<&Cost>, budget: Option<u64>) -> V
 ///
 /// # Errors
 /// When no path has that name, or a question cannot be answered.
-pub(super) fn cap(args: &AuditCapArgs, json: bool) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+pub(super) fn cap(args: &AuditCapArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let store = open(&args.store, talk)?;
     let report = culprit_audit::cap(&store, &args.path, args.limit).map_err(failure)?;
     if json {
         return put_json(&cap_document(&report));

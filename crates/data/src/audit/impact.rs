@@ -18,7 +18,7 @@ const SHOWN_DAYS: usize = 14;
 /// # Errors
 /// When the store or a list cannot be read, or a question cannot be answered.
 pub(super) fn run(args: &AuditImpactArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+    let store = open(&args.store, talk)?;
     let recognition = Recognition::read(&args.robots, talk)?;
     let robots = recognition.judge(&store, GroupBy::UserAgent)?;
     let report = impact(&store, &robots.robot_agents()).map_err(failure)?;

@@ -2,10 +2,13 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use culprit_audit::{Error, ImportOptions, ImportProgress, Imported, SourceFormat, Store, import};
+use culprit_audit::clean::CleanError;
+use culprit_audit::{
+    Error, ImportOptions, ImportProgress, Imported, SourceFormat, Store, import, import_postgres,
+};
 use culprit_model::Label as _;
 
-use super::{failure, stop_flag};
+use super::{database, failure, stop_flag};
 use crate::audit_args::AuditImportArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -43,12 +46,20 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
             show(at);
         }
     };
-    let result = import(&options, &stop, &mut progress);
+    let result = if format == SourceFormat::XdbPostgres {
+        let texts: Vec<String> =
+            args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
+        let dsns = database::dsns(&texts, args.password_file.as_deref())?;
+        import_postgres(&options, (&dsns, &args.schema), &stop, &mut progress)
+            .map_err(|error| from_database(&error))
+    } else {
+        import(&options, &stop, &mut progress).map_err(|error| failure(&error))
+    };
     if shows {
         // Back to the line's beginning, and clear it.
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    let imported = result.map_err(|error| failure(&error))?;
+    let imported = result?;
     if imported.counts.rejected > 0 {
         talk.warn(&format!(
             "{} of {} rows cannot be read: the table `rejects` has them with reasons\n",
@@ -59,6 +70,14 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         PrintError::Store(error) => failure(&error),
         PrintError::Stdout(error) => Failure::refused(format!("cannot write to stdout: {error}")),
     })
+}
+
+/// The failure of an import from a database.
+fn from_database(error: &CleanError) -> Failure {
+    match error {
+        CleanError::Store(error) => failure(error),
+        other => database::failure(other),
+    }
 }
 
 fn show(at: ImportProgress) {

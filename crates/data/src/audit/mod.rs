@@ -2,6 +2,9 @@
 
 mod blacklist;
 mod bloat;
+mod clean;
+mod clean_text;
+mod database;
 mod impact;
 mod import;
 mod orphans;
@@ -32,11 +35,12 @@ pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
         AuditAction::Visits(args) => visits::run(args, command.json, talk),
         AuditAction::Robots(args) => robots::run(args, command.json, talk),
         AuditAction::Blacklist(args) => blacklist::run(args, command.json, talk),
-        AuditAction::Orphans(args) => orphans::run(args, command.json),
-        AuditAction::Bloat(args) => bloat::run(args, command.json, talk),
-        AuditAction::Cap(args) => bloat::cap(args, command.json),
-        AuditAction::Impact(args) => impact::run(args, command.json, talk),
         AuditAction::Report(args) => report::run(args, command.json, talk),
+        AuditAction::Orphans(args) => orphans::run(args, command.json, talk),
+        AuditAction::Bloat(args) => bloat::run(args, command.json, talk),
+        AuditAction::Cap(args) => bloat::cap(args, command.json, talk),
+        AuditAction::Impact(args) => impact::run(args, command.json, talk),
+        AuditAction::Clean(args) => clean::run(args, command.json, talk),
     }
 }
 

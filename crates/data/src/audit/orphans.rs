@@ -7,13 +7,14 @@ use super::question::{failure, open};
 use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, size, table};
 use crate::audit_args::AuditOrphansArgs;
 use crate::failure::Failure;
+use crate::output::Talk;
 
 /// Runs it.
 ///
 /// # Errors
 /// When the store cannot be read, or a question cannot be answered.
-pub(super) fn run(args: &AuditOrphansArgs, json: bool) -> Result<(), Failure> {
-    let report = orphans(&open(&args.store)?).map_err(failure)?;
+pub(super) fn run(args: &AuditOrphansArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
+    let report = orphans(&open(&args.store, talk)?).map_err(failure)?;
     if json {
         return put_json(&document(&report));
     }

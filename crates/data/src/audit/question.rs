@@ -6,7 +6,7 @@ use culprit_audit::lists::{ListSet, PatternList, RejectedLine, parse_list, stock
 use culprit_audit::robots::{
     Baseline, GroupBy, Networks, Preset, RobotOptions, RobotReport, robots,
 };
-use culprit_audit::{AuditError, AuditStore};
+use culprit_audit::{AuditError, AuditStore, LeftOut};
 use culprit_query::Stop;
 use serde_json::{Value, json};
 
@@ -19,15 +19,27 @@ use crate::sql::limits;
 /// Bytes of a list at most: no list of user agents is larger.
 const LIST_BYTES: u64 = 64 << 20;
 
-/// Opens the store; Ctrl-C stops its questions.
+/// Opens the store; Ctrl-C stops its questions. Says how many rows labels leave out.
 ///
 /// # Errors
-/// When it is no store, or signals cannot be watched.
-pub(super) fn open(args: &StoreArgs) -> Result<AuditStore, Failure> {
+/// When it is no store, its labels cannot be read, or signals cannot be watched.
+pub(super) fn open(args: &StoreArgs, talk: &Talk) -> Result<AuditStore, Failure> {
     let stop = Stop::default();
     let pulled = stop.clone();
     interrupt::watch(move || pulled.pull())?;
-    AuditStore::open(&args.store, limits(args.memory), stop).map_err(failure)
+    let store = AuditStore::open(&args.store, limits(args.memory), stop).map_err(failure)?;
+    if args.with_labelled {
+        return Ok(store.with_labelled());
+    }
+    let left_out = store.left_out().map_err(failure)?;
+    if left_out != LeftOut::default() {
+        talk.say(&format!(
+            "left out by `culprit audit clean`: {} interactions and {} contacts; \
+             `--with-labelled` counts them",
+            left_out.interactions, left_out.contacts
+        ));
+    }
+    Ok(store)
 }
 
 /// An error of a question as the program's failure.

@@ -18,7 +18,7 @@ const EXPLAINED: usize = 5;
 /// # Errors
 /// When the store or a list cannot be read, or a question cannot be answered.
 pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+    let store = open(&args.store, talk)?;
     let recognition = Recognition::read(&args.robots, talk)?;
     let by = match args.by.as_str() {
         "ua-net" => GroupBy::UserAgentAndNetwork,

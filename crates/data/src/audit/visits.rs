@@ -25,7 +25,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
         Failure::bad_input(format!("`--tz {}` is no time zone", args.tz))
             .hint("give a name such as Europe/Kyiv, or a shift such as +02:00")
     })?;
-    let store = open(&args.store)?;
+    let store = open(&args.store, talk)?;
     let recognition = Recognition::read(&args.how, talk)?;
     let judged = recognition.judge(&store, GroupBy::UserAgent)?;
     let options = VisitOptions {

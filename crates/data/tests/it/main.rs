@@ -6,8 +6,10 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+mod audit_json;
 mod audit_page;
 mod beside;
+mod clean;
 mod failures;
 mod output;
 mod support;

@@ -63,7 +63,7 @@ struct Answers {
 /// # Errors
 /// When the store or a list cannot be read, a question cannot be answered, or the page cannot be written.
 pub(super) fn run(args: &AuditReportArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
-    let store = open(&args.store)?;
+    let store = open(&args.store, talk)?;
     let recognition = Recognition::read(&args.robots, talk)?;
     let answers = Answers::ask(&store, &recognition, args.path.as_deref())?;
     let findings = answers.findings();

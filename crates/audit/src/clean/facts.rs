@@ -1,0 +1,105 @@
+//! What the guards of a plan look at, and their results.
+
+use super::guard::{Guard, GuardResult, SHARE_OF_ALL, SHARE_OF_DAY};
+
+/// Counts of a selection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuardFacts {
+    /// Selected interactions and contacts of contacts that are known by name.
+    pub known: u64,
+    /// Selected interactions with a goal or an outcome.
+    pub converted: u64,
+    /// Selected rows that are younger than the retention time.
+    pub young: u64,
+    /// The retention time in days.
+    pub retention_days: u32,
+    /// Selected interactions.
+    pub selected: u64,
+    /// All interactions.
+    pub interactions: u64,
+    /// The day with the largest selected share: its text, selected and all interactions.
+    pub worst_day: Option<(String, u64, u64)>,
+    /// Shards of the source.
+    pub shards: u32,
+    /// Shards without a row in the store.
+    pub empty_shards: Vec<u32>,
+}
+
+impl GuardFacts {
+    /// The results of the guards that a plan can check.
+    pub(crate) fn results(&self) -> Vec<GuardResult> {
+        let none = |guard, count: u64, what: &str| {
+            GuardResult::new(guard, count == 0, format!("{count} {what}"))
+        };
+        let within = |part: u64, all: u64, percent: u64| {
+            u128::from(part) * 100 <= u128::from(all) * u128::from(percent)
+        };
+        let all = format!(
+            "{} of {} interactions are selected; the limit is {SHARE_OF_ALL} %",
+            self.selected, self.interactions
+        );
+        let (day_passed, day) = match &self.worst_day {
+            None => (true, "no interaction is selected".to_owned()),
+            Some((day, selected, all)) => (
+                within(*selected, *all, SHARE_OF_DAY),
+                format!(
+                    "{selected} of {all} interactions of {day} are selected; the limit is \
+                     {SHARE_OF_DAY} %"
+                ),
+            ),
+        };
+        let missing: Vec<String> = self.empty_shards.iter().map(ToString::to_string).collect();
+        let shards = if missing.is_empty() {
+            format!("all {} shards have rows", self.shards)
+        } else {
+            format!("shards without rows: {} of {}", missing.join(", "), self.shards)
+        };
+        vec![
+            none(Guard::KnownContact, self.known, "selected rows are of contacts known by name"),
+            none(
+                Guard::Conversion,
+                self.converted,
+                "selected interactions have a goal or an outcome",
+            ),
+            none(
+                Guard::Retention,
+                self.young,
+                &format!("selected rows are younger than {} days", self.retention_days),
+            ),
+            GuardResult::new(
+                Guard::ShareOfAll,
+                within(self.selected, self.interactions, SHARE_OF_ALL),
+                all,
+            ),
+            GuardResult::new(Guard::ShareOfDay, day_passed, day),
+            GuardResult::new(Guard::MissingShard, missing.is_empty(), shards),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_guard_fails_just_beyond_its_limit() {
+        let facts = GuardFacts {
+            selected: 30,
+            interactions: 100,
+            worst_day: Some(("2026-06-01".to_owned(), 5, 10)),
+            shards: 2,
+            ..GuardFacts::default()
+        };
+        assert!(facts.results().iter().all(|result| result.passed), "{:?}", facts.results());
+        let beyond = GuardFacts {
+            known: 1,
+            converted: 1,
+            young: 1,
+            selected: 31,
+            worst_day: Some(("2026-06-01".to_owned(), 6, 11)),
+            empty_shards: vec![1],
+            ..facts
+        };
+        assert!(beyond.results().iter().all(|result| !result.passed), "{:?}", beyond.results());
+    }
+}

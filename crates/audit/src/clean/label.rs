@@ -1,0 +1,166 @@
+//! Level `label`: rows of the table `labels`, which reports leave out. Nothing is removed.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use culprit_model::Text;
+use culprit_query::{Limits, Stop};
+
+use super::Outcome;
+use super::error::CleanError;
+use super::folder::{CONTACTS, INTERACTIONS, PlanFolder, key_file};
+use super::keys::PlanKey;
+use super::plan::{CleanLevel, PlanSums};
+use super::select::EXCLUDED;
+use crate::error::Error;
+use crate::impact::impact;
+use crate::opened::AuditStore;
+use crate::schema::{ImportRun, LabelRow};
+use crate::store::{Draft, FilePlace, Manifest, Store};
+
+/// What `runs.command` says of labels.
+const COMMAND: &str = "clean";
+
+/// Labels what a plan selects, and asks the store what reports show then. A second time changes
+/// nothing.
+///
+/// # Errors
+/// When the plan or its store was changed, or the store cannot be read or written.
+pub fn apply_labels(plan: &Path, limits: Limits) -> Result<Outcome, CleanError> {
+    let folder = PlanFolder::open(plan)?;
+    folder.expect_level(CleanLevel::Label)?;
+    let _lease = folder.lock()?;
+    let path = Path::new(&folder.plan.store.path).to_owned();
+    let store = Store::open(&path)?;
+    if run_of(&store, &folder.plan.digest)?.is_none() {
+        expect_generation(&folder, &store)?;
+        let keys = keys(&folder)?;
+        change(&path, |store, draft| {
+            let mut runs = store.read::<ImportRun>()?;
+            let run_id = u32::try_from(runs.len() + 1).unwrap_or(u32::MAX);
+            runs.push(ImportRun {
+                run_id,
+                command: COMMAND.into(),
+                rule_version: folder.plan.digest.as_str().into(),
+                thresholds: folder.plan.recognition.to_string().into(),
+                counts: serde_json::to_string(&folder.plan.counts).unwrap_or_default().into(),
+                watermark: None,
+            });
+            let mut labels = store.read::<LabelRow>()?;
+            labels.extend(keys.iter().map(|key| label(key, run_id)));
+            draft.replace(&FilePlace::default(), &labels)?;
+            draft.replace(&FilePlace::default(), &runs)
+        })?;
+    }
+    let seen = sums(&path, limits)?;
+    compare(folder.plan.after, seen)
+}
+
+/// Removes the labels of a plan. A second time changes nothing.
+///
+/// # Errors
+/// When the plan was changed, or the store cannot be read or written.
+pub fn undo_labels(plan: &Path, limits: Limits) -> Result<Outcome, CleanError> {
+    let folder = PlanFolder::open(plan)?;
+    folder.expect_level(CleanLevel::Label)?;
+    let _lease = folder.lock()?;
+    let path = Path::new(&folder.plan.store.path).to_owned();
+    let store = Store::open(&path)?;
+    let Some(run) = run_of(&store, &folder.plan.digest)? else {
+        let why = "it was never applied".to_owned();
+        return Err(CleanError::Plan { path: plan.to_owned(), why });
+    };
+    let before = store.read::<LabelRow>()?;
+    if before.iter().any(|label| label.run_id == run) {
+        change(&path, |store, draft| {
+            let mut labels = store.read::<LabelRow>()?;
+            labels.retain(|label| label.run_id != run);
+            draft.replace(&FilePlace::default(), &labels)
+        })?;
+    }
+    let seen = sums(&path, limits)?;
+    compare(folder.plan.before, seen)
+}
+
+/// The run that labelled by this plan.
+fn run_of(store: &Store, digest: &str) -> Result<Option<u32>, CleanError> {
+    let runs = store.read::<ImportRun>()?;
+    let ours =
+        |run: &&ImportRun| run.command.as_str() == COMMAND && run.rule_version.as_str() == digest;
+    Ok(runs.iter().find(ours).map(|run| run.run_id))
+}
+
+/// Refuses a store that an import has changed since the plan was made.
+pub(super) fn expect_generation(folder: &PlanFolder, store: &Store) -> Result<(), CleanError> {
+    let planned = &folder.plan.store;
+    if store.generation() == planned.generation
+        && super::make::store_digest(Path::new(&planned.path))? == planned.digest
+    {
+        return Ok(());
+    }
+    let why = "its store was changed after the plan was made".to_owned();
+    Err(CleanError::Plan { path: folder.path.clone(), why })
+}
+
+/// The keys of all shards.
+pub(super) fn keys(folder: &PlanFolder) -> Result<Vec<PlanKey>, CleanError> {
+    let mut all = Vec::new();
+    for kind in [INTERACTIONS, CONTACTS] {
+        for shard in 0..folder.plan.store.shards {
+            all.extend(folder.keys(&key_file(kind, shard))?);
+        }
+    }
+    Ok(all)
+}
+
+fn label(key: &PlanKey, run_id: u32) -> LabelRow {
+    LabelRow {
+        entity: Text::from(key.kind.to_string().as_str()),
+        id: key.id,
+        label: EXCLUDED.into(),
+        signals: Text::default(),
+        score_e3: 0,
+        run_id,
+    }
+}
+
+/// Changes a store in one step.
+fn change(
+    path: &Path,
+    write: impl FnOnce(&Store, &Draft) -> Result<(), Error>,
+) -> Result<(), CleanError> {
+    let none = || Error::NoStore { path: path.to_owned() };
+    let draft = Draft::begin(path, |stored: Option<Manifest>, _| stored.ok_or_else(none))?;
+    let store = Store::from_manifest(path, draft.manifest());
+    match write(&store, &draft) {
+        Ok(()) => Ok(draft.commit()?),
+        Err(error) => {
+            draft.abandon().ok();
+            Err(error.into())
+        }
+    }
+}
+
+/// What reports show: asked as every report asks.
+pub(super) fn sums(path: &Path, limits: Limits) -> Result<PlanSums, CleanError> {
+    let store = AuditStore::open(path, limits, Stop::default())?;
+    Ok(impact(&store, &[])?.before.into())
+}
+
+/// The outcome, which is an error unless expected and seen sums are equal.
+pub(super) fn compare(expected: PlanSums, seen: PlanSums) -> Result<Outcome, CleanError> {
+    if expected == seen {
+        return Ok(Outcome { expected, seen });
+    }
+    let text = |sums: PlanSums| format!("{} visits with {} pages", sums.visits, sums.pages);
+    Err(CleanError::Unexpected {
+        what: "reports of the store",
+        expected: text(expected),
+        seen: text(seen),
+    })
+}
+
+/// True when the user stopped the program.
+pub(super) fn is_stopped(stop: &AtomicBool) -> bool {
+    stop.load(std::sync::atomic::Ordering::Relaxed)
+}

@@ -1,0 +1,281 @@
+//! The statements. `:ids` stands for the keys of a batch.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::schema::OwnerKind;
+
+culprit_model::labels! {
+    /// A table of an xDB, by its name in lower case.
+    Role ("table") {
+        /// Interactions.
+        Interactions = "interactions",
+        /// Facets of interactions.
+        InteractionFacets = "interactionfacets",
+        /// Contacts.
+        Contacts = "contacts",
+        /// Facets of contacts.
+        ContactFacets = "contactfacets",
+        /// Identifiers of contacts.
+        ContactIdentifiers = "contactidentifiers",
+        /// The index of these.
+        ContactIdentifiersIndex = "contactidentifiersindex",
+    }
+}
+
+impl Role {
+    /// Columns that must be there, in lower case; the first one is the key.
+    pub(crate) fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Interactions => {
+                &["interactionid", "contactid", "lastmodified", "concurrencytoken"]
+            }
+            Self::InteractionFacets => {
+                &["interactionid", "facetkey", "lastmodified", "concurrencytoken"]
+            }
+            Self::Contacts => &["contactid", "lastmodified", "concurrencytoken"],
+            Self::ContactFacets => &["contactid", "facetkey", "lastmodified", "concurrencytoken"],
+            Self::ContactIdentifiers => &["contactid", "source", "identifier", "identifiertype"],
+            Self::ContactIdentifiersIndex => &["contactid"],
+        }
+    }
+
+    /// True for a table that some databases do not have.
+    pub(crate) fn is_optional(self) -> bool {
+        self == Self::ContactIdentifiersIndex
+    }
+}
+
+/// A name as SQL has it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A table of the source, as it is named there.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceTable {
+    pub(crate) role: Role,
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    /// All columns that hold values of their own, in their order.
+    pub(crate) columns: Vec<String>,
+    /// Their types.
+    pub(crate) types: Vec<String>,
+}
+
+impl SourceTable {
+    /// Copies all rows out as CSV, in the form in which an xDB's own export has them.
+    pub(crate) fn csv(&self) -> String {
+        let column = |(name, ty): (&String, &String)| {
+            let name = quoted(name);
+            match ty.as_str() {
+                "bytea" => format!("'0x' || encode({name}, 'hex') AS {name}"),
+                ty if ty.starts_with("timestamp") => {
+                    format!("to_char({name}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US') || 'Z' AS {name}")
+                }
+                _ => name,
+            }
+        };
+        let list: Vec<String> = self.columns.iter().zip(&self.types).map(column).collect();
+        let (list, table) = (list.join(", "), self.full());
+        format!("COPY (SELECT {list} FROM {table}) TO STDOUT (FORMAT csv, HEADER true)")
+    }
+
+    /// Schema and name.
+    pub(crate) fn full(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.name))
+    }
+
+    /// A column by its name in lower case.
+    fn column(&self, folded: &str) -> String {
+        let found = self.columns.iter().find(|name| name.eq_ignore_ascii_case(folded));
+        quoted(found.map_or(folded, String::as_str))
+    }
+
+    /// The key.
+    pub(crate) fn key(&self) -> String {
+        self.column(self.role.columns()[0])
+    }
+
+    /// All columns, separated by commas.
+    pub(crate) fn list(&self) -> String {
+        self.columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Locks the rows of a batch.
+    pub(crate) fn lock(&self) -> String {
+        let (table, key) = (self.full(), self.key());
+        format!("SELECT 1 FROM {table} WHERE {key} = ANY(:ids) ORDER BY {key} FOR UPDATE")
+    }
+
+    /// Deletes rows and gives them whole.
+    pub(crate) fn delete(&self) -> String {
+        let (table, key, list) = (self.full(), self.key(), self.list());
+        format!("COPY (DELETE FROM {table} WHERE {key} = ANY(:ids) RETURNING {list}) TO STDOUT")
+    }
+
+    /// The temporary table that archived rows are read into.
+    pub(crate) fn staging(&self) -> String {
+        let (table, list) = (self.full(), self.list());
+        format!(
+            "CREATE TEMP TABLE culprit_undo ON COMMIT DROP AS SELECT {list} FROM {table} WITH NO DATA"
+        )
+    }
+
+    /// Inserts archived rows whose key is free, and gives them as they are then.
+    pub(crate) fn insert(&self) -> String {
+        let (table, list) = (self.full(), self.list());
+        format!(
+            "COPY (INSERT INTO {table} ({list}) OVERRIDING SYSTEM VALUE SELECT {list} FROM \
+             pg_temp.culprit_undo ON CONFLICT DO NOTHING RETURNING {list}) TO STDOUT"
+        )
+    }
+}
+
+/// The tables of a source by role.
+pub(crate) type SourceTables = BTreeMap<Role, SourceTable>;
+
+/// What the source has for each key: its text, whether any row is there, the hash of its version,
+/// when row and facets were changed last (ms), whether it is known by name, whether interactions
+/// name it.
+pub(crate) fn states(tables: &SourceTables, kind: OwnerKind) -> String {
+    let (own, facets) = match kind {
+        OwnerKind::Interaction => (Role::Interactions, Role::InteractionFacets),
+        OwnerKind::Contact => (Role::Contacts, Role::ContactFacets),
+    };
+    let (Some(own), Some(facets)) = (tables.get(&own), tables.get(&facets)) else {
+        return String::new();
+    };
+    let version = |row: &str, table: &SourceTable| {
+        let (time, token) = (table.column("lastmodified"), table.column("concurrencytoken"));
+        format!("coalesce({row}.{time}::text, '-') || '/' || coalesce({row}.{token}::text, '-')")
+    };
+    let ms = |row: &str, table: &SourceTable| {
+        format!("floor(extract(epoch FROM {row}.{}) * 1000)::bigint", table.column("lastmodified"))
+    };
+    let facet_key = facets.column("facetkey");
+    let of_facets = format!("FROM {} f WHERE f.{} = k.id", facets.full(), facets.key());
+    let mut parts = vec![
+        version("o", own),
+        format!(
+            "coalesce((SELECT string_agg(f.{facet_key}::text || '=' || {}, ',' ORDER BY \
+             f.{facet_key}::text COLLATE \"C\") {of_facets}), '-')",
+            version("f", facets)
+        ),
+    ];
+    let mut present = format!("o.{} IS NOT NULL OR EXISTS (SELECT 1 {of_facets})", own.key());
+    let (mut known, mut named) = ("false".to_owned(), "false".to_owned());
+    if let (OwnerKind::Contact, Some(ids), Some(visits)) =
+        (kind, tables.get(&Role::ContactIdentifiers), tables.get(&Role::Interactions))
+    {
+        let of_ids = format!("FROM {} d WHERE d.{} = k.id", ids.full(), ids.key());
+        let (source, identifier, ty) =
+            (ids.column("source"), ids.column("identifier"), ids.column("identifiertype"));
+        let text = format!("md5(concat_ws('/', d.{source}, d.{identifier}, d.{ty}))");
+        parts.push(format!(
+            "coalesce((SELECT string_agg({text}, ',' ORDER BY {text}) {of_ids}), '-')"
+        ));
+        present.push_str(&format!(" OR EXISTS (SELECT 1 {of_ids})"));
+        known = format!("EXISTS (SELECT 1 {of_ids} AND d.{ty}::text IN ('1', 'Known'))");
+        let contact = visits.column("contactid");
+        named = format!("EXISTS (SELECT 1 FROM {} v WHERE v.{contact} = k.id)", visits.full());
+    }
+    format!(
+        "SELECT k.id::text, ({present}), md5({}), {}, (SELECT max({}) {of_facets}), {known}, {named} \
+         FROM unnest(:ids) AS k(id) LEFT JOIN {} o ON o.{} = k.id",
+        parts.join(" || '|' || "),
+        ms("o", own),
+        ms("f", facets),
+        own.full(),
+        own.key()
+    )
+}
+
+/// Counts keys of a batch whose row is gone.
+pub(crate) fn gone(table: &SourceTable) -> String {
+    format!(
+        "SELECT count(*) FROM unnest(:ids) AS k(id) WHERE NOT EXISTS (SELECT 1 FROM {} o WHERE \
+         o.{} = k.id)",
+        table.full(),
+        table.key()
+    )
+}
+
+/// A statement with the keys of a batch.
+pub(crate) fn with_ids<'a>(sql: &str, ids: impl Iterator<Item = &'a str>) -> String {
+    let mut list = String::from("'{");
+    for (at, id) in ids.enumerate() {
+        if at > 0 {
+            list.push(',');
+        }
+        // Keys are made of hexadecimal digits and hyphens by us; anything else would end the text.
+        list.extend(id.chars().filter(|c| c.is_ascii_hexdigit() || *c == '-'));
+    }
+    list.push_str("}'::uuid[]");
+    sql.replace(":ids", &list)
+}
+
+/// What `apply` and `undo` run for each batch, as files of the plan.
+pub(crate) fn documents(
+    schema: &str,
+    tables: &BTreeMap<String, Vec<String>>,
+) -> Vec<(&'static str, String)> {
+    use culprit_model::Label as _;
+    let table = |role: &Role| {
+        let found = tables.iter().find(|(name, _)| name.eq_ignore_ascii_case(role.word()));
+        found.map(|(name, columns)| SourceTable {
+            role: *role,
+            schema: schema.to_owned(),
+            name: name.clone(),
+            columns: columns.clone(),
+            types: Vec::new(),
+        })
+    };
+    let all: SourceTables =
+        Role::ALL.iter().filter_map(|role| Some((*role, table(role)?))).collect();
+    let kinds = [
+        ("forward/1-interactions.sql", "undo/2-interactions.sql", OwnerKind::Interaction),
+        ("forward/2-contacts.sql", "undo/1-contacts.sql", OwnerKind::Contact),
+    ];
+    let mut files = Vec::new();
+    for (forward_name, undo_name, kind) in kinds {
+        let roles: Vec<&SourceTable> =
+            super::roles(kind).iter().filter_map(|role| all.get(role)).collect();
+        let mut forward = String::from(
+            "-- One batch. `:ids` are its keys. A key whose state is not the planned one is skipped;\n\
+             -- the deletes get the other keys. The deleted rows are in the archive, on the disk,\n\
+             -- before COMMIT.\nBEGIN;\n",
+        );
+        let mut undo = String::from("-- One batch. COPY reads its archived rows.\nBEGIN;\n");
+        for table in roles.iter().rev() {
+            let _ = writeln!(forward, "{};", table.lock());
+        }
+        let _ = writeln!(forward, "{};", states(&all, kind));
+        for table in &roles {
+            let _ = writeln!(forward, "{};", table.delete());
+        }
+        for table in roles.iter().rev() {
+            let _ = writeln!(undo, "{};", table.staging());
+            let _ = writeln!(undo, "COPY pg_temp.culprit_undo ({}) FROM STDIN;", table.list());
+            let _ = writeln!(undo, "{};", table.insert());
+            let _ = writeln!(undo, "DROP TABLE pg_temp.culprit_undo;");
+        }
+        forward.push_str("COMMIT;\n");
+        undo.push_str("COMMIT;\n");
+        files.push((forward_name, forward));
+        files.push((undo_name, undo));
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_keys_cannot_leave_their_quotes() {
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+        let sql = with_ids("x = ANY(:ids)", ["ab-1", "'); DROP"].into_iter());
+        assert_eq!(sql, "x = ANY('{ab-1,D}'::uuid[])");
+    }
+}

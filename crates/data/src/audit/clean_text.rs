@@ -1,0 +1,255 @@
+//! Plans and what became of them, for people and for programs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use culprit_audit::clean::{Applied, GuardResult, Plan, Status, Undone, Verified};
+use serde_json::{Value, json};
+
+use super::text::{SCHEMA, size, table};
+
+/// Days and rows that are printed; the documents have all.
+const SHOWN: usize = 20;
+
+/// What `--confirm` must say.
+pub(super) fn confirmation(plan: &Plan) -> &str {
+    plan.digest.get(..8).unwrap_or_default()
+}
+
+/// A plan.
+pub(super) fn plan(plan: &Plan) -> String {
+    let counts = &plan.counts;
+    let mut text = format!(
+        "Plan {} at level `{}`: `{}`\n{} interactions and {} contacts leave ({}).\n",
+        confirmation(plan),
+        plan.level,
+        plan.selection,
+        counts.interactions,
+        counts.contacts,
+        size(counts.raw_bytes + counts.facet_bytes)
+    );
+    let notes = [
+        (
+            counts.partial_contacts,
+            "contacts lose a part of their interactions: rebuild their calculated facets (keys/partial-contacts-*.parquet)",
+        ),
+        (counts.changed, "selected rows changed in the source after the import: not in the plan"),
+        (counts.missing, "selected rows are gone in the source: not in the plan"),
+    ];
+    for (count, what) in notes.iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("{count} {what}\n"));
+    }
+    for (guard, count) in &plan.spared {
+        text.push_str(&format!("{count} rows are left out by `--spare {guard}`\n"));
+    }
+    let row = |what: &str, before: u64, after: u64| {
+        vec![what.to_owned(), before.to_string(), after.to_string()]
+    };
+    let (before, after) = (&plan.before, &plan.after);
+    text.push('\n');
+    text.push_str(&table(
+        &["reports", "now", "after"],
+        &[
+            row("visits", before.visits, after.visits),
+            row("pages", before.pages, after.pages),
+            row("visits with one page", before.single, after.single),
+            row("visits with a conversion", before.converted, after.converted),
+        ],
+    ));
+    let mut days: BTreeMap<&str, u64> = BTreeMap::new();
+    for day in &plan.days {
+        *days.entry(&day.day).or_default() += day.interactions;
+    }
+    let all = days.len();
+    let rows: Vec<Vec<String>> = days
+        .into_iter()
+        .take(SHOWN)
+        .map(|(day, count)| vec![day.to_owned(), count.to_string()])
+        .collect();
+    text.push('\n');
+    text.push_str(&table(&["day (UTC)", "interactions that leave"], &rows));
+    if all > rows.len() {
+        text.push_str(&format!("The first {} of {all} days.\n", rows.len()));
+    }
+    text.push('\n');
+    text.push_str(&guards(&plan.guards));
+    text
+}
+
+fn guards(results: &[GuardResult]) -> String {
+    let row = |result: &GuardResult| {
+        let state = if result.passed { "passed" } else { "stops" };
+        vec![result.guard.to_string(), state.to_owned(), result.why.clone()]
+    };
+    table(&["guard", "", "because"], &results.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The command that carries a plan out.
+pub(super) fn next_step(plan: &Plan, folder: &Path) -> String {
+    let folder = folder.display();
+    match (plan.level.as_str(), &plan.target) {
+        ("source", None) => {
+            format!("Read the files in {folder}/forward, then run them in their order.\n")
+        }
+        ("source", Some(_)) => format!(
+            "To carry it out: culprit audit clean apply {folder} --against DSN --backup TEXT \
+             --execute --confirm {}\n",
+            confirmation(plan)
+        ),
+        _ => format!(
+            "To carry it out: culprit audit clean apply {folder} --execute --confirm {}\n",
+            confirmation(plan)
+        ),
+    }
+}
+
+/// A plan as a document.
+pub(super) fn plan_json(plan: &Plan) -> Value {
+    json!({"schema": SCHEMA, "confirm": confirmation(plan), "plan": plan})
+}
+
+/// How far a plan is.
+pub(super) fn status(status: &Status) -> String {
+    let batches = &status.batches;
+    let mut text = format!(
+        "Plan {} at level `{}`: {} interactions, {} contacts\n",
+        confirmation(&status.plan),
+        status.plan.level,
+        status.plan.counts.interactions,
+        status.plan.counts.contacts
+    );
+    if batches.all > 0 {
+        text.push_str(&format!(
+            "{} batches: {} deleted, {} put back, {} interrupted, {} not begun\n",
+            batches.all,
+            batches.committed,
+            batches.undone,
+            batches.open,
+            batches.all.saturating_sub(batches.committed + batches.undone + batches.open)
+        ));
+    }
+    text.push_str(&rows("rows in the archive", &status.archived));
+    text.push_str(&skipped(&status.skipped));
+    if let Some(why) = &status.stopped {
+        text.push_str(&format!("It stopped: {why}\n"));
+    }
+    text
+}
+
+/// How far a plan is, as a document.
+pub(super) fn status_json(status: &Status) -> Value {
+    let batches = &status.batches;
+    json!({
+        "schema": SCHEMA,
+        "confirm": confirmation(&status.plan),
+        "level": status.plan.level,
+        "batches": {
+            "all": batches.all,
+            "deleted": batches.committed,
+            "undone": batches.undone,
+            "interrupted": batches.open,
+        },
+        "archived_rows": status.archived,
+        "skipped": skipped_json(&status.skipped),
+        "stopped": status.stopped,
+        "finished": status.finished,
+    })
+}
+
+fn rows(what: &str, by_table: &BTreeMap<String, u64>) -> String {
+    let line = |(table, count): (&String, &u64)| format!("{count:>12} {what} of {table}\n");
+    by_table.iter().map(line).collect()
+}
+
+fn skipped(skipped: &[(String, String)]) -> String {
+    let mut text = String::new();
+    if skipped.is_empty() {
+        return text;
+    }
+    text.push_str(&format!("{} keys were left alone:\n", skipped.len()));
+    for (id, why) in skipped.iter().take(SHOWN) {
+        text.push_str(&format!("  {id}  {why}\n"));
+    }
+    if skipped.len() > SHOWN {
+        text.push_str(&format!(
+            "  and {} more: `culprit audit clean status PLAN --json` has all\n",
+            skipped.len() - SHOWN
+        ));
+    }
+    text
+}
+
+fn skipped_json(skipped: &[(String, String)]) -> Vec<Value> {
+    skipped.iter().map(|(id, why)| json!({"id": id, "why": why})).collect()
+}
+
+/// A dry run.
+pub(super) fn verified(found: &Verified) -> String {
+    format!(
+        "{} keys are as planned, {} were changed since and would be left alone, {} are gone.\n\n{}",
+        found.same,
+        found.changed,
+        found.missing,
+        guards(&found.guards)
+    )
+}
+
+/// A dry run as a document.
+pub(super) fn verified_json(found: &Verified) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "same": found.same,
+        "changed": found.changed,
+        "missing": found.missing,
+        "guards": found.guards,
+    })
+}
+
+/// What was deleted.
+pub(super) fn applied(done: &Applied) -> String {
+    format!(
+        "{}{}Keys without rows in the source: expected {}, seen {}.\n",
+        rows("rows deleted", &done.rows),
+        skipped(&done.skipped),
+        done.expected_gone,
+        done.seen_gone
+    )
+}
+
+/// What was deleted, as a document.
+pub(super) fn applied_json(done: &Applied) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "level": "source",
+        "batches": done.batches,
+        "deleted_rows": done.rows,
+        "skipped": skipped_json(&done.skipped),
+        "expected_gone": done.expected_gone,
+        "seen_gone": done.seen_gone,
+    })
+}
+
+/// What was put back.
+pub(super) fn undone(done: &Undone) -> String {
+    let mut text = rows("rows put back", &done.rows);
+    if done.kept > 0 {
+        text.push_str(&format!(
+            "{} archived rows were not put back: their keys were taken meanwhile\n",
+            done.kept
+        ));
+    }
+    text.push_str(&format!("{} batches put back, {} still deleted.\n", done.batches, done.left));
+    text
+}
+
+/// What was put back, as a document.
+pub(super) fn undone_json(done: &Undone) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "level": "source",
+        "batches": done.batches,
+        "rows": done.rows,
+        "kept": done.kept,
+        "left": done.left,
+    })
+}

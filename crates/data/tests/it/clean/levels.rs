@@ -1,0 +1,129 @@
+//! The levels `label` and `store`, and what plans of all levels share.
+
+use serde_json::Value;
+
+use super::{Site, failed, files};
+
+fn visits(site: &Site, more: &[&str]) -> Value {
+    let report = site.json(&[&["impact", "store"], more].concat());
+    report["before"]["visits"].clone()
+}
+
+/// The rows of all tables of a store, as bytes of its files by table.
+fn table_bytes(site: &Site) -> Vec<(String, Vec<u8>)> {
+    let root = site.path("store");
+    let rows =
+        files(&root).into_iter().filter(|path| path.extension().is_some_and(|e| e == "parquet"));
+    let named = rows.map(|path| {
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        let (place, _) = name.rsplit_once("g").unwrap();
+        (place.to_owned(), std::fs::read(&path).unwrap())
+    });
+    // A run stays in the ledger.
+    named.filter(|(place, _)| !place.starts_with("runs/")).collect()
+}
+
+#[test]
+fn labels_leave_rows_out_of_reports_and_come_off_again() {
+    let site = Site::new(2000);
+    let before = table_bytes(&site);
+    let all = visits(&site, &[]);
+    let confirm = site.plan("plan", &[]);
+    let plan = site.json(&["clean", "show", "plan"]);
+    let (planned, after) = (&plan["plan"]["counts"], &plan["plan"]["after"]);
+    assert!(planned["interactions"].as_u64().unwrap() > 100, "{plan}");
+    assert!(planned["contacts"].as_u64().unwrap() > 0, "{plan}");
+    let shown = site.ok(&["clean", "apply", "plan"]);
+    assert!(shown.contains(&format!("--confirm {confirm}")), "{shown}");
+    assert_eq!(visits(&site, &[]), all, "without --execute nothing is changed");
+    let wrong = site.run(&["clean", "apply", "plan", "--execute", "--confirm", "00000000"]);
+    assert_eq!(failed(&wrong).0, Some(2));
+    let apply = ["clean", "apply", "plan", "--execute", "--confirm", &confirm];
+    let done = site.json(&apply);
+    assert_eq!((&done["expected"], &done["seen"]), (after, after));
+    assert_eq!(visits(&site, &[]), after["visits"]);
+    assert_eq!(visits(&site, &["--with-labelled"]), all);
+    let said = site.run(&["orphans", "store"]);
+    assert!(culprit_testkit::stderr(&said).contains("left out by `culprit audit clean`"));
+    // A second time changes nothing, and a second plan finds nothing.
+    assert_eq!(site.json(&apply)["seen"], *after);
+    let again = site.run(&["clean", "plan", "store", "--select", "verdict=certain", "-o", "again"]);
+    assert!(failed(&again).1.contains("nothing is selected"), "{again:?}");
+    let undone = site.json(&["clean", "undo", "plan", "--execute", "--confirm", &confirm]);
+    assert_eq!(undone["seen"], plan["plan"]["before"]);
+    assert_eq!(visits(&site, &[]), all);
+    assert!(table_bytes(&site) == before, "the tables are as they were");
+}
+
+#[test]
+fn a_store_is_rebuilt_without_the_rows_and_put_back() {
+    let site = Site::new(2000);
+    let before = table_bytes(&site);
+    let confirm = site.plan("plan", &["--level", "store"]);
+    let plan = site.json(&["clean", "show", "plan"]);
+    // On a quiet day of a small sample, most visits may be robots'.
+    let apply =
+        ["clean", "apply", "plan", "--execute", "--confirm", &confirm, "--allow", "share-of-day"];
+    let done = site.json(&apply);
+    assert_eq!(
+        (&done["seen"], &done["expected"]),
+        (&plan["plan"]["after"], &plan["plan"]["after"])
+    );
+    assert_eq!(visits(&site, &["--with-labelled"]), plan["plan"]["after"]["visits"]);
+    assert_eq!(site.json(&apply), done, "a second time changes nothing");
+    // The rebuilt store takes imports as the old one did: only the removed rows are new.
+    let orphans = site.json(&["orphans", "store"]);
+    assert!(orphans["contacts"].as_u64().unwrap() > 0, "{orphans}");
+    let undone = site.json(&["clean", "undo", "plan", "--execute", "--confirm", &confirm]);
+    assert_eq!(undone["seen"], plan["plan"]["before"]);
+    assert!(table_bytes(&site) == before, "the store is as it was");
+    // After an import into the rebuilt store, the old one is not put back over it.
+    site.json(&apply);
+    let report = site.json(&["import", "--from", "xdb-csv", "sample/xdb-csv", "-o", "store"]);
+    assert_eq!(report["counts"]["interactions"], plan["plan"]["counts"]["interactions"]);
+    assert_eq!(visits(&site, &[]), plan["plan"]["before"]["visits"]);
+    let late = site.run(&["clean", "undo", "plan", "--execute", "--confirm", &confirm]);
+    assert!(failed(&late).1.contains("neither the old nor the rebuilt"), "{late:?}");
+}
+
+#[test]
+fn an_edited_plan_is_refused_whichever_file_was_edited() {
+    let site = Site::new(500);
+    site.plan("plan", &[]);
+    for path in files(&site.path("plan")) {
+        let bytes = std::fs::read(&path).unwrap();
+        let mut edited = bytes.clone();
+        // In `plan.json` a digit of a count, elsewhere any byte.
+        let at = edited.iter().rposition(u8::is_ascii_digit).unwrap();
+        edited[at] ^= 1;
+        std::fs::write(&path, &edited).unwrap();
+        for action in ["show", "status"] {
+            let (code, text) = failed(&site.run(&["clean", action, "plan"]));
+            assert_eq!(code, Some(2), "{text}");
+            assert!(text.contains("changed after") || text.contains("damaged"), "{text}");
+        }
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    site.ok(&["clean", "show", "plan"]);
+}
+
+#[test]
+fn a_plan_of_sql_text_lists_every_key_once() {
+    let site = Site::new(1000);
+    let more = ["--level", "source", "--target", "sqlserver", "--batch-rows", "50"];
+    site.plan("plan", &more);
+    let plan = site.json(&["clean", "show", "plan"]);
+    let sql: Vec<String> = files(&site.path("plan/forward"))
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    let keys: Vec<&str> =
+        sql.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("  ('")).collect();
+    let counts = &plan["plan"]["counts"];
+    let expected = counts["interactions"].as_u64().unwrap() + counts["contacts"].as_u64().unwrap();
+    assert_eq!(keys.len() as u64, expected);
+    let distinct: std::collections::BTreeSet<&&str> = keys.iter().collect();
+    assert_eq!(distinct.len(), keys.len());
+    let apply = site.run(&["clean", "verify", "plan"]);
+    assert!(failed(&apply).1.contains("SQL text only"), "{apply:?}");
+}
