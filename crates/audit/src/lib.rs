@@ -7,6 +7,7 @@
 mod blacklist;
 mod bloat;
 mod cap;
+mod digests;
 mod error;
 mod findings;
 pub mod fold;
@@ -27,6 +28,7 @@ pub mod visits;
 pub use blacklist::{BlacklistEntry, BlacklistReport, Leak, blacklist};
 pub use bloat::{BloatReport, FacetSizes, JunkSum, LargeValue, PathSizes, Sizes, bloat};
 pub use cap::{CapPoint, CapReport, cap};
+pub use digests::{StoreDigests, digests};
 pub use impact::{ImpactDay, ImpactReport, ImpactSums, impact};
 pub use opened::{AuditError, AuditStore, tables_of};
 pub use orphans::{OrphanFacets, OrphanReport, orphans};
@@ -34,7 +36,10 @@ pub use questions::{questions, text};
 mod values;
 
 pub use error::Error;
-pub use import::{Counts, ImportOptions, ImportProgress, Imported, SourceFormat, import};
+pub use import::{
+    Counts, ImportOptions, ImportProgress, Imported, LATE_MS, LogField, RefreshOptions, Refreshed,
+    SourceFormat, SourceRows, Watermark, import, read_source, refresh,
+};
 pub use sample::{
     FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,
     Visitor, write_sample,
