@@ -12,6 +12,7 @@ mod blessed;
 mod cleanliness;
 mod formats;
 mod geoip;
+mod hostile;
 mod imported;
 mod imports;
 mod mixtures;
