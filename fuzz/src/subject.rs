@@ -1,9 +1,12 @@
-//! What is attacked: a reader of a foreign format, of a format of configuration, or of a dialect.
+//! What is attacked: a reader of a foreign format, of a format of configuration, of a dialect, of
+//! sources of the analytics store, or of lists of robots.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use culprit_audit::SourceFormat;
+use culprit_audit::lists::parse_list;
 use culprit_config::{Profile, Raw, Redactor, Request, inspect, stock_profiles};
 use culprit_exchange::{Format, read_bytes};
 use culprit_model::Label as _;
@@ -17,7 +20,14 @@ pub(crate) enum Subject {
     Config(culprit_config::Format),
     /// Of a file that a profile gives a meaning.
     Dialect(&'static str, &'static str),
+    /// Of a source of the analytics store.
+    Audit(SourceFormat),
+    /// Of a list of robots, by its file's name.
+    RobotList(&'static str),
 }
+
+/// Names of files by which lists of robots are read.
+const LISTS: [&str; 2] = ["ExcludeRobots.config", "robots.txt"];
 
 /// Files of dialects: the profile, and the file that is damaged.
 const DIALECTS: [(&str, &str); 4] = [
@@ -36,6 +46,14 @@ impl Subject {
             .map(Self::Exchange)
             .chain(config.map(Self::Config))
             .chain(DIALECTS.map(|(profile, file)| Self::Dialect(profile, file)))
+            .chain(
+                SourceFormat::ALL
+                    .iter()
+                    .copied()
+                    .filter(|format| *format != SourceFormat::Auto)
+                    .map(Self::Audit),
+            )
+            .chain(LISTS.map(Self::RobotList))
             .collect()
     }
 
@@ -45,6 +63,8 @@ impl Subject {
             Self::Exchange(format) => format.word().to_owned(),
             Self::Config(format) => format!("config-{}", format.word()),
             Self::Dialect(profile, _) => format!("dialect-{profile}"),
+            Self::Audit(format) => format!("audit-{}", format.word()),
+            Self::RobotList(name) => format!("list-{}", name.to_ascii_lowercase()),
         }
     }
 
@@ -53,7 +73,9 @@ impl Subject {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         match self {
             Self::Exchange(_) => root.join("../crates/exchange/tests/fixtures").join(self.word()),
-            Self::Config(_) | Self::Dialect(..) => root.join("seeds").join(self.word()),
+            Self::Config(_) | Self::Dialect(..) | Self::Audit(_) | Self::RobotList(_) => {
+                root.join("seeds").join(self.word())
+            }
         }
     }
 
@@ -63,6 +85,10 @@ impl Subject {
             Self::Exchange(format) => imports(*format, bytes),
             Self::Config(format) => reads(*format, bytes),
             Self::Dialect(profile, file) => inspects(profile, file, bytes).unwrap_or(false),
+            Self::Audit(format) => counts(*format, bytes),
+            Self::RobotList(name) => {
+                catch_unwind(|| parse_list(name, &String::from_utf8_lossy(bytes))).is_ok()
+            }
         }
     }
 }
@@ -124,4 +150,11 @@ fn is_in_order(profile: &Profile, root: &Path) -> bool {
     configuration.effective.iter().all(|one| {
         one.winner.is_none_or(|at| at < assignments) && one.chain.iter().all(|at| *at < assignments)
     })
+}
+
+/// Every row of a source is read, rejected or left out: an interaction has at least one.
+fn counts(format: SourceFormat, bytes: &[u8]) -> bool {
+    let read = catch_unwind(|| culprit_audit::read_source(format, "Interactions.dat", bytes));
+    let Ok(read) = read else { return false };
+    read.map_or(true, |found| found.interactions + found.rejected <= found.rows)
 }

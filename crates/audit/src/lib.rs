@@ -9,6 +9,7 @@ mod bloat;
 mod cap;
 pub mod clean;
 mod cost;
+mod digests;
 mod error;
 mod findings;
 pub mod fold;
@@ -30,6 +31,7 @@ pub use blacklist::{BlacklistEntry, BlacklistReport, Leak, blacklist};
 pub use bloat::{BloatReport, FacetSizes, JunkSum, LargeValue, PathSizes, Sizes, bloat};
 pub use cap::{CapPoint, CapReport, cap};
 pub use cost::Price;
+pub use digests::{StoreDigests, digests};
 pub use impact::{ImpactDay, ImpactReport, ImpactSums, impact};
 pub use opened::{AuditError, AuditStore, LeftOut, tables_of};
 pub use orphans::{OrphanFacets, OrphanReport, orphans};
@@ -38,7 +40,8 @@ mod values;
 
 pub use error::Error;
 pub use import::{
-    Counts, ImportOptions, ImportProgress, Imported, SourceFormat, import, import_postgres,
+    Counts, ImportOptions, ImportProgress, Imported, LATE_MS, LogField, RefreshOptions, Refreshed,
+    SourceFormat, SourceRows, Watermark, import, import_postgres, read_source, refresh,
 };
 pub use sample::{
     FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,

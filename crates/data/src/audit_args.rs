@@ -29,6 +29,8 @@ pub(crate) struct AuditArgs {
 pub(crate) enum AuditAction {
     /// Import exports of an analytics database, or add what is new in them
     Import(AuditImportArgs),
+    /// Read new and changed files of a store's sources
+    Refresh(AuditRefreshArgs),
     /// Write a made-up export and access log, with the true answers in truth.json
     Sample(AuditSampleArgs),
     /// Count how often the site is visited from a place
@@ -54,11 +56,14 @@ pub(crate) enum AuditAction {
 /// Arguments of `audit import`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AuditImportArgs {
-    /// Format of the sources
+    /// Format of the sources. `auto` takes what the first bytes of each file show
     #[arg(
         long,
         value_name = "FORMAT",
-        value_parser = ["xdb-json", "xdb-csv", "xdb-postgres", "bcp", "accesslog"]
+        value_parser = [
+            "auto", "xdb-json", "xdb-csv", "xdb-postgres", "bcp", "accesslog", "iis", "w3c", "cloudfront", "elb",
+            "alb", "json-log", "snowplow-tsv", "ga4-json", "matomo",
+        ]
     )]
     pub(crate) from: String,
     /// Files and folders, plain or compressed with gzip or zstd. For `xdb-postgres`, databases such as `postgres://user@host/xdb`: one that has all shards, or one for each shard in their order
@@ -73,6 +78,16 @@ pub(crate) struct AuditImportArgs {
     /// Store hashes with this key instead of addresses. The store must always get the same key
     #[arg(long, value_name = "KEY")]
     pub(crate) hash_ip: Option<String>,
+    /// Time zone of times that name no offset, such as Europe/Kyiv. UTC if not given
+    #[arg(long, value_name = "ZONE", allow_hyphen_values = true)]
+    pub(crate) tz: Option<String>,
+    /// Name of a field of the log: time, date, address, agent, method, path, request, status or
+    /// sent, then `=` and the name. May be given several times
+    #[arg(long, value_name = "MEANING=NAME")]
+    pub(crate) field: Vec<String>,
+    /// Database in the MaxMind format that has the places of addresses. May be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) geoip: Vec<PathBuf>,
     /// Share of the rows of a source that may be unreadable. If more are, nothing is imported
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub(crate) tolerance: f64,
@@ -85,6 +100,26 @@ pub(crate) struct AuditImportArgs {
     /// File with the password of a database. Without it, PGPASSWORD has the password
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
+}
+
+/// Arguments of `audit refresh`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditRefreshArgs {
+    /// Folder of the store that `culprit audit import` made
+    #[arg(value_name = "STORE")]
+    pub(crate) store: PathBuf,
+    /// Key of the store's hashes, if it was made with one
+    #[arg(long, value_name = "KEY")]
+    pub(crate) hash_ip: Option<String>,
+    /// Hours that a row may arrive after its change. The next export must begin this long before the newest change
+    #[arg(long, value_name = "HOURS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(0..=87600))]
+    pub(crate) late: u32,
+    /// Share of the rows of a source that may be unreadable. If more are, nothing is imported
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub(crate) tolerance: f64,
+    /// Also import all sources into an empty store, and compare. Exit with 1 if the two differ
+    #[arg(long)]
+    pub(crate) verify: bool,
 }
 
 /// Arguments of `audit sample`.
@@ -111,7 +146,10 @@ pub(crate) struct AuditSampleArgs {
         value_name = "FORMATS",
         value_delimiter = ',',
         default_value = "xdb-json,accesslog",
-        value_parser = ["xdb-json", "xdb-csv", "bcp", "accesslog"]
+        value_parser = [
+            "xdb-json", "xdb-csv", "bcp", "accesslog", "iis", "cloudfront", "elb", "json-log",
+            "snowplow-tsv", "ga4-json",
+        ]
     )]
     pub(crate) formats: Vec<String>,
     /// Broken lines to add per million visits

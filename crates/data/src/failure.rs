@@ -2,6 +2,8 @@
 
 use culprit_query::Error;
 
+/// What the user asked to fail on is so.
+const FOUND: u8 = 1;
 /// The input is wrong.
 const BAD_INPUT: u8 = 2;
 /// The machine refused.
@@ -22,6 +24,11 @@ impl Failure {
     /// Something about the input is wrong.
     pub(crate) fn bad_input(what: impl Into<String>) -> Self {
         Self { code: BAD_INPUT, what: what.into(), hints: Vec::new(), told: false }
+    }
+
+    /// What the user asked to fail on is so.
+    pub(crate) fn found(what: impl Into<String>) -> Self {
+        Self { code: FOUND, ..Self::bad_input(what) }
     }
 
     /// The machine refused.

@@ -4,10 +4,12 @@
 //! source and turns the numbers into keys of the store. So the same sources give the same keys, on
 //! any number of cores.
 
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 
 use culprit_model::Label as _;
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::json::Paths;
 use crate::schema::{Initiator, JsonState, OwnerKind, ParseState, TermKind};
@@ -18,20 +20,35 @@ pub(crate) type Guid = [u64; 2];
 /// Texts, each once, in the order of first sight.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    map: FxHashMap<Box<str>, u32>,
+    /// Numbers of the texts, found by the texts' hashes.
+    map: HashTable<u32>,
     pub(crate) words: Vec<Box<str>>,
+    /// The text that was asked for last: lines of one visitor often follow each other.
+    last: u32,
 }
 
 impl Words {
     /// The number of a text.
     #[inline]
     pub(crate) fn number(&mut self, text: &str) -> u32 {
-        if let Some(number) = self.map.get(text) {
-            return *number;
+        if self.words.get(self.last as usize).is_some_and(|last| **last == *text) {
+            return self.last;
         }
+        let (hash, words) = (FxBuildHasher.hash_one(text), &self.words);
+        let found = self.map.find(hash, |number| *words[*number as usize] == *text);
+        self.last = match found {
+            Some(number) => *number,
+            None => self.add(hash, text),
+        };
+        self.last
+    }
+
+    fn add(&mut self, hash: u64, text: &str) -> u32 {
         let number = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
         self.words.push(text.into());
-        self.map.insert(text.into(), number);
+        let words = &self.words;
+        let again = |number: &u32| FxBuildHasher.hash_one(&*words[*number as usize]);
+        self.map.insert_unique(hash, number, again);
         number
     }
 }
@@ -204,6 +221,11 @@ pub(crate) struct Batch {
     pub(crate) rejects: Vec<Reject>,
     /// Rows of tables that a store does not need.
     pub(crate) ignored: u64,
+    /// Rows that belong to no visit because their source does not say to which.
+    pub(crate) without_visit: u64,
+    /// Times that a local clock never showed, and those that it showed twice.
+    pub(crate) times_skipped: u64,
+    pub(crate) times_repeated: u64,
     pub(crate) agents: Words,
     pub(crate) paths: Words,
     pub(crate) addresses: Words,
@@ -247,6 +269,19 @@ impl Batch {
         }
         self.trees.push((facet, Paths::default()));
         self.trees.len() - 1
+    }
+
+    /// Its counts and rejects, without its dictionaries and rows.
+    pub(crate) fn without_texts(self) -> Self {
+        Self {
+            rows: self.rows,
+            rejects: self.rejects,
+            ignored: self.ignored,
+            without_visit: self.without_visit,
+            times_skipped: self.times_skipped,
+            times_repeated: self.times_repeated,
+            ..Self::default()
+        }
     }
 
     /// Notes a row that could not be read.

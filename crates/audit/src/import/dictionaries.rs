@@ -26,6 +26,10 @@ struct Texts {
 
 impl Texts {
     fn key(&mut self, text: &str) -> u32 {
+        // Most texts are known; those that are stored cut are found by their beginning.
+        if let Some(key) = self.map.get(text) {
+            return *key;
+        }
         let (text, cut) = stored_text(text);
         if let Some(key) = self.map.get(&text) {
             return *key;
@@ -71,9 +75,17 @@ pub(crate) struct BatchKeys {
     pub(crate) terms: Vec<Vec<u32>>,
     pub(crate) places: Vec<u32>,
     pub(crate) addresses: Vec<u32>,
+    /// For each address the place that `--geoip` gives; empty without it.
+    pub(crate) located: Vec<Option<u32>>,
 }
 
 impl BatchKeys {
+    /// The key of a place that the source names, else of the one that an address has.
+    pub(crate) fn place(&self, named: Option<u32>, address: Option<u32>) -> Option<u32> {
+        let named = named.map(|place| self.places[place as usize]);
+        named.or_else(|| *self.located.get(address? as usize)?)
+    }
+
     /// The key of a term of the batch.
     pub(crate) fn term(&self, kind: TermKind, number: u32) -> TermKey {
         TermKey(self.terms[usize::from(kind.code())][number as usize])
@@ -119,7 +131,7 @@ impl Dictionaries {
         let places = batch.place_facts.iter().map(|facts| self.place(facts)).collect();
         let addresses = batch.addresses.words.iter();
         let addresses = addresses.map(|text| self.address(text, hasher)).collect();
-        BatchKeys { agents, paths, terms, places, addresses }
+        BatchKeys { agents, paths, terms, places, addresses, located: Vec::new() }
     }
 
     /// The key of a term. GUIDs are stored in lower case without braces.

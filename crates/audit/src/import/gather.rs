@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use culprit_model::Text;
 
 use super::address::AddressHasher;
-use super::batch::{Batch, RawFacet, RawLong, RawVisit};
+use super::batch::{Batch, RawFacet, RawLong, RawVisit, Reject};
 use super::contacts::Contacts;
 use super::dictionaries::{BatchKeys, Dictionaries};
+use super::geoip::GeoIp;
+use super::plan::{PlannedSource, SourceFormat};
 use super::values::Values;
 use super::visits::{VisitRows, Visits};
 use crate::error::Error;
@@ -40,10 +42,28 @@ pub(crate) struct SourceState {
     pub(crate) first_reject: Option<(u64, &'static str)>,
 }
 
+impl SourceState {
+    pub(crate) fn new(format: SourceFormat, source: &PlannedSource) -> Self {
+        use culprit_model::Label as _;
+        Self {
+            format: format.word(),
+            name: source.path.display().to_string(),
+            bytes: 0,
+            rows: 0,
+            rejected: 0,
+            ignored: 0,
+            unchanged: 0,
+            digest: 0,
+            first_reject: None,
+        }
+    }
+}
+
 /// What an import gathers.
 #[derive(Debug)]
 pub(crate) struct Gatherer {
     hasher: AddressHasher,
+    geoip: GeoIp,
     dictionaries: Dictionaries,
     contacts: Contacts,
     visits: Visits,
@@ -51,6 +71,9 @@ pub(crate) struct Gatherer {
     json: BTreeMap<(TermKey, TermKey, ValueKind), Totals>,
     rejects: Vec<RejectedRow>,
     watermarks: BTreeMap<u32, i64>,
+    /// The store's watermarks before the import.
+    before: BTreeMap<u32, i64>,
+    pub(crate) late_ms: i64,
     pub(crate) sources: Vec<SourceState>,
     /// Key of the first of the sources.
     first_source: u32,
@@ -86,6 +109,17 @@ pub struct Counts {
     pub ends_before_start: u64,
     /// Interactions whose events are damaged.
     pub bad_events: u64,
+    /// Events that belong to no visit because the source does not say to which.
+    pub without_visit: u64,
+    /// Times that the clock of `--tz` never showed.
+    pub times_skipped: u64,
+    /// Times that the clock of `--tz` showed twice.
+    pub times_repeated: u64,
+    /// Interactions whose place `--geoip` gave.
+    pub located: u64,
+    /// Contacts and interactions that are new or newer and changed longer before the shard's
+    /// watermark than a row may be late.
+    pub late: u64,
 }
 
 impl Gatherer {
@@ -95,12 +129,13 @@ impl Gatherer {
     /// When the store cannot be read.
     pub(crate) fn begin(
         store: &Store,
-        hasher: AddressHasher,
+        (hasher, geoip): (AddressHasher, GeoIp),
         sources: Vec<SourceState>,
     ) -> Result<Self, Error> {
         let known = store.read::<ImportSource>()?;
         Ok(Self {
             hasher,
+            geoip,
             dictionaries: Dictionaries::read(store)?,
             contacts: Contacts::read(store)?,
             visits: Visits::read(store)?,
@@ -108,6 +143,8 @@ impl Gatherer {
             json: BTreeMap::new(),
             rejects: Vec::new(),
             watermarks: BTreeMap::new(),
+            before: store.watermarks().clone(),
+            late_ms: i64::MAX,
             sources,
             first_source: u32::try_from(known.len()).unwrap_or(u32::MAX),
             counts: Counts::default(),
@@ -128,14 +165,15 @@ impl Gatherer {
         batch: &Batch,
         draft: &Draft,
     ) -> Result<(), Error> {
-        let keys = self.dictionaries.keys(batch, &self.hasher);
+        let mut keys = self.dictionaries.keys(batch, &self.hasher);
+        keys.located = self.locate(batch)?;
         let base = self.sources[source].rows;
         let id = self.source_key(source);
         let before = self.contacts.len();
         for contact in &batch.contacts {
             let known = !self.contacts.add(contact, id, base + contact.row);
             self.sources[source].unchanged += u64::from(known);
-            self.watermark(contact.shard, contact.last_modified);
+            self.watermark(contact.shard, contact.last_modified, known);
         }
         for identifier in &batch.identifiers {
             self.contacts.identify(identifier);
@@ -144,14 +182,14 @@ impl Gatherer {
             let origin = visit.source.map_or((id, base), |source| (self.source_key(source), 0));
             let known = !self.visit(batch, &keys, visit, origin);
             self.sources[source].unchanged += u64::from(known);
-            self.watermark(visit.shard, visit.last_modified);
+            self.watermark(visit.shard, visit.last_modified, known || visit.from_log);
         }
         let paths = self.paths(batch, &keys);
         for facet in &batch.facets {
             self.facet(batch, &keys, facet, (id, base), &paths);
         }
         self.counts.contacts += (self.contacts.len() - before) as u64;
-        self.note(source, batch, (id, base));
+        self.note(source, batch, base);
         if self.visits.in_memory + self.values.in_memory > FLUSH_ROWS {
             self.visits.flush(&draft.parts())?;
             self.values.flush(&draft.parts())?;
@@ -159,32 +197,57 @@ impl Gatherer {
         Ok(())
     }
 
-    fn watermark(&mut self, shard: u32, last_modified: Option<i64>) {
+    fn watermark(&mut self, shard: u32, last_modified: Option<i64>, known: bool) {
         if let Some(time) = last_modified {
+            let before = self.before.get(&shard).filter(|_| !known);
+            let late = before.is_some_and(|mark| time < mark.saturating_sub(self.late_ms));
+            self.counts.late += u64::from(late);
             let mark = self.watermarks.entry(shard).or_insert(time);
             *mark = time.max(*mark);
         }
     }
 
     /// Counts a batch's rows and keeps its rejects.
-    fn note(&mut self, source: usize, batch: &Batch, (id, base): (SourceKey, u64)) {
-        let state = &mut self.sources[source];
+    fn note(&mut self, source: usize, batch: &Batch, base: u64) {
         for reject in &batch.rejects {
-            let row = base + reject.row;
-            state.first_reject.get_or_insert((row, reject.reason));
-            if state.rejected < KEPT_REJECTS {
-                self.rejects.push(RejectedRow {
-                    source_id: id,
-                    source_row: row,
-                    reason: reject.reason.into(),
-                    bytes: Bytes(reject.bytes),
-                    sample: Text::from(reject.sample.as_str()),
-                });
-            }
-            state.rejected += 1;
+            self.reject(source, reject, base);
         }
+        let state = &mut self.sources[source];
         state.rows += batch.rows;
         state.ignored += batch.ignored;
+        self.counts.without_visit += batch.without_visit;
+        self.counts.times_skipped += batch.times_skipped;
+        self.counts.times_repeated += batch.times_repeated;
+    }
+
+    /// Counts a row that could not be read, of a source that had `base` rows before its batch.
+    pub(crate) fn reject(&mut self, source: usize, reject: &Reject, base: u64) {
+        let (id, row) = (self.source_key(source), base + reject.row);
+        let state = &mut self.sources[source];
+        state.first_reject.get_or_insert((row, reject.reason));
+        if state.rejected < KEPT_REJECTS {
+            self.rejects.push(RejectedRow {
+                source_id: id,
+                source_row: row,
+                reason: reject.reason.into(),
+                bytes: Bytes(reject.bytes),
+                sample: Text::from(reject.sample.as_str()),
+            });
+        }
+        state.rejected += 1;
+    }
+
+    /// The places of a batch's addresses.
+    fn locate(&mut self, batch: &Batch) -> Result<Vec<Option<u32>>, Error> {
+        if self.geoip.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut located = Vec::with_capacity(batch.addresses.words.len());
+        for address in &batch.addresses.words {
+            let facts = self.geoip.locate(address)?;
+            located.push(facts.map(|facts| self.dictionaries.place(&facts)));
+        }
+        Ok(located)
     }
 
     /// Takes an interaction. False when the store has it in this or a newer version.
@@ -203,6 +266,7 @@ impl Gatherer {
         let id = InteractionKey(u64::from(key));
         let row = row(keys, raw, (id, contact), batch);
         self.count(&row);
+        self.counts.located += u64::from(raw.place.is_none() && row.place_id.is_some());
         let (bucket, rows) = self.visits.rows(key, (raw.start, raw.shard), raw.last_modified);
         rows.rows.push(row);
         rows.ids.push(InteractionId {
@@ -269,7 +333,8 @@ impl Gatherer {
             }
             OwnerKind::Interaction => {
                 let key = self.visits.key(raw.owner);
-                let place = raw.facts.place.map(|place| keys.places[place as usize]);
+                let place = keys.place(raw.facts.place, raw.facts.address);
+                self.counts.located += u64::from(raw.facts.place.is_none() && place.is_some());
                 let address = raw.facts.address.map(|address| keys.addresses[address as usize]);
                 self.visits.locate(key, place, address);
                 key
@@ -421,7 +486,7 @@ fn row(
         device_id: term(TermKind::Device, raw.device),
         ua_id: raw.agent.map(|agent| UserAgentKey(keys.agents[agent as usize])),
         address_id: raw.address.map(|one| AddressKey(u64::from(keys.addresses[one as usize]))),
-        place_id: raw.place.map(|place| PlaceKey(keys.places[place as usize])),
+        place_id: keys.place(raw.place, raw.address).map(PlaceKey),
         pages: length(&raw.views),
         events: length(&raw.events),
         goals: raw.goals,

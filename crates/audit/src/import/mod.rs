@@ -5,6 +5,7 @@
 //! source    a file as chunks that end between two rows
 //! run       chunks to batches on all cores, in order
 //! xdb, ...  one folder a family of formats: a chunk's rows as a batch
+//! joins     requests and events of many chunks to visits
 //! gather    batches to rows of the store: keys, versions, days
 //! store     the next state of the store, committed in one step
 //! ```
@@ -15,34 +16,46 @@
 mod address;
 mod batch;
 mod contacts;
+mod detect;
 mod dictionaries;
+mod dry;
+mod events;
 mod gather;
+mod geoip;
+mod joins;
 mod logs;
 mod long;
 mod parallel;
 mod plan;
 mod postgres;
+mod refresh;
 mod run;
 mod source;
 mod values;
 mod visits;
 mod xdb;
+mod zone;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use self::address::AddressHasher;
 use self::gather::{Gatherer, SourceState};
-use self::logs::Sessions;
+use self::geoip::GeoIp;
+use self::joins::Joins;
 use self::parallel::parallel;
-use self::plan::{PlannedSource, ReadRows};
+use self::plan::{Plan, PlannedSource};
 use self::run::Progress;
 use crate::error::Error;
 use crate::store::{Draft, Manifest, Resume, Store};
+use crate::visits::Zone;
 
+pub use self::dry::{SourceRows, read_source};
 pub use self::gather::Counts;
+pub use self::logs::LogField;
 pub use self::plan::SourceFormat;
 pub use self::postgres::import_postgres;
+pub use self::refresh::{RefreshOptions, Refreshed, Watermark, refresh};
 
 /// What to import.
 #[derive(Debug, Clone)]
@@ -57,11 +70,23 @@ pub struct ImportOptions {
     pub shards: u32,
     /// Key for hashes of addresses; without it they are stored as they are.
     pub hash_ip: Option<String>,
+    /// Zone of times that name no offset; UTC without one.
+    pub zone: Option<Zone>,
+    /// Names of fields of logs, besides the known ones.
+    pub fields: Vec<(LogField, String)>,
+    /// Databases that say where an address is, in the MaxMind format.
+    pub geoip: Vec<PathBuf>,
     /// Share of the rows of each source that may be rejected, from 0 to 1.
     pub tolerance: f64,
     /// True when no row may be rejected.
     pub strict: bool,
+    /// How long after a change its row may arrive, in milliseconds: rows that changed earlier than
+    /// this before the shard's watermark are taken and counted as late.
+    pub late_ms: i64,
 }
+
+/// Two days: exports are nightly, and one of them may fail.
+pub const LATE_MS: i64 = 2 * 24 * 3_600_000;
 
 /// How far an import is.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +110,10 @@ pub struct Imported {
     pub changed: bool,
     /// True when an interrupted import was continued.
     pub resumed: bool,
+    /// What the sources were.
+    pub format: SourceFormat,
+    /// What the reader must know.
+    pub warnings: Vec<String>,
 }
 
 /// Imports sources. The store changes in one step at the end; when anything fails before it, the
@@ -98,9 +127,20 @@ pub fn import(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<Imported, Error> {
+    let plan = plan::plan(options)?;
+    import_planned(options, &plan, stop, progress)
+}
+
+/// Imports the sources of a plan.
+fn import_planned(
+    options: &ImportOptions,
+    plan: &Plan,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(ImportProgress),
+) -> Result<Imported, Error> {
     let hasher = AddressHasher::new(options.hash_ip.as_deref());
-    let sources = plan::plan(options)?;
-    let identity = identity(options, &sources);
+    let geoip = GeoIp::open(&options.geoip)?;
+    let identity = identity(options, &plan.sources);
     let mut resume = None;
     let draft = Draft::begin(&options.store, |stored, suspended| {
         let base = stored.as_ref().map_or(0, |stored| stored.generation);
@@ -116,9 +156,11 @@ pub fn import(
         resume = next.resume.take();
         Ok(next)
     })?;
-    match read_and_write(options, (&sources, identity, resume), &hasher, &draft, (stop, progress)) {
+    let reading = Reading { options, plan, hasher: &hasher, geoip };
+    match read_and_write(reading, (identity, resume), &draft, (stop, progress)) {
         Ok(Ended::Done(imported)) => {
             if imported.changed {
+                refresh::remember(&draft, options, plan)?;
                 draft.commit()?
             } else {
                 draft.abandon()?
@@ -144,9 +186,9 @@ enum Ended {
 
 /// What decides whether an interrupted import is the same one.
 fn identity(options: &ImportOptions, sources: &[PlannedSource]) -> String {
-    let mut text = format!("{:?} {} {:?}", options.format, options.shards, options.hash_ip);
+    let mut text = format!("{options:?}");
     for source in sources {
-        text.push_str(&format!("\n{} {}", source.path.display(), source.size));
+        text.push_str(&format!("\n{} {}", source.path.display(), source.file.bytes));
     }
     format!("{:016x}", twox_hash::XxHash64::oneshot(0, text.as_bytes()))
 }
@@ -173,60 +215,46 @@ fn check(
     Ok(())
 }
 
+/// What an import reads, and how.
+struct Reading<'a> {
+    options: &'a ImportOptions,
+    plan: &'a Plan,
+    hasher: &'a AddressHasher,
+    geoip: GeoIp,
+}
+
 fn read_and_write(
-    options: &ImportOptions,
-    (sources, identity, resume): (&[PlannedSource], String, Option<Resume>),
-    hasher: &AddressHasher,
+    reading: Reading<'_>,
+    (identity, resume): (String, Option<Resume>),
     draft: &Draft,
     (stop, progress): (&AtomicBool, &mut dyn FnMut(ImportProgress)),
 ) -> Result<Ended, Error> {
-    use culprit_model::Label as _;
+    let Reading { options, plan, hasher, geoip } = reading;
+    let sources = &plan.sources;
     let base = draft.manifest();
     let store = Store::from_manifest(draft.folder(), base.clone());
-    let state = |source: &PlannedSource| SourceState {
-        format: options.format.word(),
-        name: source.path.display().to_string(),
-        bytes: 0,
-        rows: 0,
-        rejected: 0,
-        ignored: 0,
-        unchanged: 0,
-        digest: 0,
-        first_reject: None,
-    };
-    let mut sessions = Sessions::default();
-    let mut gatherer =
-        Gatherer::begin(&store, hasher.clone(), sources.iter().map(state).collect())?;
+    let states = sources.iter().map(|source| SourceState::new(plan.format, source)).collect();
+    let mut joins = Joins::default();
+    let mut gatherer = Gatherer::begin(&store, (hasher.clone(), geoip), states)?;
+    gatherer.late_ms = options.late_ms;
     let resumed = resume.is_some();
     let mut position = resume.as_ref().map_or((0, 0), |resume| (resume.source, resume.offset));
     if let Some(resume) = &resume {
         gatherer.sources[resume.source].rows = resume.rows;
     }
-    let mut so_far = ImportProgress {
-        total_bytes: sources.iter().map(|source| source.size).sum(),
-        bytes: 0,
-        rows: 0,
-        writing: false,
-    };
+    let total_bytes = sources.iter().map(|source| source.file.bytes).sum();
+    let mut so_far = ImportProgress { total_bytes, bytes: 0, rows: 0, writing: false };
     let begin = position;
     let done = run::run(sources, begin, stop, |read| {
         match read {
             Progress::Chunk(chunk) => {
-                so_far.rows += match &chunk.rows {
-                    ReadRows::Batch(batch) => {
-                        gatherer.absorb(chunk.source, batch, draft)?;
-                        batch.rows
-                    }
-                    ReadRows::Requests(requests) => {
-                        let before = gatherer.sources[chunk.source].rows;
-                        sessions.take((chunk.source, before), requests);
-                        gatherer.absorb(chunk.source, &requests.lines, draft)?;
-                        if let Some(visits) = sessions.batch(false, hasher) {
-                            gatherer.absorb(chunk.source, &visits, draft)?;
-                        }
-                        requests.lines.rows
-                    }
-                };
+                let before = gatherer.sources[chunk.source].rows;
+                let batch = joins.take((chunk.source, before), chunk.rows);
+                gatherer.absorb(chunk.source, &batch, draft)?;
+                if let Some(visits) = joins.ended(hasher) {
+                    gatherer.absorb(chunk.source, &visits, draft)?;
+                }
+                so_far.rows += batch.rows;
                 gatherer.sources[chunk.source].bytes += chunk.bytes;
                 position = (chunk.source, chunk.next_offset);
                 so_far.bytes += chunk.bytes;
@@ -240,23 +268,63 @@ fn read_and_write(
         progress(so_far);
         Ok(())
     })?;
-    let from_log = options.format == SourceFormat::AccessLog;
-    if !done && from_log {
+    if !done && plan.format.is_joined() {
         return Err(Error::Stopped { resumable: false });
     }
-    if let Some(visits) = sessions.batch(true, hasher).filter(|_| from_log) {
-        gatherer.absorb(sources.len() - 1, &visits, draft)?;
+    if plan.format.is_joined() {
+        for visits in joins.finish(hasher) {
+            gatherer.absorb(sources.len() - 1, &visits, draft)?;
+        }
+        for (source, reject) in joins.orphans() {
+            gatherer.reject(source, &reject, 0);
+        }
+        gatherer.sources.iter().try_for_each(|source| check_rejects(options, source))?;
     }
     so_far.writing = true;
     progress(so_far);
     let changed = gatherer.write(draft, &store)?;
     if done {
-        return Ok(Ended::Done(Imported { counts: gatherer.counts, changed, resumed }));
+        let warnings = warnings(options, &gatherer.counts);
+        let (counts, format) = (gatherer.counts, plan.format);
+        return Ok(Ended::Done(Imported { counts, changed, resumed, format, warnings }));
     }
     let (source, offset) = position;
     let rows = gatherer.sources.get(source).map_or(0, |source| source.rows);
     let base = resume.map_or(base.generation, |resume| resume.base);
     Ok(Ended::Suspended(Resume { plan: identity, source, offset, rows, base }))
+}
+
+/// What the reader of the store must know.
+fn warnings(options: &ImportOptions, counts: &Counts) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(zone @ Zone::Fixed(_)) = options.zone {
+        warnings.push(format!(
+            "{} is a fixed shift: where clocks change, times are an hour off for half of the year. \
+             Give a zone such as Europe/Kyiv",
+            zone.name()
+        ));
+    }
+    if counts.late > 0 {
+        warnings.push(format!(
+            "{} rows changed longer before the newest one than `--late` allows: an export that \
+             begins at the watermark would have missed them",
+            counts.late
+        ));
+    }
+    if counts.times_skipped > 0 {
+        warnings.push(format!(
+            "{} times are in the hour that the clock left out: they count as an hour later",
+            counts.times_skipped
+        ));
+    }
+    if counts.times_repeated > 0 {
+        warnings.push(format!(
+            "{} times are in the hour that the clock showed twice: the order of the lines decided, \
+             and without an order the first hour counts",
+            counts.times_repeated
+        ));
+    }
+    warnings
 }
 
 /// Whether a source has few enough rows that could not be read.

@@ -1,15 +1,24 @@
 //! From what the user typed to what is read: files, their formats, how rows are told apart.
 
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
+use super::ImportOptions;
+use super::batch::Batch;
+use super::detect::detect;
+use super::events::{
+    Hits, MatomoTable, MatomoTables, TableHeader, read_ga4, read_matomo, read_snowplow,
+    table_header,
+};
+use super::logs::{
+    JsonNames, LogField, Requests, W3cRules, read_combined, read_elb, read_json_log, read_w3c,
+};
 use super::source::{Framing, head};
 use super::xdb::{Column, DumpTable, Header, Separation, XdbRules, read_json, read_separated};
-use super::{
-    ImportOptions,
-    batch::Batch,
-    logs::{Requests, read_combined},
-};
+use super::zone::LocalTimes;
 use crate::error::Error;
+use crate::store::ReadFile;
+use crate::visits::Zone;
 
 culprit_model::labels! {
     /// What sources are.
@@ -24,6 +33,51 @@ culprit_model::labels! {
         Bcp = "bcp",
         /// Access logs in the combined or common format.
         AccessLog = "accesslog",
+        /// Logs of IIS in the W3C extended format.
+        Iis = "iis",
+        /// Standard logs of CloudFront.
+        CloudFront = "cloudfront",
+        /// Logs of Amazon's application and classic load balancers.
+        Elb = "elb",
+        /// Logs with one JSON object a line: nginx, Caddy, Traefik and others.
+        JsonLog = "json-log",
+        /// Canonical events of Snowplow.
+        SnowplowTsv = "snowplow-tsv",
+        /// BigQuery's export of Google Analytics 4.
+        Ga4Json = "ga4-json",
+        /// Matomo's tables of visits and actions.
+        Matomo = "matomo",
+        /// Whatever the sources turn out to be.
+        Auto = "auto",
+    }
+}
+
+impl SourceFormat {
+    /// The format that goes by this word: also by `alb` and `w3c`.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        use culprit_model::Label as _;
+        match word {
+            "alb" => Some(Self::Elb),
+            "w3c" => Some(Self::Iis),
+            word => Self::from_word(word),
+        }
+    }
+
+    /// True when rows become visits only with rows of other chunks: then an import that was
+    /// interrupted begins again.
+    pub(super) fn is_joined(self) -> bool {
+        !matches!(self, Self::XdbJson | Self::XdbCsv | Self::XdbPostgres | Self::Bcp)
+    }
+
+    /// True when times of the format may name no offset.
+    fn has_local_times(self) -> bool {
+        !self.is_joined() || matches!(self, Self::AccessLog | Self::JsonLog)
+    }
+
+    /// True when fields may have other names than the known ones.
+    fn has_named_fields(self) -> bool {
+        matches!(self, Self::Iis | Self::CloudFront | Self::JsonLog)
     }
 }
 
@@ -32,16 +86,26 @@ culprit_model::labels! {
 pub(crate) enum RowReader {
     Json(XdbRules),
     Separated(XdbRules, Header, Separation),
-    Combined,
+    Combined(LocalTimes),
+    W3c(W3cRules),
+    Elb,
+    JsonLog(JsonNames, LocalTimes),
+    Snowplow,
+    Ga4,
+    Matomo(MatomoTable, TableHeader),
 }
 
 /// What a chunk holds.
 #[derive(Debug)]
 pub(crate) enum ReadRows {
     /// Rows of tables.
-    Batch(Batch),
+    Batch(Box<Batch>),
     /// Requests, which become visits with those of other chunks.
-    Requests(Requests),
+    Requests(Box<Requests>),
+    /// Events, which become visits with those of other chunks.
+    Hits(Box<Hits>),
+    /// Rows of tables that are joined.
+    Matomo(Box<MatomoTables>),
 }
 
 /// A file that is to be read.
@@ -52,23 +116,45 @@ pub(crate) struct PlannedSource {
     pub(crate) reader: RowReader,
     /// Bytes at the beginning that hold no rows.
     pub(crate) skip: u64,
-    /// Bytes of the file.
-    pub(crate) size: u64,
+    /// The file when the import began.
+    pub(crate) file: ReadFile,
     /// Time of the first request of a log; none for others.
     pub(crate) first_ms: Option<i64>,
 }
 
 impl RowReader {
-    /// Reads a chunk.
-    pub(crate) fn read(&self, chunk: &[u8]) -> ReadRows {
+    /// Reads a chunk. `header` has the lines before it that say what its lines have.
+    pub(crate) fn read(&self, chunk: &[u8], header: &[u8]) -> ReadRows {
+        let requests = |requests| ReadRows::Requests(Box::new(requests));
         match self {
-            Self::Json(rules) => ReadRows::Batch(read_json(chunk, rules)),
+            Self::Json(rules) => ReadRows::Batch(Box::new(read_json(chunk, rules))),
             Self::Separated(rules, header, separation) => {
-                ReadRows::Batch(read_separated(chunk, rules, header, *separation))
+                ReadRows::Batch(Box::new(read_separated(chunk, rules, header, *separation)))
             }
-            Self::Combined => ReadRows::Requests(read_combined(chunk)),
+            Self::Combined(times) => requests(read_combined(chunk, times)),
+            Self::W3c(rules) => requests(read_w3c(chunk, header, rules)),
+            Self::Elb => requests(read_elb(chunk)),
+            Self::JsonLog(names, times) => requests(read_json_log(chunk, names, times)),
+            Self::Snowplow => ReadRows::Hits(Box::new(read_snowplow(chunk))),
+            Self::Ga4 => ReadRows::Hits(Box::new(read_ga4(chunk))),
+            Self::Matomo(table, header) => {
+                ReadRows::Matomo(Box::new(read_matomo(chunk, *table, header)))
+            }
         }
     }
+
+    /// True when lines between the rows say what the rows have.
+    pub(crate) fn has_headers(&self) -> bool {
+        matches!(self, Self::W3c(_))
+    }
+}
+
+/// What is to be read.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// What the sources are; never `auto`.
+    pub(crate) format: SourceFormat,
+    pub(crate) sources: Vec<PlannedSource>,
 }
 
 /// The files of the sources in the order in which they are read: folders are searched, their files
@@ -76,7 +162,7 @@ impl RowReader {
 ///
 /// # Errors
 /// When a file cannot be read or is not of the format.
-pub(crate) fn plan(options: &ImportOptions) -> Result<Vec<PlannedSource>, Error> {
+pub(crate) fn plan(options: &ImportOptions) -> Result<Plan, Error> {
     let mut files = Vec::new();
     for source in &options.sources {
         collect(source, &mut files)?;
@@ -84,11 +170,74 @@ pub(crate) fn plan(options: &ImportOptions) -> Result<Vec<PlannedSource>, Error>
     if files.is_empty() {
         return Err(Error::Options("the sources have no files".to_owned()));
     }
-    let mut planned =
-        files.iter().map(|path| planned(path, options)).collect::<Result<Vec<_>, _>>()?;
+    let format = match options.format {
+        SourceFormat::Auto => detected(&files)?,
+        format => format,
+    };
+    check(options, format)?;
+    let reading = Reading {
+        format,
+        shards: options.shards,
+        times: LocalTimes::new(options.zone.unwrap_or(UTC)),
+        names: &options.fields,
+    };
+    let mut sources =
+        files.iter().map(|path| reading.planned(path)).collect::<Result<Vec<_>, _>>()?;
     // Logs in the order of their times, so that visits go on from one file to the next.
-    planned.sort_by_key(|source| source.first_ms);
-    Ok(planned)
+    sources.sort_by_key(|source| source.first_ms);
+    Ok(Plan { format, sources })
+}
+
+const UTC: Zone = Zone::Fixed(0);
+
+/// How a source of this name and with these bytes is read, and where its first row is.
+///
+/// # Errors
+/// When it is not of the format.
+pub(super) fn reader_of(
+    format: SourceFormat,
+    (path, bytes): (&Path, &[u8]),
+) -> Result<(RowReader, usize), Error> {
+    let reading = Reading { format, shards: 2, times: LocalTimes::new(UTC), names: &[] };
+    let (_, reader, skip) = reading.reader(path, bytes)?;
+    Ok((reader, usize::try_from(skip).unwrap_or(usize::MAX)))
+}
+
+/// The format that all files have.
+fn detected(files: &[PathBuf]) -> Result<SourceFormat, Error> {
+    let mut known: Option<(SourceFormat, &PathBuf)> = None;
+    for path in files {
+        let Some(format) = detect(&head(path)?, UTC) else {
+            let why = "its first bytes do not show what it is; name the format with `--from`";
+            return Err(Error::Source { path: path.clone(), why: why.to_owned() });
+        };
+        match known {
+            Some((first, of)) if first != format => {
+                return Err(Error::Options(format!(
+                    "`{}` is {first} and `{}` is {format}: import them one after the other",
+                    of.display(),
+                    path.display()
+                )));
+            }
+            _ => known = Some((format, path)),
+        }
+    }
+    known.map(|(format, _)| format).ok_or(Error::Options("the sources have no files".to_owned()))
+}
+
+/// Whether the options fit the format.
+fn check(options: &ImportOptions, format: SourceFormat) -> Result<(), Error> {
+    if options.zone.is_some() && !format.has_local_times() {
+        return Err(Error::Options(format!(
+            "`--tz` has no effect: times of `{format}` are in UTC"
+        )));
+    }
+    if !options.fields.is_empty() && !format.has_named_fields() {
+        return Err(Error::Options(format!(
+            "`--field` has no effect: fields of `{format}` have fixed places"
+        )));
+    }
+    Ok(())
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -106,48 +255,103 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     below.iter().try_for_each(|path| collect(path, files))
 }
 
-fn planned(path: &Path, options: &ImportOptions) -> Result<PlannedSource, Error> {
-    let size = std::fs::metadata(path).map_err(|error| Error::io("read", path, error))?.len();
-    let head = head(path)?;
-    let rules = XdbRules { shards: options.shards, offset_ms: 0 };
-    let wrong = |why: &str| Error::Source { path: path.to_owned(), why: why.to_owned() };
-    let mut first_ms = None;
-    let (framing, reader, skip) = match options.format {
-        SourceFormat::XdbJson => {
-            let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
-            let framing = match first {
-                Some(b'[') => Framing::JsonArray,
-                Some(b'{') | None => Framing::Lines,
-                Some(_) => return Err(wrong("it begins with neither `{` nor `[`")),
-            };
-            (framing, RowReader::Json(rules), 0)
+/// How all sources are read.
+struct Reading<'a> {
+    format: SourceFormat,
+    shards: u32,
+    times: LocalTimes,
+    names: &'a [(LogField, String)],
+}
+
+impl Reading<'_> {
+    fn planned(&self, path: &Path) -> Result<PlannedSource, Error> {
+        let file = std::fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
+        let modified = file.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let modified_ns = modified.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        let file = ReadFile { bytes: file.len(), modified_ns: modified_ns.unwrap_or(0) };
+        let head = head(path)?;
+        let (framing, reader, skip) = self.reader(path, &head)?;
+        let first_ms = match reader.read(&head, b"") {
+            ReadRows::Requests(requests) => requests.first_ms(),
+            ReadRows::Hits(hits) => hits.first_ms(),
+            ReadRows::Batch(_) | ReadRows::Matomo(_) => None,
+        };
+        Ok(PlannedSource { path: path.to_owned(), framing, reader, skip, file, first_ms })
+    }
+
+    /// How a source is read that begins with these bytes: how its rows are told apart, what reads
+    /// them, and how many bytes are before the first.
+    fn reader(&self, path: &Path, head: &[u8]) -> Result<(Framing, RowReader, u64), Error> {
+        let wrong = |why: &str| Error::Source { path: path.to_owned(), why: why.to_owned() };
+        match self.format {
+            SourceFormat::XdbJson
+            | SourceFormat::XdbCsv
+            | SourceFormat::XdbPostgres
+            | SourceFormat::Bcp => self.xdb(path, head).map_err(wrong),
+            SourceFormat::Matomo => matomo(head).map_err(wrong),
+            format => Ok((Framing::Lines, self.lines(format), 0)),
         }
-        SourceFormat::XdbCsv | SourceFormat::XdbPostgres => {
-            let end = memchr::memchr(b'\n', &head).map_or(head.len(), |at| at + 1);
-            let header = header(&head[..end]);
-            if header.iter().all(Option::is_none) && !head.is_empty() {
-                return Err(wrong("its first line names no column of an xDB table"));
+    }
+
+    fn lines(&self, format: SourceFormat) -> RowReader {
+        let names = || self.names.to_vec();
+        match format {
+            SourceFormat::Iis => RowReader::W3c(W3cRules { percent: false, names: names() }),
+            SourceFormat::CloudFront => RowReader::W3c(W3cRules { percent: true, names: names() }),
+            SourceFormat::Elb => RowReader::Elb,
+            SourceFormat::JsonLog => {
+                RowReader::JsonLog(JsonNames::new(self.names), self.times.clone())
             }
-            let reader = RowReader::Separated(rules, header, Separation::Csv);
-            (Framing::QuotedLines, reader, end as u64)
+            SourceFormat::SnowplowTsv => RowReader::Snowplow,
+            SourceFormat::Ga4Json => RowReader::Ga4,
+            _ => RowReader::Combined(self.times.clone()),
         }
-        SourceFormat::Bcp => {
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
-            let Some(table) = DumpTable::of_file(stem) else {
-                return Err(wrong(
-                    "its name begins with the name of no xDB table; `bcp` files have no header, so \
-                     name it after its table, such as `Interactions.dat`",
-                ));
-            };
-            let header = table.columns().iter().map(|column| Some(*column)).collect();
-            (Framing::Lines, RowReader::Separated(rules, header, Separation::Bcp), 0)
+    }
+
+    fn xdb(&self, path: &Path, head: &[u8]) -> Result<(Framing, RowReader, u64), &'static str> {
+        let rules = XdbRules { shards: self.shards, times: self.times.clone() };
+        match self.format {
+            SourceFormat::XdbJson => {
+                let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
+                let framing = match first {
+                    Some(b'[') => Framing::JsonArray,
+                    Some(b'{') | None => Framing::Lines,
+                    Some(_) => return Err("it begins with neither `{` nor `[`"),
+                };
+                Ok((framing, RowReader::Json(rules), 0))
+            }
+            SourceFormat::XdbCsv | SourceFormat::XdbPostgres => {
+                let end = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
+                let header = header(&head[..end]);
+                if header.iter().all(Option::is_none) && !head.is_empty() {
+                    return Err("its first line names no column of an xDB table");
+                }
+                let reader = RowReader::Separated(rules, header, Separation::Csv);
+                Ok((Framing::QuotedLines, reader, end as u64))
+            }
+            _ => {
+                let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("");
+                let Some(table) = DumpTable::of_file(stem) else {
+                    return Err(
+                        "its name begins with the name of no xDB table; `bcp` files have no \
+                                header, so name it after its table, such as `Interactions.dat`",
+                    );
+                };
+                let header = table.columns().iter().map(|column| Some(*column)).collect();
+                Ok((Framing::Lines, RowReader::Separated(rules, header, Separation::Bcp), 0))
+            }
         }
-        SourceFormat::AccessLog => {
-            first_ms = read_combined(&head).first_ms();
-            (Framing::Lines, RowReader::Combined, 0)
-        }
+    }
+}
+
+fn matomo(head: &[u8]) -> Result<(Framing, RowReader, u64), &'static str> {
+    let (header, end) = table_header(head);
+    let framing = if header.tabs { Framing::Lines } else { Framing::QuotedLines };
+    let Some(table) = MatomoTable::of_header(&header) else {
+        return Err("its first line has the columns of none of `log_visit`, \
+                    `log_link_visit_action` and `log_action`");
     };
-    Ok(PlannedSource { path: path.to_owned(), framing, reader, skip, size, first_ms })
+    Ok((framing, RowReader::Matomo(table, header), end as u64))
 }
 
 fn header(line: &[u8]) -> Header {

@@ -44,6 +44,8 @@ struct Job {
     number: u64,
     source: usize,
     bytes: Vec<u8>,
+    /// The lines before it that say what its lines have.
+    header: Vec<u8>,
     next_offset: u64,
 }
 
@@ -107,8 +109,8 @@ fn worker(
 ) {
     loop {
         let job = work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
-        let Ok(Job { number, source, bytes, next_offset }) = job else { return };
-        let rows = sources[source].reader.read(&bytes);
+        let Ok(Job { number, source, bytes, header, next_offset }) = job else { return };
+        let rows = sources[source].reader.read(&bytes, &header);
         let bytes = bytes.len() as u64;
         let chunk = ReadChunk { source, rows, bytes, next_offset };
         if results.send((number, Ok(Progress::Chunk(Box::new(chunk))))).is_err() {
@@ -133,10 +135,18 @@ fn cut(
         let mut digest = twox_hash::XxHash64::with_seed(0);
         let chunks = Chunks::open(&source.path, source.framing, skip);
         let result = chunks.and_then(|mut chunks| {
+            let mut header = Vec::new();
             while let Some(bytes) = chunks.next()? {
                 digest.write(&bytes);
-                let job =
-                    Job { number: number.get(), source: at, bytes, next_offset: chunks.offset };
+                let next =
+                    source.reader.has_headers().then(|| super::logs::header_lines(&bytes, &header));
+                let job = Job {
+                    number: number.get(),
+                    source: at,
+                    bytes,
+                    header: std::mem::replace(&mut header, next.unwrap_or_default()),
+                    next_offset: chunks.offset,
+                };
                 if stopped() || tickets.send(()).is_err() || jobs.send(job).is_err() {
                     return Ok(false);
                 }

@@ -69,7 +69,9 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
     if head.starts_with(b"\xef\xbb\xbf") {
         reader.consume(3);
     }
-    Ok(Box::new(reader))
+    // What was read goes first; the rest is read without a copy of it in between.
+    let begun = reader.buffer().to_vec();
+    Ok(Box::new(io::Cursor::new(begun).chain(reader.into_inner())))
 }
 
 /// The first bytes of a source, decompressed.
@@ -118,6 +120,8 @@ impl Chunks {
         if self.done || missing == 0 {
             return Ok(());
         }
+        // At once: growing step by step copies what is there again and again.
+        self.rest.reserve(missing);
         let read = self.reader.by_ref().take(missing as u64).read_to_end(&mut self.rest);
         let read = read.map_err(|error| Error::io("read", &self.path, error))?;
         self.done = read < missing;

@@ -5,9 +5,12 @@
 //! positions nor what stands before the damage, and a second pass for them doubles the cost.
 //!
 //! `scan` finds where values end, `paths` walks a value and counts what stands at which path.
+//! `leaves` gives the values of an object with their paths.
 
+mod leaves;
 mod paths;
 mod scan;
 
+pub(crate) use leaves::{Leaf, leaves};
 pub(crate) use paths::{LONG, Paths, Seen, Totals, Walk};
 pub(crate) use scan::{Problem, Scanner, decode};

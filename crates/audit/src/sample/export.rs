@@ -45,13 +45,7 @@ impl TableFile {
         columns: &'static [&'static str],
         format: SampleFormat,
     ) -> Result<Self, SampleError> {
-        let ending = match format {
-            SampleFormat::XdbJson => "ndjson",
-            SampleFormat::XdbCsv => "csv",
-            SampleFormat::Bcp => "dat",
-            SampleFormat::AccessLog => "log",
-        };
-        let path = folder.join(format!("{table}.{ending}"));
+        let path = folder.join(format!("{table}.{}", format.ending()));
         let file = File::create(&path).map_err(|source| SampleError { path, source })?;
         let out = BufWriter::with_capacity(BUFFER, file);
         let mut made = Self { format, columns, out, line: Vec::new(), rows: 0, bytes: 0 };
@@ -67,7 +61,7 @@ impl TableFile {
         match self.format {
             SampleFormat::XdbJson => self.json(cells),
             SampleFormat::XdbCsv => self.separated(cells, b',', put_csv),
-            SampleFormat::Bcp | SampleFormat::AccessLog => self.separated(cells, b'\t', put_bcp),
+            _ => self.separated(cells, b'\t', put_bcp),
         }
         self.rows += 1;
         self.end(folder)
@@ -84,7 +78,7 @@ impl TableFile {
             SampleFormat::XdbCsv => {
                 self.separated(&cells[..cells.len() / 2], b',', put_csv);
             }
-            SampleFormat::Bcp | SampleFormat::AccessLog => {
+            _ => {
                 self.separated(&cells[..cells.len() / 2], b'\t', put_bcp);
             }
         }
@@ -93,6 +87,15 @@ impl TableFile {
             self.line.truncate(60);
         }
         self.end(folder)
+    }
+
+    /// Appends lines that are no rows.
+    pub(crate) fn comments(&mut self, folder: &Path, lines: &str) -> Result<(), SampleError> {
+        for line in lines.lines() {
+            self.line.extend_from_slice(line.as_bytes());
+            self.end(folder)?;
+        }
+        Ok(())
     }
 
     /// Appends a whole line.

@@ -1,21 +1,18 @@
-//! The access log of the same visits, in the combined format.
+//! Logs of the same visits: requests in the forms of access logs, events of analytics tools.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::export::TableFile;
+use super::lines::{Shown, header, put_event, put_request};
 use super::truth::Truth;
 use super::visit::Visit;
 use super::world::ASSETS;
 use super::{SampleError, SampleFormat};
-use crate::time::{DAY_MS, date, put_clock};
 
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 /// The site's own address in referrers.
-const SITE: &str = "https://www.site.example";
+pub(super) const SITE: &str = "https://www.site.example";
 
 /// A line that is to be written: second, visit, position within it.
 type Pending = (i64, u64, usize, Vec<u8>);
@@ -24,24 +21,51 @@ type Pending = (i64, u64, usize, Vec<u8>);
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     folder: PathBuf,
+    format: SampleFormat,
     file: TableFile,
     pending: BinaryHeap<Reverse<Pending>>,
 }
 
 impl AccessLog {
-    pub(crate) fn create(folder: &Path) -> Result<Self, SampleError> {
-        let file = TableFile::create(folder, "access", &[], SampleFormat::AccessLog)?;
-        Ok(Self { folder: folder.to_owned(), file, pending: BinaryHeap::new() })
+    pub(crate) fn create(folder: &Path, format: SampleFormat) -> Result<Self, SampleError> {
+        let mut file = TableFile::create(folder, name(format), &[], format)?;
+        file.comments(folder, header(format))?;
+        Ok(Self { folder: folder.to_owned(), format, file, pending: BinaryHeap::new() })
     }
 
-    /// Adds a visit's requests; with `broken`, a line without its closing quote first.
+    /// Adds a visit; with `broken`, a line first that ends too early.
     pub(crate) fn visit(&mut self, visit: &Visit, broken: bool) {
+        if matches!(self.format, SampleFormat::SnowplowTsv | SampleFormat::Ga4Json) {
+            self.events(visit, broken);
+        } else {
+            self.requests(visit, broken);
+        }
+    }
+
+    /// Adds a visit's events.
+    fn events(&mut self, visit: &Visit, broken: bool) {
+        for (at, view) in visit.views.iter().enumerate() {
+            let mut line = Vec::with_capacity(600);
+            put_event(&mut line, self.format, visit, view);
+            if broken && at == 0 {
+                let half = line[..line.len() / 2].to_vec();
+                self.pending.push(Reverse((view.at / 1000, visit.number, 0, half)));
+            }
+            self.pending.push(Reverse((view.at / 1000, visit.number, at + 1, line)));
+        }
+    }
+
+    fn requests(&mut self, visit: &Visit, broken: bool) {
         let mut position = 0;
         let mut add = |at: i64, path: &str, referrer: &str, broken: bool| {
             let mut line = Vec::with_capacity(260);
-            put_line(&mut line, visit, (at, path, referrer));
+            put_request(&mut line, self.format, visit, Shown { at, path, referrer });
             if broken {
-                line.pop();
+                let whole = line.len();
+                // The combined format without its closing quote, others without their half.
+                let kept =
+                    if self.format == SampleFormat::AccessLog { whole - 1 } else { whole / 2 };
+                line.truncate(kept);
             }
             self.pending.push(Reverse((at / 1000, visit.number, position, line)));
             position += 1;
@@ -79,21 +103,19 @@ impl AccessLog {
     pub(crate) fn finish(mut self, truth: &mut Truth) -> Result<(), SampleError> {
         self.write_until(i64::MAX)?;
         let (rows, bytes) = self.file.finish(&self.folder)?;
-        truth.file("access.log", rows, bytes);
+        truth.file(&format!("{}.{}", name(self.format), self.format.ending()), rows, bytes);
         Ok(())
     }
 }
 
-fn put_line(out: &mut Vec<u8>, visit: &Visit, (at, path, referrer): (i64, &str, &str)) {
-    let [a, b, c, d] = visit.person.address;
-    let day = date(at.div_euclid(DAY_MS));
-    let month = MONTHS[usize::try_from(day.month - 1).unwrap_or(0)];
-    let _ = write!(out, "{a}.{b}.{c}.{d} - - [{:02}/{month}/{}:", day.day, day.year);
-    put_clock(out, at);
-    let bytes = 900 + path.len() * 37;
-    let _ = write!(
-        out,
-        " +0000] \"GET {path} HTTP/1.1\" 200 {bytes} \"{referrer}\" \"{}\"",
-        visit.person.user_agent
-    );
+/// The name of a format's file, without its ending.
+fn name(format: SampleFormat) -> &'static str {
+    match format {
+        SampleFormat::Iis => "iis",
+        SampleFormat::CloudFront => "cloudfront",
+        SampleFormat::Elb => "elb",
+        SampleFormat::SnowplowTsv => "snowplow",
+        SampleFormat::Ga4Json => "ga4",
+        _ => "access",
+    }
 }

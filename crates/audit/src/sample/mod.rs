@@ -7,11 +7,12 @@
 //! ```text
 //! world, robots     cities, user agents, pages, programs
 //! visit             one visit, drawn from the seed and its number
-//! xdb, log, export  its rows and lines
+//! xdb, log, export  its rows and lines; lines has the forms of logs
 //! truth             what questions must answer
 //! ```
 
 mod export;
+mod lines;
 mod log;
 mod random;
 mod robots;
@@ -49,6 +50,35 @@ culprit_model::labels! {
         Bcp = "bcp",
         /// An access log in the combined format.
         AccessLog = "accesslog",
+        /// A log of IIS.
+        Iis = "iis",
+        /// A standard log of CloudFront.
+        CloudFront = "cloudfront",
+        /// A log of an application load balancer.
+        Elb = "elb",
+        /// A log of one JSON object a line, with the names of nginx.
+        JsonLog = "json-log",
+        /// Snowplow's canonical events.
+        SnowplowTsv = "snowplow-tsv",
+        /// Events of Google Analytics 4.
+        Ga4Json = "ga4-json",
+    }
+}
+
+impl SampleFormat {
+    /// What its files' names end with.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::XdbJson | Self::JsonLog | Self::Ga4Json => "ndjson",
+            Self::XdbCsv => "csv",
+            Self::Bcp => "dat",
+            Self::AccessLog | Self::Iis | Self::CloudFront | Self::Elb => "log",
+            Self::SnowplowTsv => "tsv",
+        }
+    }
+
+    fn is_xdb(self) -> bool {
+        matches!(self, Self::XdbJson | Self::XdbCsv | Self::Bcp)
     }
 }
 
@@ -137,7 +167,7 @@ struct Sample<'a> {
     contacts: Vec<ContactState>,
     recent: Vec<u64>,
     exports: Vec<XdbExport>,
-    log: Option<AccessLog>,
+    logs: Vec<AccessLog>,
     truth: Truth,
     numbers: u64,
     robot_visits: u64,
@@ -148,12 +178,14 @@ impl<'a> Sample<'a> {
         let failed = |source| SampleError { path: folder.to_owned(), source };
         std::fs::create_dir_all(folder).map_err(failed)?;
         let mut exports = Vec::new();
-        let xdb = options.formats.iter().filter(|format| **format != SampleFormat::AccessLog);
-        for format in xdb {
-            exports.push(XdbExport::create(folder, *format, options.seed)?);
+        let mut logs = Vec::new();
+        for format in &options.formats {
+            if format.is_xdb() {
+                exports.push(XdbExport::create(folder, *format, options.seed)?);
+            } else {
+                logs.push(AccessLog::create(folder, *format)?);
+            }
         }
-        let log = options.formats.contains(&SampleFormat::AccessLog);
-        let log = log.then(|| AccessLog::create(folder)).transpose()?;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -168,7 +200,7 @@ impl<'a> Sample<'a> {
             contacts: Vec::new(),
             recent: Vec::new(),
             exports,
-            log,
+            logs,
             truth,
             numbers: 0,
             robot_visits: 0,
@@ -208,11 +240,11 @@ impl<'a> Sample<'a> {
                 let truth = if at == 0 { &mut self.truth } else { &mut ignored };
                 export.visit(visit, broken, truth)?;
             }
-            if let Some(log) = &mut self.log {
+            for log in &mut self.logs {
                 log.visit(visit, broken);
             }
         }
-        self.log.as_mut().map_or(Ok(()), |log| log.write_until(start + DAY_MS))
+        self.logs.iter_mut().try_for_each(|log| log.write_until(start + DAY_MS))
     }
 
     fn robots(&mut self, start: i64, robots: u64, all: &mut Vec<Visit>) {
@@ -298,7 +330,7 @@ impl<'a> Sample<'a> {
         for export in self.exports {
             export.finish(&mut self.truth)?;
         }
-        if let Some(log) = self.log {
+        for log in self.logs {
             log.finish(&mut self.truth)?;
         }
         self.truth.leaked = robots::leaked();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,11 +50,43 @@ pub(crate) struct Manifest {
     /// Largest `LastModified` by shard.
     #[serde(default)]
     pub(crate) watermarks: BTreeMap<u32, i64>,
+    /// What was imported, to do it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) imports: Vec<RememberedImport>,
+    /// Files of sources by path, as they were when they were read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) read: BTreeMap<String, ReadFile>,
     /// All files, ordered.
     pub(crate) files: Vec<StoreFile>,
     /// Where an interrupted import was; never in `store.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) resume: Option<Resume>,
+}
+
+/// What was imported and how; the key of addresses is not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RememberedImport {
+    /// Format, never `auto`.
+    pub(crate) format: String,
+    /// Absolute paths.
+    pub(crate) sources: Vec<PathBuf>,
+    /// Zone of times without an offset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) zone: Option<String>,
+    /// Meanings and names of fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fields: Vec<(String, String)>,
+    /// Absolute paths of databases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) geoip: Vec<PathBuf>,
+}
+
+/// A file of a source when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReadFile {
+    pub(crate) bytes: u64,
+    /// When it was changed last, in nanoseconds since 1970; 0 where that is unknown.
+    pub(crate) modified_ns: u64,
 }
 
 /// Where an interrupted import was.
@@ -82,6 +114,8 @@ impl Manifest {
             address_key: None,
             interaction_keys: 0,
             watermarks: BTreeMap::new(),
+            imports: Vec::new(),
+            read: BTreeMap::new(),
             files: Vec::new(),
             resume: None,
         }

@@ -12,6 +12,7 @@
 mod manifest;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use culprit_model::{Row, Text};
@@ -19,7 +20,7 @@ use culprit_model::{Row, Text};
 use crate::error::Error;
 
 pub use manifest::StoreFile;
-pub(crate) use manifest::{MANIFEST, Manifest, Resume};
+pub(crate) use manifest::{MANIFEST, Manifest, ReadFile, RememberedImport, Resume};
 pub(crate) use write::{Draft, Place as FilePlace};
 
 /// A store, opened to be read.
@@ -60,6 +61,13 @@ impl Store {
     #[must_use]
     pub fn shards(&self) -> u32 {
         self.manifest.shards
+    }
+
+    /// By shard, the latest time at which the source had changed one of the rows that were read;
+    /// milliseconds since 1970.
+    #[must_use]
+    pub fn watermarks(&self) -> &BTreeMap<u32, i64> {
+        &self.manifest.watermarks
     }
 
     /// The files of a table, ordered by path.

@@ -41,8 +41,12 @@ fn read(sample: &Path, store: &Path) {
         sources: rows.collect(),
         shards: 2,
         hash_ip: None,
+        zone: None,
+        fields: Vec::new(),
+        geoip: Vec::new(),
         tolerance: 0.01,
         strict: false,
+        late_ms: culprit_audit::LATE_MS,
     };
     import(&options, &AtomicBool::new(false), &mut |_| {}).unwrap();
 }

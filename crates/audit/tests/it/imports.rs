@@ -11,19 +11,27 @@ use culprit_audit::{Error, ImportOptions, Imported, SampleOptions, SourceFormat,
 
 use crate::support::{options, sample};
 
-fn import_options(store: &Path, format: SourceFormat, sources: &[PathBuf]) -> ImportOptions {
+pub(crate) fn import_options(
+    store: &Path,
+    format: SourceFormat,
+    sources: &[PathBuf],
+) -> ImportOptions {
     ImportOptions {
         store: store.to_owned(),
         format,
         sources: sources.to_vec(),
         shards: 2,
         hash_ip: None,
+        zone: None,
+        fields: Vec::new(),
+        geoip: Vec::new(),
         tolerance: 0.01,
         strict: false,
+        late_ms: culprit_audit::LATE_MS,
     }
 }
 
-fn run(options: &ImportOptions) -> Result<Imported, Error> {
+pub(crate) fn run(options: &ImportOptions) -> Result<Imported, Error> {
     import(options, &AtomicBool::new(false), &mut |_| {})
 }
 

@@ -10,11 +10,16 @@ mod audit_doc;
 #[path = "../../../model/tests/it/blessed.rs"]
 mod blessed;
 mod cleanliness;
+mod formats;
+mod geoip;
+mod hostile;
 mod imported;
 mod imports;
 mod mixtures;
+mod mmdb;
 mod oracle;
 mod questions;
+mod refresh;
 mod robots;
 mod rows;
 mod samples;

@@ -385,6 +385,21 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "the tables of a database",
             ),
             ("culprit audit import --from bcp Interactions.dat -o store", "a table that bcp wrote"),
+            (
+                "culprit audit import --from auto logs/ -o store --geoip GeoLite2-City.mmdb",
+                "logs of any known form, with the places of addresses",
+            ),
+            (
+                "culprit audit import --from json-log app.log -o store --field address=client.ip",
+                "a log with field names of its own",
+            ),
+        ],
+    ),
+    (
+        "audit refresh",
+        &[
+            ("culprit audit refresh store", "read what is new in the sources"),
+            ("culprit audit refresh store --verify", "and compare with a store made anew"),
         ],
     ),
     (

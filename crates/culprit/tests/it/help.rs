@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 68] = [
+pub(crate) const SUBCOMMANDS: [&str; 69] = [
     "why",
     "bench",
     "bench cmd",
@@ -40,6 +40,7 @@ pub(crate) const SUBCOMMANDS: [&str; 68] = [
     "sql",
     "audit",
     "audit import",
+    "audit refresh",
     "audit sample",
     "audit visits",
     "audit robots",

@@ -3,8 +3,10 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use culprit_audit::clean::CleanError;
+use culprit_audit::visits::Zone;
 use culprit_audit::{
-    Error, ImportOptions, ImportProgress, Imported, SourceFormat, Store, import, import_postgres,
+    Error, ImportOptions, ImportProgress, Imported, LogField, SourceFormat, Store, import,
+    import_postgres,
 };
 use culprit_model::Label as _;
 
@@ -25,18 +27,7 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         return Err(Failure::bad_input(format!("`--tolerance {}` is not a share", args.tolerance))
             .hint("give a number from 0 to 1"));
     }
-    let Some(format) = SourceFormat::from_word(&args.from) else {
-        return Err(Failure::bad_input(format!("unknown format `{}`", args.from)));
-    };
-    let options = ImportOptions {
-        store: args.output.clone(),
-        format,
-        sources: args.sources.clone(),
-        shards: args.shards,
-        hash_ip: args.hash_ip.clone(),
-        tolerance: args.tolerance,
-        strict: args.strict,
-    };
+    let options = options(args)?;
     let stop = stop_flag()?;
     let shows = !talk.is_quiet() && io::stderr().is_terminal();
     let mut next = 0;
@@ -46,7 +37,7 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
             show(at);
         }
     };
-    let result = if format == SourceFormat::XdbPostgres {
+    let result = if options.format == SourceFormat::XdbPostgres {
         let texts: Vec<String> =
             args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
         let dsns = database::dsns(&texts, args.password_file.as_deref())?;
@@ -60,6 +51,9 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
     let imported = result?;
+    for warning in &imported.warnings {
+        talk.warn(&format!("{warning}\n"));
+    }
     if imported.counts.rejected > 0 {
         talk.warn(&format!(
             "{} of {} rows cannot be read: the table `rejects` has them with reasons\n",
@@ -80,7 +74,42 @@ fn from_database(error: &CleanError) -> Failure {
     }
 }
 
-fn show(at: ImportProgress) {
+fn options(args: &AuditImportArgs) -> Result<ImportOptions, Failure> {
+    let Some(format) = SourceFormat::named(&args.from) else {
+        return Err(Failure::bad_input(format!("unknown format `{}`", args.from)));
+    };
+    let zone = |text: &String| {
+        Zone::parse(text).ok_or_else(|| {
+            Failure::bad_input(format!("`--tz {text}` is no time zone"))
+                .hint("give a name such as Europe/Kyiv, or a shift such as +02:00")
+        })
+    };
+    let field = |text: &String| {
+        let pair = text.split_once('=').filter(|(_, name)| !name.is_empty());
+        let pair =
+            pair.and_then(|(word, name)| Some((LogField::from_word(word)?, name.to_owned())));
+        pair.ok_or_else(|| {
+            let words: Vec<_> = LogField::ALL.iter().map(|field| field.word()).collect();
+            Failure::bad_input(format!("`--field {text}` names no field"))
+                .hint(format!("give one of {}, then `=` and the name", words.join(", ")))
+        })
+    };
+    Ok(ImportOptions {
+        store: args.output.clone(),
+        format,
+        sources: args.sources.clone(),
+        shards: args.shards,
+        hash_ip: args.hash_ip.clone(),
+        zone: args.tz.as_ref().map(zone).transpose()?,
+        fields: args.field.iter().map(field).collect::<Result<_, _>>()?,
+        geoip: args.geoip.clone(),
+        tolerance: args.tolerance,
+        strict: args.strict,
+        late_ms: culprit_audit::LATE_MS,
+    })
+}
+
+pub(super) fn show(at: ImportProgress) {
     let mib = |bytes: u64| bytes >> 20;
     let text = if at.writing {
         format!("{} rows read, writing the store", at.rows)
@@ -110,6 +139,8 @@ fn print(args: &AuditImportArgs, imported: &Imported, json: bool) -> Result<(), 
             "store": args.output.display().to_string(),
             "changed": imported.changed,
             "resumed": imported.resumed,
+            "format": imported.format.word(),
+            "warnings": imported.warnings,
             "counts": counts,
         });
         serde_json::to_writer(&mut out, &document).map_err(io::Error::from)?;
@@ -124,7 +155,9 @@ fn print(args: &AuditImportArgs, imported: &Imported, json: bool) -> Result<(), 
     let notes = [
         (counts.unchanged, "rows were in the store already"),
         (counts.rejected, "rows cannot be read"),
-        (counts.ignored, "rows are of tables that a store does not need"),
+        (counts.ignored, "rows are of kinds that a store does not need"),
+        (counts.without_visit, "events belong to no visit: their source does not say to which"),
+        (counts.located, "interactions have their place from `--geoip`"),
         (counts.bad_dates, "interactions have no readable start or end"),
         (counts.ends_before_start, "interactions end before they start"),
         (counts.bad_events, "interactions have damaged events"),

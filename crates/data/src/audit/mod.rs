@@ -9,6 +9,7 @@ mod impact;
 mod import;
 mod orphans;
 mod question;
+mod refresh;
 mod report;
 mod robots;
 mod sample;
@@ -31,6 +32,7 @@ use crate::output::Talk;
 pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
     match &command.args.action {
         AuditAction::Import(args) => import::run(args, command.json, talk),
+        AuditAction::Refresh(args) => refresh::run(args, command.json, talk),
         AuditAction::Sample(args) => sample::run(args, command.json, talk),
         AuditAction::Visits(args) => visits::run(args, command.json, talk),
         AuditAction::Robots(args) => robots::run(args, command.json, talk),

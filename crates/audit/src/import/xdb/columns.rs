@@ -19,6 +19,21 @@ columns! {
 }
 
 impl Column {
+    /// The column behind this one in [`COLUMNS`].
+    fn next(self) -> Option<(&'static str, Self)> {
+        COLUMNS.get(self as usize + 1).copied()
+    }
+
+    /// The column of this name, in any case; rows of one table have their columns in one order, so
+    /// the one behind the last one is tried first.
+    #[inline]
+    pub(crate) fn named_after(last: Option<Self>, name: &[u8]) -> Option<Self> {
+        match last.and_then(Self::next) {
+            Some((next, column)) if next.as_bytes() == name => Some(column),
+            _ => Self::named(name),
+        }
+    }
+
     /// The column of this name, in any case.
     #[inline]
     pub(crate) fn named(name: &[u8]) -> Option<Self> {

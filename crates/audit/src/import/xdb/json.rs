@@ -53,11 +53,13 @@ fn read_fields<'a>(scanner: &mut Scanner<'a>, cells: &mut Cells<'a>) -> Result<(
     if scanner.accept(b'}') {
         return Ok(());
     }
+    let mut last = None;
     loop {
         scanner.peek();
         let (name, _) = scanner.string()?;
         scanner.expect(b':')?;
-        let column = Column::named(name);
+        let column = Column::named_after(last, name);
+        last = column.or(last);
         if scanner.peek() == Some(b'"') {
             let (raw, escaped) = scanner.string()?;
             if let Some(column) = column {

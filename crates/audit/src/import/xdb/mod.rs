@@ -10,28 +10,29 @@ mod json;
 mod separated;
 
 use crate::import::batch::{Batch, RawContact, RawIdentifier, RawVisit};
+use crate::import::zone::LocalTimes;
 use crate::schema::{Initiator, OwnerKind, ParseState, TermKind};
 use crate::values::{guid, is_plausible, time, whole};
 
 pub(crate) use columns::{Cells, Column, DumpTable};
 pub(crate) use events::path_of;
 pub(crate) use json::read_json;
-pub(crate) use separated::{Header, Separation, read_separated};
+pub(crate) use separated::{Header, Separation, csv_cell, read_separated};
 
 /// What decides about all rows of a source.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct XdbRules {
     /// Shards: the one-byte shard keys are divided among them evenly.
     pub(crate) shards: u32,
-    /// What is subtracted from times that name no offset: milliseconds.
-    pub(crate) offset_ms: i64,
+    /// The clock of times that name no offset.
+    pub(crate) times: LocalTimes,
 }
 
 impl XdbRules {
     /// A point in time, in UTC.
     fn time(&self, text: &[u8]) -> Option<i64> {
         let (ms, names_offset) = time(text)?;
-        Some(if names_offset { ms } else { ms - self.offset_ms })
+        Some(if names_offset { ms } else { self.times.utc(ms).ms })
     }
 }
 
@@ -86,6 +87,11 @@ fn visit(
     let guid = key(cells, Column::InteractionId, "`InteractionId` is no GUID")?;
     let contact = key(cells, Column::ContactId, "`ContactId` is no GUID")?;
     let date = |column| cells.text(column).and_then(|text| rules.time(text));
+    if let Some((local, false)) = cells.text(Column::StartDateTime).and_then(time) {
+        let start = rules.times.utc(local);
+        batch.times_skipped += u64::from(start.never);
+        batch.times_repeated += u64::from(start.again_ms > 0);
+    }
     let start = date(Column::StartDateTime).filter(|ms| is_plausible(*ms));
     let end = date(Column::EndDateTime).filter(|ms| is_plausible(*ms));
     let state = match (start, end) {

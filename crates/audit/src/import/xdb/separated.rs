@@ -69,7 +69,7 @@ fn read_csv<'a>(text: &'a [u8], header: &Header, cells: &mut Cells<'a>) -> (usiz
 
 /// The cell that begins at `at`, and where its separator or line break is. An empty cell has no
 /// value, `""` is an empty text.
-fn csv_cell(text: &[u8], at: usize) -> (Option<Cow<'_, [u8]>>, usize) {
+pub(crate) fn csv_cell(text: &[u8], at: usize) -> (Option<Cow<'_, [u8]>>, usize) {
     if text.get(at) != Some(&b'"') {
         let rest = &text[at..];
         let end = at + memchr::memchr2(b',', b'\n', rest).unwrap_or(rest.len());

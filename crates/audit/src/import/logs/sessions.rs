@@ -1,18 +1,23 @@
-//! Access logs: lines become requests, requests of one visitor become visits.
+//! Requests of one visitor become visits.
 //!
 //! A log knows no people. A visitor is an address with a user agent; a visit ends when the visitor
 //! requests nothing for 30 minutes. Lines may be out of order by less than that.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::address::AddressHasher;
-use super::batch::{Batch, RawView, RawVisit, Traffic, Words};
-use super::xdb::path_of;
+use super::request::{Request, Requests};
+use crate::import::address::AddressHasher;
+use crate::import::batch::{Batch, RawView, RawVisit, Traffic, Words};
+use crate::import::zone::LogTime;
 use crate::schema::ParseState;
-use crate::time::{DAY_MS, Date, days};
 
 /// Without a request for this long, a visit has ended.
-const VISIT_ENDS_MS: i64 = 30 * 60 * 1000;
+pub(crate) const VISIT_ENDS_MS: i64 = 30 * 60 * 1000;
+/// A server writes a line when the request ends, so a line may be this much older than the one
+/// before it.
+const DISORDER_MS: i64 = 5 * 60 * 1000;
 /// Lines after which visits that have ended are written.
 const SWEEP: usize = 400_000;
 /// Endings of what a page needs besides itself.
@@ -20,134 +25,6 @@ const ASSETS: [&str; 22] = [
     "css", "js", "mjs", "map", "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp",
     "woff", "woff2", "ttf", "otf", "eot", "mp4", "webm", "mp3", "wasm",
 ];
-
-/// One request; texts are numbers of the chunk's dictionaries.
-#[derive(Debug)]
-pub(crate) struct Request {
-    row: u64,
-    ms: i64,
-    address: u32,
-    agent: u32,
-    path: u32,
-    head: bool,
-    status: u16,
-    sent: u64,
-    line_bytes: u32,
-}
-
-/// The requests of one chunk.
-#[derive(Debug, Default)]
-pub(crate) struct Requests {
-    requests: Vec<Request>,
-    addresses: Words,
-    agents: Words,
-    paths: Words,
-    /// How many lines there are, and those that could not be read.
-    pub(crate) lines: Batch,
-}
-
-impl Requests {
-    /// When the first request was; none without one.
-    pub(crate) fn first_ms(&self) -> Option<i64> {
-        self.requests.first().map(|request| request.ms)
-    }
-}
-
-/// Reads lines of the combined (or common) log format.
-pub(crate) fn read_combined(chunk: &[u8]) -> Requests {
-    let mut out = Requests::default();
-    for line in chunk.split(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            continue;
-        }
-        out.lines.rows += 1;
-        if let Err(reason) = combined(line, &mut out) {
-            let row = out.lines.rows;
-            out.lines.reject(row, reason, line);
-        }
-    }
-    out
-}
-
-/// Adds the request of a line such as
-/// `10.0.0.1 - - [28/Nov/2026:23:12:14 +0000] "GET /a HTTP/1.1" 200 17 "-" "agent"`.
-fn combined(line: &[u8], out: &mut Requests) -> Result<(), &'static str> {
-    let space = memchr::memchr(b' ', line).ok_or("the line has no address")?;
-    let open = memchr::memchr(b'[', line).ok_or("the line has no time")?;
-    let close = open + memchr::memchr(b']', &line[open..]).ok_or("the line has no time")?;
-    let ms = log_time(&line[open + 1..close]).ok_or("the time cannot be read")?;
-    let rest = line[close + 1..].strip_prefix(b" ").ok_or("the line has no request")?;
-    let (request, rest) = quoted(rest).ok_or("the request has no closing quote")?;
-    let mut words = rest.trim_ascii_start().splitn(3, |byte| *byte == b' ');
-    let status = words.next().and_then(crate::values::whole).and_then(|n| u16::try_from(n).ok());
-    let status = status.ok_or("the status is no number")?;
-    let sent = words.next().and_then(crate::values::whole).unwrap_or(0);
-    let agent = match words.next() {
-        None => &b""[..],
-        Some(rest) => {
-            let (_, rest) = quoted(rest).ok_or("the referrer has no closing quote")?;
-            quoted(rest.trim_ascii_start()).ok_or("the user agent has no closing quote")?.0
-        }
-    };
-    let mut parts = request.split(|byte| *byte == b' ');
-    let method = parts.next().unwrap_or_default();
-    let target = String::from_utf8_lossy(parts.next().unwrap_or(b"/"));
-    out.requests.push(Request {
-        row: out.lines.rows,
-        ms,
-        address: out.addresses.number(&String::from_utf8_lossy(&line[..space])),
-        agent: out.agents.number(&String::from_utf8_lossy(agent)),
-        path: out.paths.number(path_of(&target)),
-        head: method == b"HEAD",
-        status,
-        sent: u64::try_from(sent).unwrap_or(0),
-        line_bytes: u32::try_from(line.len()).unwrap_or(u32::MAX),
-    });
-    Ok(())
-}
-
-/// What stands between quotes, and what follows. A backslash protects a quote.
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let inner = text.strip_prefix(b"\"")?;
-    let mut at = 0;
-    loop {
-        at += memchr::memchr2(b'"', b'\\', inner.get(at..)?)?;
-        if inner[at] == b'"' {
-            return Some((&inner[..at], &inner[at + 1..]));
-        }
-        at += 2;
-    }
-}
-
-/// `28/Nov/2026:23:12:14 +0100` in milliseconds since 1970 UTC.
-fn log_time(text: &[u8]) -> Option<i64> {
-    const MONTHS: [&[u8]; 12] = [
-        b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",
-        b"Dec",
-    ];
-    let number = |from: usize, to: usize| {
-        text.get(from..to)?.iter().try_fold(0_i64, |number, byte| {
-            byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
-        })
-    };
-    let month = MONTHS.iter().position(|month| text.get(3..6) == Some(*month))?;
-    let (day, year) = (number(0, 2)?, number(7, 11)?);
-    let [hour, minute, second] = [number(12, 14)?, number(15, 17)?, number(18, 20)?];
-    if !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let month = i64::try_from(month).ok()? + 1;
-    let local = ((hour * 60 + minute) * 60 + second) * 1000;
-    let offset = match text.get(20..26) {
-        Some([b' ', sign @ (b'+' | b'-'), ..]) => {
-            let minutes = number(22, 24)? * 60 + number(24, 26)?;
-            if *sign == b'-' { -minutes } else { minutes }
-        }
-        _ => 0,
-    };
-    Some(days(Date { year, month, day }) * DAY_MS + local - offset * 60_000)
-}
 
 /// A visit that goes on.
 #[derive(Debug, Default)]
@@ -171,10 +48,14 @@ pub(crate) struct Sessions {
     paths: Words,
     /// By path, whether it is an asset.
     assets: Vec<bool>,
+    /// The number of `/robots.txt` among the paths.
+    robots_txt: Option<u32>,
     open: FxHashMap<(u32, u32), Open>,
     ended: Vec<Open>,
     since: usize,
     latest: i64,
+    /// The source that is being read, and the latest time of its lines.
+    reading: (usize, i64),
 }
 
 impl Sessions {
@@ -183,10 +64,16 @@ impl Sessions {
         let number = |words: &mut Words, texts: &Words| -> Vec<u32> {
             texts.words.iter().map(|text| words.number(text)).collect()
         };
+        if self.reading.0 != source {
+            self.reading = (source, i64::MIN);
+        }
         let addresses = number(&mut self.addresses, &chunk.addresses);
         let agents = number(&mut self.agents, &chunk.agents);
         let paths = number(&mut self.paths, &chunk.paths);
         for path in &self.paths.words[self.assets.len()..] {
+            if &**path == "/robots.txt" {
+                self.robots_txt = u32::try_from(self.assets.len()).ok();
+            }
             self.assets.push(is_asset(path));
         }
         for request in &chunk.requests {
@@ -205,28 +92,35 @@ impl Sessions {
         path: u32,
         (source, row): (usize, u64),
     ) {
-        self.latest = self.latest.max(request.ms);
+        let ms = self.moment(request.time);
+        self.latest = self.latest.max(ms);
         // Before it by as much, too: files may come in any order.
-        let is_new = |open: &Open| {
-            request.ms - open.last > VISIT_ENDS_MS || open.first - request.ms > VISIT_ENDS_MS
-        };
-        if self.open.get(&visitor).is_some_and(is_new) {
-            self.ended.extend(self.open.remove(&visitor));
-        }
-        let open = self.open.entry(visitor).or_insert_with(|| Open {
+        let is_new =
+            |open: &Open| ms - open.last > VISIT_ENDS_MS || open.first - ms > VISIT_ENDS_MS;
+        let begin = || Open {
             source,
             row,
             address: visitor.0,
             agent: visitor.1,
-            first: request.ms,
-            last: request.ms,
+            first: ms,
+            last: ms,
             ..Open::default()
-        });
-        open.first = open.first.min(request.ms);
-        open.last = open.last.max(request.ms);
+        };
+        let open = match self.open.entry(visitor) {
+            Entry::Vacant(place) => place.insert(begin()),
+            Entry::Occupied(place) => {
+                let open = place.into_mut();
+                if is_new(open) {
+                    self.ended.push(std::mem::replace(open, begin()));
+                }
+                open
+            }
+        };
+        open.first = open.first.min(ms);
+        open.last = open.last.max(ms);
         open.bytes += u64::from(request.line_bytes);
         let asset = self.assets[path as usize];
-        let robots = &*self.paths.words[path as usize] == "/robots.txt";
+        let robots = self.robots_txt == Some(path);
         let traffic = &mut open.traffic;
         traffic.requests += 1;
         traffic.assets += u32::from(asset);
@@ -237,8 +131,17 @@ impl Sessions {
         // What was answered with a page: not a redirect, an error, or the head alone.
         let page = (200..300).contains(&request.status) || request.status == 304;
         if page && !asset && !robots && !request.head {
-            open.views.push((request.ms, path, request.line_bytes));
+            open.views.push((ms, path, request.line_bytes));
         }
+    }
+
+    /// When a request was. Where the clock showed its time twice, lines in order decide: the later
+    /// moment counts once the source's lines have come past the earlier one.
+    fn moment(&mut self, time: LogTime) -> i64 {
+        let past = time.ms.saturating_add(DISORDER_MS) < self.reading.1;
+        let ms = time.ms + if past { time.again_ms } else { 0 };
+        self.reading.1 = ms.max(self.reading.1);
+        ms
     }
 
     /// The visits that have ended, as a batch; with `all`, also those that go on. None when it is
@@ -322,10 +225,17 @@ fn is_asset(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::logs::read_combined;
+    use crate::import::zone::LocalTimes;
+    use crate::visits::Zone;
+
+    fn read(text: &str) -> Requests {
+        read_combined(text.as_bytes(), &LocalTimes::new(Zone::parse("Europe/Kyiv").unwrap()))
+    }
 
     fn visits(lines: &[&str]) -> Batch {
         let mut sessions = Sessions::default();
-        sessions.take((0, 0), &read_combined(lines.join("\n").as_bytes()));
+        sessions.take((0, 0), &read(&lines.join("\n")));
         sessions.batch(true, &AddressHasher::new(None)).unwrap()
     }
 
@@ -368,17 +278,34 @@ mod tests {
         assert_eq!(found, [(1, 2, 6, 1, 1, 1), (3, 0, 1, 0, 0, 1)]);
         assert_eq!(batch.visits[0].duration, Some(3_599_000));
         assert_eq!(&*batch.agents.words[0], "a \\\"b\\\"");
-        let rejects = read_combined(lines[7].as_bytes()).lines.rejects;
+        let rejects = read(lines[7]).lines.rejects;
         assert_eq!(rejects[0].reason, "the user agent has no closing quote");
         let later = line("10.0.0.1", "23:30:03", "GET / HTTP/1.1", 200);
         assert_eq!(visits(&[lines[0], &later]).visits.len(), 2, "more than 30 minutes");
     }
 
     #[test]
-    fn times_of_logs_are_read() {
-        assert_eq!(log_time(b"01/Jan/1970:01:00:01 +0100"), Some(1000));
-        assert_eq!(log_time(b"01/Jan/1970:00:00:01 -0130"), Some(5_401_000));
-        assert_eq!(log_time(b"01/Foo/1970:00:00:01 +0000"), None);
-        assert_eq!(log_time(b""), None);
+    fn the_hour_that_comes_twice_is_told_apart_by_the_order_of_the_lines() {
+        // 2026-10-25: at 01:00 UTC 04:00 becomes 03:00 again.
+        let line = |clock: &str| {
+            format!("10.0.0.1 - - [25/Oct/2026:{clock}] \"GET /a HTTP/1.1\" 200 1 \"-\" \"a\"")
+        };
+        let clocks = [
+            "02:50:00", "03:10:00", "03:30:00", "03:50:00", "03:05:00", "03:25:00", "03:24:00",
+            "03:45:00", "04:05:00",
+        ];
+        let lines: Vec<String> = clocks.iter().map(|clock| line(clock)).collect();
+        let requests = read(&lines.join("\n"));
+        assert_eq!((requests.lines.times_repeated, requests.lines.times_skipped), (7, 0));
+        let mut sessions = Sessions::default();
+        sessions.take((0, 0), &requests);
+        let batch = sessions.batch(true, &AddressHasher::new(None)).unwrap();
+        assert_eq!(batch.visits.len(), 1);
+        assert_eq!(
+            batch.visits[0].duration,
+            Some((75 + 60) * 60_000),
+            "02:50 to 04:05, an hour more"
+        );
+        assert_eq!(read(&line("03:30:00").replace("25/Oct", "29/Mar")).lines.times_skipped, 1);
     }
 }
