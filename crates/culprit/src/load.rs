@@ -14,12 +14,13 @@ use culprit_findings::Report;
 use culprit_model::{CostColumns, Filter, Finding, Metric, Nanos, Recording, Where, main_metric};
 use culprit_recording::Opened;
 
-use crate::args::{FilterArgs, RecordingArg};
+use crate::args::{FilterArgs, RecordingsArg};
 use crate::digest::{Digest, Tops, functions};
 use crate::failure::{Context as _, Failure};
+use crate::fleet::{self, FleetFacts};
 use crate::output::Output;
 use crate::presets;
-use crate::views::{Basis, StandardErrors, Variances, why_empty};
+use crate::views::{Basis, StandardErrors, Variances, groups_text, why_empty};
 use crate::weighed::Weighed;
 
 /// How a pattern is written, for one that is wrong.
@@ -36,15 +37,21 @@ pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failu
 
 /// An opened recording with its intervals; what is missing of it is said on stderr.
 fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
+    let recording = with_intervals(opened);
+    if let Some(warning) = losses::warning(path, &losses::lines(&recording.losses)) {
+        output.warn(&warning);
+    }
+    recording
+}
+
+/// An opened recording with its intervals.
+pub(crate) fn with_intervals(opened: Opened) -> Recording {
     let mut recording = opened.recording;
     // A damaged file may have lost its intervals. Built anew from what else is left of it they
     // would claim time that nobody measured. Only a file that never had any still has its switches.
     let never_built = opened.unfinished.is_some() || !recording.switches.is_empty();
     if never_built && recording.intervals.is_empty() {
         culprit_engine::threads::build(&mut recording);
-    }
-    if let Some(warning) = losses::warning(path, &losses::lines(&recording.losses)) {
-        output.warn(&warning);
     }
     recording
 }
@@ -58,6 +65,8 @@ struct LoadedRecording {
     main: Metric,
     /// The variances of values that were estimated.
     variances: Option<Variances>,
+    /// Of a folder of recordings, what the sum is made of.
+    fleet: Option<FleetFacts>,
 }
 
 /// All of the recording at `path`.
@@ -74,7 +83,7 @@ impl LoadedRecording {
         } else {
             None
         };
-        Self { recording, index: None, main, variances }
+        Self { recording, index: None, main, variances, fleet: None }
     }
 }
 
@@ -95,11 +104,17 @@ fn indexed(path: &Path, given: &Filter, output: &Output) -> Result<LoadedRecordi
     let main = main_metric(timed, costs.metric.iter().copied());
     let variances = Variances::of(&recording, &costs, (shown_metric(given, main), given.root));
     let index = Some(Index::of_columns(&recording, intervals, costs, given.root));
-    Ok(LoadedRecording { recording, index, main, variances })
+    Ok(LoadedRecording { recording, index, main, variances, fleet: None })
 }
 
 fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
     let failure = Failure::bad_input(crate::failure::chain(error));
+    if path.is_dir() {
+        return failure.hint(
+            "this command takes one recording; `top`, `tree`, `callers`, `callees`, `butterfly`, `flame`, \
+             `source`, `export`, `findings` and `diff` also take folders of recordings",
+        );
+    }
     if !path.exists() {
         return failure.hint("make a recording with `culprit record -- CMD`");
     }
@@ -225,6 +240,8 @@ pub(crate) struct View {
     pub(crate) filter: Filter,
     /// The standard errors of its values, where they were estimated.
     pub(crate) errors: Option<StandardErrors>,
+    /// Of a folder of recordings, what the sum is made of.
+    pub(crate) fleet: Option<FleetFacts>,
     /// What the numbers are shares of.
     basis: Basis,
     /// The run time that the tree shows; none for other metrics.
@@ -242,9 +259,11 @@ impl View {
         self.basis.heading(&self.tree)
     }
 
-    /// The heading as the first line of a text.
+    /// The heading as the first line of a text; below it the groups of a folder's recordings.
     pub(crate) fn head(&self, output: &Output) -> String {
-        Basis::line(&self.heading(), output)
+        let groups =
+            self.fleet.as_ref().map(|facts| groups_text(facts, self.tree.metric(), output));
+        Basis::line(&self.heading(), output) + &groups.unwrap_or_default()
     }
 }
 
@@ -253,12 +272,13 @@ impl View {
 /// # Errors
 /// When the recording or the filter cannot be read.
 pub(crate) fn view(
-    recording_arg: &RecordingArg,
+    recordings: &RecordingsArg,
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    let path = &recording_arg.recording;
+    let path = &recordings.recording;
     shown(filter, output, |given| match given.metric {
+        _ if recordings.is_folder()? => folder(recordings, given, output),
         // Who waited for whom is in all of the rows.
         Metric::Run => whole(path, given, output),
         _ => indexed(path, given, output),
@@ -270,11 +290,28 @@ pub(crate) fn view(
 /// # Errors
 /// As [`view`].
 pub(crate) fn whole_view(
-    recording_arg: &RecordingArg,
+    recordings: &RecordingsArg,
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    shown(filter, output, |given| whole(&recording_arg.recording, given, output))
+    shown(filter, output, |given| match recordings.is_folder()? {
+        true => folder(recordings, given, output),
+        false => whole(&recordings.recording, given, output),
+    })
+}
+
+/// The sum of a folder's recordings.
+fn folder(
+    recordings: &RecordingsArg,
+    given: &Filter,
+    output: &Output,
+) -> Result<LoadedRecording, Failure> {
+    let RecordingsArg { recording: path, by } = recordings;
+    let (recording, facts) = fleet::add_up(path, by.as_ref(), given, output)?;
+    if let Some(warning) = losses::warning(path, &losses::lines(&recording.losses)) {
+        output.warn(&warning);
+    }
+    Ok(LoadedRecording { fleet: Some(facts), ..LoadedRecording::of_rows(recording, given) })
 }
 
 fn shown(
@@ -285,7 +322,8 @@ fn shown(
     let given = args.filter()?;
     // Wrong patterns are told before a long recording is read.
     query(&given)?;
-    let LoadedRecording { recording, index, main, variances } = read(&given)?;
+    let LoadedRecording { recording, index, main, variances, fleet } = read(&given)?;
+    let given = if fleet.is_some() { fleet::without_selection(given) } else { given };
     check_metric(args, &recording)?;
     let filter = fitted_to(&recording, main, &given)?;
     let run = run_time(&recording, &filter)?;
@@ -300,13 +338,16 @@ fn shown(
         Some(_) => explain_empty_run(&recording, (&tree, &filter, &given), output)?,
         None => explain_if_empty(&tree, &filter, &given, output)?,
     }
-    let basis = basis(&recording, run.as_ref(), &query);
+    let basis = match &fleet {
+        Some(facts) => Basis::of_fleet(facts),
+        None => basis(&recording, run.as_ref(), &query),
+    };
     let errors = variances.map(|variances| variances.errors(&query));
     let basis = match &errors {
         Some(errors) => basis.with_error(errors.whole(tree.total())),
         None => basis,
     };
-    Ok(View { recording, tree, errors, filter, basis, run })
+    Ok(View { recording, tree, errors, filter, fleet, basis, run })
 }
 
 /// As [`explain_if_empty`], for a tree of run time: there is none where there is no thread time, and

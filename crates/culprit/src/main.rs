@@ -15,6 +15,7 @@ mod digest;
 mod doctor;
 mod failure;
 mod files;
+mod fleet;
 mod html;
 mod image;
 mod interrupt;

@@ -50,6 +50,7 @@ pub mod calls;
 pub mod causes;
 pub mod compare;
 mod cut;
+pub mod fleet;
 pub mod losses;
 pub mod own;
 pub mod phases;

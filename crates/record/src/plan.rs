@@ -24,6 +24,9 @@ use crate::perf::RingSizes;
 /// time on a CPU, which is known from the switches, among functions.
 pub const USUAL_FREQUENCY: u32 = 499;
 
+/// The fact that names the machine that recorded, as the kernel has it.
+pub const HOST_FACT: &str = "host.name";
+
 /// What is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {

@@ -31,7 +31,7 @@ use crate::handle::Context;
 use crate::interpreters::{Interpreters, LastAnswers, Notice};
 use crate::order::Chunk;
 use crate::perf::PerfSource;
-use crate::plan::{Plan, Target};
+use crate::plan::{HOST_FACT, Plan, Target};
 use crate::poller::{Poller, Roster};
 use crate::probes::{Definitions, News, Opening, Prober, Request, Scene, Toll, Way};
 use crate::reader::{Budget, Lines, Opener, Reader, SwitchRates};
@@ -332,6 +332,13 @@ impl Plan {
         );
     }
 
+    /// What is known of the place, after the machine's name.
+    fn place_facts(&self) -> Vec<(String, String)> {
+        let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let host = (HOST_FACT.to_owned(), name);
+        [host].into_iter().chain(self.options.place_facts.iter().cloned()).collect()
+    }
+
     fn without_wakers(&self) -> String {
         match self.options.wakers {
             Wakers::None => "wakers were not requested".to_owned(),
@@ -343,7 +350,7 @@ impl Plan {
         Meta {
             command: self.options.command.clone(),
             place: self.options.place.clone(),
-            place_facts: self.options.place_facts.clone(),
+            place_facts: self.place_facts(),
             start,
             rung: self.rung,
             degraded: self.degraded.clone(),

@@ -229,6 +229,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit findings run.culprit", "problems, the most expensive first"),
             ("culprit findings run.culprit --json", "the same as JSON"),
+            ("culprit findings runs/ --by version", "of all recordings of a folder, added up"),
             (
                 "culprit findings run.culprit --fail-on lock-contention",
                 "exit with 1 if threads compete for a lock",
@@ -244,6 +245,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit top run.culprit", "functions by their part of the run time"),
             ("culprit top run.culprit --metric wall", "by the time of all threads"),
+            (
+                "culprit top runs/ --by host",
+                "all recordings of a folder, with the sum of each machine",
+            ),
             ("culprit top run.culprit --metric cpu --limit 50", "by time on a CPU"),
             (
                 "culprit top run.culprit --preset module-entries --columns inc,fold,when",
@@ -291,6 +296,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit flame run.culprit", "as text, on the terminal"),
             ("culprit flame run.culprit -o run.svg", "as an SVG picture"),
+            ("culprit flame runs/ -o fleet.svg", "all recordings of a folder as one picture"),
             ("culprit flame run.culprit --metric cpu -o run.html", "as an interactive page"),
         ],
     ),
@@ -554,6 +560,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "export",
         &[
             ("culprit export run.culprit --to collapsed", "folded stacks on stdout"),
+            ("culprit export runs/ --to tables -o fleet", "Parquet tables of a folder, for SQL"),
             (
                 "culprit export run.culprit --to perfview-xml --metric cpu -o run.perfView.xml",
                 "time on a CPU, for PerfView",

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use culprit_exchange::Format;
 use culprit_model::Label as _;
 
-use super::filter::{FilterArgs, RecordingArg};
+use super::filter::{FilterArgs, RecordingsArg};
 use super::parse;
 
 /// Arguments of `import`.
@@ -33,7 +33,7 @@ pub(crate) struct ImportArgs {
 pub(crate) struct ExportArgs {
     /// What to write.
     #[command(flatten)]
-    pub recording: RecordingArg,
+    pub recording: RecordingsArg,
     /// The format to write
     #[arg(id = "target", long = "to", value_name = "FMT", value_parser = targets())]
     pub to: Target,
@@ -52,16 +52,21 @@ pub(crate) enum Target {
     Profile(Format),
     /// A picture: what `flame` draws.
     Svg,
+    /// Tables of a folder's recordings.
+    Tables,
 }
 
 /// The picture's word.
 const SVG: &str = "svg";
+/// The tables' word.
+const TABLES: &str = "tables";
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Profile(format) => f.write_str(format.word()),
             Self::Svg => f.write_str(SVG),
+            Self::Tables => f.write_str(TABLES),
         }
     }
 }
@@ -79,9 +84,12 @@ fn formats(which: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
 
 fn targets() -> impl TypedValueParser<Value = Target> {
     let svg = PossibleValue::new(SVG).help("a flame graph as one picture, for browsers");
-    let values: Vec<_> = values(Format::can_write).chain([svg]).collect();
+    let tables = PossibleValue::new(TABLES)
+        .help("a folder of Parquet tables of a folder's recordings, for SQL and Spark");
+    let values: Vec<_> = values(Format::can_write).chain([svg, tables]).collect();
     PossibleValuesParser::new(values).try_map(|word| match word.as_str() {
         SVG => Ok(Target::Svg),
+        TABLES => Ok(Target::Tables),
         word => word.parse().map(Target::Profile),
     })
 }

@@ -7,6 +7,7 @@ use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Root, Time};
 
 use super::parse;
 use crate::failure::Failure;
+use crate::fleet::{FleetKey, fleet_key};
 use crate::settings::variables;
 
 /// What help calls the filter options.
@@ -139,6 +140,43 @@ impl FilterArgs {
             flat: self.flat,
             limit: self.limit,
         })
+    }
+}
+
+/// A recording, or a folder of them, to look at.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RecordingsArg {
+    /// The recording, a `*.culprit` file; or a folder of recordings, which are added up
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+    /// Group a folder's recordings by `host`, `image`, `version`, `day` (UTC), or the name of a label
+    #[arg(long, value_name = "KEY", value_parser = fleet_key, long_help = BY)]
+    pub by: Option<FleetKey>,
+}
+
+/// The groups of `--by`.
+const BY: &str = "\
+Group the recordings of a folder
+
+host: the machine that recorded. image: the image of the container. version: the label `version`, else the \
+build id of the recorded program. day: the day on which the recording began, in UTC. Any other word is the \
+name of a label that `culprit record --label NAME=VALUE` has set. Recordings without the fact are the group \
+`(unknown)`.";
+
+impl RecordingsArg {
+    /// True for a folder.
+    ///
+    /// # Errors
+    /// When groups are asked for and it is none.
+    pub(crate) fn is_folder(&self) -> Result<bool, Failure> {
+        let folder = self.recording.is_dir();
+        match &self.by {
+            Some(by) if !folder => Err(Failure::bad_input(format!(
+                "cannot group by {by}: `{}` is not a folder of recordings",
+                self.recording.display()
+            ))),
+            _ => Ok(folder),
+        }
     }
 }
 

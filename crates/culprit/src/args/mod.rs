@@ -47,7 +47,7 @@ pub(crate) use config_running::{
 };
 pub(crate) use disk::DiskArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
-pub(crate) use filter::{FilterArgs, RecordingArg};
+pub(crate) use filter::{FilterArgs, RecordingsArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
 pub(crate) use parse::Work;
 pub(crate) use probes::{BenchCompareArgs, NetArgs, ProbeArgs};
@@ -57,7 +57,7 @@ pub(crate) use sql::SqlArgs;
 pub(crate) use views::{
     ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,
     FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs,
-    ViewArgs,
+    TreeArgs, ViewArgs,
 };
 pub(crate) use why::WhyArgs;
 
@@ -122,7 +122,7 @@ pub(crate) enum Command {
     /// List functions by own and total time
     Top(TopArgs),
     /// Show the call tree from the root
-    Tree(ViewArgs),
+    Tree(TreeArgs),
     /// Show the callers of a function, with their times
     Callers(NameArgs),
     /// Show the functions that a function calls, with their times

@@ -44,6 +44,16 @@ pub(crate) fn duration(text: &str) -> Result<Nanos, String> {
     Ok(Nanos(nanos))
 }
 
+/// `NAME=VALUE`, neither of them empty.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("`{text}` is not NAME=VALUE, as in `version=2.1`")),
+    }
+}
+
 /// How long something may take: a duration that is not 0.
 pub(crate) fn limit(text: &str) -> Result<Nanos, String> {
     match duration(text)? {

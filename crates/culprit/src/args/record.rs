@@ -76,6 +76,9 @@ pub(crate) struct RecordArgs {
     /// Record starts and stops of an activity: `NAME=FUNCTION`, `NAME=serve:PORT`, ...
     #[arg(long, value_name = "NAME=WHERE", value_parser = activity::activity, long_help = format!("Record starts and stops of an activity\n\n{}", activity::FORMS))]
     pub activity: Vec<ActivityArg>,
+    /// Keep a fact with the recording, such as `version=2.1`; folders of recordings can be grouped by it
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse::label)]
+    pub label: Vec<(String, String)>,
     /// What is set for language runtimes
     #[command(flatten)]
     pub runtimes: RuntimeArgs,

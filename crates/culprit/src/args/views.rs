@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use culprit_model::Time;
 
-use super::filter::{FilterArgs, RecordingArg, percent};
+use super::filter::{FilterArgs, RecordingArg, RecordingsArg, percent};
 use super::parse::{self, Work};
 use super::places::FORMS;
 use crate::settings::variables;
@@ -16,7 +16,7 @@ use crate::views::Column;
 pub(crate) struct TopArgs {
     /// What to look at.
     #[command(flatten)]
-    pub recording: RecordingArg,
+    pub recording: RecordingsArg,
     /// Show these columns of every name instead of the usual table, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub columns: Vec<Column>,
@@ -165,7 +165,18 @@ pub(crate) struct ActivitiesArgs {
     pub limit: Option<usize>,
 }
 
-/// Arguments of `tree` and `wakers`.
+/// Arguments of `tree`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TreeArgs {
+    /// What to look at.
+    #[command(flatten)]
+    pub recording: RecordingsArg,
+    /// What to keep of it.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// Arguments of `wakers`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ViewArgs {
     /// What to look at.
@@ -185,7 +196,7 @@ pub(crate) struct NameArgs {
     pub function: String,
     /// What to look at.
     #[command(flatten)]
-    pub recording: RecordingArg,
+    pub recording: RecordingsArg,
     /// What to keep of it.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -196,7 +207,7 @@ pub(crate) struct NameArgs {
 pub(crate) struct FlameArgs {
     /// What to look at.
     #[command(flatten)]
-    pub recording: RecordingArg,
+    pub recording: RecordingsArg,
     /// Write a picture (`x.svg`) or an interactive page (`x.html`) instead of text on stdout
     #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
@@ -227,7 +238,7 @@ pub(crate) struct ReportArgs {
 pub(crate) struct FindingsArgs {
     /// What to look at.
     #[command(flatten)]
-    pub recording: RecordingArg,
+    pub recording: RecordingsArg,
     /// Exit with 1 if a listed finding has this id, or has this severity or a higher one
     #[arg(long, value_name = "SEVERITY|ID", env = variables::FAIL_ON)]
     pub fail_on: Option<String>,

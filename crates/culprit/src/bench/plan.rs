@@ -163,6 +163,7 @@ impl Plan {
                     raw: None,
                     runtime_help: args.runtimes.help(),
                     config_key,
+                    labels: Vec::new(),
                 },
             }),
         })

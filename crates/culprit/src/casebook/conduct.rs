@@ -361,6 +361,7 @@ fn plan(pair: &Pair, effort: Effort, folder: &Path) -> Result<Plan, Failure> {
                 raw: None,
                 runtime_help: true,
                 config_key: None,
+                labels: Vec::new(),
             },
         }),
     })

@@ -2,7 +2,7 @@
 
 use culprit_engine::calls::NameId;
 
-use crate::args::{FilterArgs, NameArgs, RecordingArg};
+use crate::args::{FilterArgs, NameArgs, RecordingsArg};
 use crate::failure::{Failure, Outcome};
 use crate::json::{ButterflyDocument, OfView};
 use crate::output::Output;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
 /// As [`run`].
 pub(crate) fn focused(
     args: &NameArgs,
-    load: fn(&RecordingArg, &FilterArgs, &Output) -> Result<load::View, Failure>,
+    load: fn(&RecordingsArg, &FilterArgs, &Output) -> Result<load::View, Failure>,
     output: &Output,
 ) -> Result<(load::View, NameId), Failure> {
     let view = load(&args.recording, &args.filter, output)?;

@@ -9,11 +9,11 @@ use culprit_engine::run_time::{RunSubject, RunTime};
 use culprit_model::{Cause, Filter, Label as _, Metric, Recording, Text};
 
 use crate::args::{By, DiffArgs};
-use crate::failure::{Context as _, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::json::DiffDocument;
 use crate::output::Output;
 use crate::views::{Basis, DiffView, Kind, Section, Sides, diff_text, functions, own_code_times};
-use crate::{files, load, svg};
+use crate::{files, fleet, load, svg};
 
 /// Rows of a table unless the user says otherwise.
 const ROWS: usize = 15;
@@ -54,7 +54,7 @@ struct Runs {
 /// # Errors
 /// When a recording or an option cannot be read, or the picture cannot be written.
 pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let (before, after) = sets(args)?;
+    let (before, after) = sets(args, output)?;
     let mut filter = Filter { erase_ids: true, ..args.filter.filter()? };
     let read = |files: &[PathBuf], filter: &Filter| read(files, filter, args, output);
     let mut sides = (read(&before, &filter)?, read(&after, &filter)?);
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> Result<Outcome, Failu
 }
 
 /// The recordings of both sides.
-fn sets(args: &DiffArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
+fn sets(args: &DiffArgs, output: &Output) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
     let (before, after) = match (&args.recordings[..], &args.before[..], &args.after[..]) {
         ([before, after], [], []) => (vec![before.clone()], vec![after.clone()]),
         ([], before, after) if !before.is_empty() && !after.is_empty() => {
@@ -92,7 +92,7 @@ fn sets(args: &DiffArgs) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
             .hint("type `culprit diff BEFORE AFTER`, or `culprit diff --before A B --after C D`"));
         }
     };
-    Ok((expanded(before)?, expanded(after)?))
+    Ok((expanded(before, output)?, expanded(after, output)?))
 }
 
 /// The metric to compare by where the sides' values are not of one kind, and why it is that one.
@@ -136,28 +136,15 @@ fn metrics(recording: &Recording) -> BTreeSet<Metric> {
     threads.iter().copied().chain(costs).filter(|metric| *metric != Metric::Run).collect()
 }
 
-/// Folders stand for the recordings in them, in the order of their names.
-fn expanded(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+/// Folders stand for the recordings in them, in the order of their names. Those that cannot be opened
+/// are left out with a warning.
+fn expanded(paths: Vec<PathBuf>, output: &Output) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for path in paths {
-        if !path.is_dir() {
-            found.push(path);
-            continue;
+        match path.is_dir() {
+            true => found.append(&mut fleet::readable(&path, output)?),
+            false => found.push(path),
         }
-        let entries = std::fs::read_dir(&path)
-            .or_bad_input(|| format!("cannot read the folder `{}`", path.display()))?;
-        let mut inside: Vec<PathBuf> = entries
-            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-            .filter(|file| file.extension().is_some_and(|ending| ending == "culprit"))
-            .collect();
-        if inside.is_empty() {
-            return Err(Failure::bad_input(format!(
-                "cannot compare the folder `{}`: it contains no recording (`*.culprit`)",
-                path.display()
-            )));
-        }
-        inside.sort();
-        found.append(&mut inside);
     }
     Ok(found)
 }

@@ -10,11 +10,13 @@ use culprit_exchange::{Error, Format, Profile};
 use culprit_model::{Drill, Filter, Metric};
 use serde::Serialize;
 
-use crate::args::{ExportArgs, FilterArgs, Target};
+use crate::args::{ExportArgs, FilterArgs, RecordingsArg, Target};
 use crate::failure::{Failure, Outcome};
-use crate::json::SCHEMA;
+use crate::fleet::StoreCounts;
+use crate::json::{LeftOutJson, SCHEMA};
 use crate::output::Output;
-use crate::{files, load, svg};
+use crate::views::Basis;
+use crate::{files, fleet, load, svg};
 
 /// Runs it.
 ///
@@ -28,6 +30,7 @@ pub(crate) fn run(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Fai
     match args.to {
         Target::Profile(format) => rows(args, format, output),
         Target::Svg => picture(args, output),
+        Target::Tables => tables(args, output),
     }
 }
 
@@ -45,6 +48,58 @@ fn picture(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+/// The tables of a folder's recordings.
+fn tables(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    let Some(store) = &args.output else {
+        return Err(Failure::bad_input("cannot print tables: they are a folder of files")
+            .hint("name the folder to write with `-o STORE`"));
+    };
+    if !args.recording.is_folder()? || args.recording.by.is_some() {
+        return Err(Failure::bad_input(
+            "cannot export to tables: give a folder of recordings, without `--by`",
+        )
+        .hint("the tables have columns for host, image, version and day"));
+    }
+    let filter = args.filter.filter()?;
+    let counts = fleet::write_store(&args.recording.recording, &filter, store, output)?;
+    if output.wants_json() {
+        output.document(&StoreDocument::new(store, &counts))?;
+    } else {
+        output.say(&format!(
+            "{}: {} recordings, {} rows of {} stacks",
+            store.display(),
+            counts.recordings,
+            counts.samples,
+            counts.stacks
+        ));
+    }
+    Ok(Outcome::Done)
+}
+
+/// What came of an export to tables, for programs.
+#[derive(Debug, Serialize)]
+struct StoreDocument {
+    schema: u32,
+    folder: String,
+    recordings: usize,
+    samples: usize,
+    stacks: usize,
+    left_out: Vec<LeftOutJson>,
+}
+
+impl StoreDocument {
+    fn new(store: &Path, counts: &StoreCounts) -> Self {
+        Self {
+            schema: SCHEMA,
+            folder: store.display().to_string(),
+            recordings: counts.recordings,
+            samples: counts.samples,
+            stacks: counts.stacks,
+            left_out: counts.left_out.iter().map(LeftOutJson::from).collect(),
+        }
+    }
+}
+
 /// What a filter keeps, row by row.
 fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcome, Failure> {
     let mut filter = row_filter(&args.filter, format)?;
@@ -59,12 +114,18 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     }
     // Wrong patterns are told before a long recording is read.
     load::query(&filter)?;
-    let recording = load::recording(&args.recording.recording, output)?;
+    let (recording, filter, sum) = if args.recording.is_folder()? {
+        let RecordingsArg { recording: folder, by } = &args.recording;
+        let (recording, facts) = fleet::add_up(folder, by.as_ref(), &filter, output)?;
+        (recording, fleet::without_selection(filter), Some(Basis::of_fleet(&facts)))
+    } else {
+        (load::recording(&args.recording.recording, output)?, filter, None)
+    };
     load::check_metric(&args.filter, &recording)?;
     let filter = load::fitted(&recording, &filter)?;
     let query = load::query(&filter)?;
     let run = load::run_time(&recording, &filter)?;
-    let basis = load::basis(&recording, run.as_ref(), &query);
+    let basis = sum.unwrap_or_else(|| load::basis(&recording, run.as_ref(), &query));
     let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
     let selection = select(rows_of, &query);
     let profile = Profile { recording: rows_of, metric: query.metric(), selection: &selection };

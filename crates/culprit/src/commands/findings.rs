@@ -3,11 +3,15 @@
 use super::fail_on::{FailOn, outcome};
 use crate::args::FindingsArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{FindingsDocument, OfRecording};
-use crate::load;
+use crate::json::{FindingsDocument, FleetFindingsDocument, OfRecording};
 use crate::output::Output;
 use crate::text::{Detail, findings_text};
+use crate::views::fleet_findings_text;
 use crate::weighed::LIMITS;
+use crate::{fleet, load};
+
+/// Findings of a folder that a text shows unless the user says otherwise.
+const FLEET_FINDINGS: usize = 20;
 
 /// Runs it.
 ///
@@ -15,6 +19,9 @@ use crate::weighed::LIMITS;
 /// When the recording or an option cannot be read.
 pub(crate) fn run(args: &FindingsArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let fail_on = FailOn::parse(args.fail_on.as_deref())?;
+    if args.recording.is_folder()? {
+        return run_folder(args, fail_on.as_ref(), output);
+    }
     let filter = args.filter.filter()?;
     let recording = load::recording(&args.recording.recording, output)?;
     let mut report = load::findings(&recording, &filter, args.all)?;
@@ -32,4 +39,25 @@ pub(crate) fn run(args: &FindingsArgs, output: &mut Output) -> Result<Outcome, F
         output.print(&text)?;
     }
     Ok(outcome(fail_on.as_ref(), &report.findings))
+}
+
+/// The same for a folder of recordings.
+fn run_folder(
+    args: &FindingsArgs,
+    fail_on: Option<&FailOn>,
+    output: &mut Output,
+) -> Result<Outcome, Failure> {
+    let filter = args.filter.filter()?;
+    let (folder, by) = (&args.recording.recording, args.recording.by.as_ref());
+    let all = fleet::find(folder, by, (&filter, args.all), output)?;
+    let by = by.map(ToString::to_string);
+    if output.wants_json() {
+        let document = FleetFindingsDocument::new(&all, by, filter.limit.unwrap_or(0));
+        output.document(&document)?;
+    } else {
+        let limit = filter.limit.unwrap_or(FLEET_FINDINGS);
+        output.print(&fleet_findings_text(&all, by.as_deref(), limit, output))?;
+    }
+    let worst: Vec<_> = all.findings.into_iter().map(|found| found.worst).collect();
+    Ok(outcome(fail_on, &worst))
 }

@@ -73,6 +73,7 @@ impl Plan {
             raw: args.raw.clone(),
             runtime_help: args.runtimes.help(),
             config_key: args.keep.key()?,
+            labels: args.label.clone(),
         };
         let output = args.output.clone().unwrap_or_else(|| files::unused(&stem(args), ".culprit"));
         Ok(Self {

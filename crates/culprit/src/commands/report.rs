@@ -22,6 +22,8 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     let FindingsArgs { recording, fail_on, all, filter } = &args.findings;
     let fail_on = FailOn::parse(fail_on.as_deref())?;
     let filter = filter.filter()?;
+    // Groups of a file are wrong input; a folder is refused where it is opened.
+    recording.is_folder()?;
     let path = &recording.recording;
     let mut recording = load::recording(path, output)?;
     if let Some(config) = &args.config {

@@ -1,6 +1,6 @@
 //! `culprit tree REC`: the call tree from the root.
 
-use crate::args::ViewArgs;
+use crate::args::TreeArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfView, TreeDocument};
 use crate::output::Output;
@@ -13,7 +13,7 @@ const LINES: usize = 50;
 ///
 /// # Errors
 /// When the recording or the filter cannot be read.
-pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &TreeArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let view = load::view(&args.recording, &args.filter, output)?;
     show(&view, output)?;
     Ok(Outcome::Done)

@@ -4,6 +4,7 @@ use culprit_engine::losses::{LossLine, holes, lines};
 use culprit_model::Recording;
 use serde::Serialize;
 
+use crate::fleet::{FleetFacts, GroupTotal, LeftOut};
 use crate::load::View;
 
 /// A document about a recording, and what is missing of the recording.
@@ -22,13 +23,62 @@ pub(crate) struct OfView<D> {
     document: D,
     of: String,
     missing: Vec<MissingJson>,
+    /// Of a folder of recordings alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<FleetJson>,
+}
+
+/// What a folder's sum is made of.
+#[derive(Debug, Serialize)]
+pub(crate) struct FleetJson {
+    recordings: usize,
+    by: Option<String>,
+    groups: Vec<GroupJson>,
+    left_out: Vec<LeftOutJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupJson {
+    name: String,
+    recordings: usize,
+    total: u64,
+}
+
+/// A file that is not in a sum.
+#[derive(Debug, Serialize)]
+pub(crate) struct LeftOutJson {
+    file: String,
+    why: String,
+}
+
+impl From<&FleetFacts> for FleetJson {
+    fn from(facts: &FleetFacts) -> Self {
+        let group = |group: &GroupTotal| GroupJson {
+            name: group.name.clone(),
+            recordings: group.recordings,
+            total: group.total,
+        };
+        Self {
+            recordings: facts.recordings,
+            by: facts.by.clone(),
+            groups: facts.groups.iter().map(group).collect(),
+            left_out: facts.left_out.iter().map(LeftOutJson::from).collect(),
+        }
+    }
+}
+
+impl From<&LeftOut> for LeftOutJson {
+    fn from(file: &LeftOut) -> Self {
+        Self { file: file.path.display().to_string(), why: file.why.clone() }
+    }
 }
 
 impl<D: Serialize> OfView<D> {
     /// The document of a view.
     pub(crate) fn new(view: &View, document: D) -> Self {
         let missing = MissingJson::of(&lines(&view.recording.losses));
-        Self { document, of: view.heading(), missing }
+        let fleet = view.fleet.as_ref().map(FleetJson::from);
+        Self { document, of: view.heading(), missing, fleet }
     }
 }
 

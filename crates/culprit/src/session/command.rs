@@ -168,10 +168,10 @@ fn options(run: &CommandRun<'_>) -> Result<Options, Failure> {
     options.place = place;
     if run.holds_command() {
         options.command = words;
-        options.place_facts = places::facts(run.place)?;
+        options.place_facts.extend(places::facts(run.place)?);
     } else {
         // The facts of the place are of the load command's, not of what is recorded.
-        options.place_facts = vec![("load".to_owned(), words.join(" "))];
+        options.place_facts.push(("load".to_owned(), words.join(" ")));
     }
     Ok(options)
 }

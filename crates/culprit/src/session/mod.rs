@@ -19,6 +19,7 @@ use culprit_record::{Armed, Ending, Extras, Options, Plan, Stacks, Target};
 
 use crate::args;
 use crate::failure::{Failure, chain};
+use crate::fleet::LABEL_FACT;
 
 pub(crate) use command::{CommandRun, Ran, run_command};
 pub(crate) use control::{Control, LAST_GRACE};
@@ -43,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) runtime_help: bool,
     /// The key of the fingerprints of kept configuration; none if recordings keep none.
     pub(crate) config_key: Option<[u8; 32]>,
+    /// Labels of the user, by which recordings can be grouped.
+    pub(crate) labels: Vec<(String, String)>,
 }
 
 impl Settings {
@@ -57,10 +60,16 @@ impl Settings {
             },
             extras: self.extras.clone(),
             max_event_bytes: self.max_event_bytes,
+            place_facts: self.labels.iter().map(label_fact).collect(),
             ask_runtimes: self.runtime_help,
             ..Options::new(target, output)
         }
     }
+}
+
+/// A label as a fact of the recording.
+fn label_fact((name, value): &(String, String)) -> (String, String) {
+    (format!("{LABEL_FACT}{name}"), value.clone())
 }
 
 /// Settles how to record.

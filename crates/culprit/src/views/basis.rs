@@ -7,6 +7,7 @@ use culprit_engine::run_time::{RunSubject, RunTime};
 use culprit_model::{Label as _, Metric, Nanos, Time};
 
 use super::{relative, value};
+use crate::fleet::FleetFacts;
 use crate::output::{Output, clean, percent};
 
 /// What a view is about.
@@ -16,6 +17,9 @@ pub(crate) struct Basis {
     run: Option<RunBasis>,
     /// Of an amount that was estimated from samples: the standard error of the whole.
     error: Option<f64>,
+    /// Of a sum, how many recordings, and how many of them have the busy time of all threads for run
+    /// time.
+    fleet: Option<(usize, usize)>,
 }
 
 /// What a run time is.
@@ -51,7 +55,12 @@ impl Basis {
     pub(crate) fn of_run(run: &RunTime, range: (Time, Time)) -> Self {
         let busy_threads = (run.subject == RunSubject::Service).then(|| threads_in(run, range));
         let run = RunBasis { whole: run.total(range), busy_threads, whose: whose(run) };
-        Self { run: Some(run), error: None }
+        Self { run: Some(run), ..Self::default() }
+    }
+
+    /// That of a sum of recordings.
+    pub(crate) fn of_fleet(facts: &FleetFacts) -> Self {
+        Self { fleet: Some((facts.recordings, facts.services)), ..Self::default() }
     }
 
     /// That of an amount that was estimated, with the standard error of the whole.
@@ -74,6 +83,14 @@ impl Basis {
             ),
             None => value(metric, sum),
         };
+        if let Some((recordings, services)) = self.fleet {
+            let noun = if recordings == 1 { "recording" } else { "recordings" };
+            let busy = match services {
+                0 => String::new(),
+                services => format!(" ({services} of them: busy time of all threads)"),
+            };
+            return format!("{} of {recordings} {noun}{busy}, {total}", name(metric));
+        }
         match &self.run {
             Some(run) if run.whole.0 == sum => format!("{}: {}", run.whole(), run.whose),
             Some(run) => format!("{total} of the {}: {}", run.whole(), run.whose),

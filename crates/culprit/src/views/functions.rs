@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::{CallTree, NameId, NodeId, by_name};
+use culprit_engine::fleet::GROUP_KINDS;
 use culprit_engine::own::CodeOrigin;
 use culprit_engine::run_time::is_link_name;
 use culprit_model::{Cause, Label as _, Text, Time, is_kernel_module};
@@ -67,7 +68,7 @@ pub(crate) struct Function {
 pub(crate) enum Kind {
     /// A function, or a stack that was lost.
     Function,
-    /// A process, activity or thread at the root end, or a thread that was waited for.
+    /// A group of recordings, a process, activity or thread at the root end, or a thread that was waited for.
     Thread,
     /// A cause at the leaf end.
     Cause,
@@ -77,7 +78,7 @@ impl Kind {
     pub(crate) fn of(name: &str) -> Self {
         const ROOTS: [&str; 5] =
             ["Process ", "Thread ", "Activity ", "(Activities)", "(Non-Activities)"];
-        let root = || ROOTS.iter().any(|root| name.starts_with(root));
+        let root = || ROOTS.iter().chain(&GROUP_KINDS).any(|root| name.starts_with(root));
         if Cause::from_word(name).is_some() {
             Self::Cause
         } else if is_link_name(name) || (!name.contains('!') && root()) {
@@ -90,7 +91,7 @@ impl Kind {
 
 /// Whether a frame is the kernel's: `[kernel]!...` or a module of it, `[overlay]!...`. The other
 /// names in brackets are of user space.
-fn is_kernel(name: &str) -> bool {
+pub(crate) fn is_kernel(name: &str) -> bool {
     name.split_once('!').is_some_and(|(module, _)| is_kernel_module(module))
 }
 

@@ -10,6 +10,7 @@ mod diff;
 mod empty;
 mod errors;
 mod flame;
+mod fleet;
 mod focus;
 mod functions;
 mod path;
@@ -28,9 +29,10 @@ pub(crate) use diff::{DiffView, Section, Sides, change, diff_text, one_sided, sc
 pub(crate) use empty::why_empty;
 pub(crate) use errors::{StandardErrors, Variances};
 pub(crate) use flame::{box_name, flame_text, guess_mark, root_name};
+pub(crate) use fleet::{fleet_findings_text, groups_text};
 pub(crate) use focus::focus;
 pub(crate) use functions::{
-    Beside, Function, Kind, columns_text, functions, own_code_times, top_text,
+    Beside, Function, Kind, columns_text, functions, is_kernel, own_code_times, top_text,
 };
 pub(crate) use path::{PathView, function_at, path_text};
 pub(crate) use phases::phases_text;

@@ -29,6 +29,7 @@ mod corpus;
 mod damaged;
 mod endings;
 mod first_use;
+mod fleet;
 mod guilty;
 mod help;
 mod interrupted;

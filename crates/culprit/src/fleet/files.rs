@@ -1,0 +1,153 @@
+//! Which files of a folder are recordings, and work on all of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use culprit_model::{Label as _, Loss, LossSeverity, Recording};
+
+use crate::failure::{Context as _, Failure, chain};
+use crate::output::Output;
+
+/// What the names of recordings end in.
+const EXTENSION: &str = "culprit";
+/// Files that are named in a warning; `--json` has all.
+const NAMED: usize = 10;
+/// Pieces of work for each CPU: recordings differ in size.
+const PIECES: usize = 8;
+
+/// A file that is not in the sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Why.
+    pub(crate) why: String,
+}
+
+/// The `*.culprit` files of a folder, in the order of their names.
+///
+/// # Errors
+/// When the folder cannot be read, or has none.
+pub(crate) fn listed(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let cannot = || format!("cannot read the folder `{}`", folder.display());
+    let entries = std::fs::read_dir(folder).or_bad_input(cannot)?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.or_bad_input(cannot)?.path();
+        if path.extension().is_some_and(|ending| ending == EXTENSION) && path.is_file() {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "cannot use the folder `{}`: it contains no recording (`*.{EXTENSION}`)",
+            folder.display()
+        )));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The recordings of a folder that can be opened; the others are named on stderr.
+///
+/// # Errors
+/// As [`listed`], and when none can be opened.
+pub(crate) fn readable(folder: &Path, output: &Output) -> Result<Vec<PathBuf>, Failure> {
+    let (mut files, mut left_out) = (Vec::new(), Vec::new());
+    for path in listed(folder)? {
+        match culprit_recording::peek(&path) {
+            Ok(_) => files.push(path),
+            Err(error) => left_out.push(LeftOut { path, why: chain(&error) }),
+        }
+    }
+    warn(&left_out, files.len(), output);
+    if files.is_empty() { Err(nothing_left(folder, &left_out)) } else { Ok(files) }
+}
+
+/// No file of a folder could be used.
+pub(crate) fn nothing_left(folder: &Path, left_out: &[LeftOut]) -> Failure {
+    let first = left_out.first().map(|file| format!("; the first: {}", file.why));
+    Failure::bad_input(format!(
+        "cannot use the folder `{}`: none of its {} files can be used{}",
+        folder.display(),
+        left_out.len(),
+        first.unwrap_or_default()
+    ))
+}
+
+/// Names what is not in a sum.
+pub(crate) fn warn(left_out: &[LeftOut], used: usize, output: &Output) {
+    if left_out.is_empty() {
+        return;
+    }
+    let all = left_out.len() + used;
+    let mut text = format!("warning: {} of {all} recordings are not included\n", left_out.len());
+    for LeftOut { path, why } in left_out.iter().take(NAMED) {
+        text.push_str(&format!("  {}: {why}\n", path.display()));
+    }
+    if left_out.len() > NAMED {
+        let more = left_out.len() - NAMED;
+        text.push_str(&format!("  {more} more; `--json` lists all of them\n"));
+    }
+    output.warn(&text);
+}
+
+/// A recording of a folder, whole, with its intervals.
+///
+/// # Errors
+/// When it cannot be opened.
+pub(crate) fn open(path: &Path) -> Result<Recording, String> {
+    let opened = culprit_recording::open(path).map_err(|error| chain(&error))?;
+    Ok(crate::load::with_intervals(opened))
+}
+
+/// What a recording of a folder has lost, as losses of the folder. What is no loss of data is left to
+/// the recording's own views.
+pub(crate) fn losses(path: &Path, recording: &Recording) -> Vec<Loss> {
+    let of_file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let lost = recording.losses.iter().filter(|loss| loss.kind.severity() >= LossSeverity::Loss);
+    let named = |loss: &Loss| {
+        let what = if loss.detail.is_empty() { loss.kind.word() } else { &loss.detail };
+        Loss { from: None, to: None, detail: format!("{of_file}: {what}").into(), ..loss.clone() }
+    };
+    lost.map(named).collect()
+}
+
+/// Does something with each file, on all CPUs. What comes back is in the order of the files, one
+/// value for several that follow each other.
+///
+/// # Errors
+/// When a thread panicked.
+pub(crate) fn in_pieces<T: Send>(
+    files: &[PathBuf],
+    output: &Output,
+    work: impl Fn(&[PathBuf], &dyn Fn()) -> T + Sync,
+) -> Result<Vec<T>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let pieces: Vec<&[PathBuf]> =
+        files.chunks(files.len().div_ceil(threads * PIECES).max(1)).collect();
+    let progress = output.progress();
+    progress.steps(files.len() as u64);
+    progress.doing("reading recordings");
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(pieces.len())));
+    let finished = std::thread::scope(|scope| {
+        let worker = || {
+            while let at = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(piece) = pieces.get(at)
+            {
+                let result = work(piece, &|| progress.step());
+                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, result));
+            }
+        };
+        let workers: Vec<_> = (0..threads.min(pieces.len())).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().all(|worker| worker.join().is_ok())
+    });
+    progress.clear();
+    if !finished {
+        return Err(Failure::refused("cannot add up recordings: a thread panicked"));
+    }
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}

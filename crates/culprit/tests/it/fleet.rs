@@ -1,0 +1,146 @@
+//! Folders of recordings, as users type it.
+
+use serde_json::{Value, json};
+
+use crate::json::undocumented;
+use crate::support::{Lab, all_rights, skip, stderr, stdout};
+
+/// A run of 100 ms: half of it computes, half of it waits for a lock.
+const DRAWING: &str = "
+    tick 10ms
+    stack u cpu.user app!main;app!compute
+    stack l blocked.lock app!main;libc.so.6!pthread_mutex_lock;[kernel]!futex_wait
+    app(PID)/app(PID) uuuuulllll|
+    root app(PID)";
+
+/// Six recordings of two machines and three days.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("runs")).unwrap();
+    for number in 1..=6_u64 {
+        let drawing = DRAWING.replace("PID", &(number * 10).to_string());
+        let mut recording = culprit_model::notation::parse(&drawing).unwrap();
+        let host = if number < 3 { "web-1" } else { "web-2" };
+        let facts = [("host.name", host), ("label.version", "2.1")];
+        recording.meta.place_facts =
+            facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        recording.meta.start.realtime = (20_000 + number % 3) * 86_400_000_000_000;
+        let path = lab.path("runs").join(format!("run-{number}.culprit"));
+        culprit_recording::write(path, &recording).unwrap();
+    }
+    lab
+}
+
+/// Runs a line that must succeed; what it prints.
+fn run(lab: &Lab, line: &str) -> String {
+    let output = lab.culprit().args(line.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{line}: {}", stderr(&output));
+    stdout(&output)
+}
+
+fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let mut rows = document["rows"].as_array().unwrap().iter();
+    rows.find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name}: {document}"))
+}
+
+#[test]
+fn views_of_a_folder_add_up_all_recordings() {
+    let lab = lab();
+    let top = lab.json(&["top", "runs"]);
+    assert_eq!(top["total"], 600_000_000);
+    assert_eq!(row(&top, "app!compute")["own"], 300_000_000);
+    assert_eq!(row(&top, "libc.so.6!pthread_mutex_lock")["own"], 300_000_000);
+    assert_eq!(top["of"], "run time of 6 recordings, 600 ms");
+    let by_host = lab.json(&["tree", "runs", "--by", "host"]);
+    let groups = &by_host["fleet"]["groups"];
+    assert_eq!(groups[0], json!({"name": "web-2", "recordings": 4, "total": 400_000_000}));
+    assert_eq!(groups[1], json!({"name": "web-1", "recordings": 2, "total": 200_000_000}));
+    let by_day = run(&lab, "top runs --by day");
+    assert!(by_day.contains("2024-10-04") && by_day.contains("33.3 %"), "{by_day}");
+    let flame = run(&lab, "flame runs --by version");
+    assert!(flame.contains("Version 2.1"), "{flame}");
+    let collapsed = run(&lab, "export runs --to collapsed");
+    assert!(collapsed.contains("app!compute") && !collapsed.contains("(10)"), "{collapsed}");
+    run(&lab, "flame runs -o fleet.svg");
+    run(&lab, "flame runs -o fleet.html");
+    assert!(std::fs::metadata(lab.path("fleet.html")).unwrap().len() > 1000);
+    let callers = run(&lab, "callers pthread_mutex_lock runs");
+    assert!(callers.contains("300 ms"), "{callers}");
+    let differ = run(&lab, "diff runs runs");
+    assert!(differ.contains("6"), "{differ}");
+}
+
+#[test]
+fn findings_of_a_folder_name_the_worst_recording() {
+    let lab = lab();
+    let document = lab.json(&["findings", "runs", "--by", "host", "--all"]);
+    assert_eq!(document["recordings"], 6);
+    let first = &document["findings"][0];
+    assert_eq!(first["recordings"], 6, "{document}");
+    let groups = first["groups"].as_array().unwrap();
+    let cost: u64 = groups.iter().map(|group| group["cost_ns"].as_u64().unwrap()).sum();
+    assert_eq!(first["cost_ns"].as_u64(), Some(cost));
+    let text = run(&lab, "findings runs --all");
+    assert!(
+        text.contains("in 6 of 6 recordings")
+            && text.contains("culprit findings runs/run-1.culprit"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_a_folder_s_sum_lacks_is_named() {
+    let lab = lab();
+    std::fs::write(lab.path("runs/bad.culprit"), "no recording").unwrap();
+    let output = lab.culprit().args(["top", "runs"]).output().unwrap();
+    let talk = stderr(&output);
+    assert!(talk.contains("1 of 7 recordings are not included"), "{talk}");
+    assert!(talk.contains("bad.culprit"), "{talk}");
+    let top = lab.json(&["top", "runs"]);
+    assert_eq!(top["total"], 600_000_000);
+    assert_eq!(top["fleet"]["left_out"].as_array().unwrap().len(), 1);
+    let output = lab.culprit().args(["diff", "runs", "runs"]).output().unwrap();
+    assert!(
+        output.status.success() && stderr(&output).contains("bad.culprit"),
+        "{}",
+        stderr(&output)
+    );
+    for line in ["critical-path runs", "report runs", "top runs/run-1.culprit --by host"] {
+        let output = lab.culprit().args(line.split_whitespace()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+    std::fs::create_dir(lab.path("empty")).unwrap();
+    let output = lab.culprit().args(["findings", "empty"]).output().unwrap();
+    assert!(stderr(&output).contains("contains no recording"), "{}", stderr(&output));
+}
+
+#[test]
+fn documents_of_folders_have_the_keys_that_are_documented() {
+    let lab = lab();
+    std::fs::write(lab.path("runs/bad.culprit"), "no recording").unwrap();
+    let mut folder = lab.json(&["top", "runs", "--by", "host"])["fleet"].clone();
+    folder["schema"] = json!(1);
+    assert!(undocumented("a-folder", &[folder]).is_empty());
+    let findings = lab.json(&["findings", "runs", "--by", "host", "--all"]);
+    undocumented("findings-of-a-folder", &[findings]);
+    let tables = lab.json(&["export", "runs", "--to", "tables", "-o", "store"]);
+    undocumented("export-to-tables", &[tables]);
+}
+
+#[test]
+fn a_label_and_the_machine_are_kept_with_a_recording() {
+    if !all_rights() {
+        return skip("fleet", "recording needs rights here");
+    }
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("runs")).unwrap();
+    run(&lab, "record --label version=2.1 --label team=shop -o runs/a.culprit -- true");
+    let recording = culprit_recording::open(lab.path("runs/a.culprit")).unwrap().recording;
+    let facts = recording.meta.place_facts;
+    let fact = |name: &str| facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.clone());
+    assert_eq!(fact("label.version").as_deref(), Some("2.1"));
+    assert_eq!(fact("label.team").as_deref(), Some("shop"));
+    assert!(fact("host.name").is_some_and(|name| !name.is_empty()));
+    let output = lab.culprit().args(["record", "--label", "x", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
