@@ -1,11 +1,11 @@
 //! What is particular to folders of recordings: their groups, and findings added up.
 
 use culprit_model::{Label as _, Metric};
+use culprit_report::html::function_of;
 
 use super::{share, value};
 use crate::fleet::{FleetFacts, FleetFinding, FleetFindings};
 use crate::output::{Align, Output, Table, clean, percent, wrap};
-use crate::text::function_of;
 
 /// Groups of a finding that a text shows; the JSON has all.
 const GROUPS: usize = 5;
