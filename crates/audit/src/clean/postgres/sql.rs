@@ -153,39 +153,48 @@ pub(crate) fn states(tables: &SourceTables, kind: OwnerKind) -> String {
     let ms = |row: &str, table: &SourceTable| {
         format!("floor(extract(epoch FROM {row}.{}) * 1000)::bigint", table.column("lastmodified"))
     };
+    // Grouped once for all keys: a subquery a key would read a table without an index each time.
     let facet_key = facets.column("facetkey");
-    let of_facets = format!("FROM {} f WHERE f.{} = k.id", facets.full(), facets.key());
-    let mut parts = vec![
-        version("o", own),
-        format!(
-            "coalesce((SELECT string_agg(f.{facet_key}::text || '=' || {}, ',' ORDER BY \
-             f.{facet_key}::text COLLATE \"C\") {of_facets}), '-')",
-            version("f", facets)
-        ),
-    ];
-    let mut present = format!("o.{} IS NOT NULL OR EXISTS (SELECT 1 {of_facets})", own.key());
+    let of_facets = format!(
+        "(SELECT f.{key} AS id, string_agg(f.{facet_key}::text || '=' || {}, ',' ORDER BY \
+         f.{facet_key}::text COLLATE \"C\") AS versions, max({}) AS latest FROM {} f WHERE f.{key} = \
+         ANY(:ids) GROUP BY 1) f",
+        version("f", facets),
+        ms("f", facets),
+        facets.full(),
+        key = facets.key()
+    );
+    let mut parts = vec![version("o", own), "coalesce(f.versions, '-')".to_owned()];
+    let mut present = format!("o.{} IS NOT NULL OR f.id IS NOT NULL", own.key());
     let (mut known, mut named) = ("false".to_owned(), "false".to_owned());
+    let mut joins = format!("LEFT JOIN {of_facets} ON f.id = k.id");
     if let (OwnerKind::Contact, Some(ids), Some(visits)) =
         (kind, tables.get(&Role::ContactIdentifiers), tables.get(&Role::Interactions))
     {
-        let of_ids = format!("FROM {} d WHERE d.{} = k.id", ids.full(), ids.key());
         let (source, identifier, ty) =
             (ids.column("source"), ids.column("identifier"), ids.column("identifiertype"));
         let text = format!("md5(concat_ws('/', d.{source}, d.{identifier}, d.{ty}))");
-        parts.push(format!(
-            "coalesce((SELECT string_agg({text}, ',' ORDER BY {text}) {of_ids}), '-')"
-        ));
-        present.push_str(&format!(" OR EXISTS (SELECT 1 {of_ids})"));
-        known = format!("EXISTS (SELECT 1 {of_ids} AND d.{ty}::text IN ('1', 'Known'))");
-        let contact = visits.column("contactid");
-        named = format!("EXISTS (SELECT 1 FROM {} v WHERE v.{contact} = k.id)", visits.full());
+        let _ = write!(
+            joins,
+            " LEFT JOIN (SELECT d.{key} AS id, string_agg({text}, ',' ORDER BY {text}) AS versions, \
+             bool_or(d.{ty}::text IN ('1', 'Known')) AS known FROM {} d WHERE d.{key} = ANY(:ids) \
+             GROUP BY 1) d ON d.id = k.id LEFT JOIN (SELECT DISTINCT v.{contact} AS id FROM {} v WHERE \
+             v.{contact} = ANY(:ids)) v ON v.id = k.id",
+            ids.full(),
+            visits.full(),
+            key = ids.key(),
+            contact = visits.column("contactid")
+        );
+        parts.push("coalesce(d.versions, '-')".to_owned());
+        present.push_str(" OR d.id IS NOT NULL");
+        known = "coalesce(d.known, false)".to_owned();
+        named = "v.id IS NOT NULL".to_owned();
     }
     format!(
-        "SELECT k.id::text, ({present}), md5({}), {}, (SELECT max({}) {of_facets}), {known}, {named} \
-         FROM unnest(:ids) AS k(id) LEFT JOIN {} o ON o.{} = k.id",
+        "SELECT k.id::text, ({present}), md5({}), {}, f.latest, {known}, {named} \
+         FROM unnest(:ids) AS k(id) LEFT JOIN {} o ON o.{} = k.id {joins}",
         parts.join(" || '|' || "),
         ms("o", own),
-        ms("f", facets),
         own.full(),
         own.key()
     )
