@@ -43,17 +43,53 @@ const PAIRS: &[(&str, &str)] = &[
     ("access", "key"),
     ("account", "key"),
     ("api", "key"),
+    ("aes", "key"),
     ("auth", "key"),
+    ("cipher", "key"),
     ("client", "key"),
+    ("consumer", "key"),
+    ("crypt", "key"),
+    ("crypto", "key"),
+    ("deploy", "key"),
+    ("des", "key"),
+    ("enc", "key"),
     ("encryption", "key"),
+    ("hash", "key"),
+    ("hmac", "key"),
+    ("jwt", "key"),
     ("license", "key"),
     ("machine", "key"),
     ("master", "key"),
     ("private", "key"),
+    ("rsa", "key"),
     ("secret", "key"),
+    ("session", "key"),
     ("shared", "key"),
     ("signing", "key"),
+    ("ssh", "key"),
+    ("ssl", "key"),
     ("storage", "key"),
+    ("tls", "key"),
+];
+/// Words that end as `DBPASS` does and name no password.
+const NO_PASSWORDS: &[&str] =
+    &["bypass", "compass", "encompass", "overpass", "surpass", "trespass", "underpass"];
+/// Words behind one that names a secret which make it a setting about secrets: `PASSWORD_HASHERS`.
+const ABOUT: &[&str] = &[
+    "age",
+    "attempts",
+    "expires",
+    "expiry",
+    "hasher",
+    "hashers",
+    "length",
+    "lifetime",
+    "policy",
+    "rules",
+    "timeout",
+    "ttl",
+    "validator",
+    "validators",
 ];
 /// Words that are secret also where no separator sets them apart: `DBPASSWORD`.
 const PARTS: &[&str] = &[
@@ -115,15 +151,19 @@ pub(crate) fn classify<'a>(names: &[&str], text: &'a str) -> (Class, Option<Cow<
     if names.iter().any(|name| may_be_secret(name)) {
         let key = names.join(" ");
         let is_place = text.starts_with(['/', '.']) || text.contains("://");
-        if is_secret_key(&key) && !(names_a_place(&key) && is_place) {
+        let is_shown = names_a_place(&key) && is_place || is_a_number_or_folder(&key, text);
+        if is_secret_key(&key) && !is_shown {
             return (Class::KeyWord, None);
         }
     }
     if is_too_short(text) {
         return plain;
     }
-    if has_token(text) {
+    if has_token(text) || gives_a_password(text) {
         return (Class::Token, None);
+    }
+    if let Some(shown) = without_hook(text) {
+        return (Class::Partial, Some(Cow::Owned(shown)));
     }
     match without_secret_parts(text) {
         Parts::None if looks_random(text) => (Class::Entropy, None),
@@ -228,11 +268,66 @@ pub(crate) fn is_secret_key(key: &str) -> bool {
     }
     let words = words(key);
     let pair = |two: &[String]| PAIRS.iter().any(|(a, b)| two[0] == *a && two[1] == *b);
-    words
-        .iter()
-        .any(|word| WORDS.contains(&word.as_str()) || PARTS.iter().any(|part| word.contains(part)))
+    let is_about = |at: usize| words.get(at).is_some_and(|word| ABOUT.contains(&word.as_str()));
+    words.iter().enumerate().any(|(at, word)| is_secret_word(word) && !is_about(at + 1))
         || words.windows(2).any(pair)
         || words.last().is_some_and(|word| word == "auth")
+}
+
+/// Whether a word names a secret by itself.
+fn is_secret_word(word: &str) -> bool {
+    let joined = |(a, b): &(&str, &str)| word.strip_suffix(b) == Some(a);
+    let is_password = word.ends_with("pass") && !NO_PASSWORDS.contains(&word);
+    WORDS.contains(&word)
+        || PARTS.iter().any(|part| word.contains(part)) && !word.starts_with("secretar")
+        || is_password
+        || PAIRS.iter().any(joined)
+}
+
+/// What a key with such a word may hold besides a secret: `MAX_TOKENS=4096`, and the folder that a shell is in.
+fn is_a_number_or_folder(key: &str, text: &str) -> bool {
+    let words = words(key);
+    match words.last().map(String::as_str) {
+        Some("tokens") => text.len() < 10 && text.chars().all(|c| c.is_ascii_digit()),
+        Some("pwd" | "oldpwd") => words.len() == 1 && text.starts_with('/'),
+        _ => false,
+    }
+}
+
+/// Whether a command line gives a password: `mysql -uroot -pPASSWORD`, `curl -u USER:PASSWORD`.
+fn gives_a_password(text: &str) -> bool {
+    if !text.contains(" -") {
+        return false;
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    let is_database = ["mysql", "mariadb", "sqlcmd"].iter().any(|name| program.starts_with(name));
+    let attached =
+        |word: &&str| ["-p", "-P"].iter().any(|option| word.len() > 2 && word.starts_with(option));
+    let users =
+        words.windows(2).filter(|two| matches!(two[0], "-u" | "--user" | "-U" | "--proxy-user"));
+    is_database && words.iter().any(attached) || users.clone().any(|two| two[1].contains(':'))
+}
+
+/// An address of a web hook without what proves that the sender may use it: the path behind a host or a part
+/// that has `hook` in its name.
+fn without_hook(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| scheme.starts_with("http"))?;
+    let is_hook = |part: &str| words(part).iter().any(|word| word.contains("hook"));
+    let mut parts = rest.split('/');
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    let mut found = is_hook(&shown);
+    let mut hidden = false;
+    for part in parts {
+        hidden |= found;
+        if hidden {
+            break;
+        }
+        shown.push('/');
+        shown.push_str(part);
+        found = is_hook(part);
+    }
+    hidden.then(|| format!("{scheme}://{shown}/{HIDDEN}"))
 }
 
 fn names_a_place(key: &str) -> bool {
@@ -329,7 +424,29 @@ fn without_user_information(text: &str) -> (String, bool) {
         }
         rest = next;
     }
-    shown.push_str(rest);
+    let (last, in_last) = without_bare_user_information(rest);
+    shown.push_str(&last);
+    (shown, found || in_last)
+}
+
+/// The same of an address without a scheme: `user:password@tcp(host:3306)/db`, as drivers of Go take it.
+fn without_bare_user_information(text: &str) -> (String, bool) {
+    let hidden = |word: &str| {
+        let (user, host) = word.rsplit_once('@')?;
+        let (name, _) = user.split_once(':').filter(|(name, password)| {
+            !name.is_empty() && !password.is_empty() && !name.contains(['/', '=', '"', '{'])
+        })?;
+        Some(format!("{name}:{HIDDEN}@{host}"))
+    };
+    let mut found = false;
+    let words = text.split_inclusive(char::is_whitespace).map(|word| match hidden(word) {
+        Some(shown) => {
+            found = true;
+            Cow::Owned(shown)
+        }
+        None => Cow::Borrowed(word),
+    });
+    let shown: String = words.collect();
     (shown, found)
 }
 
@@ -338,6 +455,11 @@ fn without_user_information(text: &str) -> (String, bool) {
 fn without_secret_pairs(text: &str) -> Option<Option<String>> {
     let names = |part: &str| {
         let (name, value) = part.split_once(['=', ':'])?;
+        // `//registry.example/:_authToken=x` of npm: the name is behind the address.
+        let (name, value) = match value.split_once('=').filter(|_| name.starts_with("//")) {
+            Some((name, value)) => (name, value),
+            None => (name, value),
+        };
         let name =
             name.rsplit(['?', ' ', ',', '{', '"', '\'']).find(|word| !word.trim().is_empty())?;
         Some((name.trim().to_owned(), value.to_owned()))
@@ -467,10 +589,24 @@ mod tests {
             "Cookie",
             "Jwt:SigningKey",
             "storageAccountKey",
+            "PGPASS",
+            "DBPASS",
+            "ENC_KEY",
+            "JWT_KEY",
+            "HASHKEY",
+            "ssh_key",
         ] {
             assert_eq!(classify(&[key], "hunter2"), (Class::KeyWord, None), "{key}");
         }
-        for key in ["Logging:LogLevel:Default", "KEY", "monkey", "compass", "author", "bypass"] {
+        for key in [
+            "Logging:LogLevel:Default",
+            "KEY",
+            "monkey",
+            "compass",
+            "author",
+            "bypass",
+            "SECRETARY",
+        ] {
             assert_eq!(classify(&[key], "x1").0, Class::Plain, "{key}");
         }
     }
@@ -483,6 +619,41 @@ mod tests {
         }
         for (start, more) in TOKENS {
             assert!(start.len() + more >= SHORTEST_TOKEN, "{start}");
+        }
+    }
+
+    #[test]
+    fn settings_about_secrets_are_shown() {
+        for (key, text) in [
+            ("MAX_TOKENS", "4096"),
+            ("PWD", "/home/u"),
+            ("AUTH_PASSWORD_VALIDATORS[0].NAME", "django.contrib.auth.MinimumLengthValidator"),
+            ("PASSWORD_HASHERS", "argon2"),
+        ] {
+            assert_eq!(classify(&[key], text).0, Class::Plain, "{key}");
+        }
+        assert_eq!(classify(&["API_TOKENS"], "hunter2").0, Class::KeyWord);
+        assert_eq!(classify(&["DB_PWD"], "/x").0, Class::KeyWord);
+    }
+
+    #[test]
+    fn passwords_in_command_lines_hooks_and_bare_addresses_are_hidden() {
+        for text in [
+            "mysql -uroot -phunter2 shop",
+            "/usr/bin/curl -u app:hunter2 localhost",
+            "//registry.npmjs.org/:_authToken=hunter2",
+        ] {
+            assert_eq!(classify(&["x"], text), (Class::Token, None), "{text}");
+        }
+        for (text, shown) in [
+            ("https://hooks.slack.com/services/T0/B0/hunter2", "https://hooks.slack.com/•••"),
+            ("https://discord.com/api/webhooks/1/hunter2", "https://discord.com/api/webhooks/•••"),
+            ("u:hunter2@tcp(h:3306)/db", "u:•••@tcp(h:3306)/db"),
+        ] {
+            assert_eq!(classify(&["x"], text), (Class::Partial, Some(Cow::from(shown))), "{text}");
+        }
+        for text in ["ssh -p22 host", "docker run -p 80:80 x", "a: b@c", "git@host:x", "ls -l"] {
+            assert_eq!(classify(&["x"], text).0, Class::Plain, "{text}");
         }
     }
 

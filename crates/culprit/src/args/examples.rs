@@ -519,8 +519,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit audit clean undo plan --execute --confirm 1a2b3c4d", "put everything back"),
             (
-                "culprit audit clean undo plan --against postgres://user@host/xdb --only-batch 3 \
-                 --execute --confirm 1a2b3c4d",
+                "culprit audit clean undo plan --only-batch 3 --execute --confirm 1a2b3c4d",
                 "put one batch back",
             ),
         ],

@@ -108,14 +108,16 @@ fn every_subcommand_and_option_that_documents_name_exists() {
     for path in paths {
         for command in commands(&document(&path)) {
             let words = unquoted(&command);
-            let mut words = words.into_iter().skip(1).take_while(|word| *word != "--").peekable();
-            let Some(name) = words.next().filter(|word| !word.starts_with('-')) else { continue };
-            let below = words.peek().and_then(|word| known.get(&format!("{name} {word}")));
-            let Some(options) = below.or(known.get(name)) else {
-                assert_eq!(name, name.to_uppercase(), "{path}: `{command}`");
+            let words = words.into_iter().skip(1).take_while(|word| *word != "--");
+            let words: Vec<&str> = words.collect();
+            let Some(name) = words.first().filter(|word| !word.starts_with('-')) else { continue };
+            // Subcommands have subcommands: the longest name that is one.
+            let names = (1..=words.len().min(3)).rev().map(|count| words[..count].join(" "));
+            let Some(options) = names.into_iter().find_map(|name| known.get(&name)) else {
+                assert_eq!(*name, name.to_uppercase(), "{path}: `{command}`");
                 continue;
             };
-            for option in words.filter(|word| word.starts_with('-') && word.len() > 1) {
+            for option in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
                 let option = option.split('=').next().unwrap_or_default();
                 let option = option.trim_end_matches([';', ',']);
                 assert!(options.contains(option), "{path}: `{command}`: no {option}");

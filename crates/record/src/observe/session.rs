@@ -26,7 +26,7 @@ use super::watch::Rings;
 use crate::clock::monotonic_ns;
 use crate::ladder::online_cpus;
 use crate::session::StopHandle;
-use crate::sys::trace::{Stop, detach, interrupt, listen, next_stop, resume, seize};
+use crate::sys::trace::{Stop, detach, interrupt, listen, made, next_stop, resume, seize};
 
 /// The loop's shortest and longest pause. The longest is what a stop costs at most; 1,000 idle looks a second are
 /// 1 % of a processor.
@@ -240,7 +240,10 @@ impl Observer {
                 if self.threads.is_empty() || monotonic_ns() - since > MOST_LEAVING_NS {
                     return;
                 }
-            } else if stop.is_stopped() || self.root_has_ended() {
+            } else if stop.is_stopped() {
+                self.leave();
+            } else if self.root_has_ended() {
+                self.name_those_left();
                 self.leave();
             }
             std::thread::sleep(nap);
@@ -251,6 +254,17 @@ impl Observer {
     /// Whether the process that was held is gone, and others are left.
     fn root_has_ended(&self) -> bool {
         self.root.is_some_and(|root| !self.threads.values().any(|pid| *pid == root))
+    }
+
+    /// Says which processes outlive the command: what they read later is not seen.
+    fn name_those_left(&mut self) {
+        let mut left: Vec<i32> = self.threads.values().copied().collect();
+        left.sort_unstable();
+        left.dedup();
+        for pid in left {
+            let why = format!("process {pid} still ran when the command had ended");
+            self.gap(GapKind::Process, why, "observe it with `--pid`");
+        }
     }
 
     /// Asks every thread to stop, so that it can be let go.
@@ -270,6 +284,12 @@ impl Observer {
         match reason {
             Stop::Executed => self.executed(tid),
             Stop::Attached if !self.leaving => self.attached(tid),
+            // Who is made is known here, and not when it first runs: its parent may be gone by then.
+            Stop::Made if !self.leaving => {
+                if let Ok(child) = made(tid) {
+                    self.made(tid, child);
+                }
+            }
             Stop::Ending => {
                 self.thread_ends(tid);
                 // Its parent, not we, is to hear how it ended.
@@ -306,6 +326,28 @@ impl Observer {
         }
     }
 
+    /// A thread has made another one, or a process.
+    fn made(&mut self, tid: i32, child: i32) {
+        if self.threads.contains_key(&child) {
+            return;
+        }
+        let parent = self.threads.get(&tid).copied().unwrap_or(tid);
+        let is_process = process_of(child).is_none_or(|(pid, _)| pid == child);
+        self.threads.insert(child, if is_process { child } else { parent });
+        if is_process {
+            self.forked(parent, child);
+        }
+    }
+
+    /// A process has made another one, which runs the same program.
+    fn forked(&mut self, parent: i32, child: i32) {
+        let forked = self.rows.get(&parent).map(|row| row.fork(child, monotonic_ns()));
+        self.admit(child);
+        if let Some(forked) = forked {
+            self.rows.insert(child, forked);
+        }
+    }
+
     /// A thread runs for the first time, or stops for the first time because we asked for it.
     fn attached(&mut self, tid: i32) {
         let known = self.threads.get(&tid).copied();
@@ -313,11 +355,7 @@ impl Observer {
         self.threads.insert(tid, pid);
         if known.is_none() && tid == pid && !self.rows.contains_key(&pid) {
             let parent = process_of(tid).map_or(0, |(_, parent)| parent);
-            let forked = self.rows.get(&parent).map(|row| row.fork(pid, monotonic_ns()));
-            self.admit(pid);
-            if let Some(forked) = forked {
-                self.rows.insert(pid, forked);
-            }
+            self.forked(parent, pid);
         } else if self.joining.remove(&tid) {
             self.joined(tid, pid);
         }

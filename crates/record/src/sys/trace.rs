@@ -61,6 +61,19 @@ pub(crate) fn detach(tid: i32, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_DETACH, tid, usize::try_from(signal).unwrap_or(0))
 }
 
+/// The thread or process that a thread has made, which stops before its first instruction. To be asked while the
+/// thread is in [`Stop::Made`].
+pub(crate) fn made(tid: i32) -> io::Result<i32> {
+    let mut made: libc::c_ulong = 0;
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the request takes no address, and `made` is a live word that the kernel fills.
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, tid, none, &raw mut made) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    i32::try_from(made).map_err(io::Error::other)
+}
+
 fn request(request: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     let none = std::ptr::null_mut::<libc::c_void>();
     let data = std::ptr::without_provenance_mut::<libc::c_void>(data);
