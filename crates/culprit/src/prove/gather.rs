@@ -113,7 +113,8 @@ impl Gathered {
         names.retain(|name| !name.is_empty() && !ours(name));
         for name in names {
             let row = Variable::new(name, process, &hooked, round.decoy.as_deref());
-            if !process.forked || row.is_touched() {
+            // What runs on when the observation ends may read it later.
+            if !process.forked || row.is_touched() || !process.whole_life {
                 self.proof.observations.push(row.observation(program, &watch));
             }
         }

@@ -215,6 +215,23 @@ fn java_is_asked_by_its_own_means() {
 }
 
 #[test]
+fn a_process_that_outlives_the_command_is_never_said_not_to_read() {
+    if !all_rights() {
+        return skip("prove on a background process", "root");
+    }
+    let lab = Lab::new();
+    let reads = compiled("reads.c", "cc", &["-O2", "-g", "-pthread"]).unwrap();
+    let mut culprit = lab.culprit();
+    culprit.args(["config", "prove", "--json", "--vars", "QAX_LATE"]).env("QAX_LATE", "x");
+    let output = culprit.args(["--", text(&reads), "later:QAX_LATE"]).output().unwrap();
+    let found = document(&output);
+    assert!(!CLAIMS.contains(&&*grades(&found)["QAX_LATE"]), "{found:#}");
+    let gaps = found["gaps"].as_array().unwrap();
+    let outlives = |gap: &&Value| gap["why"].as_str().unwrap().contains("still ran");
+    assert!(gaps.iter().any(|gap| outlives(&gap)), "{gaps:?}");
+}
+
+#[test]
 fn each_round_runs_the_command_once_more() {
     if !all_rights() {
         return skip("prove with rounds", "root");

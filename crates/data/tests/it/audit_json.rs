@@ -80,6 +80,7 @@ fn documents_of_audit_have_the_documented_keys() {
     let commands: &[(&str, &[&str])] = &[
         ("audit sample", &["sample", "-o", "sample", "--interactions", "3000"]),
         ("audit import", &["import", "--from", "xdb-json", "sample/xdb-json", "-o", "store"]),
+        ("audit refresh", &["refresh", "store"]),
         (
             "audit visits",
             &["visits", "store", "--place", "country=UA", "--robots", "split", "--explain"],
@@ -87,7 +88,11 @@ fn documents_of_audit_have_the_documented_keys() {
         ("audit robots", &["robots", "store", "--limit", "0"]),
         ("audit blacklist", &["blacklist", "store", "--list", "list"]),
         ("audit orphans", &["orphans", "store"]),
-        ("audit bloat", &["bloat", "store"]),
+        (
+            "audit bloat",
+            &["bloat", "store", "--price", "0.1", "--replicas", "1", "--budget", "600"],
+        ),
+        ("audit report", &["report", "store", "-o", "page.html"]),
         (
             "audit cap",
             &["cap", "store", "--path", "InteractionsCache.Referrers[]", "--limit", "512"],
@@ -112,6 +117,7 @@ fn documents_of_audit_have_the_documented_keys() {
     // What no small sample has, or only the level `source`.
     let elsewhere = [
         "warnings[]",
+        "imports[]",
         "shards_missing[]",
         "entries[].people[]",
         "leaks[]",
